@@ -1,7 +1,7 @@
-"""The tests of a file as a test framework collects them, and the lanes it leaves to the command.
+"""The tests of a file as a test framework collects them.
 
-Nothing that a file declares is dropped: a lane that cannot be driven by an SDK is named, with the
-command that runs it, in the words that every SDK uses.
+Nothing that a file declares is dropped: a lane that an SDK cannot drive becomes a skipped test,
+whose reason names the command that runs it, with the same words in every SDK.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNSUPPORTED_LANES",
-    "Collected",
+    "CollectedTest",
     "Collection",
     "collect",
+    "describe_mistakes",
+    "is_test_file",
     "lane_cli_hint",
-    "may_hold",
     "node_names",
-    "told_mistakes",
 ]
 
 UNSUPPORTED_LANES = ("agents", "compliance", "security", "evals")
@@ -36,18 +36,18 @@ _COMMANDS = {
     "compliance": "mcptest compliance run --from-suite {suite}",
     "evals": "mcptest eval {suite}",
 }
-_COMMAND = "mcptest run {suite}"
 
-# How much of a file is looked at to tell whether it is ours.
-_LOOK_BYTES = 64 * 1024
-_MOST_MISTAKES = 20
+# How much of a file is read to recognise its format.
+_RECOGNISED_BYTES = 64 * 1024
+_MAX_MISTAKES = 20
 
 
-class Collected(Record):
-    """One test of a file, or a lane of it; `skip` says why it is not run.
+class CollectedTest(Record):
+    """One test of a file, or a lane of it; `skip` is the reason not to run it.
 
     `suite` and `case` are indexes in the plan of the file, -1 for a lane, whose `server` is
-    "lanes". `unset` is what the environment lacks for it.
+    "lanes". `unset` has a diagnostic for each environment variable that it needs and that is not
+    set.
     """
 
     name: str
@@ -61,25 +61,25 @@ class Collected(Record):
 
 
 class Collection(Record):
-    """Everything in a file, and in those that it imports."""
+    """The tests of a file and of those that it imports."""
 
-    tests: tuple[Collected, ...]
+    tests: tuple[CollectedTest, ...]
     plan: Plan
 
 
 def lane_cli_hint(lane: str, suite: str = "<suite>") -> str:
-    """That a lane cannot be driven over the channel, and the command that runs it."""
-    command = _COMMANDS.get(lane, _COMMAND).format(suite=suite)
+    """The reason to skip a lane, with the command that runs it."""
+    command = _COMMANDS.get(lane, "mcptest run {suite}").format(suite=suite)
     return f'lane "{lane}" is not drivable over the SDK channel; run: {command}'
 
 
-def may_hold(path: str, *, is_named: bool = False) -> bool:
-    """Whether a file holds tests of ours, by its name and by how it begins.
+def is_test_file(path: str, *, is_named: bool = False) -> bool:
+    """Whether this is a test file of ours, by its name and its beginning.
 
-    Files of others have such names as well: those, and all that cannot be read, are not ours.
-    Of a file that the user named, mistakes are wanted, so its name is enough.
+    Other tools use such names too, and files that cannot be read are not ours either. If the
+    user named the file, its name is enough, so that mistakes in it are reported.
     """
-    # Whoever has no such file pays for nothing.
+    # Deferred: most projects have no such file.
     from mcptest.engine.discovery import (  # noqa: PLC0415
         is_recognisable,
         is_test_name,
@@ -90,16 +90,19 @@ def may_hold(path: str, *, is_named: bool = False) -> bool:
         return is_test_name(path)
     try:
         with open(open_regular(path), "rb") as file:
-            beginning = file.read(_LOOK_BYTES)
+            beginning = file.read(_RECOGNISED_BYTES)
     except OSError:
         return False
     return b"\0" not in beginning and is_recognisable(path, beginning.decode("utf-8", "replace"))
 
 
 def node_names(names: Iterable[str]) -> list[str]:
-    """Names for nodes of pytest, no two alike, each of which selects its own node."""
-    plain = list(map(_selectable, names))
-    # Whoever comes first has the name as it is written, whatever others would be called.
+    """Unique names for pytest nodes, without what pytest or a CI system would interpret."""
+    from mcptest.core.text import defuse_markers, visible  # noqa: PLC0415  # as above
+
+    # pytest splits node ids at "::".
+    plain = [re.sub(":(?=:|$)", ": ", defuse_markers(visible(name))) for name in names]
+    # A name as it is written has precedence over the same name made by numbering another.
     written, seen, found = set(plain), set[str](), list[str]()
     counts: dict[str, int] = {}
     for name in plain:
@@ -112,47 +115,38 @@ def node_names(names: Iterable[str]) -> list[str]:
     return found
 
 
-def _selectable(name: str) -> str:
-    """A name without what pytest cuts a node id at, and what a CI system takes for a command."""
-    from mcptest.core.text import defuse_markers, visible  # noqa: PLC0415  # as above
-
-    return re.sub(":(?=:|$)", ": ", defuse_markers(visible(name)))
-
-
-def told_mistakes(mistakes: Sequence[Diagnostic], file: str) -> str:
-    """The mistakes of a file; when there are very many, the first and how many more."""
+def describe_mistakes(mistakes: Sequence[Diagnostic], file: str) -> str:
+    """The first mistakes of a file, and how many more there are."""
     from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # as above
 
-    told = [render_diagnostic(each) for each in mistakes[:_MOST_MISTAKES]]
-    more = len(mistakes) - len(told)
+    shown = [render_diagnostic(each) for each in mistakes[:_MAX_MISTAKES]]
+    more = len(mistakes) - len(shown)
     if more:
         words = "1 mistake" if more == 1 else f"{more:,} mistakes"
-        told.append(f"and {words} more; to see all: mcptest validate {shlex.quote(file)}")
-    return "\n\n".join(told)
+        shown.append(f"and {words} more; to see all: mcptest validate {shlex.quote(file)}")
+    return "\n\n".join(shown)
 
 
 def collect(path: str) -> Collection:
-    """Every test of a file, in its order, and an entry for each lane it leaves to the command.
+    """Every test of a file in its order, then one entry for each lane that is not driven.
 
     `FormatError` lists every mistake of the file.
     """
-    # As above.
-    from mcptest.engine.loading import Wanted, load_plan  # noqa: PLC0415
+    from mcptest.engine.loading import Wanted, load_plan  # noqa: PLC0415  # as above
 
     plan = load_plan(Wanted(paths=(path,), is_found=True, is_chosen_later=True), os.environ)
-    tests: list[Collected] = []
-    lanes: dict[str, Collected] = {}
+    tests: list[CollectedTest] = []
+    lanes: dict[str, CollectedTest] = {}
     for suite_index, (suite, spec) in enumerate(plan.suites):
         for case_index, case in enumerate(suite.cases):
             lane = "compliance" if case.check else case.lane
             if lane:
-                # A path with a space in it is one word of a command.
                 hint = lane_cli_hint(lane, shlex.quote(path))
-                entry = Collected(name=lane, server="lanes", line=case.line, skip=hint)
+                entry = CollectedTest(name=lane, server="lanes", line=case.line, skip=hint)
                 lanes.setdefault(lane, entry)
                 continue
             is_skipped = case.skip is not None
-            test = Collected(
+            test = CollectedTest(
                 name=case.name,
                 server=spec.name,
                 line=case.line,

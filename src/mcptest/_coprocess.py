@@ -1,6 +1,6 @@
 """The coprocess channel under the import name that all SDKs share; see `mcptest.sdk.coprocess`."""
 
-from mcptest.sdk.coprocess import COPROCESS_PROTOCOL_VERSION, Coprocess, binary_command
+from mcptest.sdk.coprocess import Coprocess, binary_command
 from mcptest.sdk.errors import (
     BinaryError,
     ContractError,
@@ -25,3 +25,6 @@ __all__ = [
     "VersionError",
     "binary_command",
 ]
+
+# The pin that docs/coprocess.md names; a test compares it with the one in use.
+COPROCESS_PROTOCOL_VERSION = 2

@@ -150,12 +150,12 @@ def test_a_recording_that_was_killed_is_whole_up_to_its_last_line(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (b"", "it is no cassette"),
-        (b"description: a test\n", "it is no cassette"),
-        (b"\xff", "it is no cassette: it is not UTF-8"),
+        (b"", "it is not a cassette"),
+        (b"description: a test\n", "it is not a cassette"),
+        (b"\xff", "it is not a cassette: it is not UTF-8"),
         (b'{"format":"mcptest-cassette","version":9,"command":[]}\n', "it is of version 9"),
         (b'{"format":"mcptest-cassette","version":1,"command":[]}\n{"meth', "is torn"),
-        (b'{"format":"mcptest-cassette","version":1,"command":[]}\n7\n', "line 2 is no call"),
+        (b'{"format":"mcptest-cassette","version":1,"command":[]}\n7\n', "line 2 is not a call"),
     ],
 )
 def test_a_torn_or_foreign_tape_is_refused_with_the_place(

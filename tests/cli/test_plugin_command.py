@@ -123,7 +123,7 @@ def test_an_answer_cannot_act_on_a_terminal_or_a_ci_system(tmp_path: Path) -> No
         ("no-such-program", "SpawnFailed", "No such file or directory"),
         (command_of("-c", "raise SystemExit(3)"), "PluginCrashed", "exit status 3"),
         (command_of("-c", "input(); print('hello')"), "InvalidJson", ": hello"),
-        (command_of("-c", "input(); print('[]')"), "InvalidResponse", "it is no object: []"),
+        (command_of("-c", "input(); print('[]')"), "InvalidResponse", "it is not an object: []"),
     ],
 )
 def test_a_plugin_that_fails_is_exit_1_and_the_failure_has_its_name(

@@ -49,7 +49,7 @@ def starts(folder: Path) -> int:
 FAILURES = [
     ("not_json", "InvalidJson", "it does not begin like JSON: geo: looking it up \\u001b[1m", True),
     ("not_utf8", "InvalidJson", "is not valid UTF-8", True),
-    ("array", "InvalidResponse", "it is no object: []", True),
+    ("array", "InvalidResponse", "it is not an object: []", True),
     ("both", "InvalidResponse", 'it has both of "result" and "error"', True),
     ("neither", "InvalidResponse", 'it has neither of "result" and "error"', True),
     ("other_id", "InvalidResponse", 'it answers what was never asked: {"id": 999', True),

@@ -249,7 +249,7 @@ def test_a_file_that_only_begins_like_a_tape_is_not_recorded_over(tmp_path: Path
     tape.write_text('{"format":"mcptest-cassette" and much more\n', encoding="utf-8")
     before = tape.read_bytes()
     with (
-        pytest.raises(mcptest.RefusedError, match="it is there and is no cassette"),
+        pytest.raises(mcptest.RefusedError, match="it exists and is not a cassette"),
         mcptest.connect(SERVER, record=tape),
     ):
         pytest.fail("it was entered")

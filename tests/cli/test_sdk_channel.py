@@ -188,7 +188,7 @@ def test_the_version_is_the_one_of_the_contract() -> None:
 def test_a_banner_is_no_answer(odd: Speak, banner: str) -> None:
     text = failure(odd(banner), ContractError)
     assert text.startswith(
-        "the mcptest binary answered coprocess/handshake with a line that is no response: "
+        "the mcptest binary answered coprocess/handshake with a line that is not a response: "
     )
     assert text.endswith(
         "is MCPTEST_BIN the mcptest binary, and does nothing else write to its stdout?"
@@ -224,18 +224,18 @@ def test_another_program_is_no_binary(odd: Speak, monkeypatch: pytest.MonkeyPatc
 
 ENVELOPES: list[tuple[object, str]] = [
     ({"result": {}, "took_ms": 3}, 'a response has no member "took_ms"'),
-    ({}, "the answer to mcp.initialize is no response"),
-    ({"result": {}, "error": {"code": 1, "message": "a"}}, "is no response"),
-    ({"result": {}, "jsonrpc": "1.0"}, "is no response"),
+    ({}, "the answer to mcp.initialize is not a response"),
+    ({"result": {}, "error": {"code": 1, "message": "a"}}, "is not a response"),
+    ({"result": {}, "jsonrpc": "1.0"}, "is not a response"),
     ({"result": {}, "id": 7}, "the answer to mcp.initialize has another id: 7"),
     ({"result": {}, "id": "2"}, 'the answer to mcp.initialize has another id: "2"'),
     ({"result": {}, "id": None}, "the answer to mcp.initialize has another id: null"),
-    ({"error": "no"}, "has no error that is one"),
-    ({"error": {"message": "no"}}, "has no error that is one"),
-    ({"error": {"code": "1", "message": "no"}}, "has no error that is one"),
-    ({"error": {"code": True, "message": "no"}}, "has no error that is one"),
-    ({"error": {"code": 1}}, "has no error that is one"),
-    ({"error": {"code": 1, "message": "no", "hint": "a"}}, "has no error that is one"),
+    ({"error": "no"}, "has an invalid error"),
+    ({"error": {"message": "no"}}, "has an invalid error"),
+    ({"error": {"code": "1", "message": "no"}}, "has an invalid error"),
+    ({"error": {"code": True, "message": "no"}}, "has an invalid error"),
+    ({"error": {"code": 1}}, "has an invalid error"),
+    ({"error": {"code": 1, "message": "no", "hint": "a"}}, "has an invalid error"),
 ]
 
 
@@ -289,7 +289,7 @@ def test_after_drift_nothing_more_is_asked(odd: Speak) -> None:
 
 def test_a_key_that_stands_twice_is_no_answer(odd: Speak) -> None:
     twice = '{"jsonrpc":"2.0","id":2,"id":2,"result":{}}'
-    assert "a line that is no response" in failure(odd(HELLO, twice), ContractError)
+    assert "a line that is not a response" in failure(odd(HELLO, twice), ContractError)
 
 
 def test_text_and_numbers_come_as_they_are(odd: Speak) -> None:

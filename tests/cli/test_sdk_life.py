@@ -181,24 +181,6 @@ def test_a_fork_is_told_to_open_its_own() -> None:
         assert coprocess.request("mcp.initialize")["serverInfo"]["name"] == "sdk"
 
 
-def test_what_was_begun_is_finished_by_whoever_began_it() -> None:
-    with Coprocess(SERVER) as coprocess:
-        token = object()
-        coprocess.begin("mcp.call", call("echo", text="ahead"), token)
-        with pytest.raises(LookupError):
-            coprocess.finish(object(), PATIENCE_S)
-        assert text_of(coprocess.finish(token, PATIENCE_S)) == "ahead"
-        with pytest.raises(LookupError):
-            coprocess.finish(token, PATIENCE_S)
-
-
-def test_what_was_begun_and_is_not_wanted_is_not_taken_for_another_answer() -> None:
-    with Coprocess(SERVER) as coprocess:
-        for tool in ("echo", "refuse"):
-            coprocess.begin("mcp.call", call(tool, text="ahead"), object())
-            assert text_of(coprocess.request("mcp.call", call("echo", text="other"))) == "other"
-
-
 # Ending
 
 
@@ -287,9 +269,8 @@ def test_ctrl_c_ends_the_call_and_the_server_at_once(home: Listener) -> None:
     coprocess.close()
 
 
-@pytest.mark.parametrize("way", ["request", "begin"])
 def test_ctrl_c_the_moment_a_request_is_sent_ends_the_server_as_well(
-    home: Listener, monkeypatch: pytest.MonkeyPatch, way: str
+    home: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coprocess = Coprocess(SERVER)
     coprocess.request("mcp.initialize")
@@ -301,9 +282,8 @@ def test_ctrl_c_the_moment_a_request_is_sent_ends_the_server_as_well(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(LinePeer, "send", interrupted)
-    token = ("it",) if way == "begin" else ()
     with pytest.raises(KeyboardInterrupt):
-        getattr(coprocess, way)("mcp.call", call("hang"), *token)
+        coprocess.request("mcp.call", call("hang"))
     assert server.is_dead_within(PATIENCE_S)
     with pytest.raises(CoprocessError, match=r"mcp\.call was given up \(KeyboardInterrupt\)"):
         coprocess.request("mcp.initialize")

@@ -19,12 +19,13 @@ from mcptest.coprocess.protocol import (
     COPROCESS_PROTOCOL_VERSION,
     METHODS,
     RefusedError,
-    mismatch,
+    describe_version_mismatch,
     read_request,
 )
 from mcptest.coprocess.uploads import BadTargetError, read_target
 from mcptest.core.strict_json import parse_json
 from mcptest.protocol.framing import LineDecoder, encode_line
+from mcptest.sdk import coprocess
 from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.verdict import read_verdict
 
@@ -141,7 +142,7 @@ def heard_by_binary(line: bytes) -> Row:
     except RefusedError as error:
         return {"refused_as": {"code": error.code, "id": error.id}}
     params = request.params
-    if request.method == "coprocess/handshake" and (words := mismatch(params)):
+    if request.method == "coprocess/handshake" and (words := describe_version_mismatch(params)):
         return {"refused_as": {"code": -32602, "id": request.id, "message": words}}
     try:
         read_target(params.get("target", "file:none"))
@@ -440,7 +441,7 @@ def test_the_version_is_the_same_wherever_it_stands() -> None:
     version = str(COPROCESS_PROTOCOL_VERSION)
     page = (ROOT / "docs" / "coprocess.md").read_text(encoding="utf-8")
     assert re.findall(r"The protocol version is \*\*(.+?)\*\*\.", page) == [version]
-    for module in (protocol, _coprocess):
+    for module in (protocol, _coprocess, coprocess):
         text = Path(str(module.__file__)).read_text(encoding="utf-8")
         assert PINS.findall(text) == [version], module.__name__
     pins = sdk_pins(ROOT / "sdks")
@@ -458,7 +459,8 @@ def test_every_sdk_of_the_repository_is_in_the_table_of_the_page() -> None:
     rows = re.findall(r"(?m)^\| (\w+)[^|]* \| v(\d+) \| `([^`]+)` \|$", table)
     assert {name for name, _, _ in rows} == {"python", *sdk_pins(ROOT / "sdks")}
     assert {version for _, version, _ in rows} == {str(COPROCESS_PROTOCOL_VERSION)}
-    assert all((ROOT / path).is_file() for _, _, path in rows)
+    for _, version, path in rows:
+        assert PINS.findall((ROOT / path).read_text(encoding="utf-8")) == [version], path
 
 
 def test_a_pin_that_differs_or_is_missing_would_be_seen(tmp_path: Path) -> None:

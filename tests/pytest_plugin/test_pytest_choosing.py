@@ -131,7 +131,7 @@ def test_a_variable_is_missed_by_the_test_that_uses_it(tmp_path: Path) -> None:
 # Very many mistakes
 
 
-def test_the_first_of_very_many_mistakes_are_told_and_the_rest_counted(tmp_path: Path) -> None:
+def test_the_first_of_very_many_mistakes_are_reported_and_the_rest_counted(tmp_path: Path) -> None:
     write_conductor(
         tmp_path / "a.test.mcp.yml", *(call(str(n), "count", typo=1) for n in range(50))
     )

@@ -68,7 +68,7 @@ def test_a_test_is_found_by_the_name_that_pytest_shows(tmp_path: Path) -> None:
     assert ended.summary == "2 passed"
 
 
-def test_tests_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_tests_of_one_name_are_distinguished(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", ECHO, ECHO)
     assert [name.rpartition("::")[2] for name in names(tmp_path)] == ["echoes", "echoes #2"]
 
@@ -208,7 +208,7 @@ def test_what_the_file_skips_is_skipped_for_its_reason(tmp_path: Path) -> None:
 # Mistakes
 
 
-def test_every_mistake_of_a_file_is_told_when_it_is_collected(tmp_path: Path) -> None:
+def test_every_mistake_of_a_file_is_reported_when_it_is_collected(tmp_path: Path) -> None:
     bad = call("a", "echo", text("match:containz:hi"))
     write_conductor(tmp_path / "a.test.mcp.yml", bad, call("b", "count", typo=1))
     write_conductor(tmp_path / "b.test.mcp.yml", ECHO)

@@ -60,7 +60,7 @@ def test_a_session_that_ends_takes_everybody_with_it(tmp_path: Path, listener: L
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_session_that_is_killed_in_the_middle_leaves_nobody_behind(
+def test_a_session_that_is_killed_in_the_middle_leaves_no_process_behind(
     tmp_path: Path, listener: Listener, number: signal.Signals
 ) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("counts", "count"), HANG)
@@ -145,7 +145,7 @@ def test_values_from_test_to_test_want_a_file_in_one_process(tmp_path: Path) -> 
         assert "--dist loadfile" in ended.out
 
 
-def test_what_passed_with_a_note_is_told_by_the_one_who_reports(tmp_path: Path) -> None:
+def test_what_passed_with_a_note_is_reported_by_the_controller(tmp_path: Path) -> None:
     flaky = call("flaky", "flaky", text("ok"), arguments={"until": 2}, retries=2)
     write_conductor(tmp_path / "a.test.mcp.yml", flaky)
     ended = pytest_in(tmp_path, "-n", "2", plugins=XDIST)
@@ -153,7 +153,7 @@ def test_what_passed_with_a_note_is_told_by_the_one_who_reports(tmp_path: Path) 
     assert "a.test.mcp.yml::mcptest::sdk::flaky: flaky: attempt 2 passed" in ended.out
 
 
-def test_mistakes_in_files_are_told_by_workers_as_well(tmp_path: Path) -> None:
+def test_mistakes_in_files_are_reported_by_workers_as_well(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("a", "echo", text("match:containz:a")))
     ended = pytest_in(tmp_path, "-n", "2", plugins=XDIST)
     assert ended.code in (1, 2)

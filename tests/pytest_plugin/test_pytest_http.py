@@ -54,7 +54,7 @@ def test_a_file_may_start_the_server_at_a_url(tmp_path: Path) -> None:
     assert pytest_in(tmp_path, env=DIRECT).summary == "1 passed"
 
 
-def test_a_server_that_is_not_there_is_told_with_its_kind_and_url(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_reported_with_its_kind_and_url(tmp_path: Path) -> None:
     write_file(tmp_path, url="http://127.0.0.1:1/mcp")
     ended = pytest_in(tmp_path, env=DIRECT)
     assert ended.summary == "1 failed"

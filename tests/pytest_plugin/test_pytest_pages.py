@@ -105,7 +105,7 @@ def test_the_example_passes_and_looks_as_the_page_says() -> None:
         assert line in re.sub(r" +\[ *\d+%\]", "", ended.out).splitlines()
 
 
-def test_the_example_is_found_from_elsewhere_by_whoever_has_us_installed() -> None:
+def test_the_example_is_found_from_elsewhere_when_mcptest_is_installed() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/pytest"],
         cwd=ROOT,
@@ -121,7 +121,7 @@ def test_the_example_is_found_from_elsewhere_by_whoever_has_us_installed() -> No
     assert "8 passed" in done.stdout
 
 
-def test_the_failure_of_the_page_is_told_in_these_words(tmp_path: Path) -> None:
+def test_the_failure_of_the_page_is_reported_in_these_words(tmp_path: Path) -> None:
     shutil.copy(EXAMPLE / "shelf_server.py", tmp_path)
     (tmp_path / "wrong.test.mcp.yml").write_text(
         "description: a\n"
@@ -144,7 +144,7 @@ def test_the_failure_of_the_page_is_told_in_these_words(tmp_path: Path) -> None:
         assert line in real.splitlines(), line
 
 
-def test_what_is_left_is_told_in_these_words(tmp_path: Path) -> None:
+def test_what_is_left_is_reported_in_these_words(tmp_path: Path) -> None:
     write_suite(tmp_path / "mcptest.yaml", agents=[{"name": "a", "prompt": "b"}])
     ended = pytest_in(tmp_path, "-rs", env={"COLUMNS": "200"})
     for line in blocks(PAGE, "text")[2].splitlines():

@@ -50,7 +50,7 @@ def test_what_is_right_passes_and_what_is_wrong_fails(tmp_path: Path) -> None:
     assert statuses(ended) == {"echoes": "passed", "differs": "failed", "adds": "passed"}
 
 
-def test_a_failure_is_told_as_a_run_tells_it(tmp_path: Path) -> None:
+def test_a_failure_is_reported_as_in_a_run(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", WRONG)
     ended = pytest_in(tmp_path)
     lines = lines_of(ended, "mcptest::sdk::differs")
@@ -82,7 +82,7 @@ def test_an_answer_with_several_mistakes_shows_the_place_of_each(tmp_path: Path)
     assert said.removesuffix("\n\na.test.mcp.yml:13") in told_by_run(tmp_path)
 
 
-def test_more_is_told_with_v(tmp_path: Path) -> None:
+def test_more_is_reported_with_v(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", WRONG)
     assert "sent      " not in pytest_in(tmp_path).out
     assert "sent      " in pytest_in(tmp_path, "-v").out
@@ -192,7 +192,7 @@ def test_nothing_to_capture_is_a_failure(tmp_path: Path) -> None:
 # Tries, teardown
 
 
-def test_a_flaky_test_is_tried_again_and_told(tmp_path: Path) -> None:
+def test_a_flaky_test_is_tried_again_and_reported(tmp_path: Path) -> None:
     flaky = call("flaky", "flaky", text("ok"), arguments={"until": 3})
     write_conductor(tmp_path / "a.test.mcp.yml", flaky | {"retries": 3}, ECHO)
     ended = pytest_in(tmp_path, "--junitxml", "report.xml")
@@ -213,7 +213,7 @@ def test_a_test_without_tries_left_fails_with_all_of_them(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("text", "code"), [("tea", 0), ("coffee", 1)])
-def test_a_teardown_that_fails_is_told(tmp_path: Path, text: str, code: int) -> None:
+def test_a_teardown_that_fails_is_reported(tmp_path: Path, text: str, code: int) -> None:
     entry = {
         "name": "stores",
         "steps": [
@@ -268,9 +268,7 @@ def test_cases_of_one_call_and_of_more_are_run(tmp_path: Path) -> None:
         ("refuse", text("a")),
     ],
 )
-def test_a_case_that_fails_is_told_as_a_run_tells_it(
-    tmp_path: Path, tool: str, wanted: Any
-) -> None:
+def test_a_case_that_fails_is_reported_as_in_a_run(tmp_path: Path, tool: str, wanted: Any) -> None:
     cases(tmp_path, case("one", tool, wanted, text="hi"))
     lines = lines_of(pytest_in(tmp_path), "mcptest::lib::one")
     assert lines[0].startswith("out.result")
@@ -331,3 +329,47 @@ def test_what_a_server_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
     assert ended.summary == "2 failed"
     assert "\x1b" not in ended.out
     assert "\u202e" not in ended.out
+
+
+# Other hosts
+
+IN_A_THREAD = """
+import threading
+import pytest
+from _pytest.runner import runtestprotocol
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    thread = threading.Thread(target=runtestprotocol, args=(item,), kwargs={"nextitem": nextitem})
+    thread.start()
+    thread.join()
+    return True
+"""
+
+
+def test_tests_can_be_run_off_the_main_thread(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(IN_A_THREAD, encoding="utf-8")
+    pattern = call("matches", "echo", text("match:regex:^a+$"), arguments={"text": "aaa"})
+    write_conductor(tmp_path / "a.test.mcp.yml", ECHO, WRONG, pattern)
+    ended = pytest_in(tmp_path, "-v")
+    assert statuses(ended) == {"echoes": "passed", "differs": "failed", "matches": "passed"}
+
+
+FORKS = """
+import os
+
+def test_fork():
+    child = os.fork()
+    if child:
+        # The copy has run the rest of the session with a server of its own, and failed there.
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+"""
+
+
+def test_a_fork_that_runs_the_rest_of_a_session_leaves_the_servers_alone(tmp_path: Path) -> None:
+    write_conductor(tmp_path / "a.test.mcp.yml", call("first", "count", text("1")))
+    (tmp_path / "test_b.py").write_text(FORKS, encoding="utf-8")
+    write_conductor(tmp_path / "z.test.mcp.yml", call("second", "count", text("2")))
+    ended = pytest_in(tmp_path)
+    assert (ended.code, ended.summary) == (0, "3 passed"), ended.out

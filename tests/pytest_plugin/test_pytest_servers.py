@@ -148,7 +148,7 @@ def test_the_clients_script_is_played(tmp_path: Path) -> None:
     assert pytest_in(tmp_path).summary == "3 passed"
 
 
-def test_a_server_that_never_says_that_it_is_ready_is_told(tmp_path: Path) -> None:
+def test_a_server_that_never_says_that_it_is_ready_is_reported(tmp_path: Path) -> None:
     write_conductor(
         tmp_path / "a.test.mcp.yml",
         counts("a", 1),
@@ -162,7 +162,7 @@ def test_a_server_that_never_says_that_it_is_ready_is_told(tmp_path: Path) -> No
     assert "handshake_timeout: the server did not write '^ready$' to stderr" in ended.out
 
 
-def test_a_server_that_does_not_start_fails_every_test_and_is_told_once(tmp_path: Path) -> None:
+def test_a_server_that_does_not_start_fails_every_test_and_is_reported_once(tmp_path: Path) -> None:
     broken = {"SDK_MODE": "exit"}
     write_conductor(tmp_path / "a.test.mcp.yml", counts("a", 1), counts("b", 1), env=broken)
     write_conductor(tmp_path / "b.test.mcp.yml", counts("c", 1))
@@ -230,7 +230,7 @@ def test_a_test_that_is_broken_off_from_outside_costs_only_itself(tmp_path: Path
     assert "RuntimeError: that takes too long" in ended.out
 
 
-def test_a_line_that_is_too_long_is_told(tmp_path: Path) -> None:
+def test_a_line_that_is_too_long_is_reported(tmp_path: Path) -> None:
     long = call("long", "echo", arguments={"text": "x" * 3000})
     write_conductor(tmp_path / "a.test.mcp.yml", long, counts("after", 1), maxLineBytes=2000)
     ended = pytest_in(tmp_path, "-v")

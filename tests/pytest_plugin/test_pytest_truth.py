@@ -126,12 +126,16 @@ def test_every_tag_can_be_given_to_m_in_letters_that_it_knows(tmp_path: Path) ->
 
 
 def test_a_fault_of_ours_is_one_sentence(tmp_path: Path) -> None:
-    broken = "import mcptest.engine.case\nmcptest.engine.case.weighed = None\n"
+    broken = (
+        "from mcptest.core.text import visible\n"
+        "from mcptest.engine.on_demand import SuiteRun\n"
+        "SuiteRun.perform = lambda *words: visible(None)\n"
+    )
     (tmp_path / "conftest.py").write_text(broken, encoding="utf-8")
     write_conductor(tmp_path / "a.test.mcp.yml", call("echoes", "echo"))
     ended = pytest_in(tmp_path)
     assert ended.code == 1
-    assert "this is a fault of mcptest, and not of the server: TypeError: " in ended.out
+    assert "this is a fault of mcptest, and not of the server: AttributeError: " in ended.out
     assert "please report it, and run: mcptest run a.test.mcp.yml" in ended.out
     assert "_pytest" not in ended.out
     assert ended.out.count("\n") < 20
@@ -139,9 +143,9 @@ def test_a_fault_of_ours_is_one_sentence(tmp_path: Path) -> None:
 
 def test_what_somebody_else_raises_is_not_called_a_fault_of_ours(tmp_path: Path) -> None:
     broken = (
-        "import mcptest.engine.case as there\n"
+        "from mcptest.engine.on_demand import SuiteRun\n"
         "def late(*words): raise RuntimeError('time is up')\n"
-        "there.weighed = late\n"
+        "SuiteRun.perform = late\n"
     )
     (tmp_path / "conftest.py").write_text(broken, encoding="utf-8")
     write_conductor(tmp_path / "a.test.mcp.yml", call("echoes", "echo"))
@@ -150,7 +154,7 @@ def test_what_somebody_else_raises_is_not_called_a_fault_of_ours(tmp_path: Path)
     assert "fault of mcptest" not in ended.out
 
 
-def test_a_server_that_cannot_be_started_is_told_in_full_once(tmp_path: Path) -> None:
+def test_a_server_that_cannot_be_started_is_reported_in_full_once(tmp_path: Path) -> None:
     tests = [call(name, "echo") for name in ("one", "two", "three")]
     keys: dict[str, Any] = {"command": sys.executable, "args": ["-c", "raise SystemExit('no db')"]}
     write_conductor(tmp_path / "a.test.mcp.yml", *tests, **keys)
@@ -174,7 +178,7 @@ def test_an_error_in_a_test_shows_the_test_and_nothing_of_us(tmp_path: Path) -> 
         assert name not in ended.out
 
 
-def test_a_server_of_the_fixtures_that_cannot_be_started_is_told_in_full_once(
+def test_a_server_of_the_fixtures_that_cannot_be_started_is_reported_in_full_once(
     tmp_path: Path,
 ) -> None:
     program = "".join(
@@ -187,7 +191,7 @@ def test_a_server_of_the_fixtures_that_cannot_be_started_is_told_in_full_once(
     ended = pytest_in(tmp_path, "--mcp-server-command", f"{sys.executable} {script}")
     assert ended.summary == "5 errors"
     assert ended.out.count("stderr: no database") == 1
-    assert ended.out.count("(as told above)") >= 4
+    assert ended.out.count("(details above)") >= 4
     for name in ("_coprocess.py", "client.py", "pytest_fixtures.py:"):
         assert name not in ended.out
 

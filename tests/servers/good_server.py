@@ -50,6 +50,7 @@ def on(method: str) -> Callable[[Handler], Handler]:
             serve({method: lambda request: function(request, line_for(request), *arguments)})
 
         run.__name__ = function.__name__
+        run.__wrapped__ = function  # type: ignore[attr-defined]  # as functools.wraps does
         mode(run)
         return function
 

@@ -1,4 +1,4 @@
-"""Results of tool calls, kept on disk for the next run: one file for each call.
+"""The cache: results of tool calls, kept on disk for the next run, one file for each call.
 
 `read_write` reads and stores, `read_only` never stores, `refresh` always calls and stores.
 """
@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import os
 
-from mcptest.coprocess.cassettes import canonical
+from mcptest.coprocess.cassettes import canonical_json
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import visible
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
     from mcptest.core.plan import ServerSpec
 
-__all__ = ["Cache", "cache_folder", "known_by"]
+__all__ = ["Cache", "cache_folder", "server_key"]
 
 
 _FOLDER = os.path.join(".mcptest", "cache")
 
 
 def cache_folder(environment: Mapping[str, str]) -> str:
-    """Where results are kept: what MCPTEST_CACHE_DIR says, else a folder here."""
+    """MCPTEST_CACHE_DIR, else a folder in this one."""
     return environment.get("MCPTEST_CACHE_DIR") or _FOLDER
 
 
-def known_by(spec: ServerSpec) -> str:
-    """What tells two servers apart, as text that gives none of it away.
+def server_key(spec: ServerSpec) -> str:
+    """A digest that identifies a server.
 
-    Headers count by their names: a token that was renewed is still the same user's.
+    Headers count by their names: a renewed token belongs to the same user.
     """
     http = spec.http
     where = [http.url, sorted(http.headers or {})] if http else []
     folder = os.path.abspath(spec.cwd or ".")
-    told = [list(spec.command), folder, spec.env or {}, where, spec.spec_version]
-    return _digest(canonical(told))
+    parts = [list(spec.command), folder, spec.env or {}, where, spec.spec_version]
+    return _digest(canonical_json(parts))
 
 
 def _digest(text: str) -> str:
@@ -52,7 +52,7 @@ def _digest(text: str) -> str:
 
 
 class Cache:
-    """The results of one server's tools, by tool and arguments. `warn` is told once."""
+    """The results of one server's tools, by tool and arguments. `warn` is called once at most."""
 
     def __init__(
         self, folder: str, server: str, warn: Callable[[str], None] = lambda text: None
@@ -66,11 +66,11 @@ class Cache:
 
     @property
     def stores(self) -> bool:
-        """Whether what comes from now on is kept."""
+        """Whether new results are stored."""
         return self.mode in ("read_write", "refresh")
 
     def find(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """What is kept for a call, ABSENT when nothing is or nothing is wanted."""
+        """The stored result of a call, ABSENT if there is none or the mode does not read."""
         if self.mode not in ("read_write", "read_only"):
             return ABSENT
         key = self._key(tool, arguments)
@@ -78,15 +78,15 @@ class Cache:
             kept = parse_json(read_regular(self._path(key)))
         except (OSError, NotJsonError, UnicodeDecodeError):
             return ABSENT
-        # A file that is not what we wrote is as good as none.
+        # Torn and foreign files count as none.
         is_ours = isinstance(kept, dict) and set(kept) == {"key", "result"} and kept["key"] == key
         result = kept["result"] if isinstance(kept, dict) and is_ours else ABSENT
         return result if isinstance(result, dict) else ABSENT
 
     def keep(self, tool: str, arguments: dict[str, Any], result: dict[str, Any]) -> None:
-        """Store a result, unless the tool says that it failed: tomorrow it may not.
+        """Store a successful result; remove the stored one if the tool reports an error.
 
-        A disk that is full costs the next run a call, and nobody a test.
+        A file that cannot be written is a warning, not an error.
         """
         if not self.stores:
             return
@@ -117,7 +117,7 @@ class Cache:
             resolve_inside(self._folder, ".")
 
     def _store(self, path: str, kept: dict[str, Any]) -> None:
-        """All of it at once, so that whoever reads it meanwhile finds the old or the new."""
+        """Replace the file at once, so that readers find the old result or the new one."""
         text = (dump_json(kept) + "\n").encode("utf-8", "backslashreplace")
         beside, fd = open_beside(path, cleans=False)
         try:
@@ -134,8 +134,7 @@ class Cache:
             os.unlink(path)
 
     def _key(self, tool: str, arguments: dict[str, Any]) -> str:
-        """What tells two calls apart, whatever the order of their arguments."""
-        return canonical([self._server, tool, arguments])
+        return canonical_json([self._server, tool, arguments])
 
     def _path(self, key: str) -> str:
         return os.path.join(self._folder, f"{_digest(key)[:40]}.json")

@@ -14,7 +14,6 @@ from mcptest.core.text import shorten, visible
 from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_object
 from mcptest.matching.values import type_name
 from mcptest.protocol.framing import Frame, Overlong, encode_line
-from mcptest.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,32 +25,34 @@ __all__ = [
     "CACHE_MODES",
     "CASSETTE_MODES",
     "COPROCESS_PROTOCOL_VERSION",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
     "METHODS",
     "UPSTREAM_ERROR",
     "UPSTREAM_GONE",
     "RefusedError",
     "Request",
-    "answer",
     "check_params",
-    "mismatch",
-    "quoted",
+    "describe_version_mismatch",
+    "encode_error",
+    "encode_result",
+    "quote",
     "read_request",
-    "refusal",
 ]
 
 
-# The one place on this side; _coprocess.py, the other SDKs and the page have it as a literal.
+# The SDKs and the page have it as a literal of their own; a test compares them.
 COPROCESS_PROTOCOL_VERSION = 2
 
 _ENVELOPE = ("jsonrpc", "id", "method", "params")
 
-# An answer is the server's, and a little around it; an SDK reads as much.
-_AROUND_BYTES = 64 * 1024
+# How much longer than a line of the server an answer may be; SDKs allow as much.
+_ENVELOPE_BYTES = 64 * 1024
 _MAX_MESSAGE_CHARS = 2000
 
 
 class Request(Record):
-    """A request that is what it should be; `params` are those of its method."""
+    """A valid request; `params` are those of its method."""
 
     id: object
     method: str
@@ -59,9 +60,13 @@ class Request(Record):
 
 
 def read_request(item: Frame | Noise | Overlong) -> Request:
-    """The request on a line; `RefusedError` with its id, as far as it can be read."""
+    """The request on a line; a `RefusedError` has its id, if that can be read."""
     if not isinstance(item, Frame):
-        raise RefusedError(PARSE_ERROR, f"the line cannot be read: {_why_unread(item)}")
+        if isinstance(item, Overlong):
+            why = f"it has more than {item.limit:,} bytes"
+        else:
+            why = item.reason
+        raise RefusedError(PARSE_ERROR, f"the line cannot be read: {why}")
     value = item.value
     if not isinstance(value, dict):
         advice = "; send a batch as its requests, one on a line" if isinstance(value, list) else ""
@@ -77,16 +82,12 @@ def read_request(item: Frame | Noise | Overlong) -> Request:
     return Request(id=value["id"], method=method, params=params)
 
 
-def _why_unread(item: Noise | Overlong) -> str:
-    return f"it has more than {item.limit:,} bytes" if isinstance(item, Overlong) else item.reason
-
-
 def _is_id(id: object) -> bool:
     return isinstance(id, (int, float, str)) and not isinstance(id, bool)
 
 
 def _method(value: dict[str, Any]) -> str:
-    """The method of an envelope that is as it must be."""
+    """The method of a request, once its envelope is checked."""
     _check_envelope(value)
     method = value.get("method", ABSENT)
     if not isinstance(method, str):
@@ -95,7 +96,7 @@ def _method(value: dict[str, Any]) -> str:
     if method not in METHODS:
         meant = closest(method, METHODS)
         question = f"; did you mean {meant}?" if meant else ""
-        raise RefusedError(METHOD_NOT_FOUND, f"there is no method {quoted(method)}{question}")
+        raise RefusedError(METHOD_NOT_FOUND, f"there is no method {quote(method)}{question}")
     return method
 
 
@@ -103,7 +104,7 @@ def _check_envelope(value: dict[str, Any]) -> None:
     surplus = [key for key in value if key not in _ENVELOPE]
     if surplus:
         members = ", ".join(_ENVELOPE)
-        message = f"a request has no member {quoted(surplus[0])}: it has {members}, and no others"
+        message = f"a request has no member {quote(surplus[0])}: it has {members}, and no others"
         raise RefusedError(INVALID_REQUEST, message)
     if value.get("jsonrpc") != "2.0":
         raise RefusedError(INVALID_REQUEST, 'a request says "jsonrpc": "2.0"')
@@ -116,8 +117,8 @@ def _check_envelope(value: dict[str, Any]) -> None:
         raise RefusedError(INVALID_REQUEST, message)
 
 
-def mismatch(params: dict[str, Any]) -> str:
-    """Which side to upgrade, when an SDK speaks another version; "" when it speaks ours."""
+def describe_version_mismatch(params: dict[str, Any]) -> str:
+    """Which side to upgrade if the SDK speaks another version; "" if it speaks ours."""
     ours, theirs = COPROCESS_PROTOCOL_VERSION, params["protocol_version"]
     if theirs == ours:
         return ""
@@ -134,10 +135,10 @@ def mismatch(params: dict[str, Any]) -> str:
     )
 
 
-def answer(id: object, result: object, limit: int = DEFAULT_MAX_LINE_BYTES) -> bytes:
+def encode_result(id: object, result: object, limit: int = DEFAULT_MAX_LINE_BYTES) -> bytes:
     """The line that answers a request with a result.
 
-    `RefusedError` where an SDK would refuse the line. `limit` is for a line of the server.
+    `RefusedError` if an SDK would refuse the line. `limit` is that for a line of the server.
     """
     message = {"jsonrpc": "2.0", "id": id, "result": result}
     line = encode_line(message)
@@ -148,13 +149,13 @@ def answer(id: object, result: object, limit: int = DEFAULT_MAX_LINE_BYTES) -> b
     return line
 
 
-def refusal(error: RefusedError, limit: int = DEFAULT_MAX_LINE_BYTES) -> bytes:
-    """The line that answers a request with an error; what is too much of its data is left out."""
+def encode_error(error: RefusedError, limit: int = DEFAULT_MAX_LINE_BYTES) -> bytes:
+    """The line that answers a request with an error; data that does not fit is left out."""
     line, why = _error_line(error, error.message, error.data, limit)
     if not why:
         return line
     words = f"{shorten(error.message, _MAX_MESSAGE_CHARS)} (its data is left out: it {why})"
-    # What the server says of its error is seldom too much: what it hangs on to it is.
+    # Keep the code and message of the server's own error, if its data alone is too large.
     said = error.data if isinstance(error.data, dict) and "data" in error.data else None
     rest = ABSENT if said is None else {key: said[key] for key in said if key != "data"}
     line, why = _error_line(error, words, rest, limit)
@@ -162,7 +163,7 @@ def refusal(error: RefusedError, limit: int = DEFAULT_MAX_LINE_BYTES) -> bytes:
 
 
 def _error_line(error: RefusedError, message: str, data: object, limit: int) -> tuple[bytes, str]:
-    """The line for an error, and why it would not be read."""
+    """The line for an error, and why an SDK would refuse it."""
     body = {"code": error.code, "message": message} | ({} if data is ABSENT else {"data": data})
     whole = {"jsonrpc": "2.0", "id": error.id, "error": body}
     line = encode_line(whole)
@@ -170,18 +171,17 @@ def _error_line(error: RefusedError, message: str, data: object, limit: int) -> 
 
 
 def _why_unreadable(line: bytes, message: object, limit: int) -> str:
-    """Why an SDK would refuse a line of ours; "" when it would not."""
-    if len(line) - 1 > limit + _AROUND_BYTES:
-        # Numbers may be longer here than they were there: 1e9 is 1000000000.0.
+    """Why an SDK would refuse a line of ours; "" if it would not."""
+    if len(line) - 1 > limit + _ENVELOPE_BYTES:
+        # Numbers may be longer than the server wrote them: 1e9 is 1000000000.0.
         return f"has {len(line):,} bytes when it is passed on, more than {limit:,}"
-    # Most lines have too few brackets for it; looking at the text is quicker than at the value.
+    # Counting brackets is quicker than walking the value, and enough for most lines.
     if line.count(b"[") + line.count(b"{") > MAX_DEPTH and is_deeper_than(message, MAX_DEPTH):
         return f"is nested deeper than {MAX_DEPTH} levels when it is passed on"
     return ""
 
 
-# The methods of the channel and the params of each. Pure.
-
+# Methods and their params
 
 CACHE_MODES = ("off", "read_write", "read_only", "refresh")
 CASSETTE_MODES = ("off", "record", "replay")
@@ -232,12 +232,12 @@ def _describe(method: str, error: TypedJsonError) -> str:
         meant = closest(error.name, METHODS[method])
         takes = ", ".join(f'"{known}"' for known in METHODS[method]) or "none"
         advice = f'did you mean "{meant}"?' if meant else f"it takes {takes}"
-        return f"{method} has no param {quoted(error.name)}; {advice}"
+        return f"{method} has no param {quote(error.name)}; {advice}"
     if error.problem == "missing":
         return f'{method} needs the param "{error.name}", {error.expected}'
     param = f'the param "{error.path}" of {method}'
     if error.problem == "choice":
-        return f"{param} is one of {error.expected}, not {quoted(str(error.actual))}"
+        return f"{param} is one of {error.expected}, not {quote(str(error.actual))}"
     seen = type_name(error.actual)
     if error.expected == "an integer" and isinstance(error.actual, float):
         seen = "a number written with a fraction"
@@ -260,8 +260,13 @@ def _refused(message: str) -> RefusedError:
     return RefusedError(INVALID_PARAMS, message)
 
 
-# How a request is refused: the codes of JSON-RPC, and two more.
+# Errors: the codes of JSON-RPC, and two of our own
 
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
 UPSTREAM_ERROR = -32000
 UPSTREAM_GONE = -32001
 
@@ -279,6 +284,6 @@ class RefusedError(Exception):
         self.id = id
 
 
-def quoted(text: str) -> str:
-    """A word of the other side, as it stands in a sentence of ours, however long it is."""
+def quote(text: str) -> str:
+    """A string of the other side, shortened and made visible for a message."""
     return f'"{visible(shorten(text, _MAX_QUOTED_CHARS))}"'

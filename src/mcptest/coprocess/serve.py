@@ -1,8 +1,7 @@
-"""Two pipes to an SDK: one request in, one answer out, before the next is looked at.
+"""The session with an SDK: requests from one pipe, one answer each to another.
 
-An SDK that sends several requests before it reads is not refused: what it sends meanwhile is
-kept, as the bytes that came. But nothing is done for it before it has taken the answer to what
-it asked before.
+An SDK may send several requests before it reads. They are kept as bytes; each is handled when the
+answer to the one before it has been read.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from mcptest.coprocess.cassettes import Cassette
 from mcptest.coprocess.protocol import (
     COPROCESS_PROTOCOL_VERSION,
     RefusedError,
-    answer,
-    mismatch,
+    describe_version_mismatch,
+    encode_error,
+    encode_result,
     read_request,
-    refusal,
 )
 from mcptest.coprocess.uploads import BadTargetError, UploadError, Uploads, read_target
 from mcptest.core.errors import InterruptedRunError, UsageError
@@ -48,15 +47,15 @@ __all__ = ["Channel", "Session"]
 
 _READ_BYTES = 1 << 16
 
-# A pipe that has room at all has room for this much, so that such a write never blocks. The
-# pipes are left blocking: they may be shared with whoever started us.
+# A pipe that poll reports as writable takes this much without blocking. The pipes are left in
+# blocking mode, because the parent process may share them.
 _WRITE_BYTES = select.PIPE_BUF
 
-# An SDK that sends on and never reads is not listened to when this much waits for it.
+# Stop reading when this many bytes of requests wait.
 _MAX_HELD_BYTES = 128 * 1024 * 1024
 
-# How long an SDK that has ended its input may pause while it still reads.
-_LAST_PATIENCE_S = 30.0
+# How long an SDK that has closed our input may take to read the rest.
+_LAST_READ_S = 30.0
 
 _GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
 
@@ -64,8 +63,8 @@ _GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
 class Channel:
     """Requests from one descriptor, answers to another.
 
-    InterruptedRunError says that a signal came, or that nobody reads any more; UsageError that
-    answers cannot be written.
+    Raises InterruptedRunError after a signal or when the SDK has stopped reading, and UsageError
+    when answers cannot be written.
     """
 
     def __init__(self, source: int, sink: int, interrupts: Interrupts) -> None:
@@ -73,13 +72,13 @@ class Channel:
         self._sink = sink
         self._interrupts = interrupts
         self._decoder = LineDecoder()
-        # A line takes many times its bytes once it is decoded, so that is done when its turn comes.
+        # Decoded lines take many times the memory, so each is decoded when its turn comes.
         self._unread = bytearray()
-        self._unsaid = bytearray()
+        self._unsent = bytearray()
         self._has_ended = False
 
     def requests(self) -> Iterator[Item]:
-        """Every line, each when what was said to the one before has been taken."""
+        """Every line, each after the answer to the one before it has been read."""
         while True:
             self.finish()
             item = self._next_item()
@@ -91,7 +90,7 @@ class Channel:
                 self._move(None)
 
     def _next_item(self) -> Item | None:
-        """What the next line is, as soon as all of it is there."""
+        """The next line, None until all of it is here."""
         while self._unread:
             if self._interrupts.count:
                 raise InterruptedRunError
@@ -103,21 +102,20 @@ class Channel:
                 return found[0]
         return None
 
-    def say(self, line: bytes) -> None:
-        """Answer; it goes out before the next request is looked at."""
-        self._unsaid += line
+    def send(self, line: bytes) -> None:
+        """Queue an answer; it is written before the next request is handled."""
+        self._unsent += line
 
     def finish(self) -> None:
-        """Wait until everything that was said has been taken."""
-        while self._unsaid:
-            if not self._move(_LAST_PATIENCE_S if self._has_ended else None):
+        """Wait until all answers have been read."""
+        while self._unsent:
+            if not self._move(_LAST_READ_S if self._has_ended else None):
                 raise InterruptedRunError("the SDK does not read any more")
 
-    def heed_leaving(self) -> None:
-        """Where nobody reads any more, what the server is busy with need not be awaited.
+    def check_reader(self) -> None:
+        """Raise if the SDK has stopped reading, so that no call need be waited for.
 
-        That our input has ended does not say so: whoever asks a few things and reads the
-        answers may close it at once.
+        The end of our input does not mean that: an SDK may close it and still read answers.
         """
         poll = select.poll()
         poll.register(self._sink, 0)
@@ -127,9 +125,9 @@ class Channel:
         """Wait for room or for input, and use it; False when there was none in time."""
         poll = select.poll()
         poll.register(self._interrupts.fd, select.POLLIN)
-        # An SDK that is killed may leave somebody behind who holds the other end of our input.
-        poll.register(self._sink, select.POLLOUT if self._unsaid else 0)
-        if self._is_listening():
+        # Always watched: when an SDK is killed, a child of it may still hold our input open.
+        poll.register(self._sink, select.POLLOUT if self._unsent else 0)
+        if not self._has_ended and len(self._unread) <= _MAX_HELD_BYTES:
             poll.register(self._source, select.POLLIN)
         ready = poll.poll(None if wait_s is None else wait_s * 1000)
         if self._interrupts.count:
@@ -142,38 +140,32 @@ class Channel:
             self._read()
         return bool(ready)
 
-    def _is_listening(self) -> bool:
-        return not self._has_ended and len(self._unread) <= _MAX_HELD_BYTES
-
     def _read(self) -> None:
         try:
             chunk = os.read(self._source, _READ_BYTES)
         except BlockingIOError:
             return
         except OSError:
-            # A terminal that is gone, a connection that broke: nothing comes from there any more.
+            # A terminal or a connection that is gone.
             chunk = b""
         self._has_ended = not chunk
-        # A last line without an end is a line all the same.
+        # The last line may lack its newline.
         self._unread += chunk or b"\n"
 
     def _write(self) -> None:
-        while self._unsaid:
+        poll = select.poll()
+        poll.register(self._sink, select.POLLOUT)
+        while self._unsent:
             try:
-                del self._unsaid[: os.write(self._sink, self._unsaid[:_WRITE_BYTES])]
+                del self._unsent[: os.write(self._sink, self._unsent[:_WRITE_BYTES])]
             except BlockingIOError:
                 return
             except ConnectionError:
                 raise InterruptedRunError("the SDK has left") from None
             except OSError as error:
                 raise UsageError(f"cannot write to standard output: {error.strerror}") from None
-            if not self._has_room():
+            if not poll.poll(0):
                 return
-
-    def _has_room(self) -> bool:
-        poll = select.poll()
-        poll.register(self._sink, select.POLLOUT)
-        return bool(poll.poll(0))
 
 
 def _refuse_gone(ready: list[tuple[int, int]], sink: int) -> None:
@@ -181,11 +173,8 @@ def _refuse_gone(ready: list[tuple[int, int]], sink: int) -> None:
         raise InterruptedRunError("the SDK has left")
 
 
-# One SDK on the other side: its requests in, one answer each.
-
-
 class Session:
-    """Knows what the SDK has set, and asks the server for the rest. Uploads go out by `post`."""
+    """Answers the requests of one SDK, and keeps what it has set. `post` sends uploads."""
 
     def __init__(self, upstream: Upstream, cache: Cache, post: Post) -> None:
         self._upstream = upstream
@@ -195,20 +184,20 @@ class Session:
         self._mismatch = ""
         self._limit = upstream.spec.limits.max_line_bytes
         self.is_over = False
-        # Whether it has come to its end as it should; whoever drives it says so.
-        self.is_whole = False
+        # Set by the caller once the session has ended normally.
+        self.is_complete = False
 
-    def hear(self, item: Frame | Noise | Overlong) -> bytes:
-        """The answer to a line. After that to `mcp.shutdown` the session `is_over`."""
+    def answer(self, item: Frame | Noise | Overlong) -> bytes:
+        """The line that answers a line. After `mcp.shutdown` the session `is_over`."""
         try:
             request = read_request(item)
         except RefusedError as error:
-            return refusal(error)
+            return encode_error(error)
         try:
-            return answer(request.id, self._result(request), self._limit)
+            return encode_result(request.id, self._result(request), self._limit)
         except RefusedError as error:
             error.id = request.id
-            return refusal(error, self._limit)
+            return encode_error(error, self._limit)
 
     def _result(self, request: Request) -> object:
         if self._mismatch and request.method not in ("mcp.shutdown", "coprocess/handshake"):
@@ -219,7 +208,7 @@ class Session:
     # Methods
 
     def _handshake(self, params: Params) -> object:
-        self._mismatch = mismatch(params)
+        self._mismatch = describe_version_mismatch(params)
         if self._mismatch:
             raise RefusedError(INVALID_PARAMS, self._mismatch)
         return {"protocol_version": COPROCESS_PROTOCOL_VERSION, "binary_version": __version__}
@@ -228,63 +217,68 @@ class Session:
         return self._cassette.perform("initialize", {}, self._upstream.initialize)
 
     def _call(self, params: Params) -> object:
-        asked = {"tool": params["tool"], "arguments": params.get("arguments", {})}
-        # How long the server takes to start is no part of the first call.
+        call = {"tool": params["tool"], "arguments": params.get("arguments", {})}
+        # The time the server takes to start is not part of the first call.
         began = time.monotonic() - self._upstream.start_s
         try:
-            result = self._called(**asked)
+            result = self._call_tool(**call)
         except RefusedError as error:
-            self._note(asked, began, {"error": {"code": error.code, "message": error.message}})
+            self._queue(call, began, {"error": {"code": error.code, "message": error.message}})
             raise
         except InterruptedRunError:
-            # It was asked all the same, and may have had its effect.
+            # The server was asked, and the call may have had its effect.
             message = "nobody waited for the answer"
-            self._note(asked, began, {"error": {"code": INTERNAL_ERROR, "message": message}})
+            self._queue(call, began, {"error": {"code": INTERNAL_ERROR, "message": message}})
             raise
-        self._note(asked, began, {"result": result})
+        self._queue(call, began, {"result": result})
         return result
 
-    def _called(self, tool: str, arguments: Params) -> Params:
-        # While a tape is in, the cache is left alone: what is recorded was said by the server,
-        # and what is kept is not from a tape.
-        is_cached = not self._cassette.is_in
+    def _call_tool(self, tool: str, arguments: Params) -> Params:
+        # With a cassette the cache is not used: recordings are answers of the server, and answers
+        # of a cassette are not cached.
+        is_cached = not self._cassette.is_active
         kept = self._cache.find(tool, arguments) if is_cached else ABSENT
         if isinstance(kept, dict):
             return kept
-        result: Params = self._asked("tools/call", {"name": tool, "arguments": arguments})
+        result: Params = self._ask("tools/call", {"name": tool, "arguments": arguments})
         if is_cached and self._cache.stores and self._upstream.cleaned(result) == result:
             self._cache.keep(tool, arguments, result)
         return result
 
-    def _note(self, asked: Params, began: float, outcome: Params) -> None:
-        """Queue a call for the next upload, when they are wanted."""
-        result = outcome.get("result", {"isError": True})
-        took_s = time.monotonic() - self._upstream.start_s - began
-        took_ms = round(took_s * 1000, 3)
-        record = {"success": not tool_failure(result), **outcome, "duration_ms": took_ms}
-        if self._uploads.is_enabled:
-            self._uploads.add(self._upstream.cleaned({**asked, **record}))
+    def _queue(self, call: Params, began: float, outcome: Params) -> None:
+        """Queue a call for the next upload, if uploads are enabled."""
+        if not self._uploads.is_enabled:
+            return
+        duration_s = time.monotonic() - self._upstream.start_s - began
+        record = {
+            **call,
+            "success": not tool_failure(outcome.get("result", {"isError": True})),
+            **outcome,
+            "duration_ms": round(duration_s * 1000, 3),
+        }
+        self._uploads.add(self._upstream.cleaned(record))
 
     def _list_tools(self, params: Params) -> object:
-        return self._listed("tools")
+        return self._list("tools")
 
     def _list_resources(self, params: Params) -> object:
-        return self._listed("resources")
+        return self._list("resources")
 
-    def _listed(self, key: str) -> object:
+    def _list(self, key: str) -> object:
         method = f"{key}/list"
         return self._cassette.perform(method, {}, lambda: self._upstream.ask_all(method, key))
 
     def _read_resource(self, params: Params) -> object:
-        return self._asked("resources/read", params)
+        return self._ask("resources/read", params)
 
     def _call_prompt(self, params: Params) -> object:
         name, arguments = params.get("name", params.get("prompt")), params.get("arguments")
-        asked = {"name": name} | ({} if arguments is None else {"arguments": arguments})
-        return self._asked("prompts/get", asked)
+        return self._ask(
+            "prompts/get", {"name": name} | ({} if arguments is None else {"arguments": arguments})
+        )
 
-    def _asked(self, method: str, params: Params) -> Any:
-        """What the server, or the tape, answers to one request."""
+    def _ask(self, method: str, params: Params) -> Any:
+        """The answer of the server, or of the cassette."""
         return self._cassette.perform(method, params, lambda: self._upstream.ask(method, params))
 
     def _set_upload(self, params: Params) -> object:
@@ -320,13 +314,13 @@ class Session:
     # The end
 
     def save(self) -> None:
-        """Before anything is waited for at the end: nothing that was queued can be lost now."""
+        """Save queued uploads to a file, before the end is waited for."""
         self._uploads.save()
 
     def close(self) -> str:
-        """Deliver what is left; a line for each thing that was impossible."""
-        self._cassette.eject(is_whole=self.is_whole)
-        found = [*self._cassette.troubles, self._uploads.finish()]
+        """Finish the cassette and deliver queued uploads; one line for each failure."""
+        self._cassette.eject(is_complete=self.is_complete)
+        found = [*self._cassette.warnings, self._uploads.finish()]
         return "\n".join(filter(None, found))
 
 

@@ -1,7 +1,7 @@
-"""What was called, as NDJSON, delivered to a file or an HTTP target when it is asked for.
+"""Uploads: records of calls as NDJSON, delivered on request to a file or an HTTP target.
 
-A target that cannot be reached loses nothing: the records stay queued for the next time, and at
-the end they are in a file before the last delivery is tried.
+If a target cannot be reached, the records stay queued. At the end of the session they are saved to
+a file before the last delivery is tried.
 """
 
 from __future__ import annotations
@@ -24,26 +24,25 @@ if TYPE_CHECKING:
     from typing import Any
     from urllib.parse import SplitResult
 
-    # Posts a body of some type to an address by a deadline. The status of the answer, or an
-    # OSError that says why there is none.
+    # (address, content type, body, deadline) -> status; OSError if there is no answer.
     Post = Callable[[Address, str, bytes, float], int]
 
 __all__ = ["LAST_PATIENCE_S", "BadTargetError", "Target", "UploadError", "Uploads", "read_target"]
 
 
 PATIENCE_S = 10.0
-# An SDK waits ten seconds for our end, and a server that does not want to stop takes four.
+# An SDK waits ten seconds until we end; a server that ignores the end of its input takes four.
 LAST_PATIENCE_S = 3.0
 
 _FOLDERS = (".mcptest", os.path.join(".mcptest", "unsent"))
 
 
 class UploadError(Exception):
-    """A target that cannot be reached, or does not take what it is sent."""
+    """A target that cannot be reached, or refuses the records."""
 
 
 class Uploads:
-    """The calls since the last delivery, and where they go."""
+    """The queue of records, and its target."""
 
     def __init__(self, post: Post) -> None:
         self._post = post
@@ -60,47 +59,46 @@ class Uploads:
             self._queue.append(dump_json(record).encode("utf-8", "backslashreplace") + b"\n")
 
     def flush(self, patience_s: float = PATIENCE_S) -> int:
-        """Deliver everything; how many records there were. UploadError leaves them queued."""
+        """Deliver everything and return the number of records. UploadError leaves them queued."""
         if self._queue:
-            # Nothing is queued before a target has been named.
-            assert self.target is not None
+            assert self.target is not None, "nothing is queued before a target is set"
             deadline = time.monotonic() + patience_s
             deliver(self.target, b"".join(self._queue), deadline, self._post)
         count, self._queue = len(self._queue), []
         return count
 
     def save(self) -> None:
-        """Put what is queued into a file, which stays unless `finish` delivers it.
+        """Write the queue to a file, which stays unless `finish` delivers it.
 
-        For the end, before anything is waited for: whoever is killed from here on loses nothing.
+        Called before anything else at the end, so that nothing is lost if we are killed.
         """
         if self._queue and not self._unsent.path:
             self._unsent.write(b"".join(self._queue))
 
     def finish(self, patience_s: float = LAST_PATIENCE_S) -> str:
-        """Deliver what is left, for the last time; a sentence when that was impossible."""
+        """Deliver what is left; a warning if that failed."""
         self.save()
-        count, path, trouble = plural(len(self), "call"), self._unsent.path, self._unsent.trouble
+        count, path, why = plural(len(self), "call"), self._unsent.path, self._unsent.problem
         try:
             self.flush(patience_s)
         except UploadError as error:
-            if trouble:
-                return f"{count} lost: {error}, and {path} cannot be written: {trouble}"
+            if why:
+                return f"{count} lost: {error}, and {path} cannot be written: {why}"
             return f"{count} not uploaded: {error}; what was to be sent is in {path}"
         self._unsent.remove()
         return ""
 
 
 class Unsent:
-    """The file for what may never be delivered. `trouble` says why it could not be written."""
+    """The file for undelivered records. `problem` says why it could not be written."""
 
     def __init__(self) -> None:
         self.path = ""
-        self.trouble = ""
+        self.problem = ""
         self._made: list[str] = []
 
     def write(self, text: bytes) -> None:
-        # Machines that share a folder may have the same time and the same process id.
+        # Random, because machines that share a folder may have the same time and process id.
         name = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}-{os.urandom(4).hex()}.ndjson"
         self.path = os.path.join(_FOLDERS[-1], name)
         self._made = [folder for folder in _FOLDERS if not os.path.isdir(folder)]
@@ -108,10 +106,10 @@ class Unsent:
             try:
                 self._create(text)
             except FileNotFoundError:
-                # Somebody else has just removed a folder that was empty.
+                # Another process has just removed the empty folder.
                 self._create(text)
         except OSError as error:
-            self.trouble = why_not(error)
+            self.problem = why_not(error)
             self._remove_folders()
 
     def _create(self, text: bytes) -> None:
@@ -127,21 +125,21 @@ class Unsent:
             os.close(fd)
 
     def remove(self) -> None:
-        """Take it away, once everything has been delivered."""
-        if self.path and not self.trouble:
+        """Remove the file, once everything has been delivered."""
+        if self.path and not self.problem:
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
             self._remove_folders()
 
     def _remove_folders(self) -> None:
-        """Those that were made for it and hold nothing else."""
+        """Remove the folders that were created for it, if they are empty."""
         with contextlib.suppress(OSError):
             for folder in reversed(self._made):
                 os.rmdir(folder)
 
 
 def deliver(target: Target, text: bytes, deadline: float, post: Post) -> None:
-    """Append to the file, or post to the URL; UploadError when it was not taken."""
+    """Append to the file, or post to the URL; UploadError if that fails."""
     if target.address:
         _send(target, target.address, text, deadline, post)
         return
@@ -157,7 +155,7 @@ def _send(target: Target, address: Address, text: bytes, deadline: float, post: 
         status = post(address, "application/x-ndjson", text, deadline)
     except OSError as error:
         raise UploadError(f"cannot reach {visible(target.text)}: {visible(str(error))}") from None
-    # A redirect is not followed: nobody said that the records may go elsewhere.
+    # Redirects are not followed: the records were meant for this target only.
     if not 200 <= status < 300:
         raise UploadError(f"{visible(target.text)} answered with status {status}")
 
@@ -171,15 +169,15 @@ def _append(path: bytes, text: bytes) -> None:
         os.close(fd)
 
 
-# Where calls may be uploaded to: a file, this machine over HTTP, any other over HTTPS. Pure.
+# Targets: a file, HTTP to this machine, HTTPS to any other. Pure.
 
 
 class BadTargetError(ValueError):
-    """A target to which nothing may be sent."""
+    """A target that is not accepted."""
 
 
 class Target(Record):
-    """One target, understood: the path of a file, or the address that a URL stands for."""
+    """The path of a file, or the address of a URL."""
 
     text: str
     file: bytes = b""
@@ -187,7 +185,7 @@ class Target(Record):
 
 
 def read_target(text: str) -> Target:
-    """The target that a text names; BadTargetError says why it is none."""
+    """The target that a string names; BadTargetError says what is wrong with it."""
     shown = visible(shorten(text, 200))
     if not text.isprintable():
         raise BadTargetError(f'"{shown}" holds characters that cannot be seen')
@@ -200,7 +198,7 @@ def read_target(text: str) -> Target:
     except BadTargetError:
         raise
     except ValueError as error:
-        # Brackets without an address, a port that is none, half a surrogate pair.
+        # Brackets without an address, a bad port, half a surrogate pair.
         raise BadTargetError(f'"{shown}" cannot be read: {visible(str(error))}') from None
     ways = "a file: target, an https: URL, or an http: URL on this machine"
     raise BadTargetError(f'"{shown}" is none of them: {ways}')
@@ -221,7 +219,7 @@ def _file(parts: SplitResult, text: str) -> bytes:
 def _url(parts: SplitResult, text: str) -> Target:
     shown = visible(shorten(text, 200))
     if not text.isascii() or " " in text:
-        raise BadTargetError(f'"{shown}" is no URL: spaces and letters beyond ASCII are encoded')
+        raise BadTargetError(f'"{shown}" is not a URL: spaces and letters beyond ASCII are encoded')
     if "@" in parts.netloc or "#" in text:
         raise BadTargetError("a URL to upload to holds no user, no password and no #")
     host = parts.hostname or ""
@@ -230,7 +228,7 @@ def _url(parts: SplitResult, text: str) -> Target:
     if "%" in host:
         raise BadTargetError(f'"{shown}" names a host with a %: zones and escapes are not for URLs')
     if "[" in parts.netloc and ":" not in host:
-        raise BadTargetError(f'"{shown}" has brackets around something that is no IPv6 address')
+        raise BadTargetError(f'"{shown}" has brackets around something that is not an IPv6 address')
     if parts.scheme != "https" and not _is_this_machine(host):
         message = f'"{shown}" would send what tools answer in clear over the network; use https:'
         raise BadTargetError(message)
@@ -250,7 +248,7 @@ def _address(parts: SplitResult, host: str) -> Address:
 
 def _is_this_machine(host: str) -> bool:
     numbers = host.split(".")
-    # 127.999.1.1 would be looked up like a name.
+    # 127.999.1.1 is not an address: it would be resolved as a name.
     is_address = all(len(word) < 4 and word.isdigit() and int(word) < 256 for word in numbers)
     is_loopback = len(numbers) == 4 and numbers[0] == "127" and is_address
     return is_loopback or host in ("localhost", "::1")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mcptest.core.results import SnapshotMode
     from mcptest.engine.snapshots import Book, Snapshots
     from mcptest.matching.registry import Matcher, Registry
-    from mcptest.plugins.manager import PluginDesk
+    from mcptest.plugins.manager import PluginManager
 
     Loader = Callable[
         [str, str, Registry, Mapping[str, str], Callable[[str], str]],
@@ -98,7 +98,7 @@ class Plan(Record):
 
     suites: tuple[tuple[Suite, ServerSpec], ...]
     warnings: tuple[Diagnostic, ...] = ()
-    plugins: PluginDesk | None = None
+    plugins: PluginManager | None = None
     snapshots: Snapshots | None = None
     is_whole: bool = True
     gated_files: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  # nothing of a record changes
@@ -164,7 +164,7 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     plan = Plan(
         suites=tuple(paired),
         warnings=tuple(warnings),
-        plugins=resources.desk,
+        plugins=resources.plugin_manager,
         snapshots=resources.snapshots,
         is_whole=wanted.is_whole,
         gated_files=_gated_files(suites),
@@ -557,7 +557,7 @@ class SuiteResources:
         # By the text of a schema, why it cannot be read; many tests use the same one.
         self._trials: dict[str, str] = {}
         self._plugins_of = plugins_of
-        self.desk: PluginDesk | None = None
+        self.plugin_manager: PluginManager | None = None
         # The environment of suites, if it differs from that of other files.
         self.environment: Mapping[str, str] | None = None
         self._mode = snapshots
@@ -575,10 +575,10 @@ class SuiteResources:
     def registry_with(self, file: str, plugins: Iterable[PluginSpec]) -> Registry:
         """The registry for a suite, which may declare plugins of its own."""
         from mcptest.matching.matchers.plugin import plugin_matcher  # noqa: PLC0415  # see below
-        from mcptest.plugins.manager import Declared, PluginDesk  # noqa: PLC0415  # see below
+        from mcptest.plugins.manager import DeclaredPlugins, PluginManager  # noqa: PLC0415  # see below
 
-        self.desk = self.desk or PluginDesk()
-        declared = Declared(self.desk, lambda: (*self._plugins_of(file), *plugins))
+        self.plugin_manager = self.plugin_manager or PluginManager()
+        declared = DeclaredPlugins(self.plugin_manager, lambda: (*self._plugins_of(file), *plugins))
         return self._registry.replaced(plugin_matcher(declared))
 
     def registry_for(self, file: str, text: str) -> Registry:

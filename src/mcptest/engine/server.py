@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Effect, LogWish, SessionScore
     from mcptest.engine.connection import Item
-    from mcptest.plugins.manager import PluginDesk
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.framing import Ring
     from mcptest.protocol.session import Message
@@ -483,7 +482,7 @@ class Launcher(Record):
 
 @contextmanager
 def launching(
-    interrupts: Interrupts, plugins: PluginDesk | None, **settings: Any
+    interrupts: Interrupts, plugins: PluginManager | None, **settings: Any
 ) -> Iterator[Launcher]:
     """A launcher for servers and plugins; at the end, every process has been stopped."""
     launcher = create_launcher(interrupts, adopts_orphans=True, **settings)

@@ -1,1 +1,1 @@
-"""A server made of a contract: what it hears goes in, what it says comes out; pure."""
+"""A server made of a contract or a manifest: messages go in, messages come out; pure."""

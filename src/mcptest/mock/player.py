@@ -153,7 +153,7 @@ class ContractPlayer:
         return []
 
     def response(self, session: Session, message: Message, breaches: Sequence[str]) -> list[Sent]:
-        """Continue after an answer of the client; `find_violations` of JSON-RPC are in it."""
+        """Continue after an answer of the client; `find_violations` says what JSON-RPC forbids in it."""
         key = id_key(message.get("id"))
         asked = session.asked.pop(key, None)
         if asked is None:
@@ -432,14 +432,14 @@ class ContractPlayer:
         return key or str(id)
 
 
-def _bind(session: Session, said: Incoming | Outgoing, found: Mapping[str, object]) -> None:
+def _bind(session: Session, message: Incoming | Outgoing, found: Mapping[str, object]) -> None:
     """Bind the names of a message to what was found in it; a name without a value is unbound."""
-    for bind in said.binds:
+    for bind in message.binds:
         session.has_new_names = True
         if bind.name in found:
-            session.names[said.scope, bind.name] = found[bind.name]
+            session.names[message.scope, bind.name] = found[bind.name]
         else:
-            session.names.pop((said.scope, bind.name), None)
+            session.names.pop((message.scope, bind.name), None)
 
 
 def _result(message: Message, result: dict[str, object]) -> Sent:

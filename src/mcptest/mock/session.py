@@ -119,7 +119,7 @@ class Session:
     open a case and have not been sent. `names` are bound values by file and name, `tokens` the
     client's progress tokens by case and by how the contract writes them. `held` are the cases
     that would be opened if a name were bound. `touched` are the cases that made progress, and
-    `has_new_names` tells whether a name was bound, since cases were last opened.
+    `has_new_names` is true if a name was bound, since cases were last opened.
 
     `declared` are the client's capabilities, None before the handshake. `era` is "" until the
     first request shows it; only a stateless session has `rounds` and `subscriptions`, and it
@@ -185,7 +185,7 @@ class Session:
     def unsubscribe(self, key: IdKey) -> None:
         self.subscriptions = [each for each in self.subscriptions if each.key != key]
 
-    # What the report tells
+    # For the report
 
     def note(self, subject: str, sentence: str) -> None:
         """Add a remark about something that is not wrong, once for each subject."""

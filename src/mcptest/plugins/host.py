@@ -1,7 +1,7 @@
-"""The host of one plugin: starts it when it is first called, and keeps it until it is closed.
+"""The host of one plugin: starts it with the first call, and keeps it until it is closed.
 
-The process and its lines are `mcptest.transport.lines`'s; what is said over them is known here.
-One call is made at a time: threads queue.
+`mcptest.transport.lines` has the process and its lines; the protocol is here. Calls of several
+threads are made one after the other.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ MAX_CALL_TIMEOUT_S = 86_400.0
 class PluginHost:
     """One plugin. Nothing is started before the first `call`; `close` ends it.
 
-    `command` is a program and its arguments, or one text that is split like a shell would;
-    no shell is started. `call_timeout` is in seconds. The first call has `first_id`, or one
-    that nobody can foresee: what is said before it was asked cannot be the answer to it.
+    `command` is a program and its arguments, or one string that is split like a shell would;
+    no shell is started. `call_timeout` is in seconds. The first call has the id `first_id`, or a
+    random one, so that a line written before the call cannot pass for the answer.
     """
 
     def __init__(
@@ -83,22 +83,24 @@ class PluginHost:
         self.call_timeout = call_timeout
         self._peer = LinePeer(self.spec, guardian, interrupts)
         self._lock = threading.Lock()
-        self._first_id = _unforeseen() if first_id is None else first_id
+        # Random, and small enough for the integers of any language.
+        random_id = 1 + int.from_bytes(os.urandom(4), "big") // 4
+        self._first_id = random_id if first_id is None else first_id
         self._last_id = self._first_id - 1
-        # Calls that nobody waits for any more: their answers may still come.
+        # Ids of abandoned calls, whose answers may still come.
         self._given_up: set[Any] = set()
         self._crash: PluginCrashed | None = None
         self._is_closed = False
 
     def call(self, method: str, params: object = ABSENT) -> PluginResponse:
-        """The plugin's answer, which may be an error; a `HostError` when there is none."""
+        """The plugin's answer, which may be an error; a `HostError` if there is none."""
         with self._lock:
             if self._is_closed:
                 raise HostError("the host of this plugin is closed")
             if self._crash:
                 raise PluginCrashed(f"{self._crash.message} (in an earlier call)")
             id = self._last_id + 1
-            # What cannot be said in JSON is the caller's mistake, and starts nothing.
+            # Encoded first: params that are not JSON are a mistake of the caller.
             line = encode_request(id, method, params)
             self._start()
             self._last_id = id
@@ -112,7 +114,7 @@ class PluginHost:
 
     @property
     def stderr(self) -> str:
-        """The last of what the plugin wrote to stderr, for whoever looks for a mistake."""
+        """The end of what the plugin wrote to stderr."""
         with self._lock:
             if self._crash:
                 return self._crash.stderr
@@ -120,19 +122,19 @@ class PluginHost:
 
     @property
     def left_behind(self) -> dict[int, str]:
-        """The processes that it had left behind when it was ended, which were killed."""
+        """The processes that it left behind, which were killed: pid and command."""
         return self._peer.left_behind
 
     def hang_up(self) -> None:
-        """End its input; `close` waits for what it makes of that."""
+        """End its input; `close` waits for its end."""
         with self._lock:
             self._is_closed = True
             self._peer.hang_up()
 
     def close(self, *, at_once: bool = False, waited_s: float = 0.0) -> None:
-        """End the plugin: end of input, a wait of up to `call_timeout`, then its end by force.
+        """Stop the plugin: end its input, wait up to `call_timeout`, then kill it.
 
-        So much of the wait is over when its input was ended before.
+        `waited_s` is the time since its input was ended by `hang_up`.
         """
         with self._lock:
             self._is_closed = True
@@ -158,7 +160,7 @@ class PluginHost:
             raise SpawnFailed(error.fault.message, error.fault.hint) from None
 
     def _drop_late_answers(self) -> None:
-        """What is there before anything is asked can only be late, and else is no answer."""
+        """Discard answers to abandoned calls; any other line before a call is an error."""
         for item in self._peer.waiting_items():
             found = id_key(_read(item).id)
             if found not in self._given_up:
@@ -192,17 +194,12 @@ class PluginHost:
             raise self._crash from None
 
 
-def _unforeseen() -> int:
-    """A number that fits into the integers of any language, with many more after it."""
-    return 1 + int.from_bytes(os.urandom(4), "big") // 4
-
-
 def _read(item: Item) -> PluginResponse:
     line = _text(item)
     if isinstance(item, Frame):
         return read_response(item.value, line)
     if isinstance(item, Noise):
-        raise InvalidJson(f"its line is no JSON: {item.reason}", line)
+        raise InvalidJson(f"its line is not JSON: {item.reason}", line)
     raise InvalidResponse(f"its line is longer than {item.limit:,} bytes", line)
 
 
@@ -223,7 +220,7 @@ PROTOCOL_VERSION = 1
 
 
 class PluginError(Record):
-    """A plugin's own refusal; `data` is None when it sent none."""
+    """An error that a plugin answered with; `data` is None if it sent none."""
 
     code: int
     message: str
@@ -231,7 +228,7 @@ class PluginError(Record):
 
 
 class PluginResponse(Record):
-    """What a plugin answered: a result, or else an error."""
+    """The answer of a plugin: a result or an error."""
 
     id: int | str
     result: object = None
@@ -245,12 +242,12 @@ def encode_request(id: int | str, method: str, params: object = ABSENT) -> bytes
 
 
 def read_response(value: object, line: str) -> PluginResponse:
-    """The response that a line holds; `InvalidResponse` when it is none.
+    """The response on a line; `InvalidResponse` if it is not one.
 
-    Members that version 1 does not know are left alone: it may gain some.
+    Unknown members are ignored: version 1 may gain some.
     """
     if not isinstance(value, dict):
-        raise InvalidResponse("it is no object", line)
+        raise InvalidResponse("it is not an object", line)
     id = _whole(value.get("id", ABSENT))
     if isinstance(id, bool) or not isinstance(id, (int, str)):
         raise InvalidResponse('its "id" must be the one of the request', line)
@@ -264,37 +261,28 @@ def read_response(value: object, line: str) -> PluginResponse:
 
 def _read_error(value: object, line: str) -> PluginError:
     if not isinstance(value, dict):
-        raise InvalidResponse('its "error" is no object', line)
+        raise InvalidResponse('its "error" is not an object', line)
     code, message = _whole(value.get("code")), value.get("message")
     if not isinstance(code, int) or isinstance(code, bool):
         raise InvalidResponse('its error has no integer "code"', line)
     if not isinstance(message, str):
-        raise InvalidResponse('its error has no "message" that is text', line)
+        raise InvalidResponse('its error has no "message" that is a string', line)
     return PluginError(code=code, message=message, data=value.get("data"))
 
 
 def _whole(value: object) -> object:
-    # To JSON 1.0 is the number 1, and some languages write it so.
+    # Some languages write the number 1 as 1.0.
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-# How a plugin can fail its host. An `error` answer is not here: it is an answer.
-#
-# * HostError
-#   - SpawnFailed       the program cannot be started
-#   - PluginCrashed     it ended, or closed its stdout, before it answered
-#   - Timeout           it did not answer in time; it is left running
-#   - InvalidJson       it wrote a line that is no JSON; it is left running
-#   - InvalidResponse   it wrote JSON that is no answer to the call; it is left running
-
+# Errors of a call without an answer; an answer with an `error` is an answer. The names are those
+# of docs/plugins.md, which has no suffix.
 
 _MAX_QUOTED = 200
 
-# The names are those of the protocol's own document, which knows no suffix.
-
 
 class HostError(McptestError):
-    """A call that brought no answer; `hint` says what to do about it, where that is known."""
+    """A call without an answer; `hint` says what to do about it, if that is known."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -302,20 +290,20 @@ class HostError(McptestError):
         self.hint = hint
 
 
-class SpawnFailed(HostError):  # see above
-    """The program is missing, may not be run, or refuses to start."""
+class SpawnFailed(HostError):
+    """The program is missing, is not executable, or does not start."""
 
 
-class PluginCrashed(HostError):  # see above
-    """The program ended before it answered. Every later call ends like this one."""
+class PluginCrashed(HostError):
+    """The program ended, or closed its stdout, before it answered. Later calls fail as well."""
 
     def __init__(self, message: str, hint: str = "", stderr: str = "") -> None:
         super().__init__(message, hint)
         self.stderr = stderr
 
 
-class Timeout(HostError):  # see above
-    """No answer in time. The program is left running: the next call may be luckier."""
+class Timeout(HostError):
+    """No answer in time. The program is left running."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message, "a call should take less than 50 ms; stdout must be flushed")
@@ -323,7 +311,7 @@ class Timeout(HostError):  # see above
 
 
 class _BadLine(HostError):
-    """A line that is no answer; `line` is it, as it came."""
+    """A line that is not an answer; the program is left running."""
 
     def __init__(self, reason: str, line: str) -> None:
         cut = line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED]}…"
@@ -333,8 +321,8 @@ class _BadLine(HostError):
 
 
 class InvalidJson(_BadLine):
-    """A line that is no JSON."""
+    """A line that is not JSON."""
 
 
 class InvalidResponse(_BadLine):
-    """A line of JSON that is no answer to the call."""
+    """A line of JSON that is not an answer to the call."""

@@ -1,11 +1,11 @@
 """Matchers and reporters of installed Python packages, found by their entry points.
 
-A package names a function under `mcptest.matchers` in its metadata; it is called with `register`
-and passes it `Matcher`s. Under `mcptest.reporters` it names the class of a reporter. Reading entry
-points is slow, so it is done only for names that mcptest itself does not have.
+An entry point in `mcptest.matchers` is a function that is called with `register` and passes it
+`Matcher`s; one in `mcptest.reporters` is the class of a reporter. Reading entry points is slow, so
+it is done only for names that mcptest itself does not have.
 
-This code runs in our process. Whatever it raises or prints, the tests run and the other reports
-are written: it is limited in time, and its standard output goes to standard error.
+This code runs in our process. Its time is limited, its standard output goes to standard error, and
+whatever it raises, the tests run and the other reports are written.
 """
 
 from __future__ import annotations
@@ -44,12 +44,11 @@ __all__ = [
 
 MATCHERS, REPORTERS = "mcptest.matchers", "mcptest.reporters"
 
-# What a pattern can begin with; any other name could never be met.
+# Names that a pattern can begin with.
 _NAME = r"(?!not$)[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*"
 _MAX_QUOTED = 200
 
-# For importing a package and registering its matchers; for reading the parameters of one of
-# them, or putting it into words.
+# For importing a package and registering its matchers; for parsing or describing one of them.
 _LOAD_LIMIT_S = 30.0
 _WORD_LIMIT_S = 5.0
 # Computing time of a reporter for one event, or for rendering.
@@ -63,12 +62,12 @@ _ANYTHING = BaseException
 
 
 def installed_matchers() -> list[Matcher]:
-    """Every matcher that an installed package registers, made safe to use."""
+    """Every matcher that an installed package registers, with limits around its code."""
     found: list[Matcher] = []
     for point in _points(MATCHERS):
         owner = owner_of(point)
         try:
-            # Standard output is the report's, whatever is printed while this is loaded.
+            # Standard output is for the report.
             with redirect_stdout(sys.stderr), WallLimit(_LOAD_LIMIT_S):
                 point.load()(partial(_take, found, owner))
         except McptestError:
@@ -76,26 +75,26 @@ def installed_matchers() -> list[Matcher]:
         except OverdueError:
             raise _unusable(owner, f"loading it took more than {_LOAD_LIMIT_S:g} s") from None
         except _ANYTHING as error:
-            raise _unusable(owner, _told(error)) from error
+            raise _unusable(owner, _describe(error)) from error
     return found
 
 
 def _points(group: str) -> Iterator[EntryPoint]:
-    """The entry points of a group; a package whose own facts cannot be read has none."""
+    """The entry points of a group; packages whose metadata cannot be read have none."""
     seen = set()
     for package in distributions():
         try:
             name, points = package.name, package.entry_points
         except _ANYTHING:
             continue
-        # The first of a name is the one that Python would import.
+        # Python imports the first package of a name.
         if name not in seen:
             seen.add(name)
             yield from points.select(group=group)
 
 
 def owner_of(point: EntryPoint) -> str:
-    """The package of an entry point, in words."""
+    """The package of an entry point, for messages."""
     package = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
     return f"the package {visible(package)} ({visible(point.value)})"
 
@@ -122,16 +121,16 @@ def _take(found: list[Matcher], owner: str, matcher: Matcher) -> None:
 
 
 def _mistake_in(matcher: object) -> str:
-    """What is wrong with what a package registers, "" when nothing is."""
+    """What is wrong with a matcher that a package registers, "" if nothing is."""
     if not isinstance(matcher, Matcher):
-        return f"{_cut(repr(matcher))}, which is no Matcher"
-    # Its fields are not checked yet.
+        return f"{_cut(repr(matcher))}, which is not a Matcher"
+    # Its fields may have any type.
     name: Any = matcher.name
     parameters: Any = matcher.parameters
     if not isinstance(name, str) or not re.fullmatch(_NAME, name):
         return f"a matcher of the name {_cut(repr(name))}, which no pattern can have"
     if not isinstance(parameters, tuple) or not all(isinstance(each, str) for each in parameters):
-        return f"the matcher {name!r}, whose parameters are no tuple of texts"
+        return f"the matcher {name!r}, whose parameters are not a tuple of strings"
     if not all(map(callable, (matcher.parse, matcher.wants, matcher.check))):
         return f"the matcher {name!r}, of which parse, wants or check cannot be called"
     if matcher.is_remote:
@@ -149,7 +148,7 @@ def _parse(matcher: Matcher, *texts: Any) -> Any:
         why = f"cannot read its parameters: that took more than {_WORD_LIMIT_S:g} s"
         raise ParameterError(why) from None
     except _ANYTHING as error:
-        raise ParameterError(f"cannot read its parameters: {_told(error)}") from None
+        raise ParameterError(f"cannot read its parameters: {_describe(error)}") from None
 
 
 def _wants(matcher: Matcher, parameter: Any) -> str:
@@ -157,7 +156,7 @@ def _wants(matcher: Matcher, parameter: Any) -> str:
         with redirect_stdout(sys.stderr), WallLimit(_WORD_LIMIT_S):
             return str(matcher.wants(parameter))
     except _ANYTHING:
-        # Whether the value is right is known, and that is worth more than these words.
+        # The verdict matters more than this description.
         return f"what the matcher {matcher.name} accepts"
 
 
@@ -168,21 +167,21 @@ def _check(matcher: Matcher, owner: str, parameter: Any, actual: object) -> Miss
             if found is None:
                 return None
             if isinstance(found, Miss):
-                # What else may be said of it is asked for here, where anything may go wrong.
+                # Computed here, where exceptions are handled.
                 hint = str(found.hint()) if found.hint else ""
                 return Miss(why=str(found.why), hint=lambda: hint)
             if isinstance(found, str):
                 return Miss(why=found)
-            why = f"returned {_cut(repr(found))}; None is for a right value, else a text says why"
+            why = f"returned {_cut(repr(found))}; expected None or a string that says why not"
     except PatternTimeoutError:
         raise
     except _ANYTHING as error:
-        why = f"raised {_told(error)}"
+        why = f"raised {_describe(error)}"
     message = f"the matcher {matcher.name!r} of {owner} {why}"
     raise CheckError(Fault(kind="plugin_failed", message=message))
 
 
-def _told(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return _cut(f"{type(error).__name__}: {error}")
 
 
@@ -296,5 +295,5 @@ def _limited(name: str, doing: str, work: Callable[[], Any], wall_limit_s: float
     except PatternTimeoutError:
         why = f"took more than {_REPORTER_CPU_LIMIT_S:g} s of computing"
     except _ANYTHING as error:
-        why = f"raised {_told(error)}"
+        why = f"raised {_describe(error)}"
     raise UsageError(f"{name} {doing} {_cut(why)}", "update it, or uninstall it") from None

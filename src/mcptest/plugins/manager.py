@@ -1,4 +1,4 @@
-"""All plugins of a run: who they are, and how one of them is asked for a verdict."""
+"""The plugins of a run: starting, asking and stopping them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from mcptest.transport.process.guardian import Guardian
     from mcptest.transport.process.signals import Interrupts
 
-__all__ = ["Declared", "PluginDesk", "one_owner_each"]
+__all__ = ["DeclaredPlugins", "PluginManager", "index_plugins"]
 
 
-class PluginDesk:
-    """Starts each plugin when it is first asked, and ends all of them with the run."""
+class PluginManager:
+    """Starts each plugin with the first call to it, and stops all of them with the run."""
 
     def __init__(self) -> None:
         self._hosts: dict[PluginSpec, PluginHost] = {}
         self._guardian: Guardian | None = None
         self._interrupts: Interrupts | None = None
-        # What they did that broke no test.
+        # Processes that plugins left behind.
         self.findings: list[Finding] = []
 
     def open(self, guardian: Guardian, interrupts: Interrupts) -> None:
-        """What the plugins of this process are started with; in a copy of it, again."""
+        """Set what plugins are started with; a forked process calls it again."""
         self._guardian, self._interrupts = guardian, interrupts
 
     def ask(self, spec: PluginSpec, method: str, params: object) -> object:
-        """The result of a call; a `CheckError` when the plugin has none."""
+        """The result of a call; a `CheckError` if there is none."""
         host = self._hosts.get(spec) or self._host(spec)
         try:
             response = host.call(method, params)
@@ -63,10 +63,10 @@ class PluginDesk:
         return host
 
     def close(self) -> None:
-        """End all of them; whoever was told to stop has no time for goodbyes."""
+        """Stop all plugins; without waiting for them if the run was interrupted."""
         at_once = bool(self._interrupts and self._interrupts.count)
         hosts, self._hosts = self._hosts, {}
-        # All of them wait at the same time.
+        # First end the input of all of them, so that they end at the same time.
         for host in hosts.values():
             host.hang_up()
         began = time.monotonic()
@@ -75,18 +75,18 @@ class PluginDesk:
             self.findings += _left_by(spec, host)
 
 
-class Declared:
-    """The plugins that one file may ask; who they are is found out when one is asked for."""
+class DeclaredPlugins:
+    """The plugins that one file may ask; `specs` is called with the first use of one."""
 
-    def __init__(self, desk: PluginDesk, specs: Callable[[], Iterable[PluginSpec]]) -> None:
-        self._desk = desk
+    def __init__(self, manager: PluginManager, specs: Callable[[], Iterable[PluginSpec]]) -> None:
+        self._manager = manager
         self._find = specs
         self._found: dict[str, PluginSpec] | None = None
 
     @property
     def _specs(self) -> dict[str, PluginSpec]:
         if self._found is None:
-            self._found = one_owner_each(self._find())
+            self._found = index_plugins(self._find())
         return self._found
 
     @property
@@ -94,11 +94,11 @@ class Declared:
         return tuple(self._specs)
 
     def ask(self, name: str, method: str, params: object) -> object:
-        return self._desk.ask(self._specs[name], method, params)
+        return self._manager.ask(self._specs[name], method, params)
 
 
-def one_owner_each(specs: Iterable[PluginSpec]) -> dict[str, PluginSpec]:
-    """The plugins by name; a `UsageError` when two are declared under one."""
+def index_plugins(specs: Iterable[PluginSpec]) -> dict[str, PluginSpec]:
+    """The plugins by name; a `UsageError` if two are declared under one name."""
     found: dict[str, PluginSpec] = {}
     for spec in specs:
         other = found.setdefault(spec.name, spec)

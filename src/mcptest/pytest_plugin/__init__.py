@@ -1,8 +1,8 @@
 """The pytest plugin: test files of mcptest as pytest items, and fixtures for tests in Python.
 
-pytest imports this module in every project where mcptest is installed, so it imports nothing
-but pytest. The rest is loaded with the first file that may hold tests: `collect` has the nodes of
-a file, `items` the tests, which the engine performs in this process (`mcptest.engine.on_demand`).
+pytest imports this module in every project where mcptest is installed, so it imports nothing but
+pytest. The rest is loaded with the first test file: `collect` has the collectors, `items` the
+tests, which the engine runs in this process (`mcptest.engine.on_demand`).
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ __all__ = ["ENDINGS", "FILE_NOTE", "NOTE", "McptestDeprecationWarning", "Mcptest
 
 pytest_plugins = ("mcptest.pytest_plugin.fixtures",)
 
-# Which files may hold tests; `mcptest._collect.may_hold` looks closer.
+# The endings of test files; `mcptest._collect.is_test_file` also checks the content.
 _ENDINGS = (".mcp.yml", ".mcp.yaml", "mcptest.yml", "mcptest.yaml")
 _CASE_ENDINGS = ("_test.yml", "_test.yaml", ".cases.yml", ".cases.yaml")
 
-# The properties of a report that have a note on its test, and on the whole file.
+# Properties of reports: a note on the test, and on the whole file.
 NOTE, FILE_NOTE = "mcptest_note", "mcptest_file_note"
 
-# How files ended that could not be finished with their last test: notes, and reasons to fail.
+# Notes and failures of files that were not finished with their last test.
 ENDINGS = pytest.StashKey[tuple[list[str], list[str]]]()
 
 
 class McptestWarning(UserWarning):
-    """Something that is allowed, and probably not meant."""
+    """Something that is allowed but probably a mistake."""
 
 
 class McptestDeprecationWarning(McptestWarning, DeprecationWarning):
-    """Something that a later release will not have."""
+    """Something that a later release will remove."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,9 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     if not file_path.name.endswith(_ENDINGS + _CASE_ENDINGS):
         return None
-    from mcptest._collect import may_hold  # noqa: PLC0415  # few projects have such files
+    from mcptest._collect import is_test_file  # noqa: PLC0415  # few projects have such files
 
-    if not may_hold(str(file_path), is_named=parent.session.isinitpath(file_path)):
+    if not is_test_file(str(file_path), is_named=parent.session.isinitpath(file_path)):
         return None
     from mcptest.pytest_plugin import items  # noqa: PLC0415  # as above
     from mcptest.pytest_plugin.collect import McptestFile  # noqa: PLC0415  # as above
@@ -60,7 +60,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """A worker of pytest-xdist has ended; what it has to say of its files is passed on."""
+    """Take over the notes and failures of a pytest-xdist worker that has ended."""
     notes, failures = getattr(node, "workeroutput", {}).get("mcptest", ((), ()))
     node.config.stash[ENDINGS][0].extend(notes)
     node.config.stash[ENDINGS][1].extend(failures)
@@ -77,7 +77,7 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     notes, failures = config.stash[ENDINGS]
-    # A test has three reports, and each of them has the properties that the test has by then.
+    # A test has up to three reports, which repeat its properties.
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("")]
     noted = dict.fromkeys(
         f"{report.nodeid if name == NOTE else report.nodeid.partition('::')[0]}: {text}"

@@ -1,4 +1,4 @@
-"""The nodes of a test file: the file, its servers. Mistakes in a file are collection errors."""
+"""The collectors of a test file and of its servers. Mistakes in a file are collection errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcptest._collect import collect, node_names, told_mistakes
+from mcptest._collect import collect, describe_mistakes, node_names
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, McptestError, UsageError
 from mcptest.core.text import defuse
@@ -17,7 +17,7 @@ from mcptest.pytest_plugin.items import McptestItem, session_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcptest._collect import Collected, Collection
+    from mcptest._collect import CollectedTest, Collection
     from mcptest.engine.on_demand import FileRun
 
 __all__ = ["McptestFile", "McptestGroup"]
@@ -48,22 +48,22 @@ class McptestFile(pytest.File):
         try:
             found = collect(path)
         except FormatError as error:
-            raise self.CollectError(defuse(told_mistakes(error.diagnostics, path))) from None
+            raise self.CollectError(defuse(describe_mistakes(error.diagnostics, path))) from None
         except UsageError as error:
-            # The command has options for it, and pytest has not.
+            # pytest has no such options.
             help = error.help.removeprefix("give --config FILE or --server-command, ")
             raise self.CollectError(defuse(f"{error.message}\n{help}".rstrip("\n"))) from None
         except McptestError as error:
             raise self.CollectError(defuse(str(error))) from None
-        for doubtful in found.plan.warnings:
-            self.warn(McptestWarning(defuse(render_diagnostic(doubtful))))
+        for warning in found.plan.warnings:
+            self.warn(McptestWarning(defuse(render_diagnostic(warning))))
         return found
 
 
 class McptestGroup(pytest.Collector):
-    """The tests of a file, or of one server in it: so `FILE::mcptest::SERVER::TEST` finds one."""
+    """The tests of a file, or of one server in it, for ids like `FILE::mcptest::SERVER::TEST`."""
 
-    tests: Sequence[Collected] = ()
+    tests: Sequence[CollectedTest] = ()
     file_run: FileRun
 
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
@@ -72,10 +72,10 @@ class McptestGroup(pytest.Collector):
             for name, one in zip(names, self.tests, strict=True):
                 yield McptestItem.of(self, name, one, self.file_run)
             return
-        servers: dict[str, list[Collected]] = {}
+        servers: dict[str, list[CollectedTest]] = {}
         for one in self.tests:
             servers.setdefault(one.server, []).append(one)
-        # Behind a bracket pytest looks for parameters, and not for tests.
+        # pytest takes a bracket for the start of parameters.
         names = node_names(server.replace("[", "(") for server in servers)
         for name, tests in zip(names, servers.values(), strict=True):
             group: McptestGroup = McptestGroup.from_parent(self, name=name)
@@ -84,8 +84,8 @@ class McptestGroup(pytest.Collector):
 
 
 def _named(config: pytest.Config, file: str) -> tuple[bool, bool]:
-    """Whether a file is an argument itself, and whether all of its tests are taken."""
-    # As pytest cuts them: a path, and names within the file.
+    """Whether a file is an argument of pytest, and whether all of its tests are selected."""
+    # As pytest splits arguments: a path, and names within the file.
     cut = [arg.partition("[")[0].partition("::") for arg in config.args]
     places = [(config.invocation_params.dir / path, bool(names)) for path, _, names in cut]
     parts = {is_part for place, is_part in places if os.path.abspath(place) == file}

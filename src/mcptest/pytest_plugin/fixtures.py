@@ -1,4 +1,4 @@
-"""Fixtures for tests in Python: a server under test, connected.
+"""Fixtures for tests in Python: a connected server under test.
 
 pytest imports this module with our plugin, so everything else is imported when it is needed.
 """
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 _SCOPES = ("session", "package", "module", "class", "function")
 _NOT_STARTED = pytest.StashKey[set[str]]()
-_AS_ABOVE = "(as told above)"
+_AS_ABOVE = "(details above)"
 
 
 class NotStartedError(pytest.fail.Exception):  # type: ignore[misc,name-defined]  # pytest makes it at run time
-    """The server of the fixtures could not be started. It is told in full once."""
+    """The server of the fixtures could not be started; the details are shown once."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, pytrace=False)
 
 
-# So that a summary line begins with this name, and not with that of a module.
+# pytest then shows this name in the summary without a module.
 NotStartedError.__module__ = "builtins"
 
 
@@ -62,9 +62,9 @@ def _scope(fixture_name: str, config: pytest.Config) -> Any:
 
 @pytest.fixture(scope="session")
 def mcp_server_url(pytestconfig: pytest.Config) -> str:
-    """Where the server of the fixtures is; "" when it is started on standard input and output."""
+    """The URL of the fixtures' server; "" if it is started on standard input and output."""
     url = pytestconfig.getoption("--mcp-server-url") or pytestconfig.getini("mcp_server_url")
-    # What is said on the command line counts.
+    # The command line has precedence.
     return "" if pytestconfig.getoption("--mcp-server-command") else str(url)
 
 
@@ -164,21 +164,21 @@ def _home_of(config: pytest.Config, command: object) -> dict[str, Any]:
 
 
 def _not_started(config: pytest.Config, error: Exception) -> NotStartedError:
-    told = config.stash.setdefault(_NOT_STARTED, set())
+    shown = config.stash.setdefault(_NOT_STARTED, set())
     lines = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
     text = "\n".join(lines)
-    is_told = text in told
-    told.add(text)
-    return NotStartedError(_in_short(text) if is_told else text)
+    is_known = text in shown
+    shown.add(text)
+    return NotStartedError(_shorten(text) if is_known else text)
 
 
 def pytest_exception_interact(call: pytest.CallInfo[Any]) -> None:
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, NotStartedError):
         # pytest raises it again for every test that shares the server.
-        error.msg = _in_short(error.msg)
+        error.msg = _shorten(error.msg)
 
 
-def _in_short(text: str) -> str:
+def _shorten(text: str) -> str:
     first = text.split("\n")[0]
     return first if first.endswith(_AS_ABOVE) else f"{first} {_AS_ABOVE}"

@@ -1,6 +1,6 @@
-"""The tests of a file as pytest items, performed by the engine in this process.
+"""The tests of a file as pytest items, run by the engine in this process.
 
-Registered as a plugin of its own with the first file that may hold tests.
+Registered as a plugin of its own with the first test file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcptest._collect import told_mistakes
+from mcptest._collect import describe_mistakes
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import defuse, visible
 from mcptest.engine.on_demand import Session
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from mcptest._collect import Collected
+    from mcptest._collect import CollectedTest
     from mcptest.core.events import RunFinished
     from mcptest.core.results import CaseResult
     from mcptest.engine.on_demand import FileRun, SuiteRun
@@ -35,15 +35,14 @@ _IS_ALONE = pytest.StashKey[bool]()
 
 _COLUMNS = 80
 
-# Marks that do something; a tag of that name only names.
+# Tags that do not become marks: marks that pytest acts on, and keywords of -m.
 _RESERVED = frozenset(["filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"])
-# So are words of -m itself.
 _RESERVED |= {"and", "or", "not", "True", "False", "None"}
-# Marks that may keep a test from being run.
-_STOPPERS = frozenset(["skip", "skipif", "xfail"])
+# Marks that may prevent a test from running.
+_SKIP_MARKS = frozenset(["skip", "skipif", "xfail"])
 
-# Plugins that do nothing between two tests that a server could notice. Any other one may be
-# preparing something for the second test.
+# Hooks that run between two tests, and plugins whose hooks there have no effect on a server. Any
+# other plugin may prepare something for the next test.
 _BETWEEN = ("protocol", "logstart", "setup", "call", "teardown", "logfinish")
 _HARMLESS = frozenset(
     ["_hypothesis_pytestplugin", "_pytest", "anyio", "hypothesis", "mcptest", "pytest_cov", "xdist"]
@@ -51,42 +50,42 @@ _HARMLESS = frozenset(
 _HARMLESS |= {"__channelexec__"}  # the name of what xdist sends to its workers
 
 
-class _ToldError(Exception):
-    """What is said of a test; nothing in it is a command to a CI system that shows it."""
+class _FailedTestError(Exception):
+    """The report of a failed test, without anything a CI system would take for a command."""
 
     def __init__(self, text: str) -> None:
         super().__init__(defuse(text))
 
 
-class MismatchError(_ToldError):
-    """An expectation of a test file that was not met."""
+class MismatchError(_FailedTestError):
+    """An expectation was not met."""
 
 
-class BrokenError(_ToldError):
-    """A test of a file that could not be run to its end."""
+class BrokenError(_FailedTestError):
+    """The test could not be completed."""
 
 
-# So that a summary line begins with these names, and not with that of a module.
+# pytest then shows these names in the summary without a module.
 MismatchError.__module__ = BrokenError.__module__ = "builtins"
 
 
 def session_of(config: pytest.Config) -> Session:
-    """The servers and files of this session."""
+    """The engine's session of this pytest session: its files and servers."""
     if _SESSION not in config.stash:
         config.stash[_SESSION] = Session()
     return config.stash[_SESSION]
 
 
 class McptestItem(pytest.Item):
-    """One test, at `mcptest::<server>::<test name>`; or a lane that the command must run."""
+    """One test, at `mcptest::<server>::<test name>`, or a skipped lane."""
 
-    collected: Collected
+    collected: CollectedTest
     file_run: FileRun
     following: pytest.Item | None = None
 
     @classmethod
     def of(
-        cls, parent: pytest.Collector, name: str, collected: Collected, file_run: FileRun
+        cls, parent: pytest.Collector, name: str, collected: CollectedTest, file_run: FileRun
     ) -> McptestItem:
         item: McptestItem = cls.from_parent(parent, name=name)
         item.collected, item.file_run = collected, file_run
@@ -114,14 +113,14 @@ class McptestItem(pytest.Item):
         assert suite_run is not None, "a lane is skipped"
         file = suite_run.suite.file
         if one.unset:
-            raise BrokenError(told_mistakes(one.unset, file))
+            raise BrokenError(describe_mistakes(one.unset, file))
         try:
-            result = suite_run.perform(one.case, self._following())
+            result = suite_run.perform(one.case, self._next_case())
         except Exception as error:
-            said = _own_fault(error, file)
-            if not said:
+            message = _describe_internal_error(error, file)
+            if not message:
                 raise
-            raise BrokenError(said) from None
+            raise BrokenError(message) from None
         result = redact_all(result, redactor(self.file_run.plan.secrets))
         if result.status == "passed":
             for note in result.notes:
@@ -132,16 +131,16 @@ class McptestItem(pytest.Item):
         kind = MismatchError if result.status == "failed" else BrokenError
         raise kind(f"{self._failure_text(result)}\n\n{file}:{result.line}")
 
-    def _following(self) -> int | None:
-        """The index of the case that comes next, if it can be sent while this one is reported."""
+    def _next_case(self) -> int | None:
+        """The index of the next case, if its request may be sent while this one is reported."""
         after = self.following
         if not isinstance(after, McptestItem) or after.suite_run is not self.suite_run:
             return None
-        is_stopped = any(mark.name in _STOPPERS for mark in after.iter_markers())
-        return None if is_stopped or not _is_alone(self.config) else after.collected.case
+        may_be_skipped = any(mark.name in _SKIP_MARKS for mark in after.iter_markers())
+        return None if may_be_skipped or not _is_alone(self.config) else after.collected.case
 
     def _failure_text(self, result: CaseResult) -> str:
-        """What the terminal report of `mcptest run` says of it."""
+        """The text that `mcptest run` prints for this result."""
         seen = self.config.stash.setdefault(_SEEN, SeenFailures())
         if result.fault and seen.first_like(result, "first"):
             headline = f"{fault_headline(result.fault)} (same cause as above)"
@@ -156,7 +155,7 @@ class McptestItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, (MismatchError, BrokenError)):
-            # Whatever is asked for: values of variables here may hold secrets of a config.
+            # Never with local variables, which may hold secrets of a config.
             return excinfo.getrepr(style="value")
         return super().repr_failure(excinfo, style)
 
@@ -166,7 +165,7 @@ class McptestItem(pytest.Item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """The engine learns which tests will be run, so that it stops servers behind the last one."""
+    """Tell the engine which tests will run, so that it stops servers after the last one."""
     for item in session.items:
         if isinstance(item, McptestItem) and item.suite_run and not item.collected.skip:
             item.suite_run.expected.add(item.collected.case)
@@ -180,7 +179,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Stop what no later test needs; what is judged of the whole file fails its last test."""
+    """Stop servers that no later test needs; what is judged per file fails its last test."""
     if not isinstance(item, McptestItem) or item.suite_run is None:
         return
     finished = item.suite_run.finish_case(item.collected.case)
@@ -215,10 +214,10 @@ def _close(config: pytest.Config) -> None:
 
 
 def _conclude(finished: RunFinished, secrets: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """What there is to note at the end of a file, and what makes it fail."""
+    """The notes at the end of a file, and the reasons for it to fail."""
     if not (finished.findings or finished.snapshots or finished.missed_gates):
         return [], []
-    # Few files have something to say.
+    # Deferred: few files need them.
     from mcptest.core.results import FATAL  # noqa: PLC0415
     from mcptest.reporters.style import Paint  # noqa: PLC0415
     from mcptest.reporters.terminal import finding_lines, snapshot_lines  # noqa: PLC0415
@@ -235,7 +234,7 @@ def _conclude(finished: RunFinished, secrets: tuple[str, ...]) -> tuple[list[str
 
 
 def _is_alone(config: pytest.Config) -> bool:
-    """Whether no other plugin and no conftest.py does anything between two of our tests."""
+    """Whether no other plugin and no conftest.py acts between two of our tests."""
     if _IS_ALONE not in config.stash:
         hooks = [getattr(config.hook, f"pytest_runtest_{name}") for name in _BETWEEN]
         plugins = [found.plugin for hook in hooks for found in hook.get_hookimpls()]
@@ -245,24 +244,24 @@ def _is_alone(config: pytest.Config) -> bool:
 
 
 def _columns(config: pytest.Config) -> int:
-    """How wide a failure may be; a worker of pytest-xdist has no terminal."""
+    """The width of failure reports; a worker of pytest-xdist has no terminal."""
     if not config.pluginmanager.has_plugin("terminalreporter"):
         return _COLUMNS
     return max(40, min(100, config.get_terminal_writer().fullwidth))
 
 
 def _mark_of(tag: str) -> str:
-    """The mark for a tag, "" for none: pytest cuts names of marks at some characters."""
+    """The mark for a tag, "" for none; marks cannot contain all characters."""
     name = re.sub(r"[^\w.+/-]", "_", tag)
     if name in _RESERVED or not re.search(r"\w", name):
         return ""
     return f"tag{name}" if name[0] in "_-./+" else name
 
 
-def _own_fault(error: Exception, file: str) -> str:
-    """A fault of our own in one sentence; "" when it was not raised in our code.
+def _describe_internal_error(error: Exception, file: str) -> str:
+    """One sentence for an exception raised in our own code; "" for any other.
 
-    A plugin with a time limit, for example, breaks a test off by raising from elsewhere.
+    A plugin with a time limit, for example, raises from its own code.
     """
     last: TracebackType | None = error.__traceback__
     while last and last.tb_next:

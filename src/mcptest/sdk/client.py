@@ -7,9 +7,16 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.sdk.arguments import choice_of, json_of, path_of, seconds_of, text_of, told_of
+from mcptest.sdk.arguments import (
+    check_choice,
+    check_json,
+    check_path,
+    check_seconds,
+    check_string,
+    read_arguments,
+)
 from mcptest.sdk.coprocess import Coprocess
-from mcptest.sdk.errors import ContractError, CoprocessError, quoted
+from mcptest.sdk.errors import ContractError, CoprocessError, quote_json
 from mcptest.sdk.verdict import Verdict, read_verdict
 
 TYPE_CHECKING = False
@@ -27,10 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["AsyncClient", "Client", "Connection", "connect"]
 
 
-# Whoever reads a traceback in a test of their own has no use for what is in here.
+# pytest leaves the frames of this module out of tracebacks.
 __tracebackhide__ = True
 
-# The binary gives up first, so that its words are heard.
+# The binary's time limit ends first, so that it can report what it saw.
 _SLACK_S = 15.0
 _CACHE_MODES = ("off", "read_write", "read_only", "refresh")
 
@@ -59,11 +66,11 @@ def connect(
     one answer, `startup_timeout` for the server to be ready, in seconds. `bearer_env` and
     `header_env` name environment variables that hold a token and the values of headers.
     `secrets` names variables in `env` whose values are blanked, as those of secret names are.
-    `spec_version` is the only revision of the protocol that will do. `client` has our answers to
-    what the server asks, as in a config. `cache` is a mode of `Client.set_cache`; `record` and
-    `replay` name a tape, from the first word on: what is replayed needs no server.
+    `spec_version` pins a revision of the protocol. `client` has the answers to what the server
+    asks, as in a config. `cache` is a mode of `Client.set_cache`; `record` and `replay` name a
+    cassette, in use from the start: a replay needs no server.
     """
-    told = told_of(
+    server = read_arguments(
         command=server_command,
         url=url,
         bearer_env=bearer_env,
@@ -75,38 +82,33 @@ def connect(
         client=client,
         secrets=secrets,
     )
-    tapes = _tapes_of(record, replay)
-    limit_s = seconds_of("timeout", timeout)
+    cassettes = check_path("record", record), check_path("replay", replay)
+    if all(cassettes):
+        raise ValueError("a cassette is recorded or replayed, not both at once")
+    limit_s = check_seconds("timeout", timeout)
     coprocess = Coprocess(
-        told=told,
-        spec_version=choice_of("spec_version", spec_version, ("", *REVISIONS)),
-        timeout=limit_s + (told.startup_timeout_s or 0.0) + _SLACK_S,
+        server=server,
+        spec_version=check_choice("spec_version", spec_version, ("", *REVISIONS)),
+        timeout=limit_s + (server.startup_timeout_s or 0.0) + _SLACK_S,
         call_timeout=limit_s,
     )
-    cache = choice_of("cache", cache, _CACHE_MODES) if cache != "" else ""
-    return Connection(coprocess, cache=cache, record=tapes[0], replay=tapes[1])
-
-
-def _tapes_of(record: Path, replay: Path) -> tuple[str, str]:
-    tapes = path_of("record", record), path_of("replay", replay)
-    if all(tapes):
-        raise ValueError("a tape is recorded or replayed, not both at once")
-    return tapes
+    cache = check_choice("cache", cache, _CACHE_MODES) if cache != "" else ""
+    return Connection(coprocess, cache=cache, record=cassettes[0], replay=cassettes[1])
 
 
 class Connection:
-    """A server that is started when this is entered, and stopped when it is left. Once."""
+    """Starts the server when it is entered and stops it when it is left; usable once."""
 
     def __init__(
         self, coprocess: Coprocess, *, cache: str = "", record: str = "", replay: str = ""
     ) -> None:
         self._coprocess = coprocess
         self._cache = cache
-        self._tape = ("record", record) if record else ("replay", replay)
+        self._cassette = ("record", record) if record else ("replay", replay)
         self._is_entered = False
         self._async: AsyncClient | None = None
 
-    # A type checker knows that there is nothing else.
+    # For type checkers, any other name is a mistake.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
@@ -116,22 +118,22 @@ class Connection:
             raise AttributeError(f"a connection has no {name!r} before it is entered{advice}")
 
     def __enter__(self) -> Client:
-        self._enter_once()
-        return self._opened()
+        self._check_first_use()
+        return self._open()
 
-    def _enter_once(self) -> None:
+    def _check_first_use(self) -> None:
         if self._is_entered:
             message = "this connection has been entered before, and one is entered once"
             raise CoprocessError(f"{message}: call mcptest.connect() again for another")
         self._is_entered = True
 
-    def _opened(self) -> Client:
+    def _open(self) -> Client:
         client = Client(self._coprocess)
         try:
             if self._cache:
                 client.set_cache(self._cache)
-            if self._tape[1]:
-                client.set_cassette(*self._tape)
+            if self._cassette[1]:
+                client.set_cassette(*self._cassette)
             client.initialize()
         except BaseException:
             self._coprocess.close()
@@ -147,11 +149,9 @@ class Connection:
         self._coprocess.close()
 
     async def __aenter__(self) -> AsyncClient:
-        # An event loop takes longer to import than all the rest: only for those who have one.
-
-        self._enter_once()
+        self._check_first_use()
         self._async = AsyncClient()
-        await self._async.open(self._opened, self._coprocess.close)
+        await self._async.open(self._open, self._coprocess.close)
         return self._async
 
     async def __aexit__(
@@ -165,97 +165,94 @@ class Connection:
 
 
 class Client:
-    """What can be asked of a server. A refusal is an `UpstreamError`, its end another error."""
+    """The calls of a server. What the server refuses is raised as an `UpstreamError`."""
 
     def __init__(self, coprocess: Coprocess) -> None:
         self.coprocess = coprocess
 
     def initialize(self) -> dict[str, Any]:
         """What the server answered to `initialize`."""
-        return self._asked("mcp.initialize")
+        return self._request("mcp.initialize")
 
     def call_tool(self, name: str, arguments: Arguments = None) -> Verdict:
         """Call a tool; an error that the tool reports is a verdict without success."""
-        params = {"tool": text_of("name", name), "arguments": _arguments_of(arguments)}
+        params = {"tool": check_string("name", name), "arguments": _check_arguments(arguments)}
         began = time.monotonic()
         result = self.coprocess.request("mcp.call", params)
         return read_verdict(result, round((time.monotonic() - began) * 1000, 3))
 
     def list_tools(self) -> list[dict[str, Any]]:
-        return self._listed("mcp.listTools", "tools")
+        return self._request_list("mcp.listTools", "tools")
 
     def list_resources(self) -> list[dict[str, Any]]:
-        return self._listed("mcp.listResources", "resources")
+        return self._request_list("mcp.listResources", "resources")
 
     def read_resource(self, uri: str) -> dict[str, Any]:
-        return self._asked("mcp.readResource", {"uri": text_of("uri", uri)})
+        return self._request("mcp.readResource", {"uri": check_string("uri", uri)})
 
     def get_prompt(self, name: str, arguments: Arguments = None) -> dict[str, Any]:
-        params: dict[str, Any] = {"name": text_of("name", name)}
+        params: dict[str, Any] = {"name": check_string("name", name)}
         if arguments is not None:
-            params["arguments"] = _arguments_of(arguments)
-        return self._asked("mcp.callPrompt", params)
+            params["arguments"] = _check_arguments(arguments)
+        return self._request("mcp.callPrompt", params)
 
     def set_cache(self, mode: str) -> None:
         """Keep results of tools for the next run: off, read_write, read_only or refresh."""
-        self._asked("mcp.cache.set_mode", {"mode": choice_of("mode", mode, _CACHE_MODES)})
+        self._request("mcp.cache.set_mode", {"mode": check_choice("mode", mode, _CACHE_MODES)})
 
     def set_cassette(self, mode: str, path: Path = "") -> None:
-        """Record everything to a tape, or replay it without the server: off, record, replay."""
-        params = {"mode": choice_of("mode", mode, ("off", "record", "replay"))}
-        where = path_of("path", path)
+        """Record to a cassette, or replay one without the server: off, record or replay."""
+        params = {"mode": check_choice("mode", mode, ("off", "record", "replay"))}
+        where = check_path("path", path)
         if mode != "off" and not where:
-            raise ValueError(f"to {mode} takes the path of a tape")
-        self._asked("mcp.cassette.set_mode", params | ({"path": where} if where else {}))
+            raise ValueError(f"to {mode} takes the path of a cassette")
+        self._request("mcp.cassette.set_mode", params | ({"path": where} if where else {}))
 
     def upload_to(self, target: str) -> None:
         """Have calls delivered to a `file:` or HTTP target by `flush`, and at the end."""
-        params = {"enabled": True, "target": text_of("target", target)}
-        self._asked("mcp.reporter.setUpload", params)
+        params = {"enabled": True, "target": check_string("target", target)}
+        self._request("mcp.reporter.setUpload", params)
 
     def stop_uploads(self) -> None:
         """Queue no further calls; those that are queued are still delivered."""
-        self._asked("mcp.reporter.setUpload", {"enabled": False})
+        self._request("mcp.reporter.setUpload", {"enabled": False})
 
     def flush(self) -> int:
         """Deliver the calls since the last time; how many there were."""
         method = "mcp.reporter.flush"
-        count = self._asked(method).get("flushed")
+        count = self._request(method).get("flushed")
         if type(count) is not int:
-            raise _drift(method, count)
+            raise _contract_error(method, count)
         return count
 
-    def _asked(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         result = self.coprocess.request(method, params)
         if not isinstance(result, dict):
-            raise _drift(method, result)
+            raise _contract_error(method, result)
         return result
 
-    def _listed(self, method: str, key: str) -> list[dict[str, Any]]:
-        entries = self._asked(method).get(key)
+    def _request_list(self, method: str, key: str) -> list[dict[str, Any]]:
+        entries = self._request(method).get(key)
         if not isinstance(entries, list):
-            raise _drift(method, entries)
+            raise _contract_error(method, entries)
         return entries
 
 
-def _arguments_of(value: object) -> dict[str, Any]:
+def _check_arguments(value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
         raise TypeError(f"arguments is a dict, not {type(value).__name__}")
-    json_of("arguments", value)
+    check_json("arguments", value)
     return value
 
 
-def _drift(method: str, result: object) -> ContractError:
-    return ContractError(f"contract drift: the result of {method} cannot be {quoted(result)}")
-
-
-# What `async with mcptest.connect(…)` gives: the calls of a `Client`, to be awaited.
+def _contract_error(method: str, result: object) -> ContractError:
+    return ContractError(f"contract drift: the result of {method} cannot be {quote_json(result)}")
 
 
 class AsyncClient:
-    """A `Client` for `await`: the calls of one connection go out one after the other."""
+    """The calls of a `Client` as coroutines; they are sent one after the other."""
 
     _client: Client
 
@@ -264,56 +261,56 @@ class AsyncClient:
         self._threads = ThreadPoolExecutor(1, "mcptest")
 
     async def open(self, enter: Callable[[], Client], close: Callable[[], None]) -> None:
-        """Start the server; whoever is cancelled meanwhile does not wait for its end."""
+        """Start the server; a cancelled task does not wait until it has ended."""
         try:
-            self._client = await self._apart(enter)
+            self._client = await self._run(enter)
         except BaseException:
             asyncio.get_running_loop().run_in_executor(None, close)
             self._threads.shutdown(wait=False)
             raise
 
     async def close(self, close: Callable[[], None]) -> None:
-        """Stop the server. A call that is still under way is told that it is over."""
-        # In another thread: this one's may be busy with that call.
+        """Stop the server. A call that is under way fails."""
+        # In another thread: this connection's own may be busy with that call.
         await asyncio.get_running_loop().run_in_executor(None, close)
         self._threads.shutdown(wait=False)
 
     async def initialize(self) -> dict[str, Any]:
-        return await self._apart(self._client.initialize)
+        return await self._run(self._client.initialize)
 
     async def call_tool(self, name: str, arguments: Arguments = None) -> Verdict:
-        return await self._apart(self._client.call_tool, name, arguments)
+        return await self._run(self._client.call_tool, name, arguments)
 
     async def list_tools(self) -> list[dict[str, Any]]:
-        return await self._apart(self._client.list_tools)
+        return await self._run(self._client.list_tools)
 
     async def list_resources(self) -> list[dict[str, Any]]:
-        return await self._apart(self._client.list_resources)
+        return await self._run(self._client.list_resources)
 
     async def read_resource(self, uri: str) -> dict[str, Any]:
-        return await self._apart(self._client.read_resource, uri)
+        return await self._run(self._client.read_resource, uri)
 
     async def get_prompt(self, name: str, arguments: Arguments = None) -> dict[str, Any]:
-        return await self._apart(self._client.get_prompt, name, arguments)
+        return await self._run(self._client.get_prompt, name, arguments)
 
     async def set_cache(self, mode: str) -> None:
-        await self._apart(self._client.set_cache, mode)
+        await self._run(self._client.set_cache, mode)
 
     async def set_cassette(self, mode: str, path: Path = "") -> None:
-        await self._apart(self._client.set_cassette, mode, path)
+        await self._run(self._client.set_cassette, mode, path)
 
     async def upload_to(self, target: str) -> None:
-        await self._apart(self._client.upload_to, target)
+        await self._run(self._client.upload_to, target)
 
     async def stop_uploads(self) -> None:
-        await self._apart(self._client.stop_uploads)
+        await self._run(self._client.stop_uploads)
 
     async def flush(self) -> int:
-        return await self._apart(self._client.flush)
+        return await self._run(self._client.flush)
 
-    async def _apart(self, work: Callable[..., T], *words: object) -> T:
+    async def _run(self, work: Callable[..., T], *arguments: object) -> T:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work, *words)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
         except CoprocessError as error:
-            # What the thread was about tells nobody anything.
+            # The traceback in the thread shows nothing of the caller.
             raise error.with_traceback(None) from None

@@ -1,7 +1,7 @@
-"""The SDK's side of the coprocess channel: start the binary, shake hands, ask, one at a time.
+"""The SDK's side of the coprocess channel: starts the binary, then one request at a time.
 
-docs/coprocess.md is the contract. The version is a literal here, as in every SDK; a test holds
-it against the binary's, the page's and the other SDKs'.
+docs/coprocess.md is the contract. The version is a literal here, as in every SDK; a test compares
+it with that of the binary, of the page and of the other SDKs.
 """
 
 from __future__ import annotations
@@ -23,17 +23,16 @@ from mcptest.core.text import visible
 from mcptest.protocol.framing import Frame, Overlong, encode_line
 from mcptest.protocol.jsonrpc import id_key
 from mcptest.sdk.arguments import (
-    Told,
-    config_of,
-    mapping_of,
-    path_of,
-    plain_config,
-    seconds_of,
-    secrets_of,
-    words_of,
+    ServerArguments,
+    build_config,
+    check_mapping,
+    check_path,
+    check_seconds,
+    list_secrets,
+    split_command,
 )
 from mcptest.sdk.errors import (
-    MAYBE_DONE,
+    MAY_HAVE_RUN,
     BinaryError,
     ContractError,
     CoprocessError,
@@ -41,10 +40,10 @@ from mcptest.sdk.errors import (
     OverdueError,
     RefusedError,
     VersionError,
-    blanked,
-    quoted,
-    quoted_line,
-    refusal_of,
+    build_refusal,
+    hide_secrets,
+    quote_json,
+    quote_line,
 )
 from mcptest.transport.lines import LinePeer, PeerEndedError, PeerSilentError
 from mcptest.transport.process.stopping import describe_end
@@ -57,28 +56,32 @@ if TYPE_CHECKING:
 
     from mcptest.protocol.framing import Noise
     from mcptest.sdk.arguments import Command
-    from mcptest.transport.lines import LinePeer
 
     Params = dict[str, Any] | None
-    Id = int | str | None
 
-__all__ = ["COPROCESS_PROTOCOL_VERSION", "Coprocess", "binary_command", "handed_over", "pass_on"]
+__all__ = [
+    "COPROCESS_PROTOCOL_VERSION",
+    "Coprocess",
+    "binary_command",
+    "emit_warnings",
+    "temporary_file",
+]
 
 
 COPROCESS_PROTOCOL_VERSION = 2
 
-# Whoever reads a traceback in a test of their own has no use for what is in here.
+# pytest leaves the frames of this module out of tracebacks.
 __tracebackhide__ = True
 
 _METHOD_NOT_FOUND, _INVALID_PARAMS = -32601, -32602
 _ENVELOPE = frozenset(["jsonrpc", "id", "result", "error"])
 _ERROR = frozenset(["code", "message", "data"])
-_HELLO = frozenset(["protocol_version", "binary_version"])
+_HANDSHAKE = frozenset(["protocol_version", "binary_version"])
 
 _HANDSHAKE_S = 10.0
-_FAREWELL_S = 10.0
-# How soon whoever waits for an answer notices that another thread has closed the channel.
-_SLICE_S = 0.25
+_SHUTDOWN_S = 10.0
+# How often a waiting request checks whether another thread has closed the channel.
+_POLL_S = 0.25
 # An answer is the server's, and a little around it.
 _ENVELOPE_BYTES = 64 * 1024
 
@@ -86,112 +89,65 @@ _ENVELOPE_BYTES = 64 * 1024
 class Coprocess:
     """One mcptest binary and the server behind it. Nothing is started before the first request.
 
-    `server_command` starts the server, in `cwd` and with `env` on top of our own environment;
-    `told` or a `spec` says more about it, and `spec_version` pins a revision of the protocol.
-    `timeout` is for one answer of the binary, `call_timeout` for one of the server, in seconds:
-    who gives up first tells what it saw.
+    `server_command` starts the server, in `cwd` and with `env` added to the environment; or
+    `server` has all arguments. `spec_version` pins a revision of the protocol. `timeout` is for
+    one answer of the binary, `call_timeout` for one of the server, in seconds; keep the second
+    shorter, so that the binary can report what it saw.
     """
 
     def __init__(
         self,
         server_command: Command = (),
         *,
-        told: Told | None = None,
-        spec: ServerSpec | None = None,
+        server: ServerArguments | None = None,
         spec_version: str = "",
         cwd: str = "",
         env: dict[str, str] | None = None,
         timeout: float = 60.0,
         call_timeout: float | None = None,
     ) -> None:
-        if spec:
-            self._config, self._variables = config_of(spec, call_timeout or spec.timeout_s)
-            spec_version = spec_version or spec.spec_version
-            self._secrets = spec.secrets
-        else:
-            told = told or Told(
-                command=words_of(server_command),
-                cwd=path_of("cwd", cwd),
-                env=mapping_of("env", env),
-            )
-            if not told.url and not (told.command and told.command[0]):
-                raise ValueError("there is no server: give its command, or url=")
-            self._words = told.command
-            self._secrets = secrets_of(told, os.environ)
-            self._config, self._variables = ({}, {}) if told.is_plain else plain_config(told)
-        self._is_judged = spec is not None
-        self._limits = spec.limits if spec else Limits()
+        self._server = server or ServerArguments(
+            command=split_command(server_command),
+            cwd=check_path("cwd", cwd),
+            env=check_mapping("env", env),
+        )
+        if not self._server.url and not (self._server.command and self._server.command[0]):
+            raise ValueError("there is no server: give its command, or url=")
         self._spec_version = spec_version
-        self._call_timeout = call_timeout and seconds_of("call_timeout", call_timeout)
-        self._timeout = seconds_of("timeout", timeout)
+        self._call_timeout = call_timeout and check_seconds("call_timeout", call_timeout)
+        self._timeout = check_seconds("timeout", timeout)
         self._peer: LinePeer | None = None
         self._lock = threading.Lock()
         self._owner = os.getpid()
         self._last_id = 0
-        # What was begun and is not finished: whose it is, its method and its id.
-        self._ahead: tuple[object, str, int | str] | None = None
         self._broken: CoprocessError | None = None
         self._is_closed = False
         self.binary_version = ""
-        # How large the last answer was, in bytes.
-        self.last_size = 0
 
-    def request(
-        self, method: str, params: Params = None, *, timeout: float | None = None, id: Id = None
-    ) -> Any:
-        """The result of a request; a `CoprocessError` when there is none.
-
-        What the server is asked has the same id: the next number, unless one is given.
-        """
+    def request(self, method: str, params: Params = None, *, timeout: float | None = None) -> Any:
+        """The result of a request; a `CoprocessError` when there is none."""
         with self._lock:
-            self._be_ready()
-            self._settle()
-            sent_id, line = self._next_request(method, params, id)
-            with self._asked(method):
-                self._send(line)
-                return self._answer(method, sent_id, timeout or self._timeout)
-
-    def begin(self, method: str, params: Params, token: object, id: Id = None) -> None:
-        """Send a request whose answer `finish` takes: meanwhile there is something else to do."""
-        with self._lock:
-            self._be_ready()
-            self._settle()
-            sent_id, line = self._next_request(method, params, id)
-            with self._asked(method):
-                self._send(line)
-                self._ahead = (token, method, sent_id)
-
-    def finish(self, token: object, timeout: float) -> Any:
-        """The answer to what was begun with this token; LookupError when nothing was."""
-        with self._lock:
-            begun = self._ahead
-            if begun is None or begun[0] is not token:
-                raise LookupError
-            self._be_ready()
-            with self._asked(begun[1]):
-                self._ahead = None
-                return self._answer(begun[1], begun[2], timeout)
+            self._make_ready()
+            return self._request(method, params, timeout or self._timeout)
 
     def start(self) -> None:
-        """Start the binary and shake hands now, and not with the first request."""
+        """Start the binary now instead of with the first request."""
         with self._lock:
-            self._be_ready()
+            self._make_ready()
 
     def close(self) -> None:
-        """Say goodbye; the binary stops the server and ends. Whoever still waits is told so."""
+        """Shut down; the binary stops the server and ends. Waiting requests fail."""
         self._is_closed = True
         with self._lock:
             peer, self._peer = self._peer, None
             if peer is None or os.getpid() != self._owner:
                 return
             if peer.is_running and not self._broken:
-                goodbye = {"jsonrpc": "2.0", "id": self._last_id + 1, "method": "mcp.shutdown"}
-                peer.send(encode_line(goodbye))
-            # Whoever is busy with something that nobody waits for any more is not waited for.
-            is_awaited = self._ahead is None
-            peer.close(_FAREWELL_S if is_awaited else _SLICE_S)
-            told = [] if self._broken else last_words(peer, was_awaited=is_awaited)
-        pass_on(told)
+                shutdown = {"jsonrpc": "2.0", "id": self._last_id + 1, "method": "mcp.shutdown"}
+                peer.send(encode_line(shutdown))
+            peer.close(_SHUTDOWN_S)
+        if not self._broken:
+            emit_warnings(_read_warnings(peer))
 
     def __enter__(self) -> Coprocess:
         return self
@@ -206,7 +162,8 @@ class Coprocess:
 
     # Starting
 
-    def _be_ready(self) -> None:
+    def _make_ready(self) -> None:
+        """Have the binary running, or raise why it cannot be used."""
         if self._is_closed:
             advice = "ask inside the with block, or open another one"
             raise CoprocessError(f"this connection has been left, and its server is gone: {advice}")
@@ -215,25 +172,24 @@ class Coprocess:
             raise CoprocessError(f"{message} of it: open another one here")
         if self._broken:
             raise self._broken.with_traceback(None)
-        if self._peer is None:
-            self._start()
+        if self._peer:
+            return
+        LEARNED.add(*list_secrets(self._server, os.environ))
+        if self._server.is_plain:
+            self._start_binary({}, "--server-command", shlex.join(self._server.command))
+            return
+        config, variables = build_config(self._server)
+        with temporary_file(dump_json(config)) as path:
+            self._start_binary(variables, "--config", path)
 
-    def _start(self) -> None:
-        LEARNED.add(*self._secrets)
-        if not self._config:
-            return self._start_with("--server-command", shlex.join(self._words))
-        with handed_over(dump_json(self._config)) as path:
-            return self._start_with("--config", path)
-
-    def _start_with(self, *way: str) -> None:
+    def _start_binary(self, variables: dict[str, str], *options: str) -> None:
         limit_s, pinned = self._call_timeout, self._spec_version
-        way += ("--timeout", f"{limit_s * 1000:.0f}ms") if limit_s else ()
-        way += ("--spec-version", pinned) if pinned else ()
+        options += ("--timeout", f"{limit_s * 1000:.0f}ms") if limit_s else ()
+        options += ("--spec-version", pinned) if pinned else ()
         try:
-            command = (*binary_command(), "exec", "--connection-server", *way)
-            most = self._limits.max_line_bytes + _ENVELOPE_BYTES
-            limits = Limits(max_line_bytes=most)
-            spec = ServerSpec(name="mcptest", command=command, env=self._variables, limits=limits)
+            command = (*binary_command(), "exec", "--connection-server", *options)
+            limits = Limits(max_line_bytes=Limits().max_line_bytes + _ENVELOPE_BYTES)
+            spec = ServerSpec(name="mcptest", command=command, env=variables, limits=limits)
             self._peer = LinePeer(spec)
             self._peer.start()
             self._handshake()
@@ -244,152 +200,129 @@ class Coprocess:
     def _handshake(self) -> None:
         ours = COPROCESS_PROTOCOL_VERSION
         params = {"protocol_version": ours, "sdk": "python", "sdk_version": __version__}
-        method = "coprocess/handshake"
-        id, line = self._next_request(method, params, None)
+        limit_s = min(_HANDSHAKE_S, self._timeout)
         try:
-            with self._asked(method):
-                self._send(line)
-                result = self._answer(method, id, min(_HANDSHAKE_S, self._timeout))
+            result = self._request("coprocess/handshake", params, limit_s)
         except RefusedError as error:
             if error.code == _METHOD_NOT_FOUND:
-                self._fail(VersionError(_upgrade(1)))
+                self._fail(VersionError(_describe_upgrade(1)))
             if error.code == _INVALID_PARAMS:
                 self._fail(VersionError(visible(error.message)))
             message = f"the mcptest binary refused the handshake: {error} (code {error.code})"
             self._fail(ContractError(message))
         theirs = result.get("protocol_version") if isinstance(result, dict) else None
         if not isinstance(theirs, int) or isinstance(theirs, bool):
-            self._drift(f"the handshake was answered with {quoted(result)}")
+            self._fail_contract(f"the handshake was answered with {quote_json(result)}")
         if theirs != ours:
-            self._fail(VersionError(_upgrade(theirs)))
-        surplus = [key for key in result if key not in _HELLO]
+            self._fail(VersionError(_describe_upgrade(theirs)))
+        surplus = [key for key in result if key not in _HANDSHAKE]
         if surplus:
-            self._drift(f"the answer to the handshake has no member {quoted(surplus[0])}")
+            self._fail_contract(
+                f"the answer to the handshake has no member {quote_json(surplus[0])}"
+            )
         self.binary_version = str(result.get("binary_version", ""))
 
     def _fail(self, error: CoprocessError) -> NoReturn:
-        """Nothing more is asked of this binary."""
-        self._end(error)
+        """End the binary; every later request raises the same error."""
+        self._abandon(error)
         raise error
 
-    def _drift(self, message: str) -> NoReturn:
+    def _fail_contract(self, message: str) -> NoReturn:
         advice = "the binary and this SDK are of different releases"
         self._fail(ContractError(f"contract drift: {message}; {advice}"))
 
-    def _end(self, why: CoprocessError) -> None:
+    def _abandon(self, why: CoprocessError) -> None:
         self._broken = why
         if self._peer:
             self._peer.close(0.0, at_once=True)
 
     # One request
 
-    @contextlib.contextmanager
-    def _asked(self, method: str) -> Iterator[None]:
-        """While something is asked: whoever gives it up, gives up the whole channel.
-
-        Ctrl-C, a time limit of a test. Its answer may still come, and must not be taken for that
-        of another request.
-        """
-        try:
-            yield
-        except CoprocessError:
-            raise
-        except BaseException as error:
-            name = type(error).__name__
-            self._end(CoprocessError(f"{method} was given up ({name}), and its answer may come"))
-            raise
-
-    def _next_request(self, method: str, params: Params, id: Id) -> tuple[int | str, bytes]:
-        """The id of the next request, and its line."""
+    def _request(self, method: str, params: Params, limit_s: float) -> Any:
         assert self._peer is not None, "it was started"
-        # What is here by now could be taken for the answer to what nobody has asked yet. Before
-        # the first request it is the greeting of another program, and told as that.
+        # A line that is already here was sent before this request and must not be taken for its
+        # answer. Before the first request it is the output of another program, which is reported
+        # when the answer to the handshake is read.
         early = self._peer.waiting_items() if self._last_id else []
         if early:
             line = early[0].raw.decode("utf-8", "backslashreplace")
-            self._drift(f"before {method} was asked, there came {quoted_line(line)}")
+            self._fail_contract(f"before {method} was asked, there came {quote_line(line)}")
         self._last_id += 1
-        sent_id = self._last_id if id is None else id
-        request = {"jsonrpc": "2.0", "id": sent_id, "method": method}
-        return sent_id, encode_line(request if params is None else {**request, "params": params})
-
-    def _send(self, line: bytes) -> None:
-        assert self._peer is not None, "it was started"
-        self._peer.send(line)
-
-    def _settle(self) -> None:
-        """Take the answer to what was begun and is not wanted any more."""
-        if self._ahead:
-            _, method, id = self._ahead
-            with contextlib.suppress(RefusedError), self._asked(method):
-                self._ahead = None
-                self._answer(method, id, self._timeout)
-
-    def _answer(self, method: str, id: int | str, limit_s: float) -> Any:
+        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method}
+        raw = encode_line(request if params is None else {**request, "params": params})
         try:
-            item = self._next_item(limit_s)
-        except PeerEndedError as error:
-            words = visible(error.stderr.strip(), keep_newlines=True)
-            said = f"; its last words: {words}" if words else ""
-            message = f"the mcptest binary ended before it answered {method}: {error.how}{said}"
-            self._fail(BinaryError(message))
-        except PeerSilentError:
-            if self._is_closed:
-                self._fail(CoprocessError(f"closed before {method} was answered"))
-            # Its answer may still come, and must not be taken for that of another request.
-            message = f"the mcptest binary did not answer {method} within {limit_s:g} s"
-            asks = method.startswith("mcp.")
-            self._fail(OverdueError(f"{message}; {MAYBE_DONE}" if asks else message))
-        return self._result(item, method, id)
+            self._peer.send(raw)
+            return self._read_result(self._read_item(method, limit_s), method)
+        except CoprocessError:
+            raise
+        except BaseException as error:
+            # Ctrl-C, or the time limit of a test. The answer may still come, and must not be taken
+            # for that of another request.
+            name = type(error).__name__
+            self._abandon(
+                CoprocessError(f"{method} was given up ({name}), and its answer may come")
+            )
+            raise
 
-    def _next_item(self, limit_s: float) -> Frame | Noise | Overlong:
+    def _read_item(self, method: str, limit_s: float) -> Frame | Noise | Overlong:
         assert self._peer is not None, "it was started"
         deadline = time.monotonic() + limit_s
         while True:
-            moment = min(deadline, time.monotonic() + _SLICE_S)
             try:
-                return self._peer.next_item(moment)
+                return self._peer.next_item(min(deadline, time.monotonic() + _POLL_S))
+            except PeerEndedError as error:
+                stderr = visible(error.stderr.strip(), keep_newlines=True)
+                words = f"; its last words: {stderr}" if stderr else ""
+                message = f"the mcptest binary ended before it answered {method}: {error.how}"
+                self._fail(BinaryError(message + words))
             except PeerSilentError:
-                if self._is_closed or time.monotonic() >= deadline:
-                    raise
+                if self._is_closed:
+                    self._fail(CoprocessError(f"closed before {method} was answered"))
+                if time.monotonic() >= deadline:
+                    message = f"the mcptest binary did not answer {method} within {limit_s:g} s"
+                    is_call = method.startswith("mcp.")
+                    self._fail(OverdueError(f"{message}; {MAY_HAVE_RUN}" if is_call else message))
 
-    def _result(self, item: Frame | Noise | Overlong, method: str, id: int | str) -> Any:
+    def _read_result(self, item: Frame | Noise | Overlong, method: str) -> Any:
         value = item.value if isinstance(item, Frame) else None
         if not isinstance(value, dict):
             line = item.raw.decode("utf-8", "backslashreplace")
-            message = f"the mcptest binary answered {method} with a line that is no response"
+            message = f"the mcptest binary answered {method} with a line that is not a response"
             advice = "is MCPTEST_BIN the mcptest binary, and does nothing else write to its stdout?"
-            self._fail(ContractError(f"{message}: {quoted_line(line)}; {advice}"))
-        self.last_size = len(item.raw)
-        self._check_envelope(value, method, id)
+            self._fail(ContractError(f"{message}: {quote_line(line)}; {advice}"))
+        self._check_envelope(value, method)
         if "error" not in value:
             return value["result"]
-        said = value["error"]
-        raise refusal_of(said["code"], said["message"], said.get("data"), is_judged=self._is_judged)
+        error = value["error"]
+        raise build_refusal(error["code"], error["message"], error.get("data"))
 
-    def _check_envelope(self, value: dict[str, Any], method: str, id: int | str) -> None:
+    def _check_envelope(self, value: dict[str, Any], method: str) -> None:
         surplus = [key for key in value if key not in _ENVELOPE]
         if surplus:
-            self._drift(f"a response has no member {quoted(surplus[0])}")
+            self._fail_contract(f"a response has no member {quote_json(surplus[0])}")
         if value.get("jsonrpc") != "2.0" or ("result" in value) == ("error" in value):
-            self._drift(f"the answer to {method} is no response: {quoted(value)}")
-        if "error" in value and not _is_error(value["error"]):
-            self._drift(f"the answer to {method} has no error that is one: {quoted(value)}")
-        if "error" in value and value.get("id", 0) is None:
-            said = visible(value["error"]["message"])
-            self._fail(ContractError(f"the mcptest binary could not read {method}: {said}"))
-        if id_key(value.get("id")) != id_key(id):
-            self._drift(f"the answer to {method} has another id: {quoted(value.get('id'))}")
+            self._fail_contract(f"the answer to {method} is not a response: {quote_json(value)}")
+        error = value.get("error")
+        if "error" in value:
+            if (
+                not isinstance(error, dict)
+                or not error.keys() <= _ERROR
+                or type(error.get("code")) is not int
+                or not isinstance(error.get("message"), str)
+            ):
+                self._fail_contract(
+                    f"the answer to {method} has an invalid error: {quote_json(value)}"
+                )
+            if value.get("id", 0) is None:
+                message = visible(error["message"])
+                self._fail(ContractError(f"the mcptest binary could not read {method}: {message}"))
+        if id_key(value.get("id")) != id_key(self._last_id):
+            self._fail_contract(
+                f"the answer to {method} has another id: {quote_json(value.get('id'))}"
+            )
 
 
-def _is_error(error: object) -> bool:
-    if not isinstance(error, dict) or not error.keys() <= _ERROR:
-        return False
-    code = error.get("code")
-    return type(code) is int and isinstance(error.get("message"), str)
-
-
-def _upgrade(theirs: int) -> str:
+def _describe_upgrade(theirs: int) -> str:
     ours = COPROCESS_PROTOCOL_VERSION
     advice = (
         "Upgrade the mcptest binary (or pin the SDK to the matching release)."
@@ -399,17 +332,14 @@ def _upgrade(theirs: int) -> str:
     return f"mcptest binary speaks coprocess v{theirs}; this SDK needs v{ours}. {advice}"
 
 
-# Which program is the mcptest binary, and what it is handed when it is started.
-
-
 def binary_command() -> tuple[str, ...]:
-    """The mcptest binary: what MCPTEST_BIN names, else the one of this very interpreter."""
+    """The mcptest binary: what MCPTEST_BIN names, else that of this interpreter."""
     named = os.environ.get("MCPTEST_BIN", "").strip()
     if not named:
-        # Not what happens to be called so in the folder where this is started.
+        # -P: a folder called mcptest where this is started must not be imported.
         return (sys.executable, "-P", "-m", "mcptest")
     if os.path.exists(named):
-        # One path may hold spaces; a command of several words is split.
+        # A path may contain spaces; anything else is split like a command.
         return (os.path.abspath(named) if os.sep in named else named,)
     try:
         return tuple(shlex.split(named))
@@ -417,47 +347,21 @@ def binary_command() -> tuple[str, ...]:
         raise BinaryError(f"MCPTEST_BIN cannot be split into words: {error}") from None
 
 
+# The config for the binary
+
+
 @contextlib.contextmanager
-def handed_over(text: str) -> Iterator[str]:
-    """A path at which the binary can read this while it starts. Nobody else can."""
+def temporary_file(text: str) -> Iterator[str]:
+    """A path at which only this user's processes can read the text while the binary starts."""
     raw = text.encode("utf-8", "surrogateescape")
-    fd = _memory_with(raw)
+    fd = _write_to_memory(raw)
     if fd >= 0:
-        # No file: whatever ends us, nothing stays on a disc.
+        # However this process ends, no file is left on disk.
         try:
-            yield _path_of(fd)
+            yield _memory_path(fd)
         finally:
             os.close(fd)
         return
-    path = _written(raw)
-    try:
-        yield path
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-
-
-def _memory_with(raw: bytes) -> int:
-    """A descriptor of memory that has a path and holds this; -1 where there is no such thing."""
-    if not hasattr(os, "memfd_create"):
-        return -1
-    fd = os.memfd_create("mcptest")
-    try:
-        with open(fd, "wb", closefd=False) as file:
-            file.write(raw)
-        if os.path.samestat(os.stat(_path_of(fd)), os.fstat(fd)):
-            return fd
-    except OSError:
-        pass
-    os.close(fd)
-    return -1
-
-
-def _path_of(fd: int) -> str:
-    return f"/proc/{os.getpid()}/fd/{fd}"
-
-
-def _written(raw: bytes) -> str:
     folder = os.environ.get("TMPDIR") or "/tmp"
     path = os.path.join(folder, f"mcptest-{os.urandom(12).hex()}.json")
     try:
@@ -467,36 +371,49 @@ def _written(raw: bytes) -> str:
     except OSError as error:
         message = f"what the server is started with cannot be written to {visible(folder)}"
         raise BinaryError(f"{message}: {error.strerror}; set TMPDIR to another folder") from None
-    return path
+    try:
+        yield path
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
-# What a binary that has ended left to say, passed on to whoever used it.
+def _write_to_memory(raw: bytes) -> int:
+    """A memory file with this content and a path in /proc; -1 where there are none."""
+    if not hasattr(os, "memfd_create"):
+        return -1
+    fd = os.memfd_create("mcptest")
+    try:
+        with open(fd, "wb", closefd=False) as file:
+            file.write(raw)
+        if os.path.samestat(os.stat(_memory_path(fd)), os.fstat(fd)):
+            return fd
+    except OSError:
+        pass
+    os.close(fd)
+    return -1
 
 
-_MARK = "warning: "
+def _memory_path(fd: int) -> str:
+    return f"/proc/{os.getpid()}/fd/{fd}"
 
 
-def last_words(peer: LinePeer, *, was_awaited: bool) -> list[str]:
-    """The warnings of a binary, and how it ended when that was not as it should.
-
-    Whoever was not awaited to end was ended by us.
-    """
-    text = "\n" + visible(peer.last_output, keep_newlines=True)
-    found = [block.strip("\n") for block in text.split(f"\n{_MARK}") if block.strip()]
-    if peer.exit_code and was_awaited:
-        found.append(f"the mcptest binary {describe_end(peer.exit_code)}")
-    return found
+# Warnings
 
 
-def pass_on(told: Iterable[str]) -> None:
-    """Warn, at the line that is not ours. Whoever has warnings raised is left here."""
-    for words in told:
-        warnings.warn(blanked(words), CoprocessWarning, stacklevel=_outside())
-
-
-def _outside() -> int:
-    """How far up the stack the first caller is that is not in this package."""
-    frame, level = sys._getframe(1), 1
+def emit_warnings(messages: Iterable[str]) -> None:
+    """Emit a `CoprocessWarning` for each, at the first caller outside this package."""
+    frame, level = sys._getframe(0), 1
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("mcptest"):
         frame, level = frame.f_back, level + 1
-    return level
+    for message in messages:
+        warnings.warn(hide_secrets(message), CoprocessWarning, stacklevel=level)
+
+
+def _read_warnings(peer: LinePeer) -> list[str]:
+    """The warnings that an ended binary wrote to stderr, and its status if it failed."""
+    text = "\n" + visible(peer.last_output, keep_newlines=True)
+    found = [block.strip("\n") for block in text.split("\nwarning: ") if block.strip()]
+    if peer.exit_code:
+        found.append(f"the mcptest binary {describe_end(peer.exit_code)}")
+    return found

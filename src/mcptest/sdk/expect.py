@@ -14,7 +14,7 @@ from mcptest.matching.compare import compare, source_of
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.suite_matchers import SuiteMatchers
 from mcptest.reporters.text import render_result
-from mcptest.sdk.errors import blanked
+from mcptest.sdk.errors import hide_secrets
 from mcptest.sdk.verdict import Verdict
 from mcptest.transport.process.guardian import NoGuardian, NoInterrupts
 from mcptest.transport.process.isolated import judge_in_child, silence_fork_warnings
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 __all__ = ["BadExpectationError", "Expectations", "expect"]
 
-# Whoever reads a traceback in a test of their own has no use for what is in here.
+# pytest leaves the frames of this module out of tracebacks.
 __tracebackhide__ = True
 
 _PATTERN_LIMIT = CpuLimit(2.0)
-# The last resort, by the clock: on a large text the limit is heard late.
+# In a process of its own, by the clock: on a large string the signal is handled late.
 _APART_S = 10.0
 _COLUMNS = 100
 
 
 class BadExpectationError(AssertionError, ValueError):
-    """An expectation that makes no sense; it would be wrong to say that the value is."""
+    """An invalid expectation; it says nothing about the value."""
 
 
 def expect(actual: object) -> Expectations:
-    """What is to be asserted of a verdict, an answer or any JSON value."""
+    """Assertions about a verdict, an answer or any JSON value."""
     return Expectations(actual)
 
 
@@ -56,7 +56,7 @@ class Expectations:
         self._value = _json(self._verdict.raw if self._verdict else actual, "the value")
 
     def to_match(self, expected: object) -> Expectations:
-        """The value is what is written, where texts may be `match:` patterns."""
+        """The value equals what is written, where strings may be `match:` patterns."""
         compiler = Compiler(_registry())
         compiled = compiler.compile(_json(expected, "what is expected"), None)
         self._judge(compiled, compiler.complaints, compiler.has_seen_regex)
@@ -74,7 +74,7 @@ class Expectations:
         """The tool reported no error."""
         verdict = self._verdict_for("to_succeed")
         if not verdict.success:
-            said = visible(blanked(verdict.error or ""), keep_newlines=True)
+            said = visible(hide_secrets(verdict.error or ""), keep_newlines=True)
             if not isinstance(verdict.raw.get("isError"), bool):
                 raise AssertionError(f"the tool did not succeed: {said}")
             raise AssertionError(f"the tool reported an error: {said}")
@@ -84,7 +84,7 @@ class Expectations:
         """The tool reported an error."""
         verdict = self._verdict_for("to_fail")
         if verdict.success:
-            text = visible(blanked(verdict.text or ""), keep_newlines=True)
+            text = visible(hide_secrets(verdict.text or ""), keep_newlines=True)
             said = f"; it said: {text}" if text else ""
             message = "the tool was expected to report an error, and did not"
             raise AssertionError(f"{message}{said}")
@@ -101,11 +101,12 @@ class Expectations:
 
     def _judge(self, compiled: object, complaints: list[PathDiagnostic], has_regex: bool) -> None:
         if complaints:
-            raise BadExpectationError(blanked("\n".join(map(_told, complaints))))
+            messages = (f"{each.message}; {each.help}".removesuffix("; ") for each in complaints)
+            raise BadExpectationError(hide_secrets("\n".join(messages)))
         try:
             mismatches = self._compared(compiled, has_regex)
         except (PatternTimeoutError, CheckError) as error:
-            message = f"{blanked(str(error))}; what it says of the value is not known"
+            message = f"{hide_secrets(str(error))}; what it says of the value is not known"
             raise BadExpectationError(message) from None
         if not mismatches:
             return
@@ -117,19 +118,19 @@ class Expectations:
             expected=source_of(compiled),
             actual=self._value,
         )
-        # Before it is rendered: half of a secret is not recognised.
-        lines = render_result(blanked(result), columns=_COLUMNS, verbose=False)
+        # Before rendering, which may cut a secret in two.
+        lines = render_result(hide_secrets(result), columns=_COLUMNS, verbose=False)
         raise AssertionError("\n".join(line.text for line in lines).strip("\n"))
 
     def _compared(self, compiled: object, has_regex: bool) -> tuple[Mismatch, ...]:
-        """What does not match. A regular expression has only so much time for it."""
+        """The mismatches. The time of regular expressions is limited."""
 
         def judge() -> tuple[Mismatch, ...]:
             return tuple(compare(compiled, self._value))
 
         if not has_regex:
             return judge()
-        # Only the main thread hears the timer.
+        # Only the main thread handles the timer's signal.
         if threading.current_thread() is not threading.main_thread():
             return _judged_apart(judge)
         with _PATTERN_LIMIT:
@@ -137,7 +138,7 @@ class Expectations:
 
 
 def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, ...]:
-    """What `judge` finds in a process of its own, whose main thread hears the timer."""
+    """The result of `judge` in a forked process, whose main thread handles the timer's signal."""
 
     def bounded() -> tuple[Mismatch | str, ...]:
         try:
@@ -160,22 +161,18 @@ def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, 
 
 @lru_cache(maxsize=1)
 def _registry() -> Registry:
-    """The matchers there are: ours, and those of packages that are installed beside us."""
+    """Our matchers and those of installed packages."""
     return SuiteResources(lambda file: ()).registry_for("", "")
 
 
-def _told(complaint: PathDiagnostic) -> str:
-    help = f"; {complaint.help}" if complaint.help else ""
-    return f"{complaint.message}{help}"
-
-
 def _json(value: object, what: str) -> object:
-    """A value as JSON has it; tuples are arrays there."""
+    """A JSON value; tuples become lists."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (list, tuple)):
         return [_json(inner, what) for inner in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _json(inner, what) for key, inner in value.items()}
-    kind = "a mapping with keys that are no texts" if isinstance(value, dict) else repr(type(value))
-    raise BadExpectationError(f"{what} is no JSON value: there is {kind} in it")
+    kind = "a dict with keys that are not strings"
+    kind = kind if isinstance(value, dict) else repr(type(value))
+    raise BadExpectationError(f"{what} is not a JSON value: it contains {kind}")

@@ -1,4 +1,7 @@
-"""`mcptest.connect_memory`: a server object or an ASGI app, asked without a process or a socket."""
+"""Servers in this process: `mcptest.connect_memory` and `mcptest.run_memory`.
+
+The server is an object of the official SDK or an ASGI app; no process or socket is involved.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,15 @@ from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.style import Paint
 from mcptest.reporters.summary import not_run_line, totals
 from mcptest.reporters.text import fault_details, fault_headline, render_result
-from mcptest.sdk.arguments import choice_of, mapping_of, path_of, seconds_of, text_of
+from mcptest.sdk.arguments import (
+    check_choice,
+    check_mapping,
+    check_path,
+    check_seconds,
+    check_string,
+)
 from mcptest.sdk.client import Connection
-from mcptest.sdk.coprocess import pass_on
+from mcptest.sdk.coprocess import emit_warnings
 from mcptest.sdk.errors import RefusedError, UpstreamError, UpstreamGoneError
 from mcptest.transport.memory.server import MemoryTarget
 from mcptest.transport.memory.thread import RAISED
@@ -53,7 +62,7 @@ if TYPE_CHECKING:
 __all__ = ["MemoryRun", "connect_memory", "run_memory"]
 
 
-# Whoever reads a traceback in a test of their own has no use for what is in here.
+# pytest leaves the frames of this module out of tracebacks.
 __tracebackhide__ = True
 
 _METHOD_NOT_FOUND, _UPSTREAM_ERROR, _UPSTREAM_GONE = -32601, -32000, -32001
@@ -62,10 +71,10 @@ _LISTS = {
     "mcp.listResources": ("resources/list", "resources"),
 }
 
-# After these nothing that the server says can be trusted.
-_SPENT = frozenset(["line_too_long", "output_budget"])
+# After these faults the server cannot be used again.
+_FATAL_FAULTS = frozenset(["line_too_long", "output_budget"])
 
-# The ids of our own requests mean nothing to anybody.
+# The ids of our own requests, which mean nothing to the user.
 _OWN_ID = r' \(id "mcptest-\d+"\)'
 
 
@@ -80,26 +89,28 @@ def connect_memory(
 ) -> Connection:
     """A connection to an object in this process; `timeout` is for one answer, in seconds.
 
-    `target` is a server of the official SDK, an ASGI app, or a function that makes one. An app
-    is asked at `path`, with these `headers`. Enter the connection with `with` for a `Client`,
+    `target` is a server of the official SDK, an ASGI app, or a function that makes one. Requests
+    to an app go to `path`, with these `headers`. Enter the connection with `with` for a `Client`,
     with `async with` for an `AsyncClient`.
     """
     if client is not None and not isinstance(client, dict):
         raise TypeError(f"client is a dict, not {type(client).__name__}")
-    limit_s = seconds_of("timeout", timeout)
-    told = MemoryTarget(target)
-    spec = memory_spec(told, path=text_of("path", path), headers=mapping_of("headers", headers))
+    limit_s = check_seconds("timeout", timeout)
+    memory = MemoryTarget(target)
+    spec = _build_spec(
+        memory, path=check_string("path", path), headers=check_mapping("headers", headers)
+    )
     spec = spec.but(
-        spec_version=choice_of("spec_version", spec_version, ("", *REVISIONS)),
+        spec_version=check_choice("spec_version", spec_version, ("", *REVISIONS)),
         startup_timeout_s=limit_s,
         timeout_s=limit_s,
-        client=client_of(client),
+        client=_read_client_section(client),
     )
-    return Connection(_MemoryLine(spec, told))  # type: ignore[arg-type]  # it has what is asked of one
+    return Connection(_MemoryChannel(spec, memory))  # type: ignore[arg-type]  # same interface
 
 
-class Bell:
-    """What ends a wait from another thread; signals are the program's own business."""
+class _Waker:
+    """Ends a wait from another thread, where a run has its signals."""
 
     stopped_s = 0.0
 
@@ -107,8 +118,7 @@ class Bell:
         self.count = 0
         self.fd, self._writer = os.pipe()
 
-    def ring(self) -> None:
-        """Whoever waits is told that it is over."""
+    def wake(self) -> None:
         self.count += 1
         os.write(self._writer, b"!")
 
@@ -117,64 +127,63 @@ class Bell:
         os.close(self._writer)
 
 
-def memory_launcher(target: MemoryTarget, bell: Bell, *, judges: bool = False) -> Launcher:
-    """What servers in memory are started with."""
+def _launcher(target: MemoryTarget, waker: _Waker, *, judges: bool = False) -> Launcher:
     return Launcher(
-        guardian=NoGuardian(),  # type: ignore[arg-type]  # there is nobody to guard
-        interrupts=bell,  # type: ignore[arg-type]  # it has what is asked of one
+        guardian=NoGuardian(),  # type: ignore[arg-type]  # there is no process to guard
+        interrupts=waker,  # type: ignore[arg-type]  # same interface
         judges=judges,
         memory=target,
     )
 
 
-class _MemoryLine:
-    """Answers to the words of a `Client` where others have a coprocess."""
+class _MemoryChannel:
+    """Implements the interface of `Coprocess` that a `Client` uses."""
 
     def __init__(self, spec: ServerSpec, target: MemoryTarget) -> None:
         self._spec = spec
         self._target = target
-        # Calls of several threads queue.
         self._lock = threading.Lock()
-        self._bell: Bell | None = None
+        self._waker: _Waker | None = None
         self._server: Server | None = None
         self._lost: UpstreamGoneError | None = None
         self._is_closed = False
 
     def request(self, method: str, params: Message | None = None) -> Message:
-        """The result of a request; a refusal, or that the server is gone, is raised."""
+        """The result of a request; an `UpstreamError` or `UpstreamGoneError` if there is none."""
         with self._lock:
             try:
                 return self._result(method, params or {})
             except InterruptedRunError:
-                raise self._over() from None
+                raise self._closed_error() from None
 
     def _result(self, method: str, params: Message) -> Message:
-        server = self._ready()
+        server = self._open()
         if method == "mcp.initialize":
             return server.handshake
         if method in _LISTS:
-            return self._listed(server, *_LISTS[method])
+            return self._list(server, *_LISTS[method])
         if method == "mcp.call":
-            words = {"name": params["tool"], "arguments": params["arguments"]}
-            return self._asked(server, "tools/call", words)
+            call = {"name": params["tool"], "arguments": params["arguments"]}
+            return self._ask(server, "tools/call", call)
         if method == "mcp.readResource":
-            return self._asked(server, "resources/read", params)
+            return self._ask(server, "resources/read", params)
         if method == "mcp.callPrompt":
-            return self._asked(server, "prompts/get", params)
-        message = f"{method} is not there in memory: caches, tapes and uploads are for connect()"
+            return self._ask(server, "prompts/get", params)
+        features = "caches, cassettes and uploads"
+        message = f"{method} is not available in memory: {features} are for connect()"
         raise RefusedError(_METHOD_NOT_FOUND, message)
 
-    def _over(self) -> UpstreamGoneError:
+    def _closed_error(self) -> UpstreamGoneError:
         return UpstreamGoneError(_UPSTREAM_GONE, "the connection has been closed")
 
-    def _ready(self) -> Server:
+    def _open(self) -> Server:
         if self._is_closed:
-            raise self._over()
+            raise self._closed_error()
         if self._lost:
             raise self._lost.with_traceback(None)
         if self._server is None:
-            self._bell = Bell()
-            launcher = memory_launcher(self._target, self._bell)
+            self._waker = _Waker()
+            launcher = _launcher(self._target, self._waker)
             try:
                 self._server = Server(self._spec, launcher)
                 self._server.open()
@@ -182,15 +191,15 @@ class _MemoryLine:
                 raise self._gone(error.fault.but(effect="definite")) from None
         return self._server
 
-    def _asked(
+    def _ask(
         self, server: Server, method: str, params: Message, limit_s: float | None = None
     ) -> Message:
         try:
             answer = server.ask(method, params, limit_s or self._spec.timeout_s)
         except ServerError as error:
-            if error.fault.kind in _SPENT or not server.is_usable:
+            if error.fault.kind in _FATAL_FAULTS or not server.is_usable:
                 raise self._gone(error.fault) from None
-            words, data = _words(error.fault), _evidence(error.fault)
+            words, data = _describe(error.fault), _build_data(error.fault)
             raise UpstreamError(_UPSTREAM_ERROR, words, data) from None
         if "error" in answer:
             said = answer["error"]
@@ -198,65 +207,62 @@ class _MemoryLine:
             raise UpstreamError(_UPSTREAM_ERROR, f"the server refused {method}: {words}", said)
         result = answer.get("result")
         if not isinstance(result, dict):
-            raise _useless(f"its answer to {method} has no result that is an object")
+            raise _bad_answer(f"its answer to {method} has no result that is an object")
         return result
 
-    def _listed(self, server: Server, method: str, key: str) -> Message:
+    def _list(self, server: Server, method: str, key: str) -> Message:
         """Every page of a list, in one; all together may take as long as one answer."""
         deadline = time.monotonic() + self._spec.timeout_s
         entries: list[object] = []
         pages = ListPages(method, key, limit_s=self._spec.timeout_s)
         while (params := pages.next_params(left_s := deadline - time.monotonic())) is not None:
-            entries += pages.add({"result": self._asked(server, method, params, left_s)})
+            entries += pages.add({"result": self._ask(server, method, params, left_s)})
         if pages.problem:
-            raise _useless(pages.problem.reason)
+            raise _bad_answer(pages.problem.reason)
         return {key: entries}
 
     def _gone(self, fault: Fault) -> UpstreamGoneError:
-        self._lost = UpstreamGoneError(_UPSTREAM_GONE, _words(fault), _evidence(fault))
+        self._lost = UpstreamGoneError(_UPSTREAM_GONE, _describe(fault), _build_data(fault))
         return self._lost
 
     def close(self) -> None:
-        """End the server; a call that is under way is told that it is over."""
+        """Stop the server; a call that is under way fails."""
         if self._is_closed:
             return
         self._is_closed = True
-        if self._bell:
-            self._bell.ring()
+        if self._waker:
+            self._waker.wake()
         with self._lock:
             if self._server:
                 self._server.close()
             troubles = self._target.close()
-            if self._bell:
-                self._bell.close()
+            if self._waker:
+                self._waker.close()
         findings = self._server.findings if self._server else ()
-        told = [(finding.kind, finding.message) for finding in findings]
-        told += [(trouble.kind, trouble.message) for trouble in troubles]
-        pass_on(f"{kind}: {message}" for kind, message in told)
+        emit_warnings(f"{each.kind}: {each.message}" for each in (*findings, *troubles))
 
 
-def _words(fault: Fault) -> str:
+def _describe(fault: Fault) -> str:
     return re.sub(_OWN_ID, "", fault.message)
 
 
-def _evidence(fault: Fault) -> Message:
+def _build_data(fault: Fault) -> Message:
     data = {"kind": fault.kind, "effect": fault.effect, "stderr": fault.evidence.stderr_tail}
     hint = re.sub(_OWN_ID, "", fault.hint)
     return data | ({"hint": hint} if hint else {})
 
 
-def _useless(why: str) -> UpstreamError:
+def _bad_answer(why: str) -> UpstreamError:
     return UpstreamError(_UPSTREAM_ERROR, f"the server cannot be used like this: {why}")
 
 
-# `mcptest.run_memory`: test files of any format, run against an object in this process.
-
+# Running test files
 
 _COLUMNS = 100
 
 
 class MemoryRun(Record):
-    """What came of a run: how many tests ended how, and each result, by file."""
+    """The outcome of a run: its totals, and each result with its file."""
 
     finished: RunFinished
     results: tuple[tuple[str, CaseResult], ...]
@@ -267,7 +273,7 @@ class MemoryRun(Record):
 
     @property
     def failed(self) -> int:
-        """How many failed, or ended in an error."""
+        """How many tests failed or ended in an error."""
         return self.finished.summary.failed + self.finished.summary.errors
 
     @property
@@ -276,25 +282,25 @@ class MemoryRun(Record):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What breaks a rule without breaking a test."""
+        """Rules that the server broke without failing a test."""
         return self.finished.findings
 
     @property
     def is_success(self) -> bool:
-        """Whether `mcptest run` would have ended with 0, and the server has raised nothing."""
+        """Whether `mcptest run` would have ended with 0, and the server raised no exception."""
         return exit_code_of(self.finished) == 0 and not self._raised()
 
     def _raised(self) -> list[str]:
-        """What came out of the server's own code when no test was there to be told."""
+        """Exceptions of the server's own code outside of any test."""
         return [visible(each.message) for each in self.findings if each.kind == RAISED]
 
     def raise_for_failures(self) -> MemoryRun:
-        """AssertionError with everything that went wrong; the run itself when nothing did."""
+        """Raise an AssertionError with all failures; return the run if there are none."""
         if not self.is_success:
-            raise AssertionError("\n".join(self._told()))
+            raise AssertionError("\n".join(self._describe_failures()))
         return self
 
-    def _told(self) -> Iterator[str]:
+    def _describe_failures(self) -> Iterator[str]:
         for file, result in self.results:
             if result.status in ("failed", "error"):
                 yield f"{visible(result.name)} ({visible(file)}:{result.line})"
@@ -326,26 +332,28 @@ def run_memory(
 ) -> MemoryRun:
     """Run test files against a server object, an ASGI app, or a function that makes one.
 
-    Whatever server the files name, the object stands in its place. `filters` and `tags` choose
-    tests as `-k` and `--tag` do. Mistakes in the files raise `FormatError`.
+    The object replaces whatever server the files name. `filters` and `tags` select tests as `-k`
+    and `--tag` do. Mistakes in the files raise `FormatError`.
     """
     if threading.current_thread() is not threading.main_thread():
         raise UsageError("run_memory() is called in the main thread: only it can bound patterns")
     if not files:
         raise TypeError("run_memory() needs the path of a test file, or of a folder of them")
-    told = MemoryTarget(target)
-    spec = memory_spec(told, path=text_of("path", path), headers=mapping_of("headers", headers))
-    wanted = Wanted(
-        paths=tuple(path_of("a file", each) for each in files),
-        server=spec.but(client=client_of(client)),
-        spec_version=choice_of("spec_version", spec_version, ("", *REVISIONS)),
-        selection=Selection(filters=tuple(filters), tags=tuple(tags)),
-        timeout_s=None if timeout is None else seconds_of("timeout", timeout),
+    memory = MemoryTarget(target)
+    spec = _build_spec(
+        memory, path=check_string("path", path), headers=check_mapping("headers", headers)
     )
-    return _run(_loaded(wanted), told)
+    wanted = Wanted(
+        paths=tuple(check_path("a file", each) for each in files),
+        server=spec.but(client=_read_client_section(client)),
+        spec_version=check_choice("spec_version", spec_version, ("", *REVISIONS)),
+        selection=Selection(filters=tuple(filters), tags=tuple(tags)),
+        timeout_s=None if timeout is None else check_seconds("timeout", timeout),
+    )
+    return _run(_load(wanted), memory)
 
 
-def _loaded(wanted: Wanted) -> Plan:
+def _load(wanted: Wanted) -> Plan:
     try:
         plan = load_plan(wanted, os.environ)
     except FormatError as error:
@@ -353,44 +361,39 @@ def _loaded(wanted: Wanted) -> Plan:
             error.add_note(render_diagnostic(diagnostic))
         raise
     except UsageError as error:
-        # Who names a server on the command line does it with an option.
+        # The message is about an option of the command.
         message = error.message.replace("--url names", "run_memory() tests")
         raise UsageError(message, error.help) from None
-    # Nothing is started, so that nothing says on stderr that it is ready.
+    # No process is started, so there is no stderr to wait for.
     return plan.with_servers(lambda spec: spec.but(ready_pattern=""))
 
 
 def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
-    bell = Bell()
-    launcher = memory_launcher(target, bell, judges=True)
+    waker = _Waker()
+    launcher = _launcher(target, waker, judges=True)
     if plan.plugins or _has_hooks(plan):
-        # These are processes, and must not outlive us.
+        # Plugins and hooks are processes.
         launcher = launcher.but(guardian=make_guardian())
     if plan.plugins:
         plan.plugins.open(launcher.guardian, launcher.interrupts)
-    book = _Book()
+    results = _Results()
     try:
-        finished = _run_quietly(plan, launcher, book)
+        with silence_fork_warnings():
+            finished, *_ = run_plan(plan, make_options(plan), launcher, results.add)
     finally:
         if plan.plugins:
             plan.plugins.close()
         troubles = target.close()
         launcher.guardian.dismiss()
-        bell.close()
+        waker.close()
     late = tuple(
         Finding(kind=each.kind, server=target.name, message=each.message) for each in troubles
     )
     run = MemoryRun(
-        finished=finished.but(findings=(*finished.findings, *late)), results=tuple(book.results)
+        finished=finished.but(findings=(*finished.findings, *late)), results=tuple(results.results)
     )
     cleaned: MemoryRun = redact_all(run, redactor(plan.secrets)) if plan.secrets else run
     return cleaned
-
-
-def _run_quietly(plan: Plan, launcher: Launcher, book: _Book) -> RunFinished:
-    options = make_options(plan)
-    with silence_fork_warnings():
-        return run_plan(plan, options, launcher, book.hear)[0]
 
 
 def _has_hooks(plan: Plan) -> bool:
@@ -398,47 +401,46 @@ def _has_hooks(plan: Plan) -> bool:
     return any(each.before or each.after for each in dialogues if each)
 
 
-class _Book:
-    """Keeps the results of a run as they are told."""
+class _Results:
+    """Collects the results of a run from its events."""
 
     def __init__(self) -> None:
         self.results: list[tuple[str, CaseResult]] = []
         self._file = ""
 
-    def hear(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
         if isinstance(event, SuiteStarted):
             self._file = event.file
         elif isinstance(event, CaseFinished):
             self.results.append((self._file, event.result))
 
 
-# What a server in our own process is described by, where a process would have a command.
+# Describing a server in memory
 
-
-# Nothing listens there. Apps that look at the host they are asked by know this one.
+# Nothing listens there; apps that check the Host header accept it.
 _ORIGIN = "http://localhost:8000"
 
 
-def memory_spec(
+def _build_spec(
     target: MemoryTarget, *, path: str = "/mcp", headers: Mapping[str, str] | None = None
 ) -> ServerSpec:
-    """The server that stands for an object; an app is asked at `path`, with these headers."""
+    """The spec of an object; requests to an app go to `path`, with these headers."""
     http = None
     if target.is_app:
         url = _ORIGIN + (path if path.startswith("/") else f"/{path}")
         try:
             parse_url(url)
         except BadUrlError as error:
-            raise ValueError(f"path is no path of a URL: {error}") from None
+            raise ValueError(f"path is not the path of a URL: {error}") from None
         http = HttpSpec(url=url, headers=dict(headers or {}))
     return ServerSpec(name=target.name, command=(), http=http)
 
 
-def client_of(written: dict[str, Any] | None) -> ClientSpec:
-    """Our answers to what the server asks, as a config has them; ValueError for mistakes."""
+def _read_client_section(written: dict[str, Any] | None) -> ClientSpec:
+    """The `client` section of a config; ValueError for mistakes in it."""
     complaints: list[PathDiagnostic] = []
     client = read_client(Fields(written or {}, (), complaints))
     if complaints:
-        told = (f"{each.message}; {each.help}".rstrip("; ") for each in complaints)
-        raise ValueError(f"client: {'; '.join(told)}")
+        messages = (f"{each.message}; {each.help}".rstrip("; ") for each in complaints)
+        raise ValueError(f"client: {'; '.join(messages)}")
     return client

@@ -1,10 +1,10 @@
-"""What a tool call brought: strictly a verdict, or the server's own answer read as one. Pure."""
+"""The verdict of a tool call: as the binary declares it, or derived from the server's answer."""
 
 from __future__ import annotations
 
 from mcptest.core.record import Record
 from mcptest.protocol.jsonrpc import tool_failure
-from mcptest.sdk.errors import ContractError, quoted
+from mcptest.sdk.errors import ContractError, quote_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,19 +12,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Verdict", "read_verdict"]
 
-# Whoever reads a traceback in a test of their own has no use for what is in here.
+# pytest leaves the frames of this module out of tracebacks.
 __tracebackhide__ = True
 
 _FIELDS = ("success", "data", "text", "error", "duration_ms")
-# Whoever has this member is a verdict; without it, it is the server's answer as it was.
-_MARK = "success"
 _UNLESS = 'unless it is the server that says "success": mcptest call shows its answer'
 
 
 class Verdict(Record):
-    """A tool's answer. `raw` is what the server said, or what stands for it.
+    """The outcome of a tool call. `raw` is the server's answer, or one made from a verdict.
 
-    `data` is its structured content, `text` its blocks of text, joined by newlines.
+    `data` is its structured content, `text` its text blocks joined by newlines.
     """
 
     success: bool
@@ -32,16 +30,17 @@ class Verdict(Record):
     text: str | None = None
     error: str | None = None
     duration_ms: float = 0.0
-    raw: dict[str, Any] = {}  # noqa: RUF012  # nothing of a record changes
+    raw: dict[str, Any] = {}  # noqa: RUF012  # records are not changed
 
 
 def read_verdict(result: object, took_ms: float) -> Verdict:
-    """The verdict in a result of `mcp.call`; `ContractError` when it is neither shape."""
+    """The verdict in a result of `mcp.call`; `ContractError` if it has neither shape."""
     if not isinstance(result, dict):
-        raise ContractError(f"contract drift: the result of mcp.call is {quoted(result)}")
-    if _MARK in result:
-        return _declared(result)
-    text = _text_of(result.get("content"))
+        raise ContractError(f"contract drift: the result of mcp.call is {quote_json(result)}")
+    # Only a verdict has this member.
+    if "success" in result:
+        return _read_declared(result)
+    text = _join_text(result.get("content"))
     error = tool_failure(result, text or "the tool reported an error")
     return Verdict(
         success=not error,
@@ -53,10 +52,10 @@ def read_verdict(result: object, took_ms: float) -> Verdict:
     )
 
 
-def _declared(result: dict[str, Any]) -> Verdict:
+def _read_declared(result: dict[str, Any]) -> Verdict:
     surplus = [key for key in result if key not in _FIELDS]
     if surplus:
-        raise _drift(f"a verdict has no field {quoted(surplus[0])}")
+        raise _drift(f"a verdict has no field {quote_json(surplus[0])}")
     missing = [key for key in _FIELDS if key not in result]
     if missing:
         raise _drift(f'a verdict without "{missing[0]}"')
@@ -70,14 +69,14 @@ def _declared(result: dict[str, Any]) -> Verdict:
         and not isinstance(took_ms, bool)
     )
     if not is_right:
-        raise _drift(f"{quoted(result)} is no verdict")
+        raise _drift(f"{quote_json(result)} is not a verdict")
     return Verdict(
         success=success,
         data=result["data"],
         text=text,
         error=error,
         duration_ms=took_ms,
-        raw=_standing_for(result),
+        raw=_build_answer(result),
     )
 
 
@@ -85,8 +84,8 @@ def _drift(message: str) -> ContractError:
     return ContractError(f"contract drift: {message}; {_UNLESS}")
 
 
-def _standing_for(verdict: dict[str, Any]) -> dict[str, Any]:
-    """The answer that a verdict would have come of, for paths that look into it."""
+def _build_answer(verdict: dict[str, Any]) -> dict[str, Any]:
+    """An answer with this verdict, for paths that look into it."""
     text = verdict["text"] if verdict["text"] is not None else verdict["error"]
     raw: dict[str, Any] = {"content": [] if text is None else [{"type": "text", "text": text}]}
     if verdict["data"] is not None:
@@ -94,7 +93,7 @@ def _standing_for(verdict: dict[str, Any]) -> dict[str, Any]:
     return {**raw, "isError": not verdict["success"]}
 
 
-def _text_of(content: object) -> str | None:
+def _join_text(content: object) -> str | None:
     blocks = content if isinstance(content, list) else []
     texts = [
         block["text"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.coprocess.protocol import UPSTREAM_ERROR, RefusedError, answer, refusal
+from mcptest.coprocess.protocol import UPSTREAM_ERROR, RefusedError, encode_error, encode_result
 from mcptest.core.strict_json import MAX_DEPTH, parse_json
 
 # What an SDK allows for the envelope, on top of the longest line of a server.
@@ -29,7 +29,7 @@ def read(line: bytes) -> Any:
 
 def refused(result: object, limit: int) -> RefusedError:
     with pytest.raises(RefusedError) as caught:
-        answer(7, result, limit)
+        encode_result(7, result, limit)
     return caught.value
 
 
@@ -38,7 +38,7 @@ def refused(result: object, limit: int) -> RefusedError:
 
 def test_numbers_that_grow_are_refused_when_the_line_would_be_too_large() -> None:
     result = parse_json("[" + ",".join(["1e9"] * 10_000) + "]")
-    line = answer(7, result, 200_000)
+    line = encode_result(7, result, 200_000)
     assert read(line)["result"] == result
     error = refused(result, 40_000)
     assert error.code == UPSTREAM_ERROR
@@ -46,28 +46,28 @@ def test_numbers_that_grow_are_refused_when_the_line_would_be_too_large() -> Non
         "the server cannot be used like this: its answer has 130,036 bytes when it is passed on, "
         "more than 40,000"
     )
-    assert read(refusal(error, 40_000))["id"] == 7
+    assert read(encode_error(error, 40_000))["id"] == 7
 
 
 def test_an_answer_may_be_a_little_larger_than_a_line_of_the_server() -> None:
     limit = 1000
-    around = len(answer(7, {"text": ""}, limit)) - 1
+    around = len(encode_result(7, {"text": ""}, limit)) - 1
     fits = {"text": "x" * (limit + AROUND - around)}
-    assert len(answer(7, fits, limit)) - 1 == limit + AROUND
+    assert len(encode_result(7, fits, limit)) - 1 == limit + AROUND
     fits["text"] += "x"
     assert refused(fits, limit).code == UPSTREAM_ERROR
 
 
 def test_a_result_at_the_limit_of_depth_is_passed_on_and_one_beyond_it_is_not() -> None:
     deepest = nested(MAX_DEPTH - 1)
-    assert read(answer(7, deepest))["result"] == deepest
+    assert read(encode_result(7, deepest))["result"] == deepest
     error = refused(nested(MAX_DEPTH), 1 << 20)
     assert error.message.endswith("is nested deeper than 200 levels when it is passed on")
 
 
 def test_many_brackets_are_not_deep() -> None:
     wide: list[Any] = [[] for _ in range(1000)]
-    assert read(answer(7, wide))["result"] == wide
+    assert read(encode_result(7, wide))["result"] == wide
 
 
 # Errors of the server
@@ -80,11 +80,11 @@ def server_error(data: object, message: str = "no") -> RefusedError:
 
 def test_the_data_of_an_error_is_passed_on_as_deep_as_it_can_be() -> None:
     error = server_error(nested(MAX_DEPTH - 3))
-    assert read(refusal(error))["error"]["data"] == error.data
+    assert read(encode_error(error))["error"]["data"] == error.data
 
 
-def test_data_that_is_too_deep_by_our_own_level_is_left_out_and_told() -> None:
-    body = read(refusal(server_error(nested(MAX_DEPTH - 2))))["error"]
+def test_data_that_is_too_deep_by_our_own_level_is_left_out_and_reported() -> None:
+    body = read(encode_error(server_error(nested(MAX_DEPTH - 2))))["error"]
     assert body == {
         "code": UPSTREAM_ERROR,
         "message": "the server refused tools/call: no (its data is left out: it is nested deeper "
@@ -93,16 +93,16 @@ def test_data_that_is_too_deep_by_our_own_level_is_left_out_and_told() -> None:
     }
 
 
-def test_data_that_grows_too_large_is_left_out_and_told() -> None:
-    body = read(refusal(server_error([1e9] * 10_000), 50_000))["error"]
+def test_data_that_grows_too_large_is_left_out_and_reported() -> None:
+    body = read(encode_error(server_error([1e9] * 10_000), 50_000))["error"]
     assert "(its data is left out: it has 130," in body["message"]
     assert body["data"] == {"code": -5, "message": "no"}
 
 
 def test_where_all_of_it_is_too_much_only_the_sentence_is_left() -> None:
-    body = read(refusal(server_error(1, message="x" * 200_000), 50_000))["error"]
+    body = read(encode_error(server_error(1, message="x" * 200_000), 50_000))["error"]
     assert list(body) == ["code", "message"]
     other = RefusedError(UPSTREAM_ERROR, "y" * 200_000, [1], id=7)
-    body = read(refusal(other, 50_000))["error"]
+    body = read(encode_error(other, 50_000))["error"]
     assert list(body) == ["code", "message"]
     assert len(json.dumps(body)) < 5000

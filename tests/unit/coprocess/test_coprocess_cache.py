@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcptest.coprocess.cache import Cache, cache_folder, known_by
+from mcptest.coprocess.cache import Cache, cache_folder, server_key
 from mcptest.core.plan import HttpSpec, ServerSpec
 from mcptest.core.record import ABSENT
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SPEC = ServerSpec(name="shop", command=("python3", "server.py"), cwd="/shop")
-SERVER = known_by(SPEC)
+SERVER = server_key(SPEC)
 RESULT = {"content": [{"type": "text", "text": "ü\u2028\ud800"}]}
 
 
@@ -59,7 +59,7 @@ def test_a_mode_stores_and_reads_as_it_says(
     assert (cache(tmp_path / "b", mode).find("echo", {}) == RESULT) == reads
 
 
-def test_a_cache_is_off_until_it_is_told(tmp_path: Path) -> None:
+def test_a_cache_is_off_by_default(tmp_path: Path) -> None:
     made = Cache(str(tmp_path / "a"), SERVER)
     made.keep("echo", {}, RESULT)
     assert made.find("echo", {}) is ABSENT
@@ -114,17 +114,17 @@ def test_a_server_that_is_started_otherwise_is_another(other: ServerSpec, tmp_pa
     for spec in (SPEC, SPEC.but(http=THERE)):
         if spec == other:
             continue
-        cache(tmp_path, server=known_by(spec)).keep("echo", {}, RESULT)
-    assert cache(tmp_path, server=known_by(other)).find("echo", {}) is ABSENT
+        cache(tmp_path, server=server_key(spec)).keep("echo", {}, RESULT)
+    assert cache(tmp_path, server=server_key(other)).find("echo", {}) is ABSENT
 
 
 def test_a_server_is_known_whatever_the_value_of_a_header_and_tells_nothing_of_itself() -> None:
     renewed = SPEC.but(http=THERE.but(headers={"X-User": "grace"}))
-    assert known_by(renewed) == known_by(SPEC.but(http=THERE))
-    assert known_by(SPEC.but(env={"A": "1", "B": "2"})) == known_by(
+    assert server_key(renewed) == server_key(SPEC.but(http=THERE))
+    assert server_key(SPEC.but(env={"A": "1", "B": "2"})) == server_key(
         SPEC.but(env={"B": "2", "A": "1"}, name="another")
     )
-    assert "hunter2" not in known_by(SPEC.but(env={"A": "hunter2"}))
+    assert "hunter2" not in server_key(SPEC.but(env={"A": "hunter2"}))
 
 
 def test_the_order_of_arguments_does_not_matter(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_link_is_replaced_and_what_it_leads_to_is_left_alone(tmp_path: Path) -
     assert sorted(folder.iterdir()) == [file, beside]
 
 
-def test_a_linked_folder_that_nobody_named_is_not_written_to(
+def test_a_linked_default_folder_is_not_written_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside, project = tmp_path / "outside", tmp_path / "project"
@@ -271,7 +271,7 @@ def test_what_a_killed_process_left_is_removed_with_the_next_result(tmp_path: Pa
 
 
 @pytest.mark.parametrize("folder", ["/dev/null/cache", "a\0b"])
-def test_a_folder_that_cannot_be_is_told_once_and_breaks_nothing(folder: str) -> None:
+def test_a_bad_folder_is_one_warning_and_breaks_nothing(folder: str) -> None:
     told: list[str] = []
     made = Cache(folder, SERVER, told.append)
     made.mode = "read_write"
@@ -284,7 +284,7 @@ def test_a_folder_that_cannot_be_is_told_once_and_breaks_nothing(folder: str) ->
     assert "\0" not in words
 
 
-def test_a_folder_in_the_place_of_a_file_is_told_and_nothing_is_left_beside_it(
+def test_a_folder_instead_of_a_file_is_a_warning_and_nothing_is_left_beside_it(
     tmp_path: Path,
 ) -> None:
     cache(tmp_path).keep("echo", {}, RESULT)

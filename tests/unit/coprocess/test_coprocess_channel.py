@@ -104,7 +104,7 @@ def test_requests_come_one_by_one_and_answers_go_out_before_the_next(
         if number > 1:
             # The answer before is there although more was asked in the same breath.
             assert sdk.read(2) == b"%d\n" % (number - 1)
-        channel.say(b"%d\n" % number)
+        channel.send(b"%d\n" % number)
         if number == 3:
             break
     channel.finish()
@@ -120,7 +120,7 @@ def test_the_end_of_input_ends_the_requests_after_the_last_line(
     assert [value(item) for item in channel.requests()] == [1, 2]
 
 
-def test_empty_lines_are_no_requests(ends: tuple[Channel, Sdk]) -> None:
+def test_empty_lines_are_not_requests(ends: tuple[Channel, Sdk]) -> None:
     channel, sdk = ends
     sdk.write(b"\n \r\n1\n\n")
     sdk.hang_up()
@@ -136,7 +136,7 @@ def test_all_answers_come_to_an_sdk_that_closes_its_input_and_reads_late(
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append(sdk.read(3 * len(LARGE))))
     for item in channel.requests():
-        channel.say(LARGE)
+        channel.send(LARGE)
         if value(item) == 1:
             reader.start()
     reader.join(PATIENCE_S)
@@ -157,7 +157,7 @@ def test_an_sdk_that_sends_on_before_it_reads_is_not_stuck(ends: tuple[Channel, 
     other_side = threading.Thread(target=ask_and_read)
     other_side.start()
     for _ in channel.requests():
-        channel.say(LARGE)
+        channel.send(LARGE)
     other_side.join(PATIENCE_S)
     assert read == [LARGE * 5]
 
@@ -171,7 +171,7 @@ def test_an_sdk_that_never_reads_is_not_listened_to_for_ever(
         sdk.write(b"1\n")
         requests = channel.requests()
         assert value(next(requests)) == 1
-        channel.say(LARGE)
+        channel.send(LARGE)
         waiting = threading.Thread(target=lambda: next(requests))
         waiting.start()
         # Its pipe fills up, since nobody takes more than a thousand bytes out of it.
@@ -194,7 +194,7 @@ def test_what_an_sdk_sends_ahead_takes_about_as_much_memory_as_it_has_bytes() ->
         sdk.write(b"0\n")
         requests = channel.requests()
         assert value(next(requests)) == 0
-        channel.say(LARGE)
+        channel.send(LARGE)
         found: list[object] = []
 
         def ask_on_and_read_late() -> None:
@@ -236,26 +236,26 @@ def test_a_line_that_comes_in_pieces_is_one_request(ends: tuple[Channel, Sdk]) -
 
 def test_an_sdk_that_has_left_is_noticed_while_a_server_is_busy(ends: tuple[Channel, Sdk]) -> None:
     channel, sdk = ends
-    channel.heed_leaving()
+    channel.check_reader()
     sdk.hang_up()
-    channel.heed_leaving()
+    channel.check_reader()
     sdk.stop_reading()
     with pytest.raises(InterruptedRunError, match="the SDK has left"):
-        channel.heed_leaving()
+        channel.check_reader()
 
 
-def test_an_answer_for_nobody_ends_the_session(ends: tuple[Channel, Sdk]) -> None:
+def test_an_answer_without_a_reader_ends_the_session(ends: tuple[Channel, Sdk]) -> None:
     channel, sdk = ends
     sdk.write(b"1\n2\n")
     requests = channel.requests()
     next(requests)
     sdk.stop_reading()
-    channel.say(b"1\n")
+    channel.send(b"1\n")
     with pytest.raises(InterruptedRunError, match="the SDK has left"):
         next(requests)
 
 
-def test_an_sdk_whose_input_somebody_else_holds_open_has_left_all_the_same(
+def test_an_sdk_has_left_even_if_another_process_holds_our_input_open(
     ends: tuple[Channel, Sdk],
 ) -> None:
     channel, sdk = ends
@@ -267,13 +267,13 @@ def test_an_sdk_whose_input_somebody_else_holds_open_has_left_all_the_same(
 def test_an_sdk_that_ended_its_input_and_does_not_read_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(channel_module, "_LAST_PATIENCE_S", 0.05)
+    monkeypatch.setattr(channel_module, "_LAST_READ_S", 0.05)
     with connected() as (channel, sdk):
         sdk.write(b"1\n")
         sdk.hang_up()
         requests = channel.requests()
         next(requests)
-        channel.say(LARGE)
+        channel.send(LARGE)
         with pytest.raises(InterruptedRunError, match="does not read any more"):
             next(requests)
 
@@ -288,8 +288,8 @@ def test_answers_go_to_a_file_as_well(tmp_path_factory: pytest.TempPathFactory) 
         with Interrupts() as interrupts:
             channel = Channel(source, sink, interrupts)
             for _ in channel.requests():
-                channel.heed_leaving()
-                channel.say(LARGE)
+                channel.check_reader()
+                channel.send(LARGE)
     finally:
         os.close(source)
         os.close(sink)
@@ -303,7 +303,7 @@ def test_answers_go_to_a_file_as_well(tmp_path_factory: pytest.TempPathFactory) 
         ("/dev/null", os.O_RDONLY, "Bad file descriptor"),
     ],
 )
-def test_answers_that_cannot_be_written_are_told(path: str, flags: int, why: str) -> None:
+def test_answers_that_cannot_be_written_are_reported(path: str, flags: int, why: str) -> None:
     source, writer = os.pipe()
     sink = os.open(path, flags)
     os.write(writer, b"1\n2\n")
@@ -313,7 +313,7 @@ def test_answers_that_cannot_be_written_are_told(path: str, flags: int, why: str
             channel = Channel(source, sink, interrupts)
             requests = channel.requests()
             next(requests)
-            channel.say(b"1\n")
+            channel.send(b"1\n")
             with pytest.raises(UsageError, match=f"cannot write to standard output: {why}"):
                 next(requests)
     finally:
@@ -336,7 +336,7 @@ def test_a_signal_ends_the_wait_for_an_sdk_that_does_not_read() -> None:
         sdk.write(b"1\n")
         requests = channel.requests()
         next(requests)
-        channel.say(LARGE)
+        channel.send(LARGE)
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(InterruptedRunError):
             next(requests)
@@ -348,6 +348,6 @@ def test_the_pipes_are_left_as_they_were(ends: tuple[Channel, Sdk]) -> None:
     sdk.write(b"1\n")
     sdk.hang_up()
     for _ in channel.requests():
-        channel.say(b"1\n")
+        channel.send(b"1\n")
     for fd in (channel._source, channel._sink):
         assert not fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NONBLOCK

@@ -10,7 +10,7 @@ import pytest
 
 from mcptest._collect import UNSUPPORTED_LANES, lane_cli_hint
 from mcptest.coprocess import protocol as refusals
-from mcptest.coprocess.protocol import METHODS, mismatch, read_request
+from mcptest.coprocess.protocol import METHODS, describe_version_mismatch, read_request
 from mcptest.coprocess.uploads import read_target
 from mcptest.core.results import FAULTS
 from mcptest.core.typed_json import Key
@@ -78,7 +78,7 @@ def test_the_frames_shown_are_frames() -> None:
 
 @pytest.mark.parametrize("version", [1, 3])
 def test_the_sentences_of_a_mismatch_are_those_of_the_code(version: int) -> None:
-    sentence = mismatch({"protocol_version": version, "sdk": "rust"})
+    sentence = describe_version_mismatch({"protocol_version": version, "sdk": "rust"})
     assert f"\n{sentence}\n" in section("Handshake")
 
 

@@ -59,7 +59,7 @@ def test_every_method_has_good_params_here() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("params", [None, [], "x", 1, True])
-def test_params_that_are_no_object_are_refused(method: str, params: object) -> None:
+def test_params_that_are_not_an_object_are_refused(method: str, params: object) -> None:
     message = refused(method, params)
     assert message.startswith(f"the params of {method} must be an object, not ")
 
@@ -101,7 +101,7 @@ def test_a_param_that_is_needed_is_asked_for_by_its_name(method: str, name: str)
     assert message.startswith(f'{method} needs the param "{name}", ')
 
 
-def test_a_version_with_a_fraction_is_no_version() -> None:
+def test_a_version_with_a_fraction_is_not_a_version() -> None:
     message = refused("coprocess/handshake", {"protocol_version": 2.0})
     assert message == (
         'the param "protocol_version" of coprocess/handshake must be an integer, not a number '

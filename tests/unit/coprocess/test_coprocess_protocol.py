@@ -11,10 +11,10 @@ from mcptest.coprocess.protocol import (
     COPROCESS_PROTOCOL_VERSION,
     RefusedError,
     Request,
-    answer,
-    mismatch,
+    describe_version_mismatch,
+    encode_error,
+    encode_result,
     read_request,
-    refusal,
 )
 from mcptest.protocol.framing import LineDecoder
 
@@ -59,7 +59,7 @@ def test_members_may_stand_in_any_order_with_spaces_and_a_carriage_return() -> N
 )
 def test_an_id_is_any_number_or_text_and_comes_back_as_it_is(written: str) -> None:
     request = read(f'{{"jsonrpc":"2.0","id":{written},"method":"mcp.shutdown"}}')
-    back = json.loads(answer(request.id, {}))["id"]
+    back = json.loads(encode_result(request.id, {}))["id"]
     assert (back, type(back)) == (json.loads(written), type(json.loads(written)))
 
 
@@ -96,7 +96,7 @@ def test_a_line_that_is_too_long_is_a_parse_error_that_says_the_limit() -> None:
 
 
 @pytest.mark.parametrize("line", ["null", "1", '"x"', "true"])
-def test_what_is_no_object_is_no_request(line: str) -> None:
+def test_only_an_object_is_a_request(line: str) -> None:
     error = refused(line)
     assert (error.code, error.id) == (-32600, None)
     assert "one object on a line" in error.message
@@ -147,7 +147,7 @@ def test_an_id_of_another_type_is_refused_and_not_echoed(id: object, seen: str) 
 
 
 @pytest.mark.parametrize(("method", "seen"), [(1, "a number"), (None, "null"), ([], "an array")])
-def test_a_method_that_is_no_text_is_refused(method: object, seen: str) -> None:
+def test_a_method_that_is_not_a_string_is_refused(method: object, seen: str) -> None:
     error = refused(envelope(method=method))
     assert (error.code, error.id) == (-32600, 7)
     assert error.message == f'a request has a "method" that is a string, not {seen}'
@@ -189,19 +189,24 @@ def test_an_unknown_method_comes_before_its_params() -> None:
 # Versions
 
 
-def test_the_same_version_is_no_mismatch() -> None:
-    assert mismatch({"protocol_version": COPROCESS_PROTOCOL_VERSION, "sdk": "rust"}) == ""
+def test_the_same_version_is_not_a_mismatch() -> None:
+    assert (
+        describe_version_mismatch({"protocol_version": COPROCESS_PROTOCOL_VERSION, "sdk": "rust"})
+        == ""
+    )
 
 
-def test_an_sdk_ahead_is_told_to_upgrade_the_binary() -> None:
-    assert mismatch({"protocol_version": 3, "sdk": "rust", "sdk_version": "1.0.1"}) == (
+def test_an_sdk_ahead_is_asked_to_upgrade_the_binary() -> None:
+    assert describe_version_mismatch(
+        {"protocol_version": 3, "sdk": "rust", "sdk_version": "1.0.1"}
+    ) == (
         "coprocess protocol version mismatch: this mcptest binary speaks v2, the rust SDK sent "
         "v3. Upgrade the mcptest binary (or pin the SDK to the matching release)."
     )
 
 
-def test_an_sdk_behind_is_told_to_upgrade_itself() -> None:
-    assert mismatch({"protocol_version": 1, "sdk": "rust"}) == (
+def test_an_sdk_behind_is_asked_to_upgrade_itself() -> None:
+    assert describe_version_mismatch({"protocol_version": 1, "sdk": "rust"}) == (
         "coprocess protocol version mismatch: this mcptest binary speaks v2, the rust SDK sent "
         "v1. Upgrade the rust SDK (or pin the mcptest binary to the matching release)."
     )
@@ -209,7 +214,7 @@ def test_an_sdk_behind_is_told_to_upgrade_itself() -> None:
 
 @pytest.mark.parametrize("params", [{}, {"sdk": ""}])
 def test_an_sdk_without_a_name_is_just_the_sdk(params: dict[str, Any]) -> None:
-    assert mismatch({"protocol_version": 1, **params}) == (
+    assert describe_version_mismatch({"protocol_version": 1, **params}) == (
         "coprocess protocol version mismatch: this mcptest binary speaks v2, the SDK sent v1. "
         "Upgrade the SDK (or pin the mcptest binary to the matching release)."
     )
@@ -217,7 +222,7 @@ def test_an_sdk_without_a_name_is_just_the_sdk(params: dict[str, Any]) -> None:
 
 def test_a_hostile_name_and_version_stay_short_and_visible() -> None:
     hostile = {"protocol_version": -(10**4000), "sdk": "\x1b[2J" * 1000}
-    message = mismatch(hostile)
+    message = describe_version_mismatch(hostile)
     assert len(message) < 400
     assert "\x1b" not in message
 
@@ -226,18 +231,18 @@ def test_a_hostile_name_and_version_stay_short_and_visible() -> None:
 
 
 def test_an_answer_is_one_line_of_utf_8() -> None:
-    line = answer("ä", {"text": "ü\n\u2028"})
+    line = encode_result("ä", {"text": "ü\n\u2028"})
     assert line == '{"jsonrpc":"2.0","id":"ä","result":{"text":"ü\\n\u2028"}}\n'.encode()
 
 
 def test_a_refusal_has_data_only_when_there_is_some() -> None:
-    without = json.loads(refusal(RefusedError(-32602, "no")))
+    without = json.loads(encode_error(RefusedError(-32602, "no")))
     assert without == {"jsonrpc": "2.0", "id": None, "error": {"code": -32602, "message": "no"}}
-    with_null = json.loads(refusal(RefusedError(-32000, "no", None, id=3)))
+    with_null = json.loads(encode_error(RefusedError(-32000, "no", None, id=3)))
     assert with_null["error"] == {"code": -32000, "message": "no", "data": None}
     assert with_null["id"] == 3
 
 
 def test_half_a_surrogate_pair_travels_as_an_escape() -> None:
     request = read('{"jsonrpc":"2.0","id":"\\ud800","method":"mcp.shutdown"}')
-    assert answer(request.id, {}) == b'{"jsonrpc":"2.0","id":"\\ud800","result":{}}\n'
+    assert encode_result(request.id, {}) == b'{"jsonrpc":"2.0","id":"\\ud800","result":{}}\n'

@@ -68,7 +68,7 @@ class Talk:
         request = {"jsonrpc": "2.0", "id": self._id, "method": method}
         line = encode_line(request if params is None else request | {"params": params})
         (item,) = LineDecoder().feed(line)
-        answer = json.loads(self.session.hear(item))
+        answer = json.loads(self.session.answer(item))
         assert set(answer) in ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"})
         assert (answer["jsonrpc"], answer["id"]) == ("2.0", self._id)
         return answer["result"] if "result" in answer else answer["error"]
@@ -140,7 +140,7 @@ def test_a_later_handshake_that_fits_lifts_a_mismatch_and_one_that_does_not_brin
     assert talk.call("echo")["code"] == -32602
 
 
-def test_a_handshake_that_is_no_handshake_changes_nothing(talk: Talk) -> None:
+def test_a_handshake_that_is_not_a_handshake_changes_nothing(talk: Talk) -> None:
     assert talk.ask("coprocess/handshake", {"protocol_version": "3"})["code"] == -32602
     assert talk.call("echo")["n"] == 1
 
@@ -241,7 +241,7 @@ def test_what_was_recorded_is_played_without_the_server(tmp_path: Path) -> None:
     assert played.upstream.asked == []
 
 
-def test_a_tape_answers_initialize_whether_or_not_it_was_asked_while_recording(
+def test_a_cassette_answers_initialize_whether_or_not_it_was_asked_while_recording(
     tmp_path: Path,
 ) -> None:
     live = Talk(tmp_path)
@@ -253,7 +253,7 @@ def test_a_tape_answers_initialize_whether_or_not_it_was_asked_while_recording(
     assert [played.ask("mcp.initialize") for _ in range(2)] == [HELLO, HELLO]
 
 
-def test_what_is_not_on_the_tape_is_refused_and_never_asked_live(tmp_path: Path) -> None:
+def test_what_is_not_on_the_cassette_is_refused_and_never_asked_live(tmp_path: Path) -> None:
     live = Talk(tmp_path)
     live.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
     live.call("echo", a=1)
@@ -270,14 +270,14 @@ def test_what_is_not_on_the_tape_is_refused_and_never_asked_live(tmp_path: Path)
     assert live.call("echo", a=1)["n"] == 2
 
 
-def test_a_server_that_is_gone_is_not_on_the_tape(tmp_path: Path) -> None:
+def test_a_server_that_is_gone_is_not_on_the_cassette(tmp_path: Path) -> None:
     live = Talk(tmp_path, bad=RefusedError(UPSTREAM_GONE, "it is gone"))
     live.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
     assert live.call("bad")["code"] == -32001
     assert len((tmp_path / "tape").read_text(encoding="utf-8").splitlines()) == 1
 
 
-def test_recording_again_begins_a_new_tape(tmp_path: Path) -> None:
+def test_recording_again_begins_a_new_cassette(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     for _ in range(2):
         talk.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
@@ -286,7 +286,7 @@ def test_recording_again_begins_a_new_tape(tmp_path: Path) -> None:
     assert len(lines) == 3, "a header, the handshake, and one call"
 
 
-def test_the_cache_is_left_alone_while_a_tape_is_in(tmp_path: Path) -> None:
+def test_the_cache_is_not_used_with_a_cassette(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     talk.ask("mcp.cache.set_mode", {"mode": "read_write"})
     talk.call("kept")
@@ -303,7 +303,7 @@ def test_the_cache_is_left_alone_while_a_tape_is_in(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["no/tape", ".", "a\0b", "\ud800"])
 @pytest.mark.parametrize("mode", ["record", "replay"])
-def test_a_tape_that_cannot_be_used_leaves_everything_as_it_was(
+def test_a_cassette_that_cannot_be_used_leaves_everything_as_it_was(
     tmp_path: Path, mode: str, name: str
 ) -> None:
     talk = Talk(tmp_path)
@@ -317,11 +317,11 @@ def test_a_tape_that_cannot_be_used_leaves_everything_as_it_was(
     assert talk.call("echo")["code"] == -32000, "still nothing is asked live"
 
 
-def test_a_file_that_is_no_cassette_is_not_recorded_over(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_cassette_is_not_recorded_over(tmp_path: Path) -> None:
     precious = tmp_path / "tape"
     precious.write_text("mine\n", encoding="utf-8")
     error = Talk(tmp_path).ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
-    assert error["message"].endswith("it is there and is no cassette; choose another name")
+    assert error["message"].endswith("it exists and is not a cassette; choose another name")
     assert precious.read_text(encoding="utf-8") == "mine\n"
 
 
@@ -331,7 +331,7 @@ def test_an_empty_file_is_recorded_to(tmp_path: Path) -> None:
     assert talk.ask("mcp.cassette.set_mode", tape(tmp_path, "record")) == {"mode": "record"}
 
 
-def test_a_tape_holds_no_secret_of_the_config_and_plays_all_the_same(tmp_path: Path) -> None:
+def test_a_cassette_holds_no_secret_of_the_config_and_plays_all_the_same(tmp_path: Path) -> None:
     live = Talk(tmp_path, SECRET, leak={"text": f"it is {SECRET}"})
     live.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
     assert live.call("leak", key=SECRET) == {"text": f"it is {SECRET}"}
@@ -340,7 +340,7 @@ def test_a_tape_holds_no_secret_of_the_config_and_plays_all_the_same(tmp_path: P
     assert live.call("leak", key=SECRET)["text"].startswith("it is ")
 
 
-def test_a_device_is_no_tape(tmp_path: Path) -> None:
+def test_a_device_is_not_a_cassette(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     (tmp_path / "tape").symlink_to("/dev/full")
     for mode in ("record", "replay"):
@@ -348,7 +348,7 @@ def test_a_device_is_no_tape(tmp_path: Path) -> None:
         assert error["message"].endswith("it is not a regular file")
 
 
-def test_a_tape_is_not_recorded_through_a_link_out_of_its_folder(tmp_path: Path) -> None:
+def test_a_cassette_is_not_recorded_through_a_link_out_of_its_folder(tmp_path: Path) -> None:
     folder, outside = tmp_path / "project", tmp_path / "outside"
     folder.mkdir()
     (folder / "tape").symlink_to(outside)
@@ -357,7 +357,7 @@ def test_a_tape_is_not_recorded_through_a_link_out_of_its_folder(tmp_path: Path)
     assert not outside.exists()
 
 
-def test_a_full_disk_is_told_and_the_tape_stays_whole(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_the_cassette_stays_whole(tmp_path: Path) -> None:
     talk = Talk(tmp_path, large={"text": "x" * 5000})
     talk.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
     talk.call("echo")
@@ -422,7 +422,7 @@ def test_calls_are_uploaded_with_what_came_of_them_and_counted(tmp_path: Path) -
     ]
 
 
-def test_calls_from_the_cache_and_from_a_tape_are_uploaded_too(tmp_path: Path) -> None:
+def test_calls_from_the_cache_and_from_a_cassette_are_uploaded_too(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     enable(talk, f"file:{tmp_path}/calls")
     talk.ask("mcp.cache.set_mode", {"mode": "read_write"})
@@ -435,7 +435,7 @@ def test_calls_from_the_cache_and_from_a_tape_are_uploaded_too(tmp_path: Path) -
     assert talk.ask("mcp.reporter.flush") == {"flushed": 4}
 
 
-def test_a_flush_that_fails_is_told_and_keeps_everything(tmp_path: Path) -> None:
+def test_a_flush_that_fails_is_reported_and_keeps_everything(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     enable(talk, f"file:{tmp_path}/no/calls")
     talk.call("echo")
@@ -500,7 +500,7 @@ def test_what_cannot_be_delivered_at_the_end_is_in_a_file_that_is_named(
     assert len(records(tmp_path / words.rpartition(" is in ")[2])) == 1
 
 
-def test_where_nothing_can_be_written_that_is_told(
+def test_a_folder_that_cannot_be_written_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -120,7 +120,7 @@ def test_a_folder_that_is_missing_loses_nothing(tmp_path: Path) -> None:
     assert lines_of(tmp_path / "no" / "a") == [{"n": 1}, {"n": 2}, {"n": 3}]
 
 
-def test_a_pipe_a_device_and_a_folder_are_no_files(tmp_path: Path) -> None:
+def test_a_pipe_a_device_and_a_folder_are_not_files(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/full")
     for name in ("pipe", "link", "."):
@@ -206,12 +206,12 @@ def test_a_redirect_is_not_followed(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 413])
-def test_a_target_that_does_not_want_them_is_told(status: int) -> None:
+def test_a_target_that_does_not_want_them_is_reported(status: int) -> None:
     with collecting(status) as collector:
         assert refused(uploads(collector.target, {})).endswith(f"answered with status {status}")
 
 
-def test_a_target_where_nobody_listens_loses_nothing() -> None:
+def test_a_target_that_does_not_listen_loses_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     made = uploads(f"http://127.0.0.1:{port}/", {"n": 1})
@@ -232,7 +232,7 @@ def test_a_target_where_nobody_listens_loses_nothing() -> None:
         (b"HTTP/1.1 000\r\n\r\n", "does not begin like one of HTTP"),
     ],
 )
-def test_what_is_no_answer_loses_nothing(said: bytes, why: str) -> None:
+def test_what_is_not_an_answer_loses_nothing(said: bytes, why: str) -> None:
     with talking(said) as target:
         made = uploads(target, {"n": 1})
         words = refused(made)

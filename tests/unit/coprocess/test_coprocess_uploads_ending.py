@@ -140,7 +140,7 @@ def test_a_folder_that_somebody_removes_meanwhile_is_made_again(
 # Nothing can be written
 
 
-def test_what_can_be_neither_delivered_nor_written_is_told(folder: Path) -> None:
+def test_what_can_be_neither_delivered_nor_written_is_reported(folder: Path) -> None:
     (folder / ".mcptest").touch()
     words = uploads(f"file:{folder}/no/a", {"n": 1}).finish()
     assert words.startswith("1 call lost: cannot write to file:")
@@ -174,7 +174,7 @@ def test_half_a_file_does_not_stay(folder: Path) -> None:
 def test_all_waits_at_the_end_are_well_below_what_an_sdk_waits() -> None:
     grace = Grace()
     stubborn_s = grace.stdin_s + grace.term_s + grace.linger_s
-    assert stubborn_s + LAST_PATIENCE_S < _coprocess._FAREWELL_S - 2
+    assert stubborn_s + LAST_PATIENCE_S < _coprocess._SHUTDOWN_S - 2
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_this_machine_is_not_looked_up() -> None:
         assert made.flush() == 1
 
 
-def test_a_name_that_nobody_knows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def look(*_: object, **__: object) -> list[Any]:
         raise socket.gaierror(socket.EAI_NONAME, "nobody knows")
 
@@ -220,7 +220,7 @@ def test_a_name_that_nobody_knows_is_told(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("host", ["a..b", "x" * 5000])
-def test_a_name_that_is_none_is_told(host: str) -> None:
+def test_an_invalid_host_is_reported(host: str) -> None:
     assert "cannot reach https://" in uploads(f"https://{host}/", {"n": 1}).finish(PATIENCE_S)
 
 
@@ -262,6 +262,6 @@ def test_an_address_that_cannot_be_reached_loses_nothing() -> None:
         "http://127.0.0.0001/",
     ],
 )
-def test_zones_and_what_is_no_address_are_bad_targets(target: str) -> None:
+def test_zones_and_what_is_not_an_address_are_bad_targets(target: str) -> None:
     with pytest.raises(BadTargetError):
         read_target(target)

@@ -50,7 +50,7 @@ def envelope(version: object = STATELESS, *capabilities: str, **more: object) ->
     return {f"{_PREFIX}{key}": value for key, value in keys.items()}
 
 
-class Heard:
+class Response:
     """What has been done about one exchange so far."""
 
     def __init__(self) -> None:
@@ -108,20 +108,20 @@ class HttpStage:
         self.mock = HttpMock(player, faults, lambda: f"session-{next(names)}")
         self.now = 0.0
         self.later: list[tuple[float, Any]] = []
-        self._exchanges: dict[int, Heard] = {}
+        self._exchanges: dict[int, Response] = {}
 
-    def hear(self, request: WebRequest) -> Heard:
+    def send(self, request: WebRequest) -> Response:
         """What is done at once about a request."""
         exchange = len(self._exchanges) + 1
-        heard = self._exchanges[exchange] = Heard()
+        response = self._exchanges[exchange] = Response()
         refused = self.mock.check_head(exchange, request, PORT)
         if refused:
-            heard.do(refused)
-            return heard
+            response.do(refused)
+            return response
         for delay_s, item in self.mock.handle(exchange, request, self.now):
             self.later.append((self.now + delay_s, item))
         self.wait(0.0)
-        return heard
+        return response
 
     def wait(self, seconds: float) -> None:
         """Let time go by."""
@@ -132,31 +132,31 @@ class HttpStage:
             for act in self.mock.perform(item):
                 self._exchanges[act.exchange].do(act)
 
-    def leave(self, heard: Heard) -> None:
+    def leave(self, response: Response) -> None:
         """The connection of an exchange breaks."""
-        (exchange,) = (number for number, each in self._exchanges.items() if each is heard)
+        (exchange,) = (number for number, each in self._exchanges.items() if each is response)
         self.mock.close_exchange(exchange)
 
-    def post(self, value: object, **headers: str | None) -> Heard:
+    def post(self, value: object, **headers: str | None) -> Response:
         body = value if isinstance(value, bytes) else json.dumps(value).encode()
-        return self.hear(head(**headers).but(body=body))
+        return self.send(head(**headers).but(body=body))
 
-    def get(self, **headers: str | None) -> Heard:
-        return self.hear(head("GET", content_type=None, **headers))
+    def get(self, **headers: str | None) -> Response:
+        return self.send(head("GET", content_type=None, **headers))
 
-    def delete(self, **headers: str | None) -> Heard:
-        return self.hear(head("DELETE", content_type=None, **headers))
+    def delete(self, **headers: str | None) -> Response:
+        return self.send(head("DELETE", content_type=None, **headers))
 
     def open(self, version: str = "2025-11-25", *capabilities: str) -> Client:
         """A client that has made the handshake."""
         declared: Message = {name: {} for name in capabilities}
-        heard = self.post(asking("initialize", protocolVersion=version, capabilities=declared))
-        assert heard.status == 200
-        client = Client(self, heard.headers["Mcp-Session-Id"])
+        response = self.post(asking("initialize", protocolVersion=version, capabilities=declared))
+        assert response.status == 200
+        client = Client(self, response.headers["Mcp-Session-Id"])
         assert client.tell("notifications/initialized").status == 202
         return client
 
-    def ask(self, method: str, id: object = 1, meta: object = None, **params: object) -> Heard:
+    def ask(self, method: str, id: object = 1, meta: object = None, **params: object) -> Response:
         """Ask as a client of the stateless era does, with all of its headers."""
         message = asking(method, id, **params, _meta=meta or envelope())
         name = params.get("uri", params.get("name"))
@@ -184,19 +184,19 @@ class Client:
         self.stage = stage
         self.id = id
 
-    def post(self, value: object, **headers: str | None) -> Heard:
+    def post(self, value: object, **headers: str | None) -> Response:
         return self.stage.post(value, mcp_session_id=self.id, **headers)
 
-    def ask(self, method: str, id: object = 1, **params: object) -> Heard:
+    def ask(self, method: str, id: object = 1, **params: object) -> Response:
         return self.post(asking(method, id, **params))
 
-    def tell(self, method: str, **params: object) -> Heard:
+    def tell(self, method: str, **params: object) -> Response:
         return self.post({"jsonrpc": "2.0", "method": method, "params": params})
 
-    def reply(self, id: object, **result: object) -> Heard:
+    def reply(self, id: object, **result: object) -> Response:
         return self.post({"jsonrpc": "2.0", "id": id, "result": result})
 
-    def listen(self, **headers: str | None) -> Heard:
+    def listen(self, **headers: str | None) -> Response:
         return self.stage.get(mcp_session_id=self.id, **headers)
 
 

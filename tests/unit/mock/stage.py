@@ -50,7 +50,7 @@ class Stage:
         self.player = player
         self.session: Session = player.start()
 
-    def hear(self, value: object) -> list[Any]:
+    def send(self, value: object) -> list[Any]:
         """What is sent because of a value, as it goes over the wire."""
         sent = respond(self.player, self.session, value)
         return [json.loads(encode_line(each.message)) for each in sent]
@@ -58,12 +58,12 @@ class Stage:
     def greet(self, *capabilities: str) -> Stage:
         """Make the handshake as a client that declares these capabilities."""
         declared: Message = {name: {} for name in capabilities}
-        self.hear(request("initialize", {"capabilities": declared}))
+        self.send(request("initialize", {"capabilities": declared}))
         return self
 
     def ask(self, method: str, params: object = None, id: object = 1) -> Message:
         """The one message that comes of a request, which is its answer."""
-        (answer,) = self.hear(request(method, params, id))
+        (answer,) = self.send(request(method, params, id))
         assert answer["id"] == id
         assert isinstance(answer, dict)
         return answer
@@ -81,10 +81,10 @@ class Stage:
 
     def notify(self, method: str, params: object = None) -> list[Any]:
         message = {"jsonrpc": "2.0", "method": method}
-        return self.hear(message if params is None else message | {"params": params})
+        return self.send(message if params is None else message | {"params": params})
 
     def reply(self, id: object, result: object) -> list[Any]:
-        return self.hear({"jsonrpc": "2.0", "id": id, "result": result})
+        return self.send({"jsonrpc": "2.0", "id": id, "result": result})
 
     @property
     def report(self) -> MockReport:

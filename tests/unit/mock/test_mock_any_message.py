@@ -78,7 +78,7 @@ MESSAGES = (
 
 def check(stage: Stage, values: list[Any]) -> None:
     for value in values:
-        sent = stage.hear(value)
+        sent = stage.send(value)
         if isinstance(value, dict) and "method" in value and "id" in value:
             answers = [each for each in sent if "method" not in each]
             assert len(answers) == 1

@@ -29,7 +29,7 @@ def modern(
     stage: Stage, method: str, id: object = 1, meta: object = None, **params: object
 ) -> list[Any]:
     """All that is sent because of a request of the stateless era."""
-    return stage.hear(request(method, {**params, "_meta": meta or envelope()}, id))
+    return stage.send(request(method, {**params, "_meta": meta or envelope()}, id))
 
 
 def answer(stage: Stage, method: str, id: object = 1, **params: Any) -> Any:
@@ -84,7 +84,7 @@ def test_no_note_is_made_of_a_handshake_that_there_is_not() -> None:
 def test_a_client_without_handshake_answers_nothing() -> None:
     stage = contract(ADD)
     modern(stage, "tools/list")
-    (refused,) = stage.hear({"jsonrpc": "2.0", "id": "x", "result": {}})
+    (refused,) = stage.send({"jsonrpc": "2.0", "id": "x", "result": {}})
     assert refused["error"]["code"] == -32600
     assert len(stage.report.wrong) == 1
 
@@ -159,7 +159,7 @@ def test_cases_that_begin_with_a_handshake_have_had_it() -> None:
     assert stage.exercised == ["Opens", "Adds"]
 
 
-def test_a_case_of_what_this_era_has_not_is_missed_and_told_about() -> None:
+def test_a_case_that_this_era_cannot_have_is_missed_with_a_note() -> None:
     ping = "case: Pings\nin: {jsonrpc: '2.0', id: 1, method: ping}\n"
     stage = contract(cases(ADD, ping))
     modern(stage, "tools/call", **ADDING)
@@ -215,7 +215,7 @@ def test_changes_are_for_who_listens_until_it_cancels() -> None:
     assert len(modern(stage, "tools/call", **ADDING)) == 1
 
 
-def test_an_opening_is_heard_by_who_listens_first() -> None:
+def test_an_opening_goes_to_the_first_listener() -> None:
     opening = "case: Changes\nout: {jsonrpc: '2.0', method: notifications/tools/list_changed}\n"
     stage = contract(cases(opening, ADD))
     modern(stage, "server/discover")

@@ -114,7 +114,7 @@ def test_of_a_batch_only_what_is_meant_hangs_or_fails() -> None:
         ("", "tools/call=hang:5", "--fault hang takes no '5'"),
     ],
 )
-def test_what_makes_no_sense_is_told(latency: str, fault: str, error: str) -> None:
+def test_a_bad_fault_is_an_error(latency: str, fault: str, error: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_faults([latency] if latency else [], [fault] if fault else [], METHODS)
     assert str(caught.value).startswith(error)

@@ -119,7 +119,7 @@ def test_a_header_that_cannot_be_read_is_a_fault(value: str) -> None:
     assert "not ASCII, or not base64" in call({"region": "a"}, mcp_param_region=value)
 
 
-def test_what_is_in_such_a_header_is_told_nobody() -> None:
+def test_the_value_of_such_a_header_is_never_shown() -> None:
     assert "hunter2" not in call({"region": "eu"}, mcp_param_region="hunter2")
 
 

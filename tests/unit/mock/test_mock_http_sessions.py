@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from http_stage import STATELESS, Heard, asking, http_contract, http_manifest
+from http_stage import STATELESS, Response, asking, http_contract, http_manifest
 from stage import a_case, cases
 
 from mcptest.mock import http_sessions
@@ -32,8 +32,8 @@ out_log: {jsonrpc: '2.0', method: notifications/message, params: {level: info, d
 """
 
 
-def methods(heard: Heard) -> list[object]:
-    return [message.get("method") for message in heard.messages]
+def methods(response: Response) -> list[object]:
+    return [message.get("method") for message in response.messages]
 
 
 # Sessions
@@ -42,10 +42,10 @@ def methods(heard: Heard) -> list[object]:
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
 def test_initialize_makes_a_session(version: str) -> None:
     stage = http_contract(ADD)
-    heard = stage.post(asking("initialize", protocolVersion=version, capabilities={}))
-    assert (heard.status, heard.kind) == (200, "application/json")
-    assert heard.headers["Mcp-Session-Id"] == "session-1"
-    assert heard.message["result"]["protocolVersion"] == version
+    response = stage.post(asking("initialize", protocolVersion=version, capabilities={}))
+    assert (response.status, response.kind) == (200, "application/json")
+    assert response.headers["Mcp-Session-Id"] == "session-1"
+    assert response.message["result"]["protocolVersion"] == version
 
 
 def test_each_client_has_a_state_of_its_own() -> None:
@@ -61,8 +61,8 @@ def test_each_client_has_a_state_of_its_own() -> None:
 
 def test_a_request_without_a_session_is_400_and_wrong() -> None:
     stage = http_contract(ADD)
-    heard = stage.post(asking("tools/list"))
-    assert (heard.status, heard.message["error"]["code"]) == (400, -32600)
+    response = stage.post(asking("tools/list"))
+    assert (response.status, response.message["error"]["code"]) == (400, -32600)
     (sentence,) = stage.blamed
     assert "Mcp-Session-Id is missing" in sentence
 
@@ -76,7 +76,7 @@ def test_a_session_that_there_never_was_is_404_and_not_wrong(id: str) -> None:
     assert stage.blamed == []
 
 
-def test_delete_ends_a_session_and_what_it_heard() -> None:
+def test_delete_ends_a_session_and_its_stream() -> None:
     stage = http_contract(ADD)
     client = stage.open()
     listening = client.listen()
@@ -87,7 +87,7 @@ def test_delete_ends_a_session_and_what_it_heard() -> None:
     assert stage.delete(mcp_session_id=client.id).status == 404
 
 
-def test_what_a_session_did_is_told_after_it_has_ended() -> None:
+def test_an_ended_session_is_in_the_report() -> None:
     stage = http_contract(ADD)
     client = stage.open()
     client.ask("tools/call", name="add", arguments={"a": 1, "b": 2})
@@ -104,9 +104,9 @@ def test_a_handshake_that_the_contract_refuses_makes_no_session() -> None:
         "out: {jsonrpc: '2.0', id: 1, error: {code: -32602, message: too old}}\n"
     )
     stage = http_contract(refusing)
-    heard = stage.post(asking("initialize", protocolVersion="1"))
-    assert (heard.status, heard.message["error"]["message"]) == (200, "too old")
-    assert "Mcp-Session-Id" not in heard.headers
+    response = stage.post(asking("initialize", protocolVersion="1"))
+    assert (response.status, response.message["error"]["message"]) == (200, "too old")
+    assert "Mcp-Session-Id" not in response.headers
     assert stage.post(asking("tools/list"), mcp_session_id="session-1").status == 404
     assert stage.exercised == ["Refuses"]
 
@@ -122,8 +122,8 @@ def test_a_version_that_is_not_spoken_is_400(version: str) -> None:
 def test_a_version_that_was_not_agreed_on_is_noted() -> None:
     stage = http_contract(ADD)
     client = stage.open("2025-11-25")
-    heard = client.post(asking("tools/list"), mcp_protocol_version="2025-06-18")
-    assert heard.status == 200
+    response = client.post(asking("tools/list"), mcp_protocol_version="2025-06-18")
+    assert response.status == 200
     assert any("2025-11-25 was agreed on" in each for each in stage.report.notes)
     assert stage.blamed == []
 
@@ -139,7 +139,7 @@ def test_a_version_that_is_repeated_as_agreed_on_is_not_noted() -> None:
     assert stage.report.notes == ()
 
 
-def test_sessions_that_nobody_uses_end() -> None:
+def test_unused_sessions_end() -> None:
     stage = http_contract(ADD)
     client = stage.open()
     stage.wait(http_sessions.IDLE_S)
@@ -168,8 +168,8 @@ def test_too_many_sessions_that_are_all_in_use_are_503(monkeypatch: pytest.Monke
     monkeypatch.setattr(http_sessions, "MAX_SESSIONS", 1)
     stage = http_contract(ADD)
     stage.open().listen()
-    heard = stage.post(asking("initialize"))
-    assert (heard.status, heard.headers["Retry-After"]) == (503, "1")
+    response = stage.post(asking("initialize"))
+    assert (response.status, response.headers["Retry-After"]) == (503, "1")
     assert stage.blamed == []
 
 
@@ -180,9 +180,9 @@ def test_what_is_not_json_is_400() -> None:
     stage = http_contract(ADD)
     client = stage.open()
     for body in (b"", b"{", b"\xff", b'{"a": NaN}'):
-        heard = client.post(body)
-        assert (heard.status, heard.message["error"]["code"]) == (400, -32700)
-        assert heard.message["id"] is None
+        response = client.post(body)
+        assert (response.status, response.message["error"]["code"]) == (400, -32700)
+        assert response.message["id"] is None
 
 
 def test_json_may_be_spread_over_lines() -> None:
@@ -195,35 +195,35 @@ def test_json_may_be_spread_over_lines() -> None:
     "value",
     [5, {}, {"id": 5}, {"jsonrpc": "2.0", "method": 5}, [], [asking("ping")], asking("ping", [])],
 )
-def test_what_is_no_message_is_400_with_an_error(value: object) -> None:
+def test_what_is_not_a_message_is_400_with_an_error(value: object) -> None:
     stage = http_contract(ADD)
-    heard = stage.open("2025-06-18").post(value)
-    assert (heard.status, heard.message["error"]["code"]) == (400, -32600)
+    response = stage.open("2025-06-18").post(value)
+    assert (response.status, response.message["error"]["code"]) == (400, -32600)
     assert len(stage.blamed) == 1
 
 
 def test_notifications_and_answers_are_202_without_a_body() -> None:
     client = http_contract(ADD).open()
-    for heard in (client.tell("notifications/cancelled", requestId=1), client.reply("stray")):
-        assert (heard.status, heard.headers, heard.data) == (202, {}, b"")
+    for response in (client.tell("notifications/cancelled", requestId=1), client.reply("stray")):
+        assert (response.status, response.headers, response.data) == (202, {}, b"")
 
 
 def test_a_batch_is_answered_as_one_where_there_are_batches() -> None:
     client = http_contract(ADD).open("2025-03-26")
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
-    heard = client.post([asking("ping", 1), note, asking("ping", "b")])
-    assert heard.status == 200
-    assert [each["id"] for each in heard.message] == [1, "b"]
+    response = client.post([asking("ping", 1), note, asking("ping", "b")])
+    assert response.status == 200
+    assert [each["id"] for each in response.message] == [1, "b"]
     assert client.post([note]).status == 202
 
 
 def test_one_message_is_json_and_several_are_a_stream_that_ends() -> None:
     told = ADD.replace("out:", "out_log: {jsonrpc: '2.0', method: notifications/message}\nout:")
     client = http_contract(told).open("2025-06-18")
-    heard = client.ask("tools/call", 7, name="add", arguments={"a": 1, "b": 2})
-    assert heard.headers["X-Accel-Buffering"] == "no"
-    assert [each.get("id") for each in heard.messages] == [None, 7]
-    assert heard.has_ended()
+    response = client.ask("tools/call", 7, name="add", arguments={"a": 1, "b": 2})
+    assert response.headers["X-Accel-Buffering"] == "no"
+    assert [each.get("id") for each in response.messages] == [None, 7]
+    assert response.has_ended()
     assert client.ask("tools/list").kind == "application/json"
 
 
@@ -247,8 +247,8 @@ def test_a_question_goes_out_on_the_stream_of_the_request_and_so_does_the_answer
 def test_two_streams_of_one_session_do_not_mix() -> None:
     client = http_contract(cases(ADD, ASKS)).open("2025-11-25", "elicitation")
     asked = client.ask("tools/call", "a", name="ask")
-    heard = client.ask("tools/call", "b", name="add", arguments={"a": 1, "b": 2})
-    assert heard.message["id"] == "b"
+    response = client.ask("tools/call", "b", name="add", arguments={"a": 1, "b": 2})
+    assert response.message["id"] == "b"
     assert not asked.has_ended()
 
 
@@ -266,7 +266,7 @@ def test_a_request_that_is_cancelled_is_not_answered_and_its_stream_ends() -> No
 # The stream of what the server says on its own
 
 
-def test_what_is_told_after_an_answer_is_for_who_listens() -> None:
+def test_a_message_after_an_answer_goes_to_the_listener() -> None:
     client = http_contract(GROWS).open()
     own = client.listen()
     assert client.ask("tools/call", name="grow").kind == "application/json"
@@ -274,7 +274,7 @@ def test_what_is_told_after_an_answer_is_for_who_listens() -> None:
     assert not own.has_ended()
 
 
-def test_what_nobody_has_heard_is_kept_until_somebody_listens() -> None:
+def test_messages_are_kept_until_a_client_listens() -> None:
     client = http_contract(GREETS).open()
     assert methods(client.listen()) == ["notifications/message"]
 
@@ -371,7 +371,7 @@ def test_a_late_answer_finds_who_has_come_back_for_it() -> None:
     assert [each["id"] for each in again.messages] == [5]
 
 
-def test_faults_are_those_of_pipes_and_a_broken_connection_ends_nobody_else() -> None:
+def test_faults_are_those_of_pipes_and_a_broken_connection_ends_no_other() -> None:
     fault = ("tools/list=drop", "ping=hang", "tools/call=malformed", "prompts/list=error")
     stage = http_contract(ADD, fault=fault)
     client = stage.open()
@@ -387,9 +387,9 @@ def test_faults_are_those_of_pipes_and_a_broken_connection_ends_nobody_else() ->
 
 def test_a_handshake_that_is_broken_makes_no_session() -> None:
     stage = http_contract(ADD, fault=("initialize=error",))
-    heard = stage.post(asking("initialize"))
-    assert heard.message["error"]["code"] == -32603
-    assert "Mcp-Session-Id" not in heard.headers
+    response = stage.post(asking("initialize"))
+    assert response.message["error"]["code"] == -32603
+    assert "Mcp-Session-Id" not in response.headers
 
 
 # Both eras
@@ -404,7 +404,7 @@ def test_a_session_and_clients_without_one_are_served_side_by_side() -> None:
     assert (modern.status, modern.message["error"]["code"]) == (400, -32602)
 
 
-def test_what_was_refused_by_its_head_is_told() -> None:
+def test_a_request_refused_by_its_head_is_reported() -> None:
     stage = http_contract(ADD)
     stage.post(asking("ping"), content_type="text/plain")
     stage.post(asking("ping"), host="evil.example")

@@ -40,22 +40,22 @@ ADDING = {"name": "add", "arguments": {"a": 1, "b": 2}}
 
 def test_a_request_is_answered_with_json() -> None:
     stage = http_contract(ADD)
-    heard = stage.ask("tools/call", 7, **ADDING)
-    assert (heard.status, heard.kind) == (200, "application/json")
-    assert (heard.message["id"], heard.message["result"]["resultType"]) == (7, "complete")
-    assert "Mcp-Session-Id" not in heard.headers
+    response = stage.ask("tools/call", 7, **ADDING)
+    assert (response.status, response.kind) == (200, "application/json")
+    assert (response.message["id"], response.message["result"]["resultType"]) == (7, "complete")
+    assert "Mcp-Session-Id" not in response.headers
     assert stage.exercised == ["Adds"]
 
 
 def test_what_belongs_to_a_request_makes_a_stream_of_its_answer() -> None:
     stage = http_contract(PROGRESS)
-    heard = stage.ask("tools/call", meta=envelope() | {"progressToken": "mine"}, name="go")
-    assert [id for id, _ in heard.events] == ["", ""]
-    progress, answer = heard.messages
+    response = stage.ask("tools/call", meta=envelope() | {"progressToken": "mine"}, name="go")
+    assert [id for id, _ in response.events] == ["", ""]
+    progress, answer = response.messages
     assert progress["params"]["progressToken"] == "mine"
     assert answer["result"]["resultType"] == "complete"
-    assert heard.headers["X-Accel-Buffering"] == "no"
-    assert heard.has_ended()
+    assert response.headers["X-Accel-Buffering"] == "no"
+    assert response.has_ended()
 
 
 @pytest.mark.parametrize(
@@ -71,18 +71,18 @@ def test_what_belongs_to_a_request_makes_a_stream_of_its_answer() -> None:
 )
 def test_an_envelope_that_is_not_whole_is_400(meta: object, code: int) -> None:
     stage = http_contract(ADD)
-    heard = stage.ask("tools/list", 3, meta=meta or {"x": 1})
-    assert (heard.status, heard.message["error"]["code"]) == (400, code)
-    assert heard.message["id"] == 3
+    response = stage.ask("tools/list", 3, meta=meta or {"x": 1})
+    assert (response.status, response.message["error"]["code"]) == (400, code)
+    assert response.message["id"] == 3
     assert len(stage.blamed) == 1
 
 
 def test_a_version_that_is_not_spoken_is_400_and_an_offer() -> None:
     stage = http_contract(ADD)
     message = asking("tools/list", _meta=envelope("1999-01-01"))
-    heard = stage.post(message, mcp_protocol_version="1999-01-01", mcp_method="tools/list")
-    error = heard.message["error"]
-    assert (heard.status, error["code"]) == (400, -32022)
+    response = stage.post(message, mcp_protocol_version="1999-01-01", mcp_method="tools/list")
+    error = response.message["error"]
+    assert (response.status, error["code"]) == (400, -32022)
     assert error["data"] == {"supported": [STATELESS], "requested": "1999-01-01"}
     assert stage.blamed == []
 
@@ -95,8 +95,8 @@ def test_headers_that_are_missing_or_differ_are_400() -> None:
         {"mcp_protocol_version": STATELESS},
         {"mcp_protocol_version": STATELESS, "mcp_method": "tools/call"},
     ):
-        heard = stage.post(message, **headers)
-        assert (heard.status, heard.message["error"]["code"]) == (400, -32020)
+        response = stage.post(message, **headers)
+        assert (response.status, response.message["error"]["code"]) == (400, -32020)
     assert len(stage.blamed) == 3
 
 
@@ -140,8 +140,8 @@ out: {jsonrpc: '2.0', id: 1, result: {tools: [{name: add, inputSchema:
 def test_the_status_of_an_error_is_that_of_its_code(
     method: str, params: dict[str, object], status: int, code: int
 ) -> None:
-    heard = http_contract(ADD).ask(method, **params)
-    assert (heard.status, heard.message["error"]["code"]) == (status, code)
+    response = http_contract(ADD).ask(method, **params)
+    assert (response.status, response.message["error"]["code"]) == (status, code)
 
 
 def test_an_error_that_no_status_is_prescribed_for_is_200() -> None:
@@ -150,24 +150,24 @@ def test_an_error_that_no_status_is_prescribed_for_is_200() -> None:
 
 
 def test_discover_tells_what_there_is() -> None:
-    heard = http_contract(cases(GROWS, READS)).ask("server/discover")
-    result = heard.message["result"]
+    response = http_contract(cases(GROWS, READS)).ask("server/discover")
+    result = response.message["result"]
     assert result["supportedVersions"] == [STATELESS]
     assert result["capabilities"] == {"tools": {"listChanged": True}, "resources": {}}
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "contract"
 
 
-def test_discover_without_an_envelope_is_told_what_is_missing() -> None:
-    heard = http_contract(ADD).post(asking("server/discover"))
-    assert (heard.status, heard.message["error"]["code"]) == (400, -32602)
+def test_discover_without_an_envelope_is_reported_with_what_is_missing() -> None:
+    response = http_contract(ADD).post(asking("server/discover"))
+    assert (response.status, response.message["error"]["code"]) == (400, -32602)
 
 
 def test_notifications_are_taken_and_answers_are_not() -> None:
     stage = http_contract(ADD)
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    heard = stage.post(note, mcp_protocol_version=STATELESS)
-    assert (heard.status, heard.data) == (202, b"")
+    response = stage.post(note, mcp_protocol_version=STATELESS)
+    assert (response.status, response.data) == (202, b"")
     assert stage.blamed == []
     answer = {"jsonrpc": "2.0", "id": 1, "result": {}}
     refused = stage.post(answer, mcp_protocol_version=STATELESS)
@@ -175,22 +175,22 @@ def test_notifications_are_taken_and_answers_are_not() -> None:
 
 
 @pytest.mark.parametrize("value", [[asking("tools/list", _meta=envelope())], 5, {"id": 1}])
-def test_what_is_no_message_of_this_era_is_400(value: object) -> None:
-    heard = http_contract(ADD).post(value, mcp_protocol_version=STATELESS)
-    assert (heard.status, heard.message["error"]["code"]) == (400, -32600)
+def test_what_is_not_a_message_of_this_era_is_400(value: object) -> None:
+    response = http_contract(ADD).post(value, mcp_protocol_version=STATELESS)
+    assert (response.status, response.message["error"]["code"]) == (400, -32600)
 
 
 def test_a_session_is_neither_made_nor_looked_at() -> None:
     stage = http_contract(ADD)
     message = asking("tools/list", _meta=envelope())
-    heard = stage.post(
+    response = stage.post(
         message,
         mcp_protocol_version=STATELESS,
         mcp_method="tools/list",
         mcp_session_id="made up",
         last_event_id="0-1",
     )
-    assert heard.status == 200
+    assert response.status == 200
     assert stage.get(mcp_session_id="made up", mcp_protocol_version=STATELESS).status == 405
 
 
@@ -207,15 +207,15 @@ def listening(**wishes: object) -> dict[str, object]:
     return {"notifications": wishes}
 
 
-def test_who_listens_hears_of_changes_and_nobody_else_does() -> None:
+def test_changes_go_to_listeners_only() -> None:
     stage = http_contract(GROWS)
     both = [stage.ask("subscriptions/listen", "l", **listening(toolsListChanged=True))]
     both.append(stage.ask("subscriptions/listen", "l", **listening(toolsListChanged=True)))
     other = stage.ask("subscriptions/listen", "o", **listening(promptsListChanged=True))
     called = stage.ask("tools/call", name="grow")
     assert called.kind == "application/json"
-    for heard in both:
-        acknowledged, changed = heard.messages
+    for response in both:
+        acknowledged, changed = response.messages
         meta = {"io.modelcontextprotocol/subscriptionId": "l"}
         assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
         assert acknowledged["params"] == {
@@ -224,17 +224,17 @@ def test_who_listens_hears_of_changes_and_nobody_else_does() -> None:
         }
         assert changed["method"] == "notifications/tools/list_changed"
         assert changed["params"] == {"_meta": meta}
-        assert not heard.has_ended()
+        assert not response.has_ended()
     (acknowledged,) = other.messages
     assert acknowledged["params"]["notifications"] == {}
 
 
-def test_who_has_left_is_told_nothing_more() -> None:
+def test_a_client_that_has_left_gets_nothing_more() -> None:
     stage = http_contract(GROWS)
-    heard = stage.ask("subscriptions/listen", "l", **listening(toolsListChanged=True))
-    stage.leave(heard)
+    response = stage.ask("subscriptions/listen", "l", **listening(toolsListChanged=True))
+    stage.leave(response)
     stage.ask("tools/call", name="grow")
-    assert len(heard.messages) == 1
+    assert len(response.messages) == 1
 
 
 def test_a_subscription_may_be_for_single_resources() -> None:
@@ -249,13 +249,13 @@ def test_a_subscription_may_be_for_single_resources() -> None:
         for uri in uris
     ]
     stage.ask("tools/call", name="grow")
-    assert [len(heard.messages) for heard in streams] == [2, 2, 1, 1]
+    assert [len(response.messages) for response in streams] == [2, 2, 1, 1]
 
 
 @pytest.mark.parametrize("wishes", [None, [], {"resourceSubscriptions": "x"}])
 def test_a_subscription_that_makes_no_sense_is_refused(wishes: object) -> None:
-    heard = http_contract(GROWS).ask("subscriptions/listen", notifications=wishes)
-    assert heard.message["error"]["code"] == -32602
+    response = http_contract(GROWS).ask("subscriptions/listen", notifications=wishes)
+    assert response.message["error"]["code"] == -32602
 
 
 def test_a_wish_that_there_is_not_is_wrong() -> None:
@@ -272,7 +272,7 @@ def test_more_subscriptions_than_can_be_kept_are_refused() -> None:
     assert stage.ask("subscriptions/listen", **listening()).kind == "text/event-stream"
 
 
-def test_a_notification_of_another_version_is_told_what_is_spoken() -> None:
+def test_a_notification_of_another_version_is_reported_with_what_is_spoken() -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"_meta": envelope("1999")}}
-    heard = http_contract(ADD).post(note, mcp_protocol_version="1999")
-    assert (heard.status, heard.message["error"]["code"]) == (400, -32022)
+    response = http_contract(ADD).post(note, mcp_protocol_version="1999")
+    assert (response.status, response.message["error"]["code"]) == (400, -32022)

@@ -9,7 +9,7 @@ from stage import Stage, manifest
 
 from mcptest.core.errors import FormatError
 from mcptest.matching.registry import builtin_registry
-from mcptest.mock.manifest import load_manifest, merge_manifests
+from mcptest.mock.manifest import kind_of_file, load_manifest, merge_manifests
 
 TEXT = """
 name: weather
@@ -139,7 +139,7 @@ def test_arguments_are_checked_by_the_schema(
     assert stage.exercised == []
 
 
-def test_arguments_that_are_no_object_are_refused(stage: Stage) -> None:
+def test_arguments_that_are_not_an_object_are_refused(stage: Stage) -> None:
     assert stage.error("tools/call", {"name": "deep", "arguments": [1]})["code"] == -32602
 
 
@@ -147,7 +147,7 @@ def test_the_first_answer_that_fits_is_given(stage: Stage) -> None:
     assert stage.call("pick", who="Bob", more=1) == "It is Bob"
 
 
-def test_when_no_answer_fits_the_nearest_is_told(stage: Stage) -> None:
+def test_when_no_answer_fits_the_nearest_is_reported(stage: Stage) -> None:
     error = call(stage, "pick", who="Zoe")["error"]
     assert error["code"] == -32602
     assert error["data"]["nearest"] == {"case": "tool pick", "file": "manifest.yaml", "line": 10}
@@ -162,7 +162,7 @@ def test_when_no_answer_fits_the_nearest_is_told(stage: Stage) -> None:
         ("prompts/get", {"name": "tall"}, "prompt talk"),
     ],
 )
-def test_an_unknown_name_is_told_with_the_one_that_was_meant(
+def test_an_unknown_name_is_reported_with_the_one_that_was_meant(
     stage: Stage, method: str, params: dict[str, Any], meant: str
 ) -> None:
     error = stage.error(method, params)
@@ -263,3 +263,49 @@ def test_two_manifests_that_offer_the_same_are_a_mistake() -> None:
         merge_manifests([one, one])
     (found,) = caught.value.diagnostics
     assert (found.code, found.line) == ("F003", 1)
+
+
+# What kind of file it is, by its content
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("tools: []", "manifest"),
+        ("# a comment\nname: x\ninstructions: y\n\nprompts:\n  - {name: p, text: x}\n", "manifest"),
+        ('{"resources": []}', "manifest"),
+        ("{tools: [], name: x}", "manifest"),
+        ("\ufeff# words\n\n{tools: []}", "manifest"),
+        ("# words\n---\n# more\n{tools: []}", "manifest"),
+        ("--- {tools: []}", "manifest"),
+        ("%YAML 1.2\n---\n{tools: []}\n", "manifest"),
+        ('{"tools": []}\n# the end\n', "manifest"),
+        ("# see issue #12\n" * 2000 + "{tools: []}", "manifest"),
+        ("# see issue #12\n" * 2000 + "\ttools: x\ntools: []\n", "manifest"),
+        ('"tools":\n  - name: broken\n   answer: [', "manifest"),
+        ('{"exchanges": []}', "capture"),
+        ('[{"exchanges": []}]', "capture"),
+        ("exchanges: []\n", "capture"),
+        ("", "cases"),
+        ("case: a\nin: {}\n", "cases"),
+        ("in: {method: tools/list}\nout: {result: {tools: []}}\n", "cases"),
+        ("case: a\ntools: []\n", "cases"),
+        ("in_request: {}\ntools: []\n", "cases"),
+        ('{"out": {}, "tools": []}', "cases"),
+        ("---\nin: {}\n---\nin: {}\n", "cases"),
+        ("in:\n  tools: []\n", "cases"),
+        ("[1]", "cases"),
+        ("{broken", "cases"),
+        ("# see issue #12\n" * 2000, "cases"),
+        ("# see issue #12\n" * 2000 + "case: a\nin: {}\n", "cases"),
+        ("#" + " #" * 100_000 + " {tools", "cases"),
+        ("\n \n" * 100_000 + "# {tools: []}", "cases"),
+        ("x" * 1_000_000, "cases"),
+        ("x" + " " * 1_000_000, "cases"),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n' * 5_000, "cases"),
+        ("---\n" * 1000 + "in: {}\n", "cases"),
+    ],
+    ids=lambda value: value[:40],
+)
+def test_a_file_is_recognised_by_its_content(text: str, kind: str) -> None:
+    assert kind_of_file(text) == kind

@@ -89,11 +89,11 @@ SCHEMA = "inputSchema: {type: object, properties: {who: {}}}"
         ("prompts: [{name: p, messages: [x]}]", "F008", "a message must be a mapping"),
     ],
 )
-def test_a_mistake_is_told_with_its_code(text: str, code: str, words: str) -> None:
+def test_a_mistake_is_reported_with_its_code(text: str, code: str, words: str) -> None:
     assert any(found[0] == code and words in found[2] for found in mistakes(text)), mistakes(text)
 
 
-def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
+def test_all_mistakes_are_reported_in_the_order_of_the_file() -> None:
     found = mistakes(
         "tools:\n  - {name: a}\nresources:\n  - {uri: b}\nprompts:\n  - {name: c}\nodd: 1\n"
     )
@@ -112,7 +112,7 @@ def test_arguments_beside_the_schema_may_be_used_where_it_allows_them() -> None:
     assert (len(manifest.offers), warnings) == (1, ())
 
 
-def test_a_slip_in_a_text_is_told_once_and_where_it_is() -> None:
+def test_a_mistake_in_a_string_is_reported_once_with_its_place() -> None:
     found = mistakes(
         "tools:\n"
         f"  - name: a\n    {SCHEMA}\n"
@@ -134,6 +134,6 @@ def test_a_slip_in_a_text_is_told_once_and_where_it_is() -> None:
         "a } b ${args.c}",
     ],
 )
-def test_what_is_closed_or_is_no_reference_is_no_slip(text: str) -> None:
+def test_closed_and_other_braces_are_not_mistakes(text: str) -> None:
     source = f"tools: [{{name: t, answer: '{text}'}}]"
     assert load_manifest(source, "m.yaml", builtin_registry())[1] == ()

@@ -45,7 +45,7 @@ def test_an_answer_that_needs_a_name_nothing_has_bound_is_an_error_that_names_it
 
 def test_after_the_name_is_bound_the_same_case_answers() -> None:
     stage = contract(cases(GREETS, a_case("Remembers", "{name: last}", "!!ref who")))
-    stage.hear(request("tools/call", {"name": "last"}))
+    stage.send(request("tools/call", {"name": "last"}))
     stage.call("greet", who="Ada")
     assert stage.call("last") == "Ada"
     assert stage.exercised == ["Greets", "Remembers"]
@@ -107,7 +107,7 @@ def progress(written: str, sent: str) -> str:
 
 def test_progress_carries_the_token_of_the_client() -> None:
     for text in (progress("abc", "abc"), progress("!!bind t", "!!ref t")):
-        first, answer = contract(text).hear(request("work", {"_meta": {"progressToken": 77}}))
+        first, answer = contract(text).send(request("work", {"_meta": {"progressToken": 77}}))
         assert first["params"] == {"progressToken": 77, "progress": 1}
         assert answer["result"] == {}
 
@@ -115,13 +115,13 @@ def test_progress_carries_the_token_of_the_client() -> None:
 def test_a_client_that_gives_no_token_hears_of_no_progress() -> None:
     for text in (progress("abc", "abc"), progress("!!bind t", "!!ref t")):
         stage = contract(text)
-        stage.hear(request("work", {"_meta": {"progressToken": 77}}))
+        stage.send(request("work", {"_meta": {"progressToken": 77}}))
         assert stage.result("work") == {}
 
 
 def test_progress_of_which_no_request_speaks_is_sent_as_it_is() -> None:
     text = progress("abc", "abc").replace("_meta: {progressToken: abc}", "")
-    first, _ = contract(text).hear(request("work"))
+    first, _ = contract(text).send(request("work"))
     assert first["params"]["progressToken"] == "abc"
 
 
@@ -206,7 +206,7 @@ def test_a_question_of_the_server_may_copy_its_own_id() -> None:
         "out: {jsonrpc: '2.0', id: 1, result: {q: !!ref q}}\n"
     )
     stage = contract(text)
-    (question,) = stage.hear(request("go"))
+    (question,) = stage.send(request("go"))
     assert question["params"]["copy"] == question["id"]
     (answer,) = stage.reply(question["id"], {"roots": []})
     assert answer["result"] == {"q": question["id"]}

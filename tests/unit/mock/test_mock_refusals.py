@@ -36,7 +36,7 @@ def test_no_match_names_the_nearest_case_and_what_differs() -> None:
     assert error["data"] == {"nearest": PLACE, "differences": [difference]}
 
 
-def test_the_first_differences_are_told_in_words_and_the_rest_is_counted() -> None:
+def test_the_first_differences_are_reported_in_words_and_the_rest_is_counted() -> None:
     error = contract(ADD).error("tools/call", {"name": "add", "arguments": {"other": 1, "a": 5}})
     assert error["message"].endswith(
         ": params.arguments.a: differs, expected 1, got 5; "
@@ -88,14 +88,14 @@ def test_a_case_that_may_be_for_any_tool_is_near_too() -> None:
         assert error["data"]["nearest"]["case"] == "Any"
 
 
-def test_a_name_that_is_nearly_that_of_a_tool_is_told_with_it() -> None:
+def test_a_name_that_is_nearly_that_of_a_tool_is_reported_with_it() -> None:
     stage = contract(cases(a_case("Other", "{name: other}", "x"), ADD))
     error = stage.error("tools/call", {"name": "ad", "arguments": {}})
     assert error["data"]["nearest"]["case"] == "Adds"
     assert 'params.name: differs, expected "add", got "ad"' in error["message"]
 
 
-def test_an_unknown_method_is_told_with_the_one_that_was_meant() -> None:
+def test_an_unknown_method_is_reported_with_the_one_that_was_meant() -> None:
     error = contract(ADD).error("tools/cal")
     assert error["code"] == -32601
     assert "no case has the method tools/cal; did you mean tools/call?" in error["message"]
@@ -142,14 +142,14 @@ def test_so_many_wrong_calls_are_recorded_and_the_rest_is_counted() -> None:
 
 
 def refused(stage: Stage, value: object) -> dict[str, Any]:
-    (answer,) = stage.hear(value)
+    (answer,) = stage.send(value)
     assert len(stage.report.wrong) == 1
     assert isinstance(answer, dict)
     return answer
 
 
 @pytest.mark.parametrize("value", [5, "x", None, True, {}, {"a": 1}, {"jsonrpc": "2.0"}])
-def test_what_is_no_message_is_refused_without_an_id(value: object) -> None:
+def test_what_is_not_a_message_is_refused_without_an_id(value: object) -> None:
     answer = refused(contract(ADD), value)
     assert (answer["id"], answer["error"]["code"]) == (None, -32600)
 
@@ -240,7 +240,7 @@ class ExpiredOnce(AbstractContextManager[None]):
 
 def in_revision(version: str) -> Stage:
     stage = contract(ADD)
-    stage.hear(request("initialize", {"protocolVersion": version}))
+    stage.send(request("initialize", {"protocolVersion": version}))
     return stage
 
 
@@ -248,21 +248,21 @@ CALL = request("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}, 7)
 
 
 def test_a_batch_is_answered_as_a_batch_where_the_revision_has_them() -> None:
-    (answers,) = in_revision("2025-03-26").hear([CALL, request("ping", None, 8), {"x": 1}])
+    (answers,) = in_revision("2025-03-26").send([CALL, request("ping", None, 8), {"x": 1}])
     assert [each["id"] for each in answers] == [7, 8, None]
     assert answers[0]["result"]["content"][0]["text"] == "three"
 
 
 def test_a_batch_of_notifications_is_not_answered() -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
-    assert in_revision("2025-03-26").hear([note, note]) == []
+    assert in_revision("2025-03-26").send([note, note]) == []
 
 
 def test_what_else_follows_upon_a_batch_comes_before_its_answers() -> None:
     log = "out_log: {jsonrpc: '2.0', method: notifications/message, params: {data: x}}\n"
     stage = contract(ADD + log)
-    stage.hear(request("initialize", {"protocolVersion": "2025-03-26"}))
-    note, answers = stage.hear([CALL])
+    stage.send(request("initialize", {"protocolVersion": "2025-03-26"}))
+    note, answers = stage.send([CALL])
     assert (note["method"], [each["id"] for each in answers]) == ("notifications/message", [7])
 
 

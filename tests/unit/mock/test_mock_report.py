@@ -1,4 +1,4 @@
-"""What is told at the end."""
+"""The report of a mock: of one client, and of several together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from stage import a_case, cases, contract, manifest, request
 
-from mcptest.mock.report import render_report, render_summary
+from mcptest.mock.report import join_reports, render_report, render_summary
+from mcptest.mock.session import MAX_WRONG
 
 if TYPE_CHECKING:
     from stage import Stage
@@ -107,9 +108,9 @@ def asking(method: str, reply: str = "in_a: {jsonrpc: '2.0', id: 7, result: {}}\
 ASK = request("tools/call", {"name": "ask"})
 
 
-def test_a_case_that_waits_for_the_clients_answer_is_told_as_such() -> None:
+def test_a_case_that_waits_for_the_clients_answer_is_reported_as_such() -> None:
     stage = contract(asking("sampling/createMessage")).greet("sampling")
-    stage.hear(ASK)
+    stage.send(ASK)
     assert render_summary(stage.report) == (
         "mcptest mock: 0 of 1 cases exercised\n"
         "  missed  Asks (contract.yaml:1): "
@@ -126,14 +127,14 @@ def test_a_case_that_was_not_called_or_has_its_answer_waits_for_nothing(
 ) -> None:
     stage = contract(asking("roots/list")).greet("roots")
     for message in hears:
-        stage.hear(message)
+        stage.send(message)
     assert "waiting for" not in render_summary(stage.report)
     assert json.loads(render_report(stage.report))["waiting"] == []
 
 
 def test_an_answer_that_the_case_does_not_have_is_not_waited_for() -> None:
     stage = contract(asking("roots/list", reply="")).greet("roots")
-    stage.hear(ASK)
+    stage.send(ASK)
     assert stage.exercised == ["Asks"]
     assert json.loads(render_report(stage.report))["waiting"] == []
 
@@ -154,7 +155,7 @@ def test_what_is_asked_of_a_client_that_did_not_declare_it_is_noted_once(
 ) -> None:
     stage = contract(asking(method)).greet("other")
     for _ in range(2):
-        assert [each["method"] for each in stage.hear(ASK)] == [method]
+        assert [each["method"] for each in stage.send(ASK)] == [method]
     note = f"{method} was sent to a client that did not declare {needed}"
     assert stage.report.notes == (note,)
     assert render_summary(stage.report).endswith(f"\n  note    {note}\n")
@@ -164,7 +165,7 @@ def test_what_is_asked_of_a_client_that_did_not_declare_it_is_noted_once(
 @pytest.mark.parametrize(("method", "needed"), [*CAPABILITIES, ("ping", "x"), ("x/y", "x")])
 def test_what_a_client_declared_or_need_not_declare_is_not_noted(method: str, needed: str) -> None:
     stage = contract(asking(method)).greet(needed)
-    stage.hear(ASK)
+    stage.send(ASK)
     assert stage.report.notes == ()
 
 
@@ -194,3 +195,49 @@ def test_a_method_in_a_note_cannot_act_on_a_terminal() -> None:
     stage = contract(BOTH)
     stage.error("\x1b[31m")
     assert "\x1b" not in render_summary(stage.report)
+
+
+# Several clients of one contract
+
+ASKS = """
+case: Asks
+in: {jsonrpc: '2.0', id: 1, method: tools/call, params: {name: ask}}
+out_question: {jsonrpc: '2.0', id: q, method: roots/list}
+in_answer: {jsonrpc: '2.0', id: q, result: {roots: []}}
+out: {jsonrpc: '2.0', id: 1, result: {content: []}}
+"""
+THREE = cases(a_case("Adds", "{name: add}", "one"), a_case("Takes", "{name: take}", "one"), ASKS)
+
+
+def test_a_case_is_exercised_if_one_client_exercised_it() -> None:
+    one, two = contract(THREE), contract(THREE)
+    one.call("take")
+    two.call("add")
+    for report in (join_reports(one.report, two.report), join_reports(two.report, one.report)):
+        assert [place["case"] for place in report.exercised] == ["Adds", "Takes"]
+        assert [missed.place["case"] for missed in report.missed] == ["Asks"]
+        assert report.fates == (True, True, False)
+
+
+def test_an_answer_that_one_client_owes_is_reported() -> None:
+    one, two = contract(THREE).greet("roots"), contract(THREE)
+    one.send(request("tools/call", {"name": "ask"}))
+    for report in (join_reports(one.report, two.report), join_reports(two.report, one.report)):
+        assert [missed.awaited for missed in report.missed] == ["", "", "roots/list"]
+
+
+def test_wrong_calls_add_up_and_equal_notes_do_not() -> None:
+    one, two = contract(THREE), contract(THREE)
+    for stage in (one, two):
+        stage.ask("tools/call", {"name": "nope"})
+    report = join_reports(one.report, two.report)
+    assert (len(report.wrong), len(report.notes), report.is_kept) == (2, 1, False)
+
+
+def test_the_number_of_recorded_wrong_calls_is_limited() -> None:
+    one, two = contract(THREE), contract(THREE)
+    for stage in (one, two):
+        for _ in range(MAX_WRONG + 1):
+            stage.ask("nope")
+    report = join_reports(one.report, two.report)
+    assert (len(report.wrong), report.more_wrong) == (MAX_WRONG, MAX_WRONG + 2)

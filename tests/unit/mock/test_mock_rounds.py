@@ -41,7 +41,7 @@ def ask(
 ) -> Any:
     """The answer to a request of the stateless era; it is all that is sent."""
     meta = envelope("2026-07-28", *able)
-    (message,) = stage.hear(request(method, {"name": "ask", **params, "_meta": meta}, id))
+    (message,) = stage.send(request(method, {"name": "ask", **params, "_meta": meta}, id))
     assert message["id"] == id
     return message
 
@@ -82,7 +82,7 @@ def test_several_questions_are_asked_together_and_there_may_be_several_rounds() 
     assert stage.exercised == ["Asks twice"]
 
 
-def test_clients_that_are_asked_at_the_same_time_are_told_apart() -> None:
+def test_clients_that_are_asked_at_the_same_time_are_distinguished() -> None:
     stage = contract(ASKS)
     tokens = [ask(stage)["result"] for _ in range(3)]
     assert all(list(each["inputRequests"]) == ["who"] for each in tokens)
@@ -154,14 +154,14 @@ def test_a_ping_is_taken_for_answered() -> None:
     assert stage.exercised == ["Asks back"]
 
 
-def test_a_question_that_nobody_can_be_asked_makes_the_case_unplayable() -> None:
+def test_a_question_that_cannot_be_asked_makes_the_case_unplayable() -> None:
     stage = contract(ASKS.replace("elicitation/create", "x/ask"))
     assert ask(stage)["error"]["code"] == -32603
     assert any("cannot be played" in note for note in stage.report.notes)
     assert stage.missed == ["Asks back"]
 
 
-def test_a_question_that_the_server_begins_with_is_left_out_and_told_about() -> None:
+def test_a_question_that_the_server_begins_with_is_left_out_with_a_note() -> None:
     opening = (
         "case: Begins\nout: {jsonrpc: '2.0', id: r, method: roots/list}\n"
         "in: {jsonrpc: '2.0', id: r, result: {roots: []}}\n"
@@ -196,5 +196,5 @@ out_again: {jsonrpc: '2.0', id: 2, result: {content: []}}
 
 def test_a_client_with_a_handshake_is_asked_as_ever() -> None:
     stage = contract(ASKS).greet("elicitation")
-    (question,) = stage.hear(request("tools/call", {"name": "ask"}, 5))
+    (question,) = stage.send(request("tools/call", {"name": "ask"}, 5))
     assert (question["id"], question["method"]) == ("who", "elicitation/create")

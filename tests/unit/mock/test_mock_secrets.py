@@ -49,7 +49,7 @@ def test_a_secret_of_the_client_is_in_no_answer_and_no_report(arguments: Any) ->
     assert HIDDEN in told
 
 
-def test_what_is_no_secret_is_told_beside_one() -> None:
+def test_what_is_not_secret_is_shown_beside_a_secret() -> None:
     stage = contract(LOGIN)
     told = refused(stage, "login", user="bob", password=SECRET)
     assert "differs, expected 'ada', got 'bob'" in told or '"bob"' in told
@@ -57,7 +57,7 @@ def test_what_is_no_secret_is_told_beside_one() -> None:
     assert paths == ["params.arguments.user", "params.arguments.password"]
 
 
-def test_a_secret_in_an_answer_of_the_client_is_not_told() -> None:
+def test_a_secret_in_an_answer_of_the_client_is_not_shown() -> None:
     text = (
         "in: {jsonrpc: '2.0', id: 1, method: go}\n"
         "out_q: {jsonrpc: '2.0', id: 7, method: elicitation/create}\n"
@@ -65,7 +65,7 @@ def test_a_secret_in_an_answer_of_the_client_is_not_told() -> None:
         "out: {jsonrpc: '2.0', id: 1, result: {}}\n"
     )
     stage = contract(text)
-    stage.hear({"jsonrpc": "2.0", "id": 1, "method": "go"})
+    stage.send({"jsonrpc": "2.0", "id": 1, "method": "go"})
     (answer,) = stage.reply(7, {"content": {"password": SECRET}})
     assert SECRET not in everything(stage, answer)
 
@@ -109,13 +109,13 @@ def test_a_manifest_says_that_what_is_wrong_is_hidden() -> None:
 @pytest.mark.parametrize(
     "line", ['{"password": "hunter2-xyz"', "Authorization: Bearer hunter2-xyz", "token=hunter2-xyz"]
 )
-def test_a_line_that_is_no_message_is_not_quoted_when_it_may_hold_a_secret(line: str) -> None:
+def test_a_line_that_is_not_a_message_is_not_quoted_when_it_may_hold_a_secret(line: str) -> None:
     stage = contract(LOGIN)
     respond_to_noise(stage.session, noise(line))
     assert SECRET not in everything(stage, None)
 
 
-def test_another_line_that_is_no_message_is_quoted() -> None:
+def test_another_line_that_is_not_a_message_is_quoted() -> None:
     assert redact_line('{"user": "ada"') == '{"user": "ada"'
 
 
@@ -151,13 +151,13 @@ def test_what_is_blanked_out_of_a_recording_is_hidden_here(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", OTHERS)
-def test_what_is_kept_in_a_recording_is_told_here(key: str) -> None:
+def test_what_is_kept_in_a_recording_is_reported_here(key: str) -> None:
     assert not is_secret(key, SECRET)
     assert hide_secrets({key: SECRET}) == {key: SECRET}
 
 
 @pytest.mark.parametrize("value", [None, True, "", [], {}])
-def test_what_says_nothing_is_no_secret(value: object) -> None:
+def test_a_common_value_is_not_a_secret(value: object) -> None:
     assert hide_secrets({"password": value}) == {"password": value}
 
 

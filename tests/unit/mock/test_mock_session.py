@@ -45,7 +45,7 @@ def test_another_revision_is_answered_with_the_newest(version: object) -> None:
     assert result["protocolVersion"] == DEFAULT_OFFER
 
 
-def test_a_case_for_initialize_answers_whoever_the_client_is() -> None:
+def test_a_case_for_initialize_answers_any_client() -> None:
     stage = contract(INITIALIZE % ("somebody", "server"))
     assert stage.result("initialize", opening("me"))["serverInfo"]["name"] == "server"
     stage.notify("notifications/initialized")
@@ -63,9 +63,9 @@ def test_all_cases_that_begin_with_the_handshake_have_had_it() -> None:
     rest = a_case("x", "{name: go}", "gone").partition("\n")[2].replace("in:", "in_go:")
     second = INITIALIZE % ("other", "server") + rest.replace("out:", "out_go:")
     stage = contract(cases(INITIALIZE % ("somebody", "server"), second.replace("Opens", "Goes")))
-    stage.hear(request("initialize", opening()))
+    stage.send(request("initialize", opening()))
     stage.notify("notifications/initialized")
-    stage.hear(request("tools/call", {"name": "go"}))
+    stage.send(request("tools/call", {"name": "go"}))
     assert stage.exercised == ["Opens", "Goes"]
 
 
@@ -220,7 +220,7 @@ def test_a_case_that_lists_is_the_one_that_answers() -> None:
     }
 
 
-def test_pages_are_told_apart_by_their_cursor() -> None:
+def test_pages_are_distinguished_by_their_cursor() -> None:
     second = LISTS % (", params: {cursor: p2}", "p3")
     stage = contract(cases(LISTS % ("", "p2"), second))
     for _ in range(2):

@@ -109,7 +109,9 @@ MISTAKES: list[tuple[object, str, str]] = [
 
 
 @pytest.mark.parametrize(("imports", "code", "message"), MISTAKES, ids=repr)
-def test_a_mistake_is_told_once_with_its_place(imports: object, code: str, message: str) -> None:
+def test_a_mistake_is_reported_once_with_its_place(
+    imports: object, code: str, message: str
+) -> None:
     (found,) = mistakes_in(imports)
     assert found.code == code
     assert message in found.message
@@ -118,7 +120,7 @@ def test_a_mistake_is_told_once_with_its_place(imports: object, code: str, messa
     assert found.column >= 1
 
 
-def test_all_mistakes_are_told_in_one_go() -> None:
+def test_all_mistakes_are_reported_in_one_go() -> None:
     plugins = {"g.o": {"command": []}, "units": {"comand": 5, "call_timeout": "soon"}}
     found = mistakes_in({"subprocess_matchers": plugins})
     assert [mistake.code for mistake in found] == ["F009", "F009", "F006", "F009"]

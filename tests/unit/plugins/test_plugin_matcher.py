@@ -89,7 +89,7 @@ def test_what_cannot_be_asked_is_a_mistake_with_its_code(
     assert message in caught.value.complaint.message
 
 
-def test_an_unknown_plugin_is_told_how_to_be_declared() -> None:
+def test_an_unknown_plugin_is_reported_with_how_to_be_declared() -> None:
     with pytest.raises(PatternError) as caught:
         parse_pattern("match:plugin:units.near", builtin_registry(plugins=Scripted()))
     help = caught.value.complaint.help
@@ -160,9 +160,7 @@ NO_VERDICTS: list[object] = [
 
 @pytest.mark.parametrize("negation", ["", "not:"])
 @pytest.mark.parametrize("answer", NO_VERDICTS, ids=str)
-def test_whatever_is_no_verdict_is_a_failure_of_the_plugin_and_never_a_pass(
-    answer: object, negation: str
-) -> None:
+def test_anything_but_a_verdict_is_a_failure_of_the_plugin(answer: object, negation: str) -> None:
     with pytest.raises(CheckError) as caught:
         mismatch_of(f"match:{negation}plugin:geo.near", 1, Scripted(answer))
     fault = caught.value.fault
@@ -172,7 +170,7 @@ def test_whatever_is_no_verdict_is_a_failure_of_the_plugin_and_never_a_pass(
     assert fault.hint == 'a verdict is {"pass": true} or {"pass": false, "message": "why"}'
 
 
-def test_null_is_no_verdict_and_what_is_shown_of_one_is_short_and_visible() -> None:
+def test_null_is_not_a_verdict_and_what_is_shown_is_short_and_visible() -> None:
     with pytest.raises(CheckError, match="with null, which is no verdict"):
         mismatch_of("match:plugin:geo.near", 1, Nothing())
     with pytest.raises(CheckError) as caught:
@@ -208,7 +206,7 @@ def test_null_is_no_verdict_and_what_is_shown_of_one_is_short_and_visible() -> N
         ({"a": "match:plugin:geo.near", "b": 1}, {"b": 1}, []),
     ],
 )
-def test_the_plugin_is_told_where_the_value_stands_and_asked_once(
+def test_the_plugin_gets_the_path_of_the_value_and_is_asked_once(
     expected: object, actual: object, paths: list[str]
 ) -> None:
     plugins = Scripted({"pass": True})

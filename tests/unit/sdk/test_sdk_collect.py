@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcptest._collect import UNSUPPORTED_LANES, Collection, collect, lane_cli_hint, may_hold
+from mcptest._collect import UNSUPPORTED_LANES, Collection, collect, is_test_file, lane_cli_hint
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.formats.suite.lanes import COMMANDS
 
@@ -119,7 +119,7 @@ def test_what_only_leaves_out_is_there_as_skipped(tmp_path: Path) -> None:
     assert [each.code for each in found.plan.warnings] == ["W002"]
 
 
-def test_every_mistake_of_a_file_is_told(tmp_path: Path) -> None:
+def test_every_mistake_of_a_file_is_reported(tmp_path: Path) -> None:
     bad = {"response": {"result": "match:containz:a"}}
     with pytest.raises(FormatError) as caught:
         conductor(tmp_path, call("a", expect=bad), call("b", typo=1))
@@ -183,22 +183,22 @@ def test_a_file_is_ours_by_its_name_and_by_how_it_begins(
     tmp_path: Path, name: str, text: str, is_ours: bool
 ) -> None:
     (tmp_path / name).write_text(text, encoding="latin-1")
-    assert may_hold(str(tmp_path / name)) is is_ours
+    assert is_test_file(str(tmp_path / name)) is is_ours
 
 
 def test_a_file_that_is_named_is_ours_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "a_test.yaml").write_text("", encoding="utf-8")
-    assert may_hold(str(tmp_path / "a_test.yaml"), is_named=True)
-    assert not may_hold(str(tmp_path / "a.mcp.yml"), is_named=True)
+    assert is_test_file(str(tmp_path / "a_test.yaml"), is_named=True)
+    assert not is_test_file(str(tmp_path / "a.mcp.yml"), is_named=True)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a_test.yaml")
-    assert may_hold(str(tmp_path / "a_test.yaml")) is False
+    assert is_test_file(str(tmp_path / "a_test.yaml")) is False
 
 
-def test_a_file_that_cannot_be_looked_into_is_nobodys(tmp_path: Path) -> None:
-    assert may_hold(str(tmp_path / "gone_test.yaml")) is False
+def test_a_file_that_cannot_be_read_is_not_ours(tmp_path: Path) -> None:
+    assert is_test_file(str(tmp_path / "gone_test.yaml")) is False
 
 
 def test_no_lane_of_suites_is_missing_here() -> None:

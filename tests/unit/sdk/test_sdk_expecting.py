@@ -55,7 +55,7 @@ def test_what_is_as_expected_is_returned_for_more(actual: object, expected: obje
     assert isinstance(expectations, Expectations)
 
 
-def test_what_differs_is_told_with_both_values_and_the_place() -> None:
+def test_what_differs_is_reported_with_both_values_and_the_place() -> None:
     wanted = {**ANSWER, "content": [{"type": "text", "text": "Hello, World!"}]}
     assert told(expect(HELLO).to_match, wanted).split("\n") == [
         "content[0].text: differs",
@@ -121,13 +121,11 @@ def test_a_value_that_does_not_meet_them_says_why(
         ("match:containz:a", 'unknown matcher "containz"; did you mean "contains"?'),
         ("match:regex:(", "regex"),
         ("match:plugin:geo.near:1", "cannot be used here"),
-        ({"a": {1, 2}}, "what is expected is no JSON value: there is <class 'set'> in it"),
-        ({1: 2}, "a mapping with keys that are no texts"),
+        ({"a": {1, 2}}, "what is expected is not a JSON value: it contains <class 'set'>"),
+        ({1: 2}, "a dict with keys that are not strings"),
     ],
 )
-def test_an_expectation_that_makes_no_sense_is_no_failure_of_the_value(
-    expected: object, words: str
-) -> None:
+def test_a_bad_expectation_is_not_a_failure_of_the_value(expected: object, words: str) -> None:
     assert words in refused(expect("a").to_match, expected)
 
 
@@ -146,14 +144,14 @@ def test_a_matcher_that_makes_no_sense_is_refused(matcher: Any, words: str) -> N
     assert words in refused(expect("a").to_meet, matcher)
 
 
-def test_all_mistakes_of_an_expectation_are_told_at_once() -> None:
+def test_all_mistakes_of_an_expectation_are_reported_at_once() -> None:
     text = refused(expect({}).to_match, {"a": "match:containz:a", "b": "match:typ:b"})
     assert "containz" in text
     assert "typ" in text
 
 
-def test_a_value_that_is_no_json_is_refused() -> None:
-    with pytest.raises(BadExpectationError, match="the value is no JSON value"):
+def test_a_value_that_is_not_json_is_refused() -> None:
+    with pytest.raises(BadExpectationError, match="the value is not a JSON value"):
         expect(object())
 
 

@@ -32,7 +32,7 @@ def test_paths_into_an_answer_find_what_a_verdict_says() -> None:
     }
 
 
-def test_a_verdict_without_words_stands_for_an_answer_without_content() -> None:
+def test_a_verdict_without_text_has_an_answer_without_content() -> None:
     assert read_verdict(DECLARED | {"text": None}, 0.0).raw == {"content": [], "isError": False}
 
 
@@ -44,11 +44,11 @@ def test_a_verdict_without_words_stands_for_an_answer_without_content() -> None:
         ({"success": True}, 'a verdict without "data"'),
         # A server that says it itself cannot be told from a verdict.
         ({"content": [], "success": True}, 'a verdict has no field "content"; unless it is the'),
-        (DECLARED | {"success": 1}, "is no verdict"),
-        (DECLARED | {"text": 5}, "is no verdict"),
-        (DECLARED | {"error": {"code": 1}}, "is no verdict"),
-        (DECLARED | {"duration_ms": "3"}, "is no verdict"),
-        (DECLARED | {"duration_ms": True}, "is no verdict"),
+        (DECLARED | {"success": 1}, "is not a verdict"),
+        (DECLARED | {"text": 5}, "is not a verdict"),
+        (DECLARED | {"error": {"code": 1}}, "is not a verdict"),
+        (DECLARED | {"duration_ms": "3"}, "is not a verdict"),
+        (DECLARED | {"duration_ms": True}, "is not a verdict"),
         ([], "the result of mcp.call is []"),
         (None, "the result of mcp.call is null"),
         ("\x1b[2J", 'the result of mcp.call is "\\u001b[2J"'),

@@ -9,7 +9,7 @@ import sys
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import hide_secrets, write_stderr
 from mcptest.cli.server_options import HTTP_OPTIONS, SPEC_VERSION_OPTION, choose_server
-from mcptest.coprocess.cache import Cache, cache_folder, known_by
+from mcptest.coprocess.cache import Cache, cache_folder, server_key
 from mcptest.coprocess.serve import Channel, Session
 from mcptest.coprocess.upstream import Upstream
 from mcptest.core.errors import InterruptedRunError, UsageError
@@ -53,17 +53,17 @@ def run_exec(arguments: Arguments) -> int:
 def _serve(spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
     channel = Channel(sys.stdin.fileno(), sys.stdout.fileno(), interrupts)
     launcher = Launcher(
-        guardian=guardian, interrupts=interrupts, while_waiting=channel.heed_leaving
+        guardian=guardian, interrupts=interrupts, while_waiting=channel.check_reader
     )
     upstream = Upstream(spec, launcher)
-    session = Session(upstream, Cache(cache_folder(os.environ), known_by(spec), _warn), _post)
+    session = Session(upstream, Cache(cache_folder(os.environ), server_key(spec), _warn), _post)
     try:
         for request in channel.requests():
-            channel.say(session.hear(request))
+            channel.send(session.answer(request))
             if session.is_over:
                 break
         channel.finish()
-        session.is_whole = True
+        session.is_complete = True
     finally:
         session.save()
         upstream.close()

@@ -24,7 +24,6 @@ from mcptest.formats.suite.loader import read_parts
 from mcptest.matching.registry import builtin_registry
 from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, HostError, PluginHost
 from mcptest.plugins.installed import installed_matchers, installed_reporters, owner_of
-from mcptest.plugins.manager import one_owner_each
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -91,7 +90,7 @@ def _find(specs: Sequence[PluginSpec]) -> _Extensions:
             errors.append(error)
             return ()
 
-    attempt(lambda: tuple((name, "") for name in one_owner_each(specs)))
+    attempt(lambda: tuple((name, "") for name in index_plugins(specs)))
     matchers, reporters = attempt(_matchers), attempt(_reporters)
     return _Extensions(
         plugins=tuple(specs), matchers=matchers, reporters=reporters, errors=tuple(errors)
@@ -172,7 +171,7 @@ def plugin(arguments: Arguments) -> int:
         return _list(_declared(arguments)[0], arguments)
     name, method, params = _request(words)
     specs, secrets = _declared(arguments)
-    spec = _named(name, one_owner_each(specs))
+    spec = _named(name, index_plugins(specs))
     limit_s = parse_timeout_s(arguments) or spec.call_timeout_s
     hide_secrets(secrets)
     return _call(spec.but(call_timeout_s=limit_s), method, params, arguments, redactor(secrets))

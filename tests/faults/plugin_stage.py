@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LONG_S", "PLUGIN", "SHORT_S", "children", "command_for", "hosting", "left_clean"]
 
-PLUGIN = Path(__file__).parents[2] / "servers" / "bad_plugin.py"
+PLUGIN = Path(__file__).parents[1] / "servers" / "bad_plugin.py"
 
 # A limit that no test reaches, and one that is there to be reached.
 LONG_S = 30.0

@@ -159,7 +159,7 @@ def test_a_program_that_is_killed_leaves_neither_plugin_nor_its_child(
         _all_dead(family)
 
 
-def test_a_program_that_is_killed_during_a_call_leaves_nobody(listener: Listener) -> None:
+def test_a_program_that_is_killed_during_a_call_leaves_no_process(listener: Listener) -> None:
     with program("stubborn", "host.call('announced')") as process:
         family = listener.callers("plugin", "child")
         leader = next(caller for caller in family if caller.name == "plugin")
@@ -201,7 +201,7 @@ print(type(guardian).__name__)
     assert told == (b"NoGuardian\n" if is_threaded else b"Guardian\n")
 
 
-def test_a_program_that_ends_without_closing_leaves_nobody(listener: Listener) -> None:
+def test_a_program_that_ends_without_closing_leaves_no_process(listener: Listener) -> None:
     with program("stubborn", "host.call('echo', 1)") as process:
         family = listener.callers("plugin", "child")
         assert process.wait(LONG_S) == 0

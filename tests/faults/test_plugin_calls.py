@@ -49,7 +49,7 @@ def test_params_that_are_not_given_are_not_on_the_wire() -> None:
 
 
 @pytest.mark.parametrize("params", [{1, 2}, float("nan"), float("inf"), object()])
-def test_params_that_are_no_json_are_the_callers_mistake_and_start_nothing(
+def test_params_that_are_not_json_are_the_callers_mistake_and_start_nothing(
     params: object,
 ) -> None:
     with hosting() as host:

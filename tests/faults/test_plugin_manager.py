@@ -11,7 +11,7 @@ from plugin_stage import LONG_S, SHORT_S, children, command_for, left_clean
 
 from mcptest.core.errors import CheckError, InterruptedRunError, UsageError
 from mcptest.core.plan import PluginSpec
-from mcptest.plugins.manager import Declared, PluginDesk, one_owner_each
+from mcptest.plugins.manager import DeclaredPlugins, PluginManager, index_plugins
 from mcptest.transport.process.guardian import Guardian
 from mcptest.transport.process.signals import Interrupts
 
@@ -24,8 +24,8 @@ GEO = PluginSpec(name="geo", command=tuple(command_for()), call_timeout_s=LONG_S
 
 
 @contextlib.contextmanager
-def desk_of_a_run() -> Iterator[PluginDesk]:
-    desk = PluginDesk()
+def desk_of_a_run() -> Iterator[PluginManager]:
+    desk = PluginManager()
     with left_clean(), Interrupts() as interrupts:
         with warnings.catch_warnings():
             # It forks, and newer Pythons warn of that where there are threads.
@@ -78,7 +78,7 @@ def test_an_error_answer_is_a_failure_of_the_plugin() -> None:
         ("silent", "Timeout"),
     ],
 )
-def test_a_failure_of_the_host_is_told_with_its_name_and_its_evidence(
+def test_a_failure_of_the_host_is_reported_with_its_name_and_its_evidence(
     method: str, name: str
 ) -> None:
     spec = GEO.but(call_timeout_s=SHORT_S) if method == "silent" else GEO
@@ -94,7 +94,7 @@ def test_a_failure_of_the_host_is_told_with_its_name_and_its_evidence(
         assert told == ("geo: out of memory\n" if method == "exit" else "")
 
 
-def test_a_program_that_is_missing_is_told_with_what_to_do() -> None:
+def test_a_program_that_is_missing_is_reported_with_what_to_do() -> None:
     with desk_of_a_run() as desk:
         with pytest.raises(CheckError) as caught:
             desk.ask(PluginSpec(name="geo", command=("/no/such/program",)), "near", {})
@@ -126,14 +126,14 @@ def test_a_closed_desk_starts_its_plugins_anew() -> None:
 # Who they are
 
 
-def test_nobody_looks_for_plugins_before_one_is_asked_for() -> None:
+def test_plugins_are_not_searched_before_one_is_asked() -> None:
     looked: list[str] = []
 
     def specs() -> list[PluginSpec]:
         looked.append("now")
         return [GEO]
 
-    declared = Declared(PluginDesk(), specs)
+    declared = DeclaredPlugins(PluginManager(), specs)
     assert looked == []
     assert declared.names == declared.names == ("geo",)
     assert looked == ["now"]
@@ -141,13 +141,13 @@ def test_nobody_looks_for_plugins_before_one_is_asked_for() -> None:
 
 def test_a_declared_plugin_is_asked_by_its_name() -> None:
     with desk_of_a_run() as desk:
-        assert Declared(desk, lambda: [GEO]).ask("geo", "echo", [1]) == [1]
+        assert DeclaredPlugins(desk, lambda: [GEO]).ask("geo", "echo", [1]) == [1]
 
 
 def test_two_plugins_of_one_name_are_refused_and_both_owners_are_named() -> None:
     told = GEO.but(owner="--plugin geo=x\x1b")
     with pytest.raises(UsageError) as caught:
-        one_owner_each([told, GEO.but(owner="conductor.config.json")])
+        index_plugins([told, GEO.but(owner="conductor.config.json")])
     assert caught.value.message == (
         "the plugin 'geo' has two owners: --plugin geo=x\\u001b and conductor.config.json"
     )
@@ -156,4 +156,4 @@ def test_two_plugins_of_one_name_are_refused_and_both_owners_are_named() -> None
 
 def test_plugins_of_different_names_are_kept_in_order() -> None:
     specs = [GEO.but(name=name) for name in ("b", "a", "c")]
-    assert list(one_owner_each(specs)) == ["b", "a", "c"]
+    assert list(index_plugins(specs)) == ["b", "a", "c"]

@@ -8,35 +8,35 @@ from typing import Any
 import pytest
 
 from mcptest.coprocess.cassettes import (
-    BadTapeError,
-    Player,
-    Take,
-    canonical,
-    looks_like_tape,
-    read_tape,
+    BadCassetteError,
+    CassettePlayer,
+    RecordedCall,
+    canonical_json,
+    is_cassette_header,
+    read_cassette,
     render_header,
 )
 
 HEADER = '{"format":"mcptest-cassette","version":1,"command":["x"]}\n'
 
 
-def call(text: object, result: str = "ok") -> Take:
+def call(text: object, result: str = "ok") -> RecordedCall:
     params = {"name": "echo", "arguments": {"text": text}}
-    return Take(method="tools/call", params=params, result={"said": result})
+    return RecordedCall(method="tools/call", params=params, result={"said": result})
 
 
-def player(*takes: Take) -> Player:
-    return Player(list(takes))
+def player(*takes: RecordedCall) -> CassettePlayer:
+    return CassettePlayer(list(takes))
 
 
 def refused(text: str) -> str:
-    with pytest.raises(BadTapeError) as caught:
-        read_tape(text)
+    with pytest.raises(BadCassetteError) as caught:
+        read_cassette(text)
     return str(caught.value)
 
 
-def missed(playing: Player, method: str, params: dict[str, Any]) -> str:
-    with pytest.raises(BadTapeError) as caught:
+def missed(playing: CassettePlayer, method: str, params: dict[str, Any]) -> str:
+    with pytest.raises(BadCassetteError) as caught:
         playing.play(method, params)
     return str(caught.value)
 
@@ -48,36 +48,38 @@ def missed(playing: Player, method: str, params: dict[str, Any]) -> str:
     "value",
     ["plain", "ü\u2028\u2029\x85\x0b\x1c\r\n", "\ud800", 1, 1.0, 10**40, None, [], {"b": {"a": 1}}],
 )
-def test_a_take_reads_back_as_it_was(value: object) -> None:
+def test_an_entry_reads_back_as_it_was(value: object) -> None:
     takes = [
-        Take(method="tools/call", params={"a": value}, result={"b": value}),
-        Take(method="tools/call", params={"a": value}, error={"message": "no", "data": value}),
+        RecordedCall(method="tools/call", params={"a": value}, result={"b": value}),
+        RecordedCall(
+            method="tools/call", params={"a": value}, error={"message": "no", "data": value}
+        ),
     ]
     raw = render_header(("a", "b c")) + b"".join(take.render() for take in takes)
     assert raw.count(b"\n") == 3
-    back = read_tape(raw.decode("utf-8"))
+    back = read_cassette(raw.decode("utf-8"))
     assert [json.dumps(vars(take), default=str) for take in back] == [
         json.dumps(vars(take), default=str) for take in takes
     ]
 
 
-def test_a_header_looks_like_a_tape_and_other_files_do_not() -> None:
-    assert looks_like_tape(render_header(("x",)))
-    assert not looks_like_tape(b'{"format":"something-else"}')
-    assert not looks_like_tape(b"import os\n")
+def test_a_cassette_is_recognised_by_its_header() -> None:
+    assert is_cassette_header(render_header(("x",)))
+    assert not is_cassette_header(b'{"format":"something-else"}')
+    assert not is_cassette_header(b"import os\n")
 
 
 def test_a_last_line_without_its_newline_is_a_line_when_it_is_whole() -> None:
     line = call("a").render().decode().rstrip("\n")
-    assert read_tape(HEADER + line) == [call("a")]
+    assert read_cassette(HEADER + line) == [call("a")]
 
 
 # Files that are no tape
 
 
 @pytest.mark.parametrize("text", ["", "\n", "hello\n", "[1]\n", '{"a":1}\n', '{"format":"x"}\n'])
-def test_a_foreign_file_is_no_cassette(text: str) -> None:
-    assert "it is no cassette: its first line is not that of mcptest-cassette" in refused(text)
+def test_a_foreign_file_is_not_a_cassette(text: str) -> None:
+    assert "it is not a cassette: its first line is not that of mcptest-cassette" in refused(text)
 
 
 @pytest.mark.parametrize(
@@ -95,47 +97,47 @@ def test_another_version_is_named(version: str, words: str) -> None:
     assert refused(header) == f"it is of {words}; this mcptest plays version 1"
 
 
-def test_a_torn_last_line_is_told_apart_from_a_broken_one() -> None:
+def test_a_torn_last_line_is_distinguished_from_a_broken_one() -> None:
     torn = HEADER + '{"method":"tools/call","par'
     assert refused(torn) == (
         "its last line, 2, is torn: the recording was cut off; record it again, or remove that line"
     )
-    assert refused(f"{torn}\n").startswith("line 2 is no JSON: ")
+    assert refused(f"{torn}\n").startswith("line 2 is not JSON: ")
 
 
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("7", "line 2 is no call with its result or error"),
-        ('{"method":"a","params":{}}', "line 2 is no call with its result or error"),
+        ("7", "line 2 is not a call with its result or error"),
+        ('{"method":"a","params":{}}', "line 2 is not a call with its result or error"),
         (
             '{"method":"a","params":{},"result":{},"error":{}}',
-            "line 2 is no call with its result or error",
+            "line 2 is not a call with its result or error",
         ),
         ('{"params":{},"result":{}}', "line 2 does not say what was asked"),
         ('{"method":"a","params":[],"result":{}}', "line 2 does not say what was asked"),
-        ('{"method":"a","params":{},"result":1}', "line 2 has a result that is no object"),
+        ('{"method":"a","params":{},"result":1}', "line 2 has a result that is not an object"),
         ('{"method":"a","params":{},"error":1}', "line 2 has an error without a message"),
         ('{"method":"a","params":{},"error":{}}', "line 2 has an error without a message"),
         (
             '{"method":"a","params":{},"error":{"message":"x","code":1}}',
-            'line 2 has a member "code" that no tape has',
+            'line 2 has a member "code" that no cassette has',
         ),
         (
             '{"method":"a","params":{},"result":{},"at":1}',
-            'line 2 has a member "at" that no tape has',
+            'line 2 has a member "at" that no cassette has',
         ),
-        ('{"a":1,"a":2}', 'line 2 is no JSON: the key "a" stands twice in one object'),
-        ("", "line 2 is no JSON: expecting value"),
+        ('{"a":1,"a":2}', 'line 2 is not JSON: the key "a" stands twice in one object'),
+        ("", "line 2 is not JSON: expecting value"),
     ],
 )
-def test_a_line_that_is_no_take_is_refused_with_its_number(line: str, why: str) -> None:
+def test_a_line_that_is_not_an_entry_is_refused_with_its_number(line: str, why: str) -> None:
     assert refused(f"{HEADER}{line}\n") == why
 
 
 def test_a_header_with_more_in_it_is_refused() -> None:
     header = '{"format":"mcptest-cassette","version":1,"command":[],"speed":2}\n'
-    assert refused(header) == 'line 1 has a member "speed" that no tape has'
+    assert refused(header) == 'line 1 has a member "speed" that no cassette has'
 
 
 # Playing
@@ -149,17 +151,17 @@ def test_repeated_calls_are_played_in_their_order_and_others_do_not_matter() -> 
 
 
 def test_the_order_of_members_does_not_matter() -> None:
-    recorded = Take(method="m", params={"a": {"x": 1, "y": 2}, "b": []}, result={})
+    recorded = RecordedCall(method="m", params={"a": {"x": 1, "y": 2}, "b": []}, result={})
     assert player(recorded).play("m", {"b": [], "a": {"y": 2, "x": 1}}) == recorded
 
 
 def test_the_order_of_elements_does() -> None:
-    recorded = Take(method="m", params={"a": [1, 2]}, result={})
+    recorded = RecordedCall(method="m", params={"a": [1, 2]}, result={})
     assert "differs at a[0]: recorded 1, asked 2" in missed(player(recorded), "m", {"a": [2, 1]})
 
 
 def test_the_handshake_is_played_as_often_as_it_is_asked_for() -> None:
-    hello = Take(method="initialize", params={}, result={"serverInfo": {}})
+    hello = RecordedCall(method="initialize", params={}, result={"serverInfo": {}})
     playing = player(hello)
     assert [playing.play("initialize", {}) for _ in range(3)] == [hello] * 3
 
@@ -175,15 +177,17 @@ def test_a_call_too_many_says_how_often_it_was_recorded() -> None:
 
 
 def test_a_method_that_is_not_there_says_which_are() -> None:
-    playing = player(call("a"), Take(method="tools/list", params={}, result={}))
+    playing = player(call("a"), RecordedCall(method="tools/list", params={}, result={}))
     assert missed(playing, "prompts/get", {"name": "x"}) == (
         'prompts/get {"name": "x"} is not on the tape: it has only tools/call, tools/list'
     )
     assert missed(player(), "tools/list", {}).endswith("it has only nothing")
 
 
-def test_the_first_difference_to_the_nearest_take_is_named() -> None:
-    far = Take(method="tools/call", params={"name": "add", "arguments": {"a": 1}}, result={})
+def test_the_first_difference_to_the_nearest_entry_is_named() -> None:
+    far = RecordedCall(
+        method="tools/call", params={"name": "add", "arguments": {"a": 1}}, result={}
+    )
     words = missed(player(far, call("a")), "tools/call", call("z").params)
     assert words == (
         'tools/call {"name": "echo", "arguments": {"text": "z"}} is not on the tape; the nearest '
@@ -192,7 +196,7 @@ def test_the_first_difference_to_the_nearest_take_is_named() -> None:
 
 
 def test_what_only_one_side_has_is_a_difference_to_nothing() -> None:
-    recorded = Take(method="m", params={"a": 1}, result={})
+    recorded = RecordedCall(method="m", params={"a": 1}, result={})
     assert missed(player(recorded), "m", {"a": 1, "b": 2}).endswith(
         "differs at b: recorded nothing, asked 2"
     )
@@ -200,15 +204,17 @@ def test_what_only_one_side_has_is_a_difference_to_nothing() -> None:
 
 
 @pytest.mark.parametrize(("recorded", "asked"), [(1, 1.0), ([1.0], [1])])
-def test_a_number_that_is_only_written_otherwise_is_told(recorded: object, asked: object) -> None:
-    take = Take(method="m", params={"a": recorded}, result={})
+def test_a_number_that_is_only_written_otherwise_is_reported(
+    recorded: object, asked: object
+) -> None:
+    take = RecordedCall(method="m", params={"a": recorded}, result={})
     assert "the nearest take differs at how a number is written" in missed(
         player(take), "m", {"a": asked}
     )
 
 
 def test_text_that_looks_like_a_pattern_is_text() -> None:
-    take = Take(method="m", params={"a": "match:type:number"}, result={})
+    take = RecordedCall(method="m", params={"a": "match:type:number"}, result={})
     playing = player(take, take)
     assert "differs at a" in missed(playing, "m", {"a": 1})
     assert playing.play("m", {"a": "match:type:number"}) == take
@@ -220,10 +226,10 @@ def test_a_huge_request_is_quoted_in_part() -> None:
 
 
 def test_a_hostile_method_is_made_visible() -> None:
-    take = Take(method="\x1b[2J", params={}, result={})
+    take = RecordedCall(method="\x1b[2J", params={}, result={})
     assert "\x1b" not in missed(player(take), "tools/list", {})
 
 
-def test_the_same_text_stands_for_values_that_differ_in_order_only() -> None:
-    assert canonical({"b": [{"d": 1, "c": 2}], "a": 0}) == '{"a":0,"b":[{"c":2,"d":1}]}'
-    assert canonical({"a": 1}) != canonical({"a": 1.0}) != canonical({"a": True})
+def test_values_that_differ_in_order_only_have_one_canonical_form() -> None:
+    assert canonical_json({"b": [{"d": 1, "c": 2}], "a": 0}) == '{"a":0,"b":[{"c":2,"d":1}]}'
+    assert canonical_json({"a": 1}) != canonical_json({"a": 1.0}) != canonical_json({"a": True})

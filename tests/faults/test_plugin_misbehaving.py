@@ -40,14 +40,14 @@ NOT_OF_THE_CALL = "its id is not that of the call"
 NEVER_ASKED = ": it answers what was never asked"
 
 
-def test_a_line_that_is_no_json_is_told_as_it_came_and_the_next_call_works() -> None:
+def test_a_line_that_is_not_json_is_reported_as_it_came_and_the_next_call_works() -> None:
     with hosting() as host:
         pid = host.call("pid").result
         with pytest.raises(InvalidJson) as caught:
             host.call("not_json")
         assert caught.value.line == "geo: looking it up \x1b[1m"
         assert caught.value.message == (
-            "its line is no JSON: it does not begin like JSON: geo: looking it up \\u001b[1m"
+            "its line is not JSON: it does not begin like JSON: geo: looking it up \\u001b[1m"
         )
         assert host.call("pid").result == pid
 
@@ -65,7 +65,7 @@ def test_an_answer_to_the_first_call_from_before_it_was_asked_is_refused(
         assert caught.value.line == said
 
 
-def test_nobody_can_foresee_the_id_of_the_first_call() -> None:
+def test_the_id_of_the_first_call_is_random() -> None:
     firsts = set()
     for _ in range(3):
         with hosting(first_id=None) as host:
@@ -81,7 +81,7 @@ def test_a_later_call_is_not_said_to_be_the_first() -> None:
         assert caught.value.reason == f"{NOT_OF_THE_CALL}, 2"
 
 
-def test_bytes_that_are_no_utf8_are_no_json() -> None:
+def test_bytes_that_are_not_utf8_are_not_json() -> None:
     with hosting() as host:
         with pytest.raises(InvalidJson, match="not valid UTF-8") as caught:
             host.call("not_utf8")
@@ -94,12 +94,12 @@ def test_bytes_that_are_no_utf8_are_no_json() -> None:
     [
         ("both", 'it has both of "result" and "error"', '"result": 1, "error": {'),
         ("neither", 'it has neither of "result" and "error"', '{"id": 1}'),
-        ("array", "it is no object", "[]"),
+        ("array", "it is not an object", "[]"),
         ("other_id", f"{NOT_OF_THE_CALL}, 1{NEVER_ASKED}", '{"id": 999, "result": "stray"}'),
         ("id_as_text", f"{NOT_OF_THE_CALL}, 1{NEVER_ASKED}", '{"id": "1", "result": 1}'),
     ],
 )
-def test_json_that_is_no_answer_is_told_as_it_came_and_the_next_call_works(
+def test_json_that_is_not_an_answer_is_reported_as_it_came_and_the_next_call_works(
     method: str, reason: str, line: str
 ) -> None:
     with hosting() as host:
@@ -111,7 +111,7 @@ def test_json_that_is_no_answer_is_told_as_it_came_and_the_next_call_works(
         assert host.call("echo", 1).result == 1
 
 
-def test_a_second_answer_to_one_call_is_no_answer_to_the_next() -> None:
+def test_a_second_answer_to_one_call_is_not_an_answer_to_the_next() -> None:
     with hosting() as host:
         assert host.call("twice").result == "first"
         # Which of them depends on when it comes.
@@ -252,7 +252,7 @@ def test_a_plugin_that_answers_and_ends_has_answered(
 # A plugin that never was
 
 
-def test_a_program_that_is_missing_is_told_by_every_call() -> None:
+def test_a_program_that_is_missing_is_reported_by_every_call() -> None:
     with left_clean(), PluginHost(["/no/such/program", "-x"]) as host:
         for _ in range(2):
             with pytest.raises(SpawnFailed, match="cannot start '/no/such/program' in") as caught:
@@ -260,7 +260,7 @@ def test_a_program_that_is_missing_is_told_by_every_call() -> None:
             assert caught.value.hint == "is it installed, and on the PATH of this shell?"
 
 
-def test_a_file_that_is_not_executable_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_is_reported(tmp_path: Path) -> None:
     script = tmp_path / "geo.py"
     script.write_text("pass\n", encoding="utf-8")
     with left_clean(), PluginHost([str(script)]) as host:
@@ -269,7 +269,7 @@ def test_a_file_that_is_not_executable_is_told(tmp_path: Path) -> None:
         assert "chmod +x" in caught.value.hint
 
 
-def test_a_script_whose_interpreter_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_script_whose_interpreter_is_missing_is_reported(tmp_path: Path) -> None:
     script = tmp_path / "geo"
     script.write_text("#!/no/such/interpreter\n", encoding="utf-8")
     script.chmod(0o755)
@@ -279,7 +279,7 @@ def test_a_script_whose_interpreter_is_missing_is_told(tmp_path: Path) -> None:
         assert "the interpreter its first line names is not" in caught.value.hint
 
 
-def test_a_folder_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_missing_is_reported(tmp_path: Path) -> None:
     with left_clean(), PluginHost(command_for(), cwd=str(tmp_path / "gone")) as host:
         with pytest.raises(SpawnFailed) as caught:
             host.call("ping")

@@ -16,11 +16,11 @@ import pytest
 
 import mcptest
 from mcptest.formats.config import load_config
-from mcptest.sdk.arguments import Told, plain_config, secrets_of
-from mcptest.sdk.coprocess import handed_over
+from mcptest.sdk.arguments import ServerArguments, build_config, list_secrets
+from mcptest.sdk.coprocess import temporary_file
 from mcptest.sdk.expect import expect
 
-SERVERS = Path(__file__).parents[2] / "servers"
+SERVERS = Path(__file__).parents[1] / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
 VALUE = "sk-LEAK-abcdef123456"
 PATIENCE_S = 60.0
@@ -36,7 +36,7 @@ def recorded(folder: Path, env: dict[str, str], *secrets: str) -> str:
     return tape.read_text(encoding="utf-8") + target.read_text(encoding="utf-8")
 
 
-def test_a_variable_with_the_name_of_a_secret_is_blanked_on_tapes_and_in_uploads(
+def test_a_variable_with_the_name_of_a_secret_is_hidden_in_cassettes_and_uploads(
     tmp_path: Path,
 ) -> None:
     text = recorded(tmp_path, {"SHOP_TOKEN": VALUE})
@@ -113,12 +113,14 @@ def test_a_token_and_the_values_of_headers_are_secrets(
 ) -> None:
     monkeypatch.setenv("SHOP_BEARER", "bearer-value-4711")
     monkeypatch.setenv("SHOP_HEADER", "header-value-4711")
-    told = Told(url="http://x", bearer_env="SHOP_BEARER", header_env={"X-Key": "SHOP_HEADER"})
-    found = secrets_of(told, os.environ)
+    told = ServerArguments(
+        url="http://x", bearer_env="SHOP_BEARER", header_env={"X-Key": "SHOP_HEADER"}
+    )
+    found = list_secrets(told, os.environ)
     assert found == ("bearer-value-4711", "header-value-4711")
 
 
-def test_a_secret_is_blanked_in_a_result_that_is_no_verdict() -> None:
+def test_a_secret_is_blanked_in_a_result_that_is_not_a_verdict() -> None:
     with (
         mcptest.connect(SERVER, env={"TOKEN": VALUE}) as server,
         pytest.raises(mcptest.ContractError) as caught,
@@ -127,7 +129,7 @@ def test_a_secret_is_blanked_in_a_result_that_is_no_verdict() -> None:
     assert VALUE[:8] not in str(caught.value)
 
 
-def test_a_common_word_under_such_a_name_is_no_secret_and_no_reason_to_warn() -> None:
+def test_a_common_word_under_such_a_name_is_not_a_secret_and_no_reason_to_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with mcptest.connect(SERVER, env={"API_KEY": "test", "PASSWORD": ""}) as server:
@@ -144,7 +146,9 @@ def test_a_common_word_that_is_named_a_secret_is_warned_of() -> None:
 
 def test_secrets_are_not_written_down_and_arrive() -> None:
     env = {"A_TOKEN": VALUE, "URL": f"https://x/?t={VALUE}", "PIN_TEXT": "4711-0815"}
-    config, variables = plain_config(Told(command=("x",), env=env, secrets=("PIN_TEXT",)))
+    config, variables = build_config(
+        ServerArguments(command=("x",), env=env, secrets=("PIN_TEXT",))
+    )
     assert VALUE not in json.dumps(config)
     assert "4711" not in json.dumps(config)
     read, _ = load_config(json.dumps(config), "/tmp/mcptest.json", variables)
@@ -171,8 +175,8 @@ def test_names_that_make_no_sense_are_refused(
 # What the binary is handed
 
 
-def test_what_is_handed_over_is_there_as_long_as_it_is_needed() -> None:
-    with handed_over('{"a": "é\udcff"}') as path:
+def test_what_is_temporary_file_is_there_as_long_as_it_is_needed() -> None:
+    with temporary_file('{"a": "é\udcff"}') as path:
         assert Path(path).read_bytes() == b'{"a": "\xc3\xa9\xff"}'
         assert Path(path).is_file()
     assert not os.path.exists(path)
@@ -180,13 +184,13 @@ def test_what_is_handed_over_is_there_as_long_as_it_is_needed() -> None:
 
 KILLED = """
 import os, signal, sys
-from mcptest.sdk.coprocess import handed_over
-with handed_over("a secret"):
+from mcptest.sdk.coprocess import temporary_file
+with temporary_file("a secret"):
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_whoever_is_killed_meanwhile_leaves_no_file_behind(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_no_file_behind(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLED],
         env={**os.environ, "TMPDIR": str(tmp_path)},
@@ -203,7 +207,7 @@ def test_where_memory_has_no_path_only_we_can_read_the_file(
 ) -> None:
     monkeypatch.delattr("os.memfd_create", raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with handed_over("a secret") as path:
+    with temporary_file("a secret") as path:
         assert Path(path).read_text(encoding="utf-8") == "a secret"
         assert Path(path).stat().st_mode & 0o777 == 0o600
     assert list(tmp_path.iterdir()) == []
