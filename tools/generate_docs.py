@@ -35,7 +35,7 @@ FAMILIES = {
     "Arrays": "",
     "Numbers": "Text that is a number counts as one. Calculation is decimal: 0.3 is a multiple of "
     "0.1.",
-    "Dates": "A time without a zone is taken as UTC. Four digits in a text are a year; a number "
+    "Dates": "A time without a zone is taken as UTC. Four digits in a string are a year; a number "
     "above 10,000,000,000 counts milliseconds, any other seconds.",
     "Formats": "Texts that are made in a certain way. Nothing is looked up and nothing is fetched.",
     "Objects": "",
@@ -79,9 +79,9 @@ def matcher_page() -> str:
     parts = [
         NOTE,
         "# Matchers\n",
-        "A text that begins with `match:` is a pattern. `match:not:…` negates any of them;\n"
+        "A string that begins with `match:` is a pattern. `match:not:…` negates any of them;\n"
         "it fails where there is nothing to negate: at an absent key or a path to nowhere.\n"
-        "`match:TEXT` with no known name searches the text for a regular expression.\n"
+        "`match:TEXT` with no known name searches the string for a regular expression.\n"
         "A misspelt name is an error when the file is loaded, never a pattern by accident; so is\n"
         "a pattern without `match:` and one that no value can meet.\n"
         "Values may hold colons: only as many are split as there are parameters.\n",

@@ -16,7 +16,8 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
 from mcptest.engine import faults
 from mcptest.engine.judge import MAX_MISMATCHES, server_words, weighed
-from mcptest.matching.compare import pull, source_of
+from mcptest.matching.compare import source_of
+from mcptest.matching.values import pull
 from mcptest.protocol.jsonrpc import can_replace_id
 from mcptest.transport.process.limits import CpuLimit
 

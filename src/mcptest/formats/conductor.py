@@ -22,8 +22,8 @@ from mcptest.formats.config import read_server
 from mcptest.formats.keys import Fields, diagnose, kind_of
 from mcptest.formats.templates import NAME, filled, filled_texts, misplaced, references
 from mcptest.formats.yaml.document import read_document
-from mcptest.matching.compare import parse_field_path
 from mcptest.matching.expectation import Compiler
+from mcptest.matching.values import parse_field_path
 from mcptest.protocol.framing import encode_line
 
 TYPE_CHECKING = False

@@ -8,7 +8,6 @@ is plain dicts, lists and scalars, with a `Pattern` for a string that began with
 
 from __future__ import annotations
 
-import re
 from functools import partial as bound
 from itertools import islice
 
@@ -16,9 +15,9 @@ from mcptest.core.diagnostics import closest
 from mcptest.core.errors import CheckError
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
-from mcptest.core.text import EVERY, render_trail
+from mcptest.core.text import render_trail
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import describe_none, json_type, type_name
+from mcptest.matching.values import describe_none, json_type, pull, type_name, why_unmatched
 from mcptest.protocol.dialogue import Ref
 
 TYPE_CHECKING = False
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Leniency
     from mcptest.core.text import Trail
     from mcptest.matching.hints import Elsewhere
-
-    Steps = tuple[str | int, ...]
+    from mcptest.matching.values import Steps
 
     # A mismatch, the value to look for elsewhere (ABSENT when that would not help), and a function
     # for a hint, called only for mismatches that are shown.
@@ -50,11 +48,8 @@ __all__ = [
     "is_met",
     "is_same",
     "map_patterns",
-    "parse_field_path",
     "patterns_in",
-    "pull",
     "source_of",
-    "why_unmatched",
     "without_denials",
 ]
 
@@ -193,84 +188,6 @@ def source_of(compiled: object) -> object:
     if isinstance(compiled, list):
         return [source_of(value) for value in compiled]
     return compiled
-
-
-# Field paths
-
-
-_FIELD_STEP = r"\[(?P<index>\d{1,9}|\*)\]|(?:^|\.)(?P<word>[^.\[\]]+)"
-
-
-def parse_field_path(path: str) -> Steps | None:
-    """The steps of a field path such as `a.b[0].*`; `*` is every element or member."""
-    steps: list[str | int] = []
-    at = 0
-    while at < len(path):
-        found = re.compile(_FIELD_STEP).match(path, at)
-        if found is None:
-            return None
-        at = found.end()
-        index, word = found["index"], found["word"]
-        if "*" in (index, word):
-            steps.append(EVERY)
-        else:
-            steps.append(word if index is None else int(index))
-    return tuple(steps) or None
-
-
-def pull(value: object, steps: Steps) -> tuple[object, str]:
-    """The value at the steps, or ABSENT and why there is none; "*" gives a list."""
-    for at, step in enumerate(steps):
-        if step is EVERY:
-            inner = _members(value)
-            if inner is None:
-                return ABSENT, f"there is {type_name(value)} where * wants an array"
-            pulled = [pull(element, steps[at + 1 :])[0] for element in inner]
-            # An element without the field must not vanish: it becomes null.
-            return [None if element is ABSENT else element for element in pulled], ""
-        value, why = _step_into(value, step)
-        if value is ABSENT:
-            return ABSENT, why
-    return value, ""
-
-
-def why_unmatched(value: object, steps: Steps) -> str:
-    """Why a path with `*` leads to no value; "" when it leads to one.
-
-    Such a path gives an empty list or one of nulls, which only looks like a value.
-    """
-    if EVERY not in steps:
-        return ""
-    at = steps.index(EVERY)
-    elements = _members(pull(value, steps[:at])[0]) or []
-    rest, why = steps[at + 1 :], "there are no elements"
-    for element in elements:
-        found, missing = pull(element, rest)
-        why = missing if found is ABSENT else why_unmatched(element, rest)
-        if not why:
-            return ""
-    return why
-
-
-def _members(value: object) -> list[object] | None:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else None
-
-
-def _step_into(value: object, step: str | int) -> tuple[object, str]:
-    if isinstance(value, dict) and isinstance(step, str):
-        if step in value:
-            return value[step], ""
-        near = closest(step, value)
-        hint = f'; there is "{near}"' if near else ""
-        return ABSENT, f'no key "{step}"{hint}'
-    if isinstance(value, list) and str(step).isdecimal() and len(str(step)) < 10:
-        index = int(step)
-        if index < len(value):
-            return value[index], ""
-        return ABSENT, f"no element {index} among {len(value)}"
-    return ABSENT, f'there is {type_name(value)} where "{step}" should be'
 
 
 _SCALARS = frozenset([str, int, bool, float])

@@ -247,7 +247,7 @@ def _line(sign: Sign, depth: int, text: str) -> DiffLine:
     return DiffLine(sign=sign, text=f"{gutter} {'  ' * depth}{text}")
 
 
-# A text longer than this is cut to a window around the difference.
+# A string longer than this is cut to a window around the difference.
 MAX_TEXT_CHARS = 300
 WINDOW_CHARS = 160
 # In a tree there is little room, and the counts are shown above it.

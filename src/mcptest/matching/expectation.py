@@ -11,16 +11,7 @@ import operator
 from mcptest.core.diagnostics import Complaint, closest
 from mcptest.core.record import Record
 from mcptest.core.text import steps_of, trail_of
-from mcptest.matching.compare import (
-    AllOf,
-    AnyOf,
-    Each,
-    Extract,
-    Group,
-    Partial,
-    Some,
-    parse_field_path,
-)
+from mcptest.matching.compare import AllOf, AnyOf, Each, Extract, Group, Partial, Some
 from mcptest.matching.patterns import (
     PREFIX,
     Pattern,
@@ -28,6 +19,7 @@ from mcptest.matching.patterns import (
     find_missing_prefix,
     parse_pattern,
 )
+from mcptest.matching.values import parse_field_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -231,7 +223,7 @@ class Compiler:
     def _relation(self, value: object, trail: Trail, _: dict[str, object]) -> Pattern | None:
         assert trail is not None
         if not isinstance(value, str):
-            self._complain("F013", f'{trail[1]} takes a text such as "start < end"', trail)
+            self._complain("F013", f'{trail[1]} takes a string such as "start < end"', trail)
             return None
         lead = f"{trail[1]}:"
         pattern = self._pattern(lead + value, trail, len(lead))

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from mcptest.matching.regex import Expression
-
-    Steps = tuple[str | int, ...]
+    from mcptest.matching.values import Steps
 
     # From where to where, and what is written there; a word without brackets gets a number.
     Span = tuple[int, int, str]

@@ -210,8 +210,8 @@ def find_missing_prefix(text: str, registry: Registry) -> PatternError | None:
             matcher.parse(*texts)
     except ValueError:
         return None
-    message = f'"{name}" is a matcher, and this is compared as plain text'
-    help = f"write {PREFIX}{text}, or {PREFIX}equals:{text} when that very text is meant"
+    message = f'"{name}" is a matcher, and this is compared as a plain string'
+    help = f"write {PREFIX}{text}, or {PREFIX}equals:{text} when exactly that string is meant"
     return _error("F018", message, 0, len(text) - len(rest) - 1, help)
 
 
@@ -254,7 +254,7 @@ def _bare(source: str, body: str, at: int, negated: bool, registry: Registry) ->
     try:
         parameter = matcher.parse(body)
     except ParameterError as error:
-        help = "to search for this very text, write match:contains: in front of it"
+        help = "to search for exactly this string, write match:contains: in front of it"
         raise _error("F015", f"the pattern {error}", at, len(body), help) from None
     return Pattern(source=source, matcher=matcher, parameter=parameter, negated=negated)
 
@@ -266,7 +266,7 @@ def _refuse_second_prefix(body: str, at: int) -> None:
         return
     message = f'"{PREFIX}" is written once, in front of "not:"'
     meant = rest[len(PREFIX) :].lstrip().removeprefix("not:")
-    help = f"write {PREFIX}not:{meant}; to search for this very text, write "
+    help = f"write {PREFIX}not:{meant}; to search for exactly this string, write "
     width = len(body) - len(rest) + len(PREFIX)
     raise _error("F012", message, at, width, f"{help}{PREFIX}not:contains:{body}")
 
@@ -290,13 +290,13 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
         raise _error("F014", message, at, len(name), example)
     meant = suggest_matcher(name, registry.names)
     if meant:
-        help = f"to search for the text itself, write match:contains:{body}"
+        help = f"to search for the string itself, write match:contains:{body}"
         message = f'unknown matcher "{name}"; did you mean "{meant}"?'
         raise _error("F012", message, at, len(name), help)
     if re.fullmatch(_CAMEL_CASE, name) and body != name:
         # A word like this with a colon can only be meant as a matcher.
         message = f'unknown matcher "{name}"'
-        help = "docs/matchers.md lists what there is; to search for the text itself, write "
+        help = "docs/matchers.md lists what there is; to search for the string itself, write "
         raise _error("F012", message, at, len(name), f"{help}match:contains:{body}")
 
 

@@ -35,22 +35,22 @@ def hints(expected: object, actual: object) -> list[tuple[str, str]]:
         (
             {"title": "Weather"},
             {"label": "Weather"},
-            [("title", "what is expected stands at label")],
+            [("title", "the expected value is at label")],
         ),
         (
             {"text": "match:contains:sunny"},
             {"text": "rain", "more": ["a sunny day"]},
-            [("text", "what is expected stands at more[0]")],
+            [("text", "the expected value is at more[0]")],
         ),
         (
             {"a": {"b": [1, 2]}},
             {"a": {"b": None, "c": [1, 2]}},
-            [("a.b", "what is expected stands at a.c")],
+            [("a.b", "the expected value is at a.c")],
         ),
         (
             {"code": 404},
             {"code": 200, "status": 404},
-            [("code", "what is expected stands at status")],
+            [("code", "the expected value is at status")],
         ),
         # Several places.
         (
@@ -61,7 +61,7 @@ def hints(expected: object, actual: object) -> list[tuple[str, str]]:
         (
             {"match:extractField": "a", "value": "Weather"},
             {"a": "Climate", "b": "Weather"},
-            [("a", "what is expected stands at b")],
+            [("a", "the expected value is at b")],
         ),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_huge_answer_is_looked_through_in_part_and_a_huge_text_not_at_all() ->
 def test_only_the_first_mismatches_are_looked_into() -> None:
     expected = {f"key{index:03}": "Weather" for index in range(100)}
     found = hints({"match:partial": expected}, {"label": "Weather"})
-    assert found == [(f"key{index:03}", "what is expected stands at label") for index in range(50)]
+    assert found == [(f"key{index:03}", "the expected value is at label") for index in range(50)]
 
 
 def test_texts_that_nobody_compares_by_eye_get_no_hint() -> None:
@@ -128,7 +128,7 @@ def test_an_array_that_is_nearly_right_says_so_once(
     expected: list[object], actual: list[object], hint: str
 ) -> None:
     found = [hint for path, hint in hints({"list": expected}, {"list": actual})]
-    assert [text for text in found if "what is expected stands at" not in text] == (
+    assert [text for text in found if "the expected value is at" not in text] == (
         [hint] if hint else []
     )
 

@@ -76,14 +76,14 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
             {"is not expected": {"a": [1, {"b": None}], "c": 1}, "is missing": {}},
         ),
         (1, [1, 1.0], {"expected a number, got a boolean": True}),
-        (None, [None], {"expected null, got text": ""}),
+        (None, [None], {"expected null, got a string": ""}),
     ],
     "equals": [("a", ["a"], {"differs": "A"})],
     "contains": [
         (
             "sun",
             ["sunny", ["a", "sun"]],
-            {'expected text that contains "sun"; it does not': "rain"},
+            {'expected a string that contains "sun"; it does not': "rain"},
         ),
         (5, ["a5", [5], [5.0]], {"expected something that contains 5; it is a number": 55}),
         (
@@ -102,25 +102,29 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
         ),
     ],
     "icontains": [
-        ("SUN", ["sunny"], {'expected text that contains, in any case, "SUN"; it does not': "no"})
+        (
+            "SUN",
+            ["sunny"],
+            {'expected a string that contains, in any case, "SUN"; it does not': "no"},
+        )
     ],
     "contains-all": [
         (
             ["a", 5],
             ["5 a", ["a", 5]],
-            {'expected text that contains "a"; it does not': "5"},
+            {'expected a string that contains "a"; it does not': "5"},
         )
     ],
     "contains-any": [(["a", 5], ["a", [5]], {"expected one of 2 to hold; none does": "b"})],
     "starts-with": [
-        ("De", ["Dear"], {'expected text that starts with "De"; it does not': "My Dear"})
+        ("De", ["Dear"], {'expected a string that starts with "De"; it does not': "My Dear"})
     ],
-    "ends-with": [("!", ["oh!"], {'expected text that ends with "!"; it does not': "! oh"})],
+    "ends-with": [("!", ["oh!"], {'expected a string that ends with "!"; it does not': "! oh"})],
     "regex": [
         (
             "^v[0-9]+$",
             ["v12"],
-            {"expected text that matches /^v[0-9]+$/; it does not match": "v"},
+            {"expected a string that matches /^v[0-9]+$/; it does not match": "v"},
         )
     ],
     "schema": [
@@ -147,13 +151,13 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
         ("null", [None], {"expected a value of type null; it is an array": []}),
     ],
     "length": [
-        (2, ["ab", [1, 2]], {"expected a text or array of length 2; it has 1": "a"}),
-        (0, ["", []], {"expected a text or array of length 0; it is null": None}),
+        (2, ["ab", [1, 2]], {"expected a string or array of length 2; it has 1": "a"}),
+        (0, ["", []], {"expected a string or array of length 0; it is null": None}),
     ],
     "gt": [(5, [5.1, "6"], {"expected a number greater than 5; it is 5": 5})],
     "gte": [(5, [5], {"expected a number of at least 5; it is 4.9": 4.9})],
     "lt": [(5, [4.9], {"expected a number less than 5; it is 5": 5})],
-    "lte": [(5, [5], {"expected a number of at most 5; it is text that is no number": "x"})],
+    "lte": [(5, [5], {"expected a number of at most 5; it is a string that is not a number": "x"})],
     "between": [([1, 3], [1, 2.5, 3], {"expected a number from 1 to 3; it is 4": 4})],
     "one-of": [
         ([1, "a", None], [1, "a", None], {"expected one of 3 to hold; none does": "1"}),
@@ -173,7 +177,7 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
         (
             [{"contains": "a"}, {"length": 2}],
             ["ab"],
-            {'expected text that contains "a"; it does not': "bb"},
+            {'expected a string that contains "a"; it does not': "bb"},
         )
     ],
     "any": [
@@ -204,14 +208,18 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
         ),
     ],
     "pattern": [
-        ("dateValid", ["2024-05-01"], {"expected a date; it is text that is no date": "soon"}),
-        ("match:contains:a", ["a"], {'expected text that contains "a"; it does not': "b"}),
+        (
+            "dateValid",
+            ["2024-05-01"],
+            {"expected a date; it is a string that is not a date": "soon"},
+        ),
+        ("match:contains:a", ["a"], {'expected a string that contains "a"; it does not': "b"}),
         (
             "not:contains:a",
             ["b"],
-            {'expected anything but text that contains "a"; it is just that': "a"},
+            {'expected anything but a string that contains "a"; it is just that': "a"},
         ),
-        ("^v", ["v1"], {"expected text that matches /^v/; it does not match": "w"}),
+        ("^v", ["v1"], {"expected a string that matches /^v/; it does not match": "w"}),
     ],
 }
 
@@ -323,8 +331,8 @@ def test_what_is_slow_foreign_or_remote_is_remembered_for_the_expectation() -> N
 @pytest.mark.parametrize(
     ("matcher", "code", "message", "help"),
     [
-        ("sunny", "F008", "text", 'to compare with this very value, write {exact: "sunny"}'),
-        ("match:contains:a", "F008", "text", 'write {pattern: "match:contains:a"}'),
+        ("sunny", "F008", "a string", 'to compare with this very value, write {exact: "sunny"}'),
+        ("match:contains:a", "F008", "a string", 'write {pattern: "match:contains:a"}'),
         (5, "F008", "a number", "to compare with this very value, write {exact: 5}"),
         (None, "F008", "null", "to compare with this very value, write {exact: null}"),
         ([{"exact": 1}], "F008", "an array", ""),
@@ -378,10 +386,15 @@ def test_a_matcher_of_other_formats_is_shown_as_a_pattern() -> None:
     ("matcher", "code", "message", "steps"),
     [
         ({}, "F011", "the matcher is empty: every value meets it", ()),
-        ({"contains": ""}, "F013", "needs a text: without one it would always hold", ("contains",)),
-        ({"icontains": 5}, "F013", "takes a text, not a number", ("icontains",)),
-        ({"starts-with": None}, "F013", "takes a text, not null", ("starts-with",)),
-        ({"contains-all": "a"}, "F013", "takes a list, not text", ("contains-all",)),
+        (
+            {"contains": ""},
+            "F013",
+            "needs a string: without one it would always hold",
+            ("contains",),
+        ),
+        ({"icontains": 5}, "F013", "takes a string, not a number", ("icontains",)),
+        ({"starts-with": None}, "F013", "takes a string, not null", ("starts-with",)),
+        ({"contains-all": "a"}, "F013", "takes a list, not a string", ("contains-all",)),
         ({"contains-any": []}, "F013", "is empty", ("contains-any",)),
         (
             {"regex": "("},
@@ -415,18 +428,23 @@ def test_a_matcher_of_other_formats_is_shown_as_a_pattern() -> None:
         ({"length": 1.5}, "F013", "takes a whole number, not a number", ("length",)),
         ({"length": True}, "F013", "takes a whole number, not a boolean", ("length",)),
         ({"length": -1}, "F017", "counts from 0, and nothing is -1 long", ("length",)),
-        ({"gt": "5"}, "F013", "takes a number, not text", ("gt",)),
+        ({"gt": "5"}, "F013", "takes a number, not a string", ("gt",)),
         ({"lte": False}, "F013", "takes a number, not a boolean", ("lte",)),
         ({"between": [1]}, "F013", "takes a list of two numbers, not an array", ("between",)),
-        ({"between": [1, "b"]}, "F013", "takes a number, not text", ("between",)),
+        ({"between": [1, "b"]}, "F013", "takes a number, not a string", ("between",)),
         ({"between": [3, 1]}, "F017", "goes from 3 down to 1, where nothing lies", ("between",)),
         ({"one-of": []}, "F013", "is empty", ("one-of",)),
         ({"exists": 1}, "F013", "takes true or false, not a number", ("exists",)),
         ({"all": {}}, "F013", "takes a list, not an object", ("all",)),
         ({"any": []}, "F013", "is empty", ("any",)),
         ({"partial": {}}, "F013", "is empty: every value meets it", ("partial",)),
-        ({"plugin": "geo"}, "F013", "takes a mapping, not text", ("plugin",)),
-        ({"plugin": {"name": "geo"}}, "F013", "needs a name and a method, both text", ("plugin",)),
+        ({"plugin": "geo"}, "F013", "takes a mapping, not a string", ("plugin",)),
+        (
+            {"plugin": {"name": "geo"}},
+            "F013",
+            "needs a name and a method, both strings",
+            ("plugin",),
+        ),
         (
             {"plugin": {"name": "geo", "method": "m", "arg": 1}},
             "F013",
@@ -439,7 +457,7 @@ def test_a_matcher_of_other_formats_is_shown_as_a_pattern() -> None:
             "finds no plugin 'goe'; did you mean 'geo'?",
             ("plugin",),
         ),
-        ({"pattern": 5}, "F013", "takes a text, not a number", ("pattern",)),
+        ({"pattern": 5}, "F013", "takes a string, not a number", ("pattern",)),
         (
             {"pattern": "containz:a"},
             "F012",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.text import EVERY, render_path
-from mcptest.matching.compare import pull
 from mcptest.matching.suite_matchers import ROOTS, parse_target
+from mcptest.matching.values import pull
 
 VALUE = {
     "content": [{"type": "text", "text": "one"}, {"type": "image"}],
@@ -54,24 +54,24 @@ def test_a_target_is_a_path_of_keys_and_numbers(text: str, steps: tuple[object, 
     ("text", "message"),
     [
         ("", f"is empty; it begins with one of {', '.join(ROOTS)}"),
-        ("result.", "is no path: 'result.' ends too soon"),
-        (".result", "is no path: '.result' goes wrong at character 1"),
-        ("result..a", "is no path: 'result..a' goes wrong at character 8"),
-        ("result[", "is no path: 'result[' goes wrong at character 7"),
-        ("result[]", "is no path: 'result[]' goes wrong at character 7"),
-        ("result[-1]", "is no path: 'result[-1]' goes wrong at character 7"),
-        ("result[1.5]", "is no path: 'result[1.5]' goes wrong at character 7"),
-        ("result[a]", "is no path: 'result[a]' goes wrong at character 7"),
-        ("result[0", "is no path: 'result[0' goes wrong at character 7"),
-        ("result[0]text", "is no path: 'result[0]text' goes wrong at character 10"),
-        ("result.[0]", "is no path: 'result.[0]' goes wrong at character 8"),
-        ('result"a"', "is no path: 'result\"a\"' goes wrong at character 7"),
-        ('result["a]', "is no path: 'result[\"a]' goes wrong at character 7"),
+        ("result.", "is not a path: 'result.' ends too soon"),
+        (".result", "is not a path: '.result' goes wrong at character 1"),
+        ("result..a", "is not a path: 'result..a' goes wrong at character 8"),
+        ("result[", "is not a path: 'result[' goes wrong at character 7"),
+        ("result[]", "is not a path: 'result[]' goes wrong at character 7"),
+        ("result[-1]", "is not a path: 'result[-1]' goes wrong at character 7"),
+        ("result[1.5]", "is not a path: 'result[1.5]' goes wrong at character 7"),
+        ("result[a]", "is not a path: 'result[a]' goes wrong at character 7"),
+        ("result[0", "is not a path: 'result[0' goes wrong at character 7"),
+        ("result[0]text", "is not a path: 'result[0]text' goes wrong at character 10"),
+        ("result.[0]", "is not a path: 'result.[0]' goes wrong at character 8"),
+        ('result"a"', "is not a path: 'result\"a\"' goes wrong at character 7"),
+        ('result["a]', "is not a path: 'result[\"a]' goes wrong at character 7"),
         (
             r'result["\x"]',
-            r"""is no path: 'result["\\x"]' goes wrong in the quotes at character 7""",
+            r"""is not a path: 'result["\\x"]' goes wrong in the quotes at character 7""",
         ),
-        ("result[1234567890]", "is no path: 'result[1234567890]' goes wrong at character 7"),
+        ("result[1234567890]", "is not a path: 'result[1234567890]' goes wrong at character 7"),
         (
             "reslt",
             f"is 'reslt'; it begins with one of {', '.join(ROOTS)}; did you mean 'result'?",
@@ -96,7 +96,7 @@ def test_other_roots_may_be_asked_for() -> None:
 
 
 def test_a_long_text_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="is no path"):
+    with pytest.raises(ValueError, match="is not a path"):
         parse_target("result" + "." * 100_000)
     assert len(parse_target("result" + ".a" * 10_000)) == 10_001
 
@@ -129,7 +129,7 @@ def test_what_stands_at_a_target_is_pulled_out(text: str, value: object) -> None
         ("result.content[2]", "no element 2 among 2"),
         ("result.content.text", 'there is an array where "text" should be'),
         ("result[0]", 'there is an object where "0" should be'),
-        ("result.content[0].text[*]", "there is text where * wants an array"),
+        ("result.content[0].text[*]", "there is a string where * wants an array"),
     ],
 )
 def test_a_target_that_leads_nowhere_says_where_the_way_ends(text: str, why: str) -> None:

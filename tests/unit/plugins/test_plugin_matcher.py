@@ -168,12 +168,12 @@ def test_whatever_is_no_verdict_is_a_failure_of_the_plugin_and_never_a_pass(
     fault = caught.value.fault
     assert fault.kind == "plugin_failed"
     assert fault.message.startswith("the plugin 'geo' answered 'near' with ")
-    assert fault.message.endswith(", which is no verdict")
+    assert fault.message.endswith(", which is not a verdict")
     assert fault.hint == 'a verdict is {"pass": true} or {"pass": false, "message": "why"}'
 
 
 def test_null_is_no_verdict_and_what_is_shown_of_one_is_short_and_visible() -> None:
-    with pytest.raises(CheckError, match="with null, which is no verdict"):
+    with pytest.raises(CheckError, match="with null, which is not a verdict"):
         mismatch_of("match:plugin:geo.near", 1, Nothing())
     with pytest.raises(CheckError) as caught:
         mismatch_of("match:plugin:geo.near", 1, Scripted(["\u202e" + "x" * 9000]))

@@ -7,7 +7,6 @@ import re
 from mcptest.formats.keys import _SWITCHES, _WRITTEN, MAX_DURATION_S
 from mcptest.formats.templates import NAME
 from mcptest.formats.yaml.document import read_document
-from mcptest.matching.compare import _FIELD_STEP
 from mcptest.matching.matchers.values import _TYPE_NAMES
 from mcptest.matching.patterns import _CAMEL_CASE, HABITS, PREFIX
 from mcptest.matching.snapshots import _KEYS, _REPLACEMENT_KEYS
@@ -143,15 +142,16 @@ def only() -> Schema:
 
 
 def field_path() -> Schema:
-    """A path into an answer as Conductor files write it."""
+    """A path into an answer, as `matching.values.read_path` reads it."""
     wrong = told("a path into the answer, such as result.content[0].text")
-    return {"type": "string", "pattern": f"^(?:{_grouped(_FIELD_STEP)})+$", **wrong}
+    return {"type": "string", "pattern": f"^(?:{_STEP}|{_WORD}){_FURTHER}$", **wrong}
 
 
 _ESCAPE = r'\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})'
-_QUOTED = rf"""(?:"(?:[^"\\\u0000-\u001f]|{_ESCAPE})*"|'[^']*')"""
+_QUOTED = rf"""(?:"(?:[^"\\]|{_ESCAPE})*"|'[^']*')"""
+_WORD = r"""[^.\[\]"'][^.\[\]"]*"""
 _STEP = rf"(?:\[(?:[0-9]{{1,9}}|\*|{_QUOTED})\]|{_QUOTED})"
-_FURTHER = rf"""(?:\.?{_STEP}|\.[^.\[\]"']+)*"""
+_FURTHER = rf"(?:\.?{_STEP}|\.{_WORD})*"
 
 
 def target(roots: Sequence[str]) -> Schema:

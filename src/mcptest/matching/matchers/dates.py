@@ -265,7 +265,7 @@ def _no_date(actual: object) -> Miss:
     hint = (
         (lambda: "it is a date when the day comes first") if has_format("eu-date", actual) else None
     )
-    return Miss(why="it is text that is no date", hint=hint)
+    return Miss(why="it is a string that is not a date", hint=hint)
 
 
 def _check_format(name: str, actual: object) -> Miss | None:
