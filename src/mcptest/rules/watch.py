@@ -183,7 +183,7 @@ def _is_plain_call(line: bytes) -> bool:
 
 def _is_light(each: bytes | Item, judge: LiveJudge) -> bool:
     """Whether this can be judged by the rules that are loaded."""
-    if judge.is_wide:
+    if judge.has_all_rules:
         return True
     if isinstance(each, bytes):
         return judge.is_ordinary(parse_json(each.decode("utf-8")), is_client=True)
