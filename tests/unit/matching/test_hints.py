@@ -1,4 +1,4 @@
-"""What a mismatch adds: where the thing is instead, and why an array differs."""
+"""Hints: where the expected value is instead, why an array differs, checks that prove nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from mcptest.matching.compare import compare
 from mcptest.matching.expectation import Compiler
+from mcptest.matching.hints import find_idle_checks
 from mcptest.matching.registry import builtin_registry
 
 
@@ -140,3 +141,39 @@ def test_below_partial_elements_in_another_order_are_known_by_what_is_written() 
         "list[0].name",
         "list has the same elements in another order",
     )
+
+
+EACH = {"match:arrayElements": {"name": "match:type:string"}}
+
+
+def notes(expected: object, actual: object) -> list[str]:
+    compiler = Compiler(builtin_registry())
+    return list(find_idle_checks(compiler.compile(expected, None), actual))
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "place"),
+    [
+        (EACH, [], "the answer"),
+        ({"result": {"tools": EACH}}, {"result": {"tools": []}}, "result.tools"),
+        ({"match:partial": {"tools": EACH}}, {"tools": [], "more": 1}, "tools"),
+        ([1, EACH], [1, []], "[1]"),
+        ({"match:arrayElements": {"inner": EACH}}, [{"inner": []}], "[0].inner"),
+    ],
+)
+def test_an_empty_array_is_pointed_out(expected: object, actual: object, place: str) -> None:
+    note = f"{place} is an empty array, so match:arrayElements checked nothing there"
+    assert notes(expected, actual) == [note]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        (EACH, [{"name": "a"}]),
+        ({"tools": []}, {"tools": []}),
+        ({"tools": EACH}, {}),
+        (EACH, "not an array"),
+    ],
+)
+def test_nothing_is_said_where_something_was_checked(expected: object, actual: object) -> None:
+    assert notes(expected, actual) == []
