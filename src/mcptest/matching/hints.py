@@ -117,7 +117,7 @@ def _is_small(value: object) -> bool:
 
 
 def _is_telling(wanted: object) -> bool:
-    """Whether a value is known again by this, and not just one like many."""
+    """True if a value is distinctive enough to be found elsewhere."""
     if isinstance(wanted, Pattern):
         return not wanted.negated and wanted.matcher.name in _TELLING
     if isinstance(wanted, bool) or wanted is None:

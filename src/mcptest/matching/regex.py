@@ -159,7 +159,7 @@ _ANCHORS = frozenset("bBAZz")
 
 
 def sample_match(pattern: str) -> str | None:
-    """A short text that the pattern matches, or None when it is beyond this walk."""
+    """A short string that the pattern matches, None if this walk cannot find one."""
     walk = _Walk(pattern)
     try:
         text = walk.alternatives()

@@ -172,9 +172,9 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
         (False, [None], {"expected nothing, or null; it is there": 0}),
     ],
     "not": [
-        ({"contains": "x"}, ["y", 5], {"it is just what it must not be": "x"}),
-        ({"not": {"exact": 1}}, [1], {"it is just what it must not be": 2}),
-        ({"contains": "a", "length": 2}, ["a", "bb"], {"it is just what it must not be": "ab"}),
+        ({"contains": "x"}, ["y", 5], {"it is exactly what it must not be": "x"}),
+        ({"not": {"exact": 1}}, [1], {"it is exactly what it must not be": 2}),
+        ({"contains": "a", "length": 2}, ["a", "bb"], {"it is exactly what it must not be": "ab"}),
     ],
     "all": [
         (
