@@ -117,7 +117,7 @@ def _dollar(_: str, at: int, end: str) -> tuple[str, int]:
 
 
 def _character_class(source: str, at: int, _: str) -> tuple[str, int]:
-    """One `[…]`: `[^]` is any character, `[]` is none, and a set is no end of a range."""
+    """One `[…]`: `[^]` is any character, `[]` is none, and a set cannot end a range."""
     lead = "[^" if source.startswith("[^", at) else "["
     at += len(lead)
     if source.startswith("]", at):

@@ -113,8 +113,8 @@ class _SnapshotPattern(Pattern):
 def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail = None) -> Pattern:
     """The pattern for the options of `snapshot`; ParameterError when they make no sense.
 
-    `key` is the name of the snapshot, unless the options give it another. `place` is where in
-    the file it stands.
+    `key` is the name of the snapshot, unless the options give it another. `place` is where
+    it is in the file.
     """
     name, rules = read_options(options)
     use = _Use(key=name or key, rules=rules, place=steps_of(place))

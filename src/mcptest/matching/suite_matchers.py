@@ -1,6 +1,6 @@
 """The matchers of a suite, `{contains: A-17}`, and the targets of its assertions.
 
-Each name stands for a matcher of the registry or for one of the groups that directives make. The
+Each name is a matcher of the registry or one of the groups that directives make. The
 value under it is a value of the file, not a string that has to be parsed again. A target is a path
 of dots, `[n]`, `[*]` and quoted keys (`result["a.b"]`).
 """

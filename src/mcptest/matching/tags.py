@@ -187,13 +187,13 @@ def fill(
 
 
 def pull_bound(binds: Iterable[Bind], message: object) -> dict[str, object]:
-    """What a message brings under the names that are bound in it; what is not there is left out."""
+    """The values of the names that are bound in a message; absent ones are left out."""
     found = {bind.name: pull(message, bind.steps)[0] for bind in binds}
     return {name: value for name, value in found.items() if value is not ABSENT}
 
 
 def has_blanks(value: object) -> bool:
-    """Whether the value contains a pattern or a ref."""
+    """True if the value contains a pattern or a ref."""
     if isinstance(value, dict):
         return any(map(has_blanks, value.values()))
     if isinstance(value, list):

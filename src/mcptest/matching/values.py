@@ -83,7 +83,7 @@ def type_name(value: object) -> str:
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a number without a fraction; true is not a number."""
+    """True if a value is a number without a fraction; true is not a number."""
     return type(value) is int or (isinstance(value, float) and value.is_integer())
 
 

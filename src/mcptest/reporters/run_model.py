@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["REPORT_FORMAT", "CollectedRun", "failed_run", "merge_runs", "summary_of"]
 
-# The format of a suite that stands for a whole report: one without tests, or without some.
+# The format of a suite that represents a whole report: one without tests, or without some.
 REPORT_FORMAT = "report"
 
 

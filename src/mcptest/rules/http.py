@@ -206,7 +206,7 @@ class _NoResponsesOnGet(Watch):
         if entry.kind not in ("result", "error"):
             return ()
         id = facts.name_id(entry.message.get("id"))
-        return [f"the response to id {id} came on a GET stream; only a resumed one may bring it"]
+        return [f"the response to id {id} came on a GET stream; only a resumed one may have it"]
 
 
 class _ResponseOnPost(Watch):
@@ -250,7 +250,7 @@ class _ResponseOnPost(Watch):
         if not was_open or not on_stream(entry, "get"):
             return None
         id = facts.name_id(entry.message.get("id"))
-        return [f"the stream that answers id {id} did not bring its response: a GET stream did"]
+        return [f"the stream that answers id {id} did not have its response: a GET stream did"]
 
     def end(self, facts: Facts) -> Findings:
         unanswered = (
@@ -259,7 +259,7 @@ class _ResponseOnPost(Watch):
             if requests < self._requests and key in facts.open
         )
         return [
-            f"the stream that answers {show(request.get('method'))} never brought its response"
+            f"the stream that answers {show(request.get('method'))} never had its response"
             for request in unanswered
         ] or None
 
@@ -318,7 +318,7 @@ _STREAM_RULES = (
         id="HTTP-10",
         name="sse-contains-response",
         category="http",
-        property="an event stream that answers a POST brings the response and then ends",
+        property="an event stream that answers a POST has the response and then ends",
         since="2025-03-26",
         until="2025-11-25",
         level="SHOULD",

@@ -39,7 +39,7 @@ class WrittenCase(Record):
 
 def render_cases(heading: str, cases: Iterable[WrittenCase]) -> str:
     """The text of a case file."""
-    # A document of comments only is no case, and what it says belongs to none.
+    # A document with only comments is not a case, and its comments belong to none.
     documents = [f"{_comment(heading)}\n"]
     documents += ["\n".join([*_document(case), ""]) for case in cases]
     return "\n---\n".join(documents)
@@ -86,7 +86,7 @@ def _write(lines: list[str], head: str, value: Any, indent: str, tail: str = "")
 
 
 def _may_fit(value: Any) -> bool:
-    """Whether a value is short enough to be tried on one line; long ones are not looked through."""
+    """True if a value may fit on one line; long ones are not examined."""
     room = _WIDTH
     waiting = [value]
     while waiting and room > 0:
