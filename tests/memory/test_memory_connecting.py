@@ -218,7 +218,7 @@ def test_arguments_that_make_no_sense_are_refused() -> None:
         mcptest.connect_memory(adder(), spec_version="2001-01-01")
     with pytest.raises(ValueError, match="timeout is more than 0"):
         mcptest.connect_memory(adder(), timeout=0)
-    with pytest.raises(ValueError, match="path is not a path"):
+    with pytest.raises(ValueError, match="path is no path"):
         mcptest.connect_memory(small_app(lambda message: for_ever()), path="/a b")
 
 
