@@ -15,7 +15,7 @@ from mcptest.core.results import CaseResult, Fault, Finding, Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
 from mcptest.engine import faults
-from mcptest.engine.judge import MAX_MISMATCHES, server_words, weighed
+from mcptest.engine.judge import MAX_MISMATCHES, judge_reply, quote_server_errors
 from mcptest.matching.compare import source_of
 from mcptest.matching.values import pull
 from mcptest.protocol.jsonrpc import can_replace_id
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from mcptest.core.coverage import Use
     from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
     from mcptest.core.results import Fault, Mismatch
-    from mcptest.engine.dialogue import Conversations
-    from mcptest.engine.pool import Keeper
+    from mcptest.engine.dialogue import DialogueRunner
+    from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Reply, Server
     from mcptest.engine.snapshots import Snapshots
     from mcptest.engine.tool_outputs import Outputs
@@ -55,12 +55,12 @@ _FILL_LIMIT = CpuLimit(2.0)
 class Performer:
     """Performs the cases of a run; knows what the tests of the current file have captured."""
 
-    def __init__(self, keeper: Keeper, snapshots: Snapshots | None = None) -> None:
+    def __init__(self, keeper: ServerPool, snapshots: Snapshots | None = None) -> None:
         self._keeper = keeper
         self._snapshots = snapshots
         # What the tests of the current file have saved for later ones.
         self.values: dict[str, object] = {}
-        self._conversations: Conversations | None = None
+        self._conversations: DialogueRunner | None = None
         self._outputs: Outputs | None = None
         self._folder = ""
         self._keeps_times = False
@@ -101,10 +101,10 @@ class Performer:
         result = self._whole(case, spec, following)
         earlier: list[str] = []
         while result.status in ("failed", "error") and len(earlier) < retries:
-            earlier.append(f"attempt {len(earlier) + 1}: {reason(result)}")
+            earlier.append(f"attempt {len(earlier) + 1}: {describe_failure(result)}")
             if self._snapshots:
                 self._snapshots.try_again()
-            why = reason_to_start_afresh(case, result.fault.kind if result.fault else "")
+            why = describe_restart_reason(case, result.fault.kind if result.fault else "")
             if why:
                 self._keeper.replace(why)
             result = self._whole(case, spec, None)
@@ -135,7 +135,7 @@ class Performer:
             return result
         if result.status == "passed":
             return after.but(notes=("it passed, but its teardown did not", *after.notes))
-        note = f"its teardown did not pass either: {reason(after)}"
+        note = f"its teardown did not pass either: {describe_failure(after)}"
         return result.but(notes=(*result.notes, note))
 
     def _heed_interrupt(self) -> None:
@@ -173,7 +173,7 @@ class Performer:
                 limit_s = min(left_s, case.timeout_s or spec.timeout_s)
                 result = self._attempt(case.but(steps=(step,), timeout_s=limit_s), spec, None)
                 if result.status != "passed":
-                    return reason(result)
+                    return describe_failure(result)
         except InterruptedRunError:
             return "it was interrupted again"
         return ""
@@ -197,7 +197,7 @@ class Performer:
                 self._at_hand = (server, written_step, step)
                 reply = self._sent(server, step, case.timeout_s or spec.timeout_s)
                 self._at_hand = None
-                reply, mismatches = weighed(server, step.expectation, reply)
+                reply, mismatches = judge_reply(server, step.expectation, reply)
                 if step.label or step.tool or written_step.captures or self._keeps_times:
                     mismatches += self._further(server, written_step, step, reply, mismatches)
                 if mismatches:
@@ -205,7 +205,7 @@ class Performer:
                     notes += (f"in {written_step.label}",) if written_step.label else ()
                     duration_s = time.monotonic() - began
                     return failed(here, step, reply, mismatches, duration_s, notes)
-                notes += remarks(step.expectation, reply)
+                notes += describe_passed_step(step.expectation, reply)
         except (UnsentError, CheckError) as error:
             # The server did nothing wrong, and is kept unless it is left in mid-conversation.
             has_begun = isinstance(error, CheckError) or error.has_begun
@@ -274,12 +274,12 @@ class Performer:
             self._outputs = Outputs()
         return self._outputs
 
-    def _talks(self) -> Conversations:
+    def _talks(self) -> DialogueRunner:
         if self._conversations is None:
             # Most files hold no dialogue, and starting is part of the product.
-            from mcptest.engine.dialogue import Conversations  # noqa: PLC0415
+            from mcptest.engine.dialogue import DialogueRunner  # noqa: PLC0415
 
-            self._conversations = Conversations(self._keeper, self._folder, self.uses, self.values)
+            self._conversations = DialogueRunner(self._keeper, self._folder, self.uses, self.values)
         return self._conversations
 
     def _sent(self, server: Server, step: Step, timeout_s: float) -> Reply:
@@ -360,7 +360,7 @@ def _after(steps: tuple[Step, ...], begun: Step | None) -> tuple[Step, ...]:
 # When another try of a test needs a fresh server. Pure.
 
 
-def reason_to_start_afresh(case: Case, kind: str) -> str:
+def describe_restart_reason(case: Case, kind: str) -> str:
     """Why another try needs a fresh server, "" when it does not; `kind` is how the last broke."""
     if kind == "timeout":
         return "the try before was never answered"
@@ -388,7 +388,7 @@ class UnsentError(Exception):
         self.has_begun = has_begun
 
 
-def missing_values(names: Sequence[str]) -> Fault:
+def unbound_names_fault(names: Sequence[str]) -> Fault:
     """Names that a dialogue uses and that nothing has bound in this run."""
     listed = ", ".join(visible(name) for name in names)
     return Fault(
@@ -404,7 +404,7 @@ def missing_values(names: Sequence[str]) -> Fault:
 _RESULT_TYPE = "resultType"
 
 
-def remarks(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
+def describe_passed_step(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
     """What there is to say of a step that passed."""
     told: tuple[str, ...] = ()
     if reply.unfinished and not _speaks_of_it(expectation):
@@ -414,9 +414,9 @@ def remarks(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
 
         return (*told, *find_idle_checks(expectation.response, reply.message))
     if expectation.threshold < 1.0:
-        from mcptest.engine.judge import missed_but_allowed  # noqa: PLC0415  # as above
+        from mcptest.engine.judge import describe_allowed_mismatches  # noqa: PLC0415  # as above
 
-        return (*told, *missed_but_allowed(expectation, reply))
+        return (*told, *describe_allowed_mismatches(expectation, reply))
     return told
 
 
@@ -432,7 +432,7 @@ def _speaks_of_it(expectation: Expectation) -> bool:
     return response is not ABSENT and dump_json(_RESULT_TYPE) in dump_json(source_of(response))
 
 
-def reason(result: CaseResult) -> str:
+def describe_failure(result: CaseResult) -> str:
     if result.fault:
         return f"{result.fault.kind}, {result.fault.message}"
     first = result.mismatches[0]
@@ -455,7 +455,7 @@ def failed(
     response = step.expectation.response
     if reply.unfinished and not any(reply.unfinished in each.message for each in mismatches):
         notes += (_unfinished(reply),)
-    notes += tuple(server_words(reply.message, mismatches))
+    notes += tuple(quote_server_errors(reply.message, mismatches))
     if len(mismatches) == MAX_MISMATCHES:
         notes += (f"only the first {MAX_MISMATCHES:,} mismatches were looked for",)
     return CaseResult(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.plan import Case, ServerSpec
     from mcptest.core.results import SessionScore, Verdict
-    from mcptest.engine.pool import Keeper
+    from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Server
 
 __all__ = ["comply"]
@@ -66,7 +66,7 @@ class _Found(Record):
     nothing: str = ""
 
 
-def comply(case: Case, spec: ServerSpec, keeper: Keeper) -> CaseResult:
+def comply(case: Case, spec: ServerSpec, keeper: ServerPool) -> CaseResult:
     """The verdict of the check that a case names; ServerError when it cannot be made."""
     began = time.monotonic()
     check, _, version = case.check.partition(" ")
@@ -88,7 +88,7 @@ def comply(case: Case, spec: ServerSpec, keeper: Keeper) -> CaseResult:
     return result.but(log=keeper.log()) if keeper.keeps_log == "all" else result
 
 
-def _of_another_revision(spec: ServerSpec, keeper: Keeper, version: str) -> _Found | None:
+def _of_another_revision(spec: ServerSpec, keeper: ServerPool, version: str) -> _Found | None:
     """That the session is not of the revision that the suite asks for."""
     server, _ = keeper.server_for(spec, None)
     agreed = server.connection.session.revision.version
@@ -107,7 +107,7 @@ def _of_another_revision(spec: ServerSpec, keeper: Keeper, version: str) -> _Fou
 # The handshake
 
 
-def _initialize(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
+def _initialize(_: Case, spec: ServerSpec, keeper: ServerPool) -> _Found:
     server, note = keeper.server_for(spec, None)
     return _Found(
         mismatches=tuple(_wrong_in_hello(server)),
@@ -160,7 +160,7 @@ def _handshake_score(server: Server) -> SessionScore:
 # One request
 
 
-def _ping(case: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
+def _ping(case: Case, spec: ServerSpec, keeper: ServerPool) -> _Found:
     server, note = keeper.server_for(spec, None)
     if not server.connection.session.revision.has_handshake:
         return _Found(nothing=f"there is no ping in {STATELESS}")
@@ -190,7 +190,7 @@ def _ask(
 # Lists
 
 
-def _list(case: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
+def _list(case: Case, spec: ServerSpec, keeper: ServerPool) -> _Found:
     server, note = keeper.server_for(spec, None)
     declared = server.capabilities if isinstance(server.capabilities, dict) else {}
     kinds = [kind for kind in KINDS.values() if kind.capability in declared]
@@ -213,7 +213,7 @@ def _list(case: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
 # The rules
 
 
-def _invariants(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
+def _invariants(_: Case, spec: ServerSpec, keeper: ServerPool) -> _Found:
     verdicts = [each for each in _judged(spec, keeper).verdicts if each.id.startswith("INV-")]
     return _Found(
         mismatches=tuple(_broken(each) for each in verdicts if each.status == "fail"),
@@ -225,7 +225,7 @@ def _invariants(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
     )
 
 
-def _rules(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
+def _rules(_: Case, spec: ServerSpec, keeper: ServerPool) -> _Found:
     verdicts = _judged(spec, keeper).verdicts
     return _Found(
         mismatches=tuple(_broken(each) for each in verdicts if each.status == "fail"),
@@ -237,7 +237,7 @@ def _rules(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
     )
 
 
-def _judged(spec: ServerSpec, keeper: Keeper) -> SessionScore:
+def _judged(spec: ServerSpec, keeper: ServerPool) -> SessionScore:
     """What the rules say of all sessions with this server so far, the last of which is ended."""
     scores = _ended(spec, keeper)
     if not any(map(_has_been_opened, scores)):
@@ -248,7 +248,7 @@ def _judged(spec: ServerSpec, keeper: Keeper) -> SessionScore:
     return merge_sessions(scores)[0]
 
 
-def _ended(spec: ServerSpec, keeper: Keeper) -> list[SessionScore]:
+def _ended(spec: ServerSpec, keeper: ServerPool) -> list[SessionScore]:
     # Whoever is to end cannot be asked afterwards.
     keeper.take_inventory()
     keeper.replace(_ENDED)
@@ -276,7 +276,7 @@ def _broken(verdict: Verdict) -> Mismatch:
     )
 
 
-_CHECKS: dict[str, Callable[[Case, ServerSpec, Keeper], _Found]] = {
+_CHECKS: dict[str, Callable[[Case, ServerSpec, ServerPool], _Found]] = {
     "initialize": _initialize,
     "ping": _ping,
     "list": _list,

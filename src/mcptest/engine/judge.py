@@ -76,7 +76,7 @@ def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterat
             expectation.response, reply.message, trail, leniency=expectation.leniency
         )
     elif not any(assertion.steps[0] in _ANSWER_ROOTS for assertion in expectation.assertions):
-        yield from judge_unread(reply.message)
+        yield from judge_unexpected_error(reply.message)
     if expectation.stderr is not ABSENT:
         yield from _judge_stderr(expectation.stderr, reply.stderr)
     if expectation.exit_code is not None:
@@ -92,7 +92,7 @@ def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterat
         yield from judge_assertions(expectation, reply)
 
 
-def judge_unread(message: object, key: str = "") -> Iterator[Mismatch]:
+def judge_unexpected_error(message: object, key: str = "") -> Iterator[Mismatch]:
     """What is wrong with an answer of which a test says nothing; `key` is the prefix of its paths.
 
     Who asks only for the time, for stderr or for notifications wants the call to be answered.
@@ -116,7 +116,7 @@ def judge_unread(message: object, key: str = "") -> Iterator[Mismatch]:
         yield Mismatch(path=path, expected="true or false", actual=value, message=why)
 
 
-def server_words(message: object, mismatches: tuple[Mismatch, ...]) -> Iterator[str]:
+def quote_server_errors(message: object, mismatches: tuple[Mismatch, ...]) -> Iterator[str]:
     """What the server itself says went wrong, where the mismatches do not show it."""
     if not mismatches or not isinstance(message, dict):
         return
@@ -209,7 +209,7 @@ _SLOWEST_BYTES_PER_S = 4_000_000
 _PATTERN_LIMIT = CpuLimit(2.0)
 
 
-def weighed(
+def judge_reply(
     server: Server, expectation: Expectation, reply: Reply, trail: Trail = None
 ) -> tuple[Reply, tuple[Mismatch, ...]]:
     """The reply with all that came a little late, and every expectation it does not meet."""
@@ -228,9 +228,9 @@ def weighed(
     limit_s = max(_PATTERN_LIMIT.seconds, reply.size / _SLOWEST_BYTES_PER_S)
     whole = reply
     # Few answers are that large.
-    from mcptest.transport.process.isolated import judge_apart  # noqa: PLC0415
+    from mcptest.transport.process.isolated import judge_in_child  # noqa: PLC0415
 
-    return reply, judge_apart(
+    return reply, judge_in_child(
         lambda: _first(judge(expectation, whole, trail)), limit_s, server.launcher
     )
 
@@ -240,9 +240,9 @@ def _weighed_here(
 ) -> tuple[Reply, tuple[Mismatch, ...]]:
     """The same where a copy of this process could not speak with the plugins of this one."""
     if expectation.has_foreign_check:
-        from mcptest.engine.bounded import bounded  # noqa: PLC0415  # few ask both
+        from mcptest.engine.bounded import bound_checks  # noqa: PLC0415  # few ask both
 
-        expectation = bounded(expectation, _PATTERN_LIMIT.seconds, server.launcher)
+        expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
     with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
         reply = _with_latecomers(server, expectation, reply)
         return reply, _first(judge(expectation, reply, trail))
@@ -368,7 +368,7 @@ def judge_assertions(expectation: Expectation, reply: Reply) -> Iterator[Mismatc
         if expectation.threshold < 1.0:
             yield _too_little(expectation, found)
     most = expectation.max_tokens
-    if most is not None and (count := tokens_in(reply.message)) > most:
+    if most is not None and (count := count_tokens(reply.message)) > most:
         message = f"the answer has about {count:,} tokens; at most {most:,} are allowed"
         yield Mismatch(path="max_response_tokens", expected=most, actual=count, message=message)
 
@@ -383,7 +383,7 @@ def _too_little(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> 
     )
 
 
-def missed_but_allowed(expectation: Expectation, reply: Reply) -> Iterator[str]:
+def describe_allowed_mismatches(expectation: Expectation, reply: Reply) -> Iterator[str]:
     """What does not hold of an answer that is good enough all the same, in words."""
     for mismatches in _missed(expectation, reply).values():
         first = mismatches[0]
@@ -399,7 +399,7 @@ def may_still_hold(expectation: Expectation, reply: Reply, root: str) -> bool:
     )
 
 
-def tokens_in(message: object) -> int:
+def count_tokens(message: object) -> int:
     """About how many tokens a model would read in an answer."""
     body = message.get("result", message.get("error")) if isinstance(message, dict) else message
     size = len(dump_json(body).encode("utf-8", "backslashreplace"))

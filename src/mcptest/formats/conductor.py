@@ -10,7 +10,7 @@ import re
 from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError
-from mcptest.core.plan import Capture, Case, Step, Suite, Template
+from mcptest.core.plan import Case, SavedValue, Step, Suite, Template
 from mcptest.core.record import ABSENT
 from mcptest.formats.conductor_expect import (
     SLIPPED_KEYS,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcptest.core.coverage import Use
-    from mcptest.core.diagnostics import Complaint, Diagnostic
+    from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.core.plan import ServerSpec
     from mcptest.formats.yaml.document import Document
     from mcptest.matching.registry import Registry
@@ -182,7 +182,7 @@ class _Loader:
         self._document = document
         self._environment = environment
         self._steps = steps
-        self.complaints: list[Complaint] = steps.complaints
+        self.complaints: list[PathDiagnostic] = steps.complaints
 
     def suite(self) -> Suite | None:
         value = self._document.value
@@ -295,7 +295,7 @@ class StepReader:
         self._registry = registry
         self._read_beside = read_beside
         self._expect = ExpectReader(self._compiler)
-        self.complaints: list[Complaint] = self._compiler.complaints
+        self.complaints: list[PathDiagnostic] = self._compiler.complaints
 
     def read(self, fields: Fields, id: str) -> Step | None:
         """The step of a test, None when it has none; `id` is for the short forms."""
@@ -393,7 +393,7 @@ class CapturingReader(StepReader):
 
         return fill
 
-    def _captures(self, fields: Fields, step: Step | None) -> tuple[Capture, ...]:
+    def _captures(self, fields: Fields, step: Step | None) -> tuple[SavedValue, ...]:
         inner = fields.mapping_at("capture")
         if inner is None:
             return ()
@@ -405,7 +405,7 @@ class CapturingReader(StepReader):
         captures = [self._capture(inner, name) for name in inner.mapping]
         return tuple(capture for capture in captures if capture)
 
-    def _capture(self, fields: Fields, name: str) -> Capture | None:
+    def _capture(self, fields: Fields, name: str) -> SavedValue | None:
         if not re.fullmatch(NAME, name):
             message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
             fields.complain(name, "F009", message)
@@ -415,13 +415,13 @@ class CapturingReader(StepReader):
             message = "a capture takes a path into the answer"
             fields.complain(name, "F009", message, "such as result.content[0].text", on_key=False)
             return None
-        return Capture(name=name, path=path, steps=steps)
+        return SavedValue(name=name, path=path, steps=steps)
 
 
 def _filled(
     written: dict[str, object],
     steps: tuple[str | int, ...],
-    complaints: list[Complaint],
+    complaints: list[PathDiagnostic],
     values: Mapping[str, object],
 ) -> Fields:
     """A test with the values put in for which it has names."""

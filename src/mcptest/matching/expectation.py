@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 
-from mcptest.core.diagnostics import Complaint, closest
+from mcptest.core.diagnostics import PathDiagnostic, closest
 from mcptest.core.record import Record
 from mcptest.core.text import steps_of, trail_of
 from mcptest.matching.compare import AllOf, AnyOf, Each, Extract, Group, Partial, Some
@@ -55,7 +55,7 @@ class Compiler:
         self._unprefixed = frozenset(name for name in registry.directives if not name.islower())
         # The keys of mappings, in their order, that are just data: most mappings have the same.
         self._plain_keys: set[tuple[str, ...]] = set()
-        self.complaints: list[Complaint] = []
+        self.complaints: list[PathDiagnostic] = []
         # True if a check needs a time limit.
         self.has_seen_regex = False
         # True if a check runs native code that no signal interrupts.
@@ -287,7 +287,9 @@ class Compiler:
         self, code: str, message: str, trail: Trail, help: str = "", *, on_key: bool = True
     ) -> None:
         steps = steps_of(trail)
-        complaint = Complaint(code=code, message=message, help=help, steps=steps, on_key=on_key)
+        complaint = PathDiagnostic(
+            code=code, message=message, help=help, steps=steps, on_key=on_key
+        )
         self.complaints.append(complaint)
 
 

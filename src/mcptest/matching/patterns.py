@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import Complaint, edit_distance
+from mcptest.core.diagnostics import PathDiagnostic, edit_distance
 from mcptest.core.errors import PatternTimeoutError
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
@@ -92,7 +92,7 @@ _WORD = r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*"
 class PatternError(ValueError):
     """A mistake in a `match:` string."""
 
-    def __init__(self, complaint: Complaint) -> None:
+    def __init__(self, complaint: PathDiagnostic) -> None:
         super().__init__(complaint.message)
         self.complaint = complaint
 
@@ -333,5 +333,5 @@ _WORDS = frozenset(["mail", "son"])
 
 
 def _error(code: str, message: str, offset: int, width: int, help: str) -> PatternError:
-    complaint = Complaint(code=code, message=message, help=help, offset=offset, width=width)
+    complaint = PathDiagnostic(code=code, message=message, help=help, offset=offset, width=width)
     return PatternError(complaint)

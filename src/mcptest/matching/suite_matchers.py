@@ -7,7 +7,7 @@ of dots, `[n]`, `[*]` and quoted keys (`result["a.b"]`).
 
 from __future__ import annotations
 
-from mcptest.core.diagnostics import Complaint, closest
+from mcptest.core.diagnostics import PathDiagnostic, closest
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import steps_of
@@ -56,7 +56,7 @@ class SuiteMatchers:
     def __init__(
         self,
         registry: Registry,
-        complaints: list[Complaint],
+        complaints: list[PathDiagnostic],
         read_beside: Callable[[str], str] | None = None,
         book: SnapshotBook | None = None,
     ) -> None:
@@ -264,7 +264,7 @@ class SuiteMatchers:
     ) -> None:
         steps = steps_of(trail)
         self._complaints.append(
-            Complaint(code=code, message=message, help=help, steps=steps, on_key=on_key)
+            PathDiagnostic(code=code, message=message, help=help, steps=steps, on_key=on_key)
         )
 
 

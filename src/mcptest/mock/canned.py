@@ -20,8 +20,8 @@ from mcptest.mock.protocol import (
 )
 from mcptest.mock.redaction import hide_secrets
 from mcptest.mock.report import MockReport
-from mcptest.mock.session import INVALID_PARAMS, Sent, Session, problem
-from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, result_response
+from mcptest.mock.session import Sent, Session, problem
+from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, result_response
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from mcptest.core.coverage import (
     GATES_NOT_ASKED,
     merge_coverage,
-    merge_measured,
+    merge_gates,
     missed_gates,
-    not_asked,
+    report_unchecked_gates,
 )
 from mcptest.core.errors import UsageError
 from mcptest.core.events import (
@@ -176,7 +176,7 @@ def merge_runs(
         summary=summary,
         duration_s=max(end.duration_s for end in ends),
         findings=(*merge_findings(each for end in ends for each in _kept_findings(end)), *lack),
-        spoken=tuple(dict.fromkeys(spoken for end in ends for spoken in end.spoken)),
+        spoken=tuple(dict.fromkeys(spoken for end in ends for spoken in end.server_revisions)),
         fault=fault,
         interrupted=any(end.interrupted for end in ends),
         interrupted_in=next((end.interrupted_in for end in ends if end.interrupted_in), ""),
@@ -184,7 +184,9 @@ def merge_runs(
         coverage=merge_coverage(end.coverage for end in ends),
         conformance=CaptureScore(
             sessions=merge_sessions(each for end in ends for each in end.conformance.sessions),
-            hazards=tuple(dict.fromkeys(each for end in ends for each in end.conformance.hazards)),
+            hazards=tuple(
+                dict.fromkeys(each for end in ends for each in end.conformance.conflicts)
+            ),
         ),
         broken_rules=tuple(dict.fromkeys(id for end in ends for id in end.broken_rules)),
         not_run=sum(end.not_run for end in ends),
@@ -280,7 +282,7 @@ def _with_gates(merged: RunFinished, ends: Sequence[RunFinished], files: set[str
     the other shards. The suite of a gate is named if there are tests of other files.
     """
     known = [gate for end in ends for gate in end.missed_gates if gate != _missing_gate_data(end)]
-    measured = merge_measured(gates for end in ends for gates in end.unasked_gates)
+    measured = merge_gates(gates for end in ends for gates in end.unasked_gates)
     merged = merged.but(unasked_gates=tuple(gates for gates in measured if gates.missing))
     is_named = any(files.difference(gates.files) for gates in measured)
     whole = [gates for gates in measured if not gates.missing]
@@ -296,7 +298,7 @@ def _missing_gate_data(end: RunFinished) -> str:
         return ""
     files = dict.fromkeys(visible(file) for part in parts for file in part.missing)
     lack = f"no report here has the tests of {shorten(', '.join(files), _MAX_FILES)}"
-    return not_asked(
+    return report_unchecked_gates(
         [part.home for part in parts], f"{lack}; merge the reports of all shards"
     ).message
 

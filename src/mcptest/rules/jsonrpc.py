@@ -83,7 +83,7 @@ def _check_result_or_error(entry: Entry, _: Facts) -> Findings:
         return ()
     if not isinstance(message, dict) or (entry.kind == "malformed" and "id" not in message):
         return None
-    return [sentence for path, sentence in jsonrpc.breaches(message) if not path]
+    return [sentence for path, sentence in jsonrpc.find_violations(message) if not path]
 
 
 def _check_result(entry: Entry, _: Facts) -> Findings:

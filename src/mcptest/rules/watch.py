@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcptest.core.results import SessionScore
-    from mcptest.protocol.framing import Trouble
+    from mcptest.protocol.framing import TransportFault
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.rules.composition import Member
     from mcptest.rules.judge import LiveJudge
 
-    Item = Frame | Noise | Overlong | Trouble
+    Item = Frame | Noise | Overlong | TransportFault
     Message = dict[str, object]
 
 __all__ = ["RuleWatch"]

@@ -11,12 +11,12 @@ from mcptest.core.plan import Assertion, Expectation
 from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.engine.judge import (
+    count_tokens,
+    describe_allowed_mismatches,
     is_plainly_met,
     judge,
     judge_assertions,
     may_still_hold,
-    missed_but_allowed,
-    tokens_in,
 )
 from mcptest.engine.server import Reply
 from mcptest.formats.suite.expect import successful
@@ -224,11 +224,11 @@ def test_what_is_allowed_to_fail_is_told_all_the_same() -> None:
         threshold=0.5,
     )
     assert list(judge_assertions(expectation, reply())) == []
-    assert list(missed_but_allowed(expectation, reply())) == [
+    assert list(describe_allowed_mismatches(expectation, reply())) == [
         "allowed by the threshold: result.n: six: differs"
     ]
     all_right = expectation.but(assertions=expectation.assertions[:1])
-    assert list(missed_but_allowed(all_right, reply())) == []
+    assert list(describe_allowed_mismatches(all_right, reply())) == []
 
 
 # Budgets
@@ -256,7 +256,7 @@ def test_tokens_are_a_quarter_of_the_bytes_of_the_result_rounded_up(
             "utf-8", "backslashreplace"
         )
     )
-    assert tokens_in({"id": "ignored", **body}) == tokens == -(-size // 4)
+    assert count_tokens({"id": "ignored", **body}) == tokens == -(-size // 4)
 
 
 def test_a_budget_of_tokens_is_kept_to_the_last_and_missed_by_one_more() -> None:

@@ -17,7 +17,7 @@ from suite_reading import (
 )
 
 from mcptest.core.plan import Case, Step
-from mcptest.engine.loading import Unneeded
+from mcptest.engine.loading import PlaceholderEnvironment
 from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.matching.compare import is_met
 from mcptest.matching.registry import builtin_registry
@@ -235,7 +235,7 @@ def test_whoever_starts_no_server_needs_no_variable_to_be_set() -> None:
     text += "tools: [{name: n, tool: '${b}'}]\n"
     registry = builtin_registry()
     context = SuiteContext(
-        environment=Unneeded({}),
+        environment=PlaceholderEnvironment({}),
         folder=FOLDER,
         read_beside=lambda name: "",
         registry_with=lambda plugins: registry,

@@ -19,7 +19,7 @@ from mcptest.matching.values import is_equal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mcptest.core.diagnostics import Complaint
+    from mcptest.core.diagnostics import PathDiagnostic
 
 UNSEEN = "differs only in characters that cannot be seen"
 
@@ -44,7 +44,7 @@ def differences(expected: object, actual: object) -> list[Mismatch]:
     return list(compare(compiled, actual))
 
 
-def complaints(expected: object) -> list[Complaint]:
+def complaints(expected: object) -> list[PathDiagnostic]:
     compiler = Compiler(builtin_registry())
     compiler.compile(expected, None)
     return compiler.complaints

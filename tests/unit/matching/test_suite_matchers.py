@@ -20,7 +20,7 @@ from mcptest.matching.values import pull
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcptest.core.diagnostics import Complaint
+    from mcptest.core.diagnostics import PathDiagnostic
 
 
 SCHEMA = {"type": "object", "required": ["city"]}
@@ -47,8 +47,8 @@ def read_beside(name: str) -> str:
     return json.dumps(SCHEMA)
 
 
-def compiled(matcher: object, geo: Geo | None = None) -> tuple[object, list[Complaint]]:
-    complaints: list[Complaint] = []
+def compiled(matcher: object, geo: Geo | None = None) -> tuple[object, list[PathDiagnostic]]:
+    complaints: list[PathDiagnostic] = []
     registry = builtin_registry().replaced(plugin_matcher(geo or Geo()))
     words = SuiteMatchers(registry, complaints, read_beside)
     return words.compile(matcher, (None, "matcher")), complaints
