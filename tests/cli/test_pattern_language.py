@@ -72,7 +72,7 @@ tests:
     ended = mcptest(folder, "validate", "a.test.mcp.yml")
     assert ended.code == 2
     for place in (
-        'error[F018]: "contains" is a matcher, and this is compared as plain text\n'
+        'error[F018]: "contains" is a matcher, and this is compared as a plain string\n'
         "  --> a.test.mcp.yml:10:18\n",
         'error[F017]: the matcher "between" goes from 5 down to 1, where nothing lies; write 1:5\n'
         "  --> a.test.mcp.yml:11:35\n",
@@ -90,8 +90,8 @@ def test_a_failure_says_where_the_value_is_instead(folder: Path) -> None:
     ended = mcptest(folder, "run")
     assert ended.code == 1
     for hint in (
-        "what is expected stands at result.city",
+        "the expected value is at result.city",
         "result.days has the same elements in another order",
-        "the same, but a number instead of text",
+        "the same, but a number instead of a string",
     ):
         assert f"hint      {hint}" in ended.out

@@ -103,7 +103,7 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path)
     config_with(tmp_path, call_timeout="2s")
     ended = run_tests(tmp_path, asking("geo.late"), asking("geo.settle"), words=())
     assert statuses(ended) == ["error", "error"]
-    assert 'with "in time", which is no verdict' in results(ended)[1]["error"]["message"]
+    assert 'with "in time", which is not a verdict' in results(ended)[1]["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -111,11 +111,11 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path)
     [
         ("geo.refusal", "answered 'refusal' with an error: code 7, no such town"),
         ("geo.nosuch", "answered 'nosuch' with an error: code -32601, there is no method nosuch"),
-        ('geo.verdict:"yes"', "answered 'verdict' with \"yes\", which is no verdict"),
-        ("geo.verdict:null", "answered 'verdict' with null, which is no verdict"),
-        ('geo.verdict:{"pass":"true"}', "which is no verdict"),
-        ('geo.verdict:{"pass":1}', "which is no verdict"),
-        ('geo.verdict:{"pass":true,"message":7}', "which is no verdict"),
+        ('geo.verdict:"yes"', "answered 'verdict' with \"yes\", which is not a verdict"),
+        ("geo.verdict:null", "answered 'verdict' with null, which is not a verdict"),
+        ('geo.verdict:{"pass":"true"}', "which is not a verdict"),
+        ('geo.verdict:{"pass":1}', "which is not a verdict"),
+        ('geo.verdict:{"pass":true,"message":7}', "which is not a verdict"),
     ],
 )
 @pytest.mark.parametrize("negation", ["", "not:"])

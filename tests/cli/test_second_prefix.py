@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WRONG = "match:not:match:contains:secret"
 SAID = '"match:" is written once, in front of "not:"'
 HELP = (
-    "write match:not:contains:secret; to search for this very text, write "
+    "write match:not:contains:secret; to search for exactly this string, write "
     "match:not:contains:match:contains:secret"
 )
 SERVER = scripted({"result": {"content": [{"type": "text", "text": "fine"}]}})

@@ -71,9 +71,9 @@ SECRET = "Zq9xWv7k.[Lm3Pt5Rj2"
     [
         ("http://127.0.0.1:${token}/", "result", "is no URL of a server: its "),
         ("http://[${token}/", "result", "its host is no name or number of a machine"),
-        ("", "${token}", '"target" is no path: '),
-        ("", "result.${token}", '"target" is no path: '),
-        ("", "x${token}", '"target" is no path: '),
+        ("", "${token}", '"target" is not a path: '),
+        ("", "result.${token}", '"target" is not a path: '),
+        ("", "x${token}", '"target" is not a path: '),
     ],
 )
 def test_no_part_of_a_secret_is_in_a_mistake(

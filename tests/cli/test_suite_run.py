@@ -309,7 +309,7 @@ def test_every_assertion_that_fails_is_in_the_report_in_the_author_s_words(tmp_p
         "path": "result.content[0].text",
         "expected": "contains: B",
         "actual": "A",
-        "message": 'echoed: expected text that contains "B"; it does not',
+        "message": 'echoed: expected a string that contains "B"; it does not',
         "hint": "",
     }
     assert mismatches(ended)[1:] == [("result.content[*].type[0]", "differs")]

@@ -172,7 +172,7 @@ def test_tests_of_files_run_in_any_thread(tmp_path: Path) -> None:
         check=False,
     )
     assert "1 failed, 1 passed" in done.stdout
-    assert "result.content[0].text: expected text that matches" in done.stdout
+    assert "result.content[0].text: expected a string that matches" in done.stdout
 
 
 @pytest.mark.parametrize(

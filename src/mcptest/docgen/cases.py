@@ -156,7 +156,7 @@ def _answers(suites: Iterable[Suite]) -> Iterator[tuple[str, Message]]:
 
 
 def _is_same_server(known: Message, result: Message) -> bool:
-    """Whether an introduction may come from the server that is known already."""
+    """True if an introduction may come from the server that is known already."""
     names = [_as_dict(each.get("serverInfo")).get("name") for each in (known, result)]
     return not all(isinstance(name, str) for name in names) or names[0] == names[1]
 
@@ -174,7 +174,7 @@ def _stated_value(value: object) -> object:
 
 
 def _is_open(value: object) -> bool:
-    """Whether this is a tag, a pattern or a directive other than `match:partial`."""
+    """True if this is a tag, a pattern or a directive other than `match:partial`."""
     return isinstance(value, (Pattern, Ref)) or (isinstance(value, Group) and not _as_dict(value))
 
 
@@ -293,7 +293,7 @@ def _notes(turn: Turn) -> Iterator[Inline]:
         yield "The value at ", path, " is kept under the name ", Code(bind.name), "."
     for name in turn.needs:
         reference = Code(f"!!ref {name}")
-        yield "Where ", reference, " stands, the value kept as ", Code(name), " is used."
+        yield reference, " is replaced by the value kept as ", Code(name), "."
 
 
 def build_legend(cases: Iterable[Case]) -> tuple[Inline, ...]:

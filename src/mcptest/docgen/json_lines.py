@@ -57,7 +57,7 @@ def one_line(value: object, limit: int) -> str:
 
 
 def is_tag(value: object) -> bool:
-    """Whether this is a tag of case files, which is not JSON."""
+    """True if this is a tag of case files, which is not JSON."""
     return isinstance(value, Ref) or (isinstance(value, Pattern) and value.source[:2] == "!!")
 
 

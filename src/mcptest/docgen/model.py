@@ -165,7 +165,7 @@ class ServerDoc(Record):
 
     @property
     def shows_files(self) -> bool:
-        """Whether the cases come from several files, which then have headings."""
+        """True if the cases come from several files, which then have headings."""
         return len(self.files) > 1
 
     def sections(self) -> Iterator[tuple[str, str, list[tuple[int, FeatureDoc]]]]:

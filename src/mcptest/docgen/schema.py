@@ -199,7 +199,7 @@ def _render_name(path: Path) -> str:
     """A name as it is; of a nested value, the path to it."""
     name = path[0]
     for step in path[1:]:
-        # What stands for many names is not quoted like an odd name.
+        # A placeholder for many names is not quoted like an unusual name.
         text = step if isinstance(step, Code) else render_path((step,))
         name += text if text.startswith("[") and not isinstance(step, Code) else f".{text}"
     return name

@@ -20,7 +20,8 @@ from mcptest.engine.judge import (
     judge_reply,
     quote_server_errors,
 )
-from mcptest.matching.compare import pull, source_of
+from mcptest.matching.compare import source_of
+from mcptest.matching.values import pull
 from mcptest.protocol.jsonrpc import can_replace_id
 from mcptest.transport.process.limits import CpuLimit
 

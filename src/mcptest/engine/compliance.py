@@ -17,7 +17,7 @@ from mcptest.core.results import CaseResult, Mismatch, merge_sessions
 from mcptest.core.text import parse_path
 from mcptest.engine.judge import MAX_MISMATCHES
 from mcptest.engine.lists import ListReader, refusal_mismatch
-from mcptest.matching.compare import pull
+from mcptest.matching.values import pull
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.revisions import STATELESS, VERSION_KEY

@@ -24,11 +24,11 @@ from mcptest.matching.compare import (
     idle_denial,
     is_met,
     is_same,
-    pull,
     source_of,
     without_denials,
 )
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.values import pull
 from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.transport.process.limits import CpuLimit
 

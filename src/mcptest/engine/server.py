@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Effect, LogWish, SessionScore
     from mcptest.engine.connection import Item
+    from mcptest.plugins.manager import PluginManager
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.framing import Ring
     from mcptest.protocol.session import Message

@@ -316,7 +316,7 @@ def sample_string(name: str) -> str:
 
 
 def is_fit_to_write(value: object) -> bool:
-    """Whether a value from a server is small and plain enough for a test file."""
+    """True if a value from a server is small and plain enough for a test file."""
     try:
         text = dump_json(value)
         # Half a surrogate pair cannot be written to any file.

@@ -50,7 +50,7 @@ def feature_name(feature: Message, kind: Kind) -> str:
 
 
 def is_declared(kind: Kind, capabilities: object) -> bool:
-    """Whether the server declares this kind in its capabilities."""
+    """True if the server declares this kind in its capabilities."""
     return isinstance(capabilities, dict) and kind.capability in capabilities
 
 

@@ -40,8 +40,8 @@ from mcptest.formats.keys import (
 )
 from mcptest.formats.templates import NAME, filled, filled_texts, misplaced, references
 from mcptest.formats.yaml.document import read_document
-from mcptest.matching.compare import parse_field_path
 from mcptest.matching.expectation import Compiler
+from mcptest.matching.values import parse_field_path
 from mcptest.protocol.framing import encode_line
 
 TYPE_CHECKING = False

@@ -8,7 +8,6 @@ is plain dicts, lists and scalars, with a `Pattern` for a string that began with
 
 from __future__ import annotations
 
-import re
 from functools import partial as bound
 from itertools import islice
 
@@ -16,9 +15,9 @@ from mcptest.core.diagnostics import closest
 from mcptest.core.errors import CheckError
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
-from mcptest.core.text import EVERY, render_trail
+from mcptest.core.text import render_trail
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import describe_none, json_type, type_name
+from mcptest.matching.values import describe_none, json_type, pull, type_name, why_unmatched
 from mcptest.protocol.dialogue import Ref
 
 TYPE_CHECKING = False
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Leniency
     from mcptest.core.text import Trail
     from mcptest.matching.hints import Elsewhere
-
-    Steps = tuple[str | int, ...]
+    from mcptest.matching.values import Steps
 
     # A mismatch, the value to look for elsewhere (ABSENT when that would not help), and a function
     # for a hint, called only for mismatches that are shown.
@@ -50,11 +48,8 @@ __all__ = [
     "is_met",
     "is_same",
     "map_patterns",
-    "parse_field_path",
     "patterns_in",
-    "pull",
     "source_of",
-    "why_unmatched",
     "without_denials",
 ]
 
@@ -195,84 +190,6 @@ def source_of(compiled: object) -> object:
     return compiled
 
 
-# Field paths
-
-
-_FIELD_STEP = r"\[(?P<index>\d{1,9}|\*)\]|(?:^|\.)(?P<word>[^.\[\]]+)"
-
-
-def parse_field_path(path: str) -> Steps | None:
-    """The steps of a field path such as `a.b[0].*`; `*` is every element or member."""
-    steps: list[str | int] = []
-    at = 0
-    while at < len(path):
-        found = re.compile(_FIELD_STEP).match(path, at)
-        if found is None:
-            return None
-        at = found.end()
-        index, word = found["index"], found["word"]
-        if "*" in (index, word):
-            steps.append(EVERY)
-        else:
-            steps.append(word if index is None else int(index))
-    return tuple(steps) or None
-
-
-def pull(value: object, steps: Steps) -> tuple[object, str]:
-    """The value at the steps, or ABSENT and why there is none; "*" gives a list."""
-    for at, step in enumerate(steps):
-        if step is EVERY:
-            inner = _members(value)
-            if inner is None:
-                return ABSENT, f"there is {type_name(value)} where * wants an array"
-            pulled = [pull(element, steps[at + 1 :])[0] for element in inner]
-            # An element without the field must not vanish: it becomes null.
-            return [None if element is ABSENT else element for element in pulled], ""
-        value, why = _step_into(value, step)
-        if value is ABSENT:
-            return ABSENT, why
-    return value, ""
-
-
-def why_unmatched(value: object, steps: Steps) -> str:
-    """Why a path with `*` leads to no value; "" when it leads to one.
-
-    Such a path gives an empty list or one of nulls, which only looks like a value.
-    """
-    if EVERY not in steps:
-        return ""
-    at = steps.index(EVERY)
-    elements = _members(pull(value, steps[:at])[0]) or []
-    rest, why = steps[at + 1 :], "there are no elements"
-    for element in elements:
-        found, missing = pull(element, rest)
-        why = missing if found is ABSENT else why_unmatched(element, rest)
-        if not why:
-            return ""
-    return why
-
-
-def _members(value: object) -> list[object] | None:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else None
-
-
-def _step_into(value: object, step: str | int) -> tuple[object, str]:
-    if isinstance(value, dict) and isinstance(step, str):
-        if step in value:
-            return value[step], ""
-        near = closest(step, value)
-        hint = f'; there is "{near}"' if near else ""
-        return ABSENT, f'no key "{step}"{hint}'
-    if isinstance(value, list) and str(step).isdecimal() and len(str(step)) < 10:
-        index = int(step)
-        if index < len(value):
-            return value[index], ""
-        return ABSENT, f"no element {index} among {len(value)}"
-    return ABSENT, f'there is {type_name(value)} where "{step}" should be'
-
-
 _SCALARS = frozenset([str, int, bool, float])
 
 # How many mismatches get a hint, how many elements or choices are tried for the nearest one, and
@@ -288,10 +205,10 @@ def compare(
     """Every difference between `actual` and the compiled `expected`, with hints."""
     elsewhere: Elsewhere | None = None
     found = _differences(expected, actual, trail, leniency)
-    for mismatch, wanted, look in islice(found, _MAX_HINTED):
+    for mismatch, wanted, find_hint in islice(found, _MAX_HINTED):
         try:
-            hint = mismatch.hint or (look() if look else "")
-            if not hint and wanted is not ABSENT and not _asks_others(wanted):
+            hint = mismatch.hint or (find_hint() if find_hint else "")
+            if not hint and wanted is not ABSENT and not _is_remote(wanted):
                 if elsewhere is None:
                     # Only a failing test needs hints.
                     from mcptest.matching.hints import Elsewhere  # noqa: PLC0415
@@ -305,13 +222,13 @@ def compare(
         yield mismatch
 
 
-def _asks_others(expected: object) -> bool:
-    """Whether another process is asked, which is done once for a verdict and never for a hint."""
+def _is_remote(expected: object) -> bool:
+    """True if another process is asked, which is done once for a verdict and never for a hint."""
     return any(pattern.matcher.is_remote for pattern in patterns_in(expected))
 
 
 def is_met(expected: object, actual: object) -> bool:
-    """Whether `actual` meets the compiled `expected`."""
+    """True if `actual` meets the compiled `expected`."""
     return _holds(expected, actual, None)
 
 
@@ -320,10 +237,10 @@ def _holds(expected: object, actual: object, trail: Trail) -> bool:
 
 
 def is_same(expected: object, actual: object) -> bool:
-    """Whether a plain expectation equals `actual`; False also means "compare them".
+    """True if a plain expectation equals `actual`; if False, use `compare`.
 
-    Most tests pass and most expectations are plain data: this takes a third of the time of a
-    comparison.
+    Most tests pass and most expectations are plain data: this takes a third of the time of
+    `compare`.
     """
     kind = type(expected)
     if kind is not type(actual):
@@ -356,11 +273,11 @@ def _differences(
         if miss:
             yield expected.describe(miss, actual, trail), expected, miss.hint
     elif isinstance(expected, Group):
-        yield from _in_group(expected, actual, trail)
+        yield from _compare_group(expected, actual, trail)
     elif isinstance(expected, dict) and isinstance(actual, dict):
-        yield from _in_objects(expected, actual, trail, leniency)
+        yield from _compare_objects(expected, actual, trail, leniency)
     elif isinstance(expected, list) and isinstance(actual, list):
-        yield from _in_arrays(expected, actual, trail, leniency)
+        yield from _compare_arrays(expected, actual, trail, leniency)
     elif json_type(expected) != json_type(actual) or expected != actual:
         yield _difference(expected, actual, trail)
 
@@ -368,7 +285,7 @@ def _differences(
 # Objects and arrays
 
 
-def _in_objects(
+def _compare_objects(
     expected: dict[str, object], actual: dict[str, object], trail: Trail, leniency: Leniency
 ) -> Iterator[Difference]:
     for key, wanted in expected.items():
@@ -378,31 +295,33 @@ def _in_objects(
             if type(wanted) is not type(got) or type(wanted) not in _SCALARS or wanted != got:
                 yield from _differences(wanted, got, (trail, key), leniency)
         elif not _accepts_absence(wanted):
-            look = bound(_near_key, key, wanted, actual, expected)
-            yield _missing(wanted, (trail, key)), wanted, look
+            find_hint = bound(_missing_key_hint, key, wanted, actual, expected)
+            yield _missing(wanted, (trail, key)), wanted, find_hint
     if not leniency and not actual.keys() <= expected.keys():
         for key, surplus in actual.items():
             if key not in expected:
                 yield _surplus(surplus, (trail, key)), ABSENT, None
 
 
-def _in_arrays(
+def _compare_arrays(
     expected: list[object], actual: list[object], trail: Trail, leniency: Leniency
 ) -> Iterator[Difference]:
-    found = _by_position(expected, actual, trail, leniency)
+    found = _compare_elements(expected, actual, trail, leniency)
     first = next(found, None)
     if first:
-        mismatch, wanted, look = first
+        mismatch, wanted, find_hint = first
 
         # A hint about the whole array is given once, with its first difference.
-        def look_at_all() -> str:
-            return _array_hint(expected, actual, trail, leniency) or (look() if look else "")
+        def find_array_hint() -> str:
+            return _array_hint(expected, actual, trail, leniency) or (
+                find_hint() if find_hint else ""
+            )
 
-        yield mismatch, wanted, look_at_all
+        yield mismatch, wanted, find_array_hint
         yield from found
 
 
-def _by_position(
+def _compare_elements(
     expected: list[object], actual: list[object], trail: Trail, leniency: Leniency
 ) -> Iterator[Difference]:
     for index, wanted in enumerate(expected):
@@ -418,7 +337,7 @@ def _by_position(
 def _array_hint(
     expected: list[object], actual: list[object], trail: Trail, leniency: Leniency
 ) -> str:
-    if _asks_others(expected):
+    if _is_remote(expected):
         return ""
     from mcptest.matching.hints import array_hint  # noqa: PLC0415  # as above
 
@@ -431,29 +350,29 @@ def _array_hint(
 # Directives
 
 
-def _in_group(group: Group, actual: object, trail: Trail) -> Iterator[Difference]:
+def _compare_group(group: Group, actual: object, trail: Trail) -> Iterator[Difference]:
     for check in group.checks:
-        yield from _BY_CHECK[type(check)](check, actual, trail)
+        yield from _COMPARE_BY_TYPE[type(check)](check, actual, trail)
     if group.siblings:
         yield from _differences(group.siblings, actual, trail, leniency="all")
 
 
-def _in_relation(relation: Pattern, actual: object, trail: Trail) -> Iterator[Difference]:
+def _compare_fields(relation: Pattern, actual: object, trail: Trail) -> Iterator[Difference]:
     miss = relation.miss(actual, trail)
     if miss:
         yield relation.describe(miss, actual, trail), ABSENT, miss.hint
 
 
-def _in_partial(check: Partial, actual: object, trail: Trail) -> Iterator[Difference]:
+def _compare_partial(check: Partial, actual: object, trail: Trail) -> Iterator[Difference]:
     return _differences(check.value, actual, trail, leniency="all")
 
 
-def _in_all(check: AllOf, actual: object, trail: Trail) -> Iterator[Difference]:
+def _compare_all_of(check: AllOf, actual: object, trail: Trail) -> Iterator[Difference]:
     for wanted in check.values:
         yield from _differences(wanted, actual, trail, leniency="")
 
 
-def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[Difference]:
+def _compare_each(check: Each, actual: object, trail: Trail) -> Iterator[Difference]:
     if not isinstance(actual, list):
         yield _not_an_array("match:arrayElements", check.value, actual, trail), ABSENT, None
         return
@@ -461,7 +380,7 @@ def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[Differen
         yield from _differences(check.value, element, (trail, index), leniency="")
 
 
-def _in_no_element(check: Some, actual: object, trail: Trail) -> Iterator[Difference]:
+def _compare_some(check: Some, actual: object, trail: Trail) -> Iterator[Difference]:
     wanted = check.value
     if not isinstance(actual, list):
         yield _not_an_array("match:anyElement", wanted, actual, trail), ABSENT, None
@@ -472,7 +391,7 @@ def _in_no_element(check: Some, actual: object, trail: Trail) -> Iterator[Differ
         yield found, ABSENT, lambda: _nearest(pairs, lambda index: f"[{index}]")
 
 
-def _in_no_choice(choice: AnyOf, actual: object, trail: Trail) -> Iterator[Difference]:
+def _compare_any_of(choice: AnyOf, actual: object, trail: Trail) -> Iterator[Difference]:
     if any(_holds(wanted, actual, trail) for wanted in choice.values):
         return
     pairs = [(wanted, actual) for wanted in choice.values[:_MAX_TRIED]]
@@ -482,21 +401,21 @@ def _in_no_choice(choice: AnyOf, actual: object, trail: Trail) -> Iterator[Diffe
     yield found, ABSENT, lambda: _nearest(pairs, lambda index: f"number {index + 1}")
 
 
-def _in_negation(check: Not, actual: object, trail: Trail) -> Iterator[Difference]:
+def _compare_not(check: Not, actual: object, trail: Trail) -> Iterator[Difference]:
     if _holds(check.value, actual, trail):
         wanted = {"not": check.value}
-        yield _mismatch("it is just what it must not be", wanted, actual, trail), ABSENT, None
+        yield _mismatch("it is exactly what it must not be", wanted, actual, trail), ABSENT, None
 
 
 def _nearest(pairs: Sequence[tuple[object, object]], named: Callable[[int], str]) -> str:
     """Which pair differs least, with its first difference; "" when there is none."""
     best = (_MAX_COUNTED + 1, "")
     for index, (wanted, got) in enumerate(pairs):
-        if _asks_others(wanted):
+        if _is_remote(wanted):
             continue
         found = list(islice(_differences(wanted, got, None, leniency=""), _MAX_COUNTED))
         first = found[0][0]
-        # A value of another type has one difference, and is not near.
+        # A value of another type has only one difference, but is not near.
         weight = len(found) if first.path else _MAX_COUNTED
         if weight < best[0]:
             where = f"{first.path}: " if first.path else ""
@@ -504,7 +423,7 @@ def _nearest(pairs: Sequence[tuple[object, object]], named: Callable[[int], str]
     return best[1]
 
 
-def _in_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Difference]:
+def _compare_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Difference]:
     found, missing_at = pull(actual, extract.steps)
     inner = trail
     for step in extract.steps:
@@ -523,9 +442,9 @@ def _in_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Diff
 
 
 def idle_denial(check: object, found: object, actual: object, steps: Steps) -> str:
-    """Why a check that holds proves nothing, "" when it does.
+    """Why a check that holds proves nothing, "" if it proves something.
 
-    A path with `*` that leads nowhere gives no values, and any negation holds for no values.
+    A path with `*` that matches nothing gives no values, and any negation holds for no values.
     """
     why = why_unmatched(actual, steps)
     return why if why and not is_met(without_denials(check), found) else ""
@@ -542,33 +461,34 @@ def _mismatch(message: str, wanted: object, actual: object, trail: Trail) -> Mis
     )
 
 
-_BY_CHECK: dict[type, Callable[[Any, object, Trail], Iterator[Difference]]] = {
-    Pattern: _in_relation,
-    Partial: _in_partial,
-    Each: _in_elements,
-    Some: _in_no_element,
-    Extract: _in_extract,
-    AllOf: _in_all,
-    AnyOf: _in_no_choice,
-    Not: _in_negation,
+_COMPARE_BY_TYPE: dict[type, Callable[[Any, object, Trail], Iterator[Difference]]] = {
+    Pattern: _compare_fields,
+    Partial: _compare_partial,
+    Each: _compare_each,
+    Some: _compare_some,
+    Extract: _compare_extract,
+    AllOf: _compare_all_of,
+    AnyOf: _compare_any_of,
+    Not: _compare_not,
 }
 
 # Single values
 
 
 def _accepts_absence(wanted: object) -> bool:
-    """Whether the key may be absent."""
+    """True if the key may be absent."""
     if isinstance(wanted, Pattern):
         return wanted.accepts_absence
+    if isinstance(wanted, AnyOf):
+        return any(map(_accepts_absence, wanted.values))
+    if isinstance(wanted, AllOf):
+        return all(map(_accepts_absence, wanted.values))
     if not isinstance(wanted, Group) or wanted.siblings or not wanted.checks:
         return False
-    return all(map(_check_accepts_absence, wanted.checks))
-
-
-def _check_accepts_absence(check: object) -> bool:
-    if isinstance(check, AnyOf):
-        return any(map(_accepts_absence, check.values))
-    return isinstance(check, AllOf) and all(map(_accepts_absence, check.values))
+    # `match:crossField` and the other directives need a value.
+    return all(
+        isinstance(check, (AnyOf, AllOf)) and _accepts_absence(check) for check in wanted.checks
+    )
 
 
 def _missing(wanted: object, trail: Trail) -> Mismatch:
@@ -577,7 +497,7 @@ def _missing(wanted: object, trail: Trail) -> Mismatch:
     return _mismatch("is missing", wanted, ABSENT, trail)
 
 
-def _near_key(
+def _missing_key_hint(
     key: str, wanted: object, actual: dict[str, object], expected: dict[str, object]
 ) -> str:
     near = closest(key, (each for each in actual if each not in expected))

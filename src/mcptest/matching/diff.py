@@ -97,7 +97,7 @@ def _two_texts(expected: str, actual: str, columns: int) -> list[DiffLine]:
 
 
 def _is_alike(expected: str, actual: str) -> bool:
-    """Whether it helps to point: texts that share neither end differ everywhere."""
+    """True if it helps to mark the place: strings that share neither end differ everywhere."""
     if expected == actual or not expected or not actual:
         return False
     return expected[0] == actual[0] or expected[-1] == actual[-1]
@@ -146,7 +146,7 @@ class _Branch:
 
 
 def _is_inside(answer: object, steps: Sequence[Step], mismatch: Mismatch) -> bool:
-    """Whether the path leads into the answer, or to a member that should be there.
+    """True if the path leads into the answer, or to a member that should be there.
 
     `stderr` or `exitCode` are places of a test too, but not places of its answer.
     """
@@ -247,7 +247,7 @@ def _line(sign: Sign, depth: int, text: str) -> DiffLine:
     return DiffLine(sign=sign, text=f"{gutter} {'  ' * depth}{text}")
 
 
-# A text longer than this is cut to a window around the difference.
+# A string longer than this is cut to a window around the difference.
 MAX_TEXT_CHARS = 300
 WINDOW_CHARS = 160
 # In a tree there is little room, and the counts are shown above it.
@@ -263,7 +263,7 @@ MAX_LINE_CHARS = 160
 
 
 class TextPair(Record):
-    """Both texts as shown, and the column (from 0) in both where they part."""
+    """Both strings as shown, and the column (from 0) of the first difference."""
 
     expected: str
     actual: str
@@ -272,7 +272,7 @@ class TextPair(Record):
 
 
 def common_prefix(left: str, right: str) -> int:
-    """How many characters two texts share from the start."""
+    """How many characters two strings share from the start."""
     low, high = 0, min(len(left), len(right))
     # Halving compares slices in C: a loop over 16 MB of text would take a second.
     while low < high:
@@ -285,7 +285,7 @@ def common_prefix(left: str, right: str) -> int:
 
 
 def pair_texts(expected: str, actual: str, *, is_terse: bool = False) -> TextPair:
-    """Both texts quoted, and cut to the same window when one of them is long."""
+    """Both strings quoted, and cut to the same window if one of them is long."""
     at = common_prefix(expected, actual)
     window = TERSE_CHARS if is_terse else WINDOW_CHARS
     if max(len(expected), len(actual)) <= (TERSE_CHARS if is_terse else MAX_TEXT_CHARS):

@@ -11,16 +11,7 @@ import operator
 from mcptest.core.diagnostics import PathDiagnostic, closest
 from mcptest.core.record import Record
 from mcptest.core.text import steps_of, trail_of
-from mcptest.matching.compare import (
-    AllOf,
-    AnyOf,
-    Each,
-    Extract,
-    Group,
-    Partial,
-    Some,
-    parse_field_path,
-)
+from mcptest.matching.compare import AllOf, AnyOf, Each, Extract, Group, Partial, Some
 from mcptest.matching.patterns import (
     PREFIX,
     Pattern,
@@ -28,6 +19,7 @@ from mcptest.matching.patterns import (
     find_missing_prefix,
     parse_pattern,
 )
+from mcptest.matching.values import parse_field_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,11 +56,11 @@ class Compiler:
         # The keys of mappings, in their order, that are just data: most mappings have the same.
         self._plain_keys: set[tuple[str, ...]] = set()
         self.complaints: list[PathDiagnostic] = []
-        # Whether a check was seen that must be bounded in time.
+        # True if a check needs a time limit.
         self.has_seen_regex = False
-        # Whether a library outside Python computes: it looks for no signals.
+        # True if a check runs native code that no signal interrupts.
         self.has_seen_foreign = False
-        # Whether another process is asked.
+        # True if another process is asked.
         self.has_seen_remote = False
         self.may_check_nothing = False
         # Set while samples replace values that are not known yet: a pattern that no sample meets
@@ -82,7 +74,7 @@ class Compiler:
 
     @property
     def has_seen_any(self) -> bool:
-        """Whether anything was seen that the comparison must take care of."""
+        """True if any check needs special care."""
         is_special = self.has_seen_regex or self.has_seen_foreign or self.has_seen_remote
         return is_special or self.may_check_nothing
 
@@ -95,7 +87,7 @@ class Compiler:
         return value if self._is_plain(value) else self._compile(value, trail_of(steps))
 
     def _is_plain(self, value: object) -> bool:
-        """Whether nothing here can be a pattern, a directive or a mistake for one.
+        """True if nothing here can be a pattern, a directive or a mistake for one.
 
         Most expectations are just data, and this sees it in a third of the time.
         """
@@ -231,7 +223,7 @@ class Compiler:
     def _relation(self, value: object, trail: Trail, _: dict[str, object]) -> Pattern | None:
         assert trail is not None
         if not isinstance(value, str):
-            self._complain("F013", f'{trail[1]} takes a text such as "start < end"', trail)
+            self._complain("F013", f'{trail[1]} takes a string such as "start < end"', trail)
             return None
         lead = f"{trail[1]}:"
         pattern = self._pattern(lead + value, trail, len(lead))
@@ -287,7 +279,7 @@ class Compiler:
                 self._complain("F018", message, (trail, name), help)
 
     def _has_complained(self, trail: Trail) -> bool:
-        """Whether this place already has a complaint."""
+        """True if this place already has a complaint."""
         steps = steps_of(trail)
         return any(complaint.steps == steps for complaint in self.complaints)
 

@@ -71,10 +71,10 @@ class Elsewhere:
             return ""
         places = self._places
         if isinstance(wanted, Pattern):
-            # A text is meant, and not an array that has it somewhere.
+            # A string is meant, and not an array that has it somewhere.
             places = [place for place in places if isinstance(place[1], str)]
         found = self._found(mismatch, wanted, places)
-        return f"what is expected stands at {found}" if found else ""
+        return f"the expected value is at {found}" if found else ""
 
     def _found(self, mismatch: Mismatch, wanted: object, places: list[tuple[Trail, object]]) -> str:
         """The first place that has it, and how many others do."""
@@ -117,7 +117,7 @@ def _is_small(value: object) -> bool:
 
 
 def _is_telling(wanted: object) -> bool:
-    """Whether a value is known again by this, and not just one like many."""
+    """True if a value is distinctive enough to be found elsewhere."""
     if isinstance(wanted, Pattern):
         return not wanted.negated and wanted.matcher.name in _TELLING
     if isinstance(wanted, bool) or wanted is None:

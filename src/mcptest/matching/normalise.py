@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from mcptest.matching.regex import Expression
-
-    Steps = tuple[str | int, ...]
+    from mcptest.matching.values import Steps
 
     # From where to where, and what is written there; a word without brackets gets a number.
     Span = tuple[int, int, str]
@@ -32,7 +31,7 @@ __all__ = [
     "Rules",
     "drop_paths",
     "normalise",
-    "number_in_place_of",
+    "number_placeholder",
     "spans_in",
 ]
 
@@ -40,7 +39,7 @@ IGNORED = "<ignored>"
 
 
 class Replacement(Record):
-    """A part of texts that varies, and its replacement, as an author wrote them."""
+    """An expression for a part of strings that varies, and its replacement."""
 
     expression: Expression
     text: str
@@ -49,14 +48,14 @@ class Replacement(Record):
         return self.expression.compiled.sub(self._shown, text)
 
     def _shown(self, found: re.Match[str]) -> str:
-        # Where nothing was matched, nothing is put.
+        # An empty match is not replaced.
         return self.text if found[0] else ""
 
 
 class Rules(Record):
-    """What an author says of one value, beside what is known of all.
+    """What an author wants for one value, in addition to the built-in rules.
 
-    `ignored` are paths into the value: a member is left out, an element gives way.
+    `ignored` are paths into the value: a member is removed, an element becomes a placeholder.
     """
 
     ignored: tuple[Steps, ...] = ()
@@ -64,8 +63,8 @@ class Rules(Record):
 
 
 def normalise(value: object, rules: Rules) -> object:
-    """The value without what is ignored, and with placeholders for what varies."""
-    return _Scribe(rules.replaced).value(drop_paths(value, rules.ignored), "")
+    """The value without ignored parts, and with placeholders for parts that vary."""
+    return _Normaliser(rules.replaced).value(drop_paths(value, rules.ignored), "")
 
 
 def drop_paths(value: object, ignored: Iterable[Steps]) -> object:
@@ -97,8 +96,8 @@ def _indexes(step: str | int, count: int) -> Iterable[int]:
     return [int(step)] if is_index and int(step) < count else []
 
 
-class _Scribe:
-    """Writes one value down, and remembers which originals have which numbers."""
+class _Normaliser:
+    """Normalises one value; equal originals get the same number."""
 
     def __init__(self, replaced: tuple[Replacement, ...]) -> None:
         self._replaced = replaced
@@ -112,16 +111,16 @@ class _Scribe:
         if isinstance(value, list):
             return [self.value(inner, key) for inner in value]
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return number_in_place_of(value, key) or value
+            return number_placeholder(value, key) or value
         return value
 
     def _mapping(self, mapping: dict[str, object]) -> dict[str, object]:
-        """Sorted, for objects have no order; keys that vary come last, as they came."""
+        """Sorted by key; keys that vary come last, in their own order."""
         varying = [key for key in mapping if spans_in(key)]
         written: dict[str, object] = {}
         for key in (*sorted(mapping.keys() - {*varying}), *varying):
             name = self._text(key, "")
-            # Two keys may look the same now, and neither may get lost.
+            # Two keys may have the same placeholder, and neither may get lost.
             if name in written or (name != key and name in mapping):
                 name = key
             written[name] = self.value(mapping[key], key)
@@ -130,7 +129,7 @@ class _Scribe:
     def _with_replacements(self, text: str) -> str:
         for each in self._replaced:
             text = each.applied(text)
-        return text if text.isascii() else _with_whole_pairs(text)
+        return text if text.isascii() else _join_surrogates(text)
 
     def _text(self, text: str, key: str) -> str:
         spans = spans_in(text, key)
@@ -151,8 +150,8 @@ class _Scribe:
         return f"<{shown}-{numbers.setdefault(known, len(numbers) + 1)}>"
 
 
-def _with_whole_pairs(text: str) -> str:
-    """Two halves of a surrogate pair that have come together are one character in a file."""
+def _join_surrogates(text: str) -> str:
+    """Join halves of surrogate pairs that replacements have brought together."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -171,7 +170,7 @@ _TIMES = (
         re.ASCII,
     ),
     re.compile(r"(?<!\w)20\d{6}T\d{6}(?:\.\d{1,9})?(?:Z|[+-]\d{4})?(?!\w)", re.ASCII),
-    # As mail and HTTP have it, and as a shell prints it.
+    # As in mail and HTTP, and as `date` prints it.
     re.compile(
         r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?:\d{1,2} [A-Z][a-z]{2} 20\d\d"
         rf" {_CLOCK}:\d\d(?: (?:GMT|UTC|[+-]\d{{4}}))?"
@@ -189,10 +188,10 @@ _ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]{6,16}\b")
 _PORT = re.compile(
     r"(?<![\w.-])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):(\d{5})(?![\w.])", re.ASCII
 )
-# A server that asks for any free port gets one of these; lower ones were chosen.
+# Ports that the system assigns; lower ones were chosen by someone.
 _ANY_PORT = range(32768, 65536)
 
-# A folder or a name in a path: whatever ends one in running text is not in it.
+# A folder or a name in a path, without characters that end a path in prose.
 _NAME = r"""[^\s/\\:"'`<>|*?,;()\[\]{}]++"""
 _BEFORE_PATH = r"(?<![\w./~@<>-])"
 _HOMES = r"(?:home|Users)"
@@ -203,7 +202,7 @@ _ROOTS = (
 _POSIX = re.compile(
     rf"{_BEFORE_PATH}/(?:{_HOMES}/{_NAME}(?:/(?:{_NAME}/)*)?|{_ROOTS}/(?:{_NAME}/)*)"
 )
-# In JSON inside a text, each backslash is two.
+# In JSON inside a string, each backslash is doubled.
 _SLASH = r"(?:\\{1,2}|/)"
 _WINDOWS = re.compile(
     rf"(?<![A-Za-z0-9])[A-Za-z]:(?:{_SLASH}Users{_SLASH}{_NAME}(?:{_SLASH}(?:{_NAME}{_SLASH})*)?"
@@ -221,7 +220,7 @@ _TEMPORARY = re.compile(
 )
 _IN_TEMPORARY = re.compile(r"(?i)/tmp/|/var/folders/|[\\/]temp[\\/]")
 
-# A member of an object that was made into text.
+# A member of JSON inside a string.
 _MEMBER = re.compile(
     r'"([A-Za-z_][\w.-]{0,63})"\s{0,8}:\s{0,8}(?:"([^"\\\n]{1,500})"|(-?\d{1,19}(?:\.\d{1,9})?)(?![\w.]))',
     re.ASCII,
@@ -257,18 +256,18 @@ _EPOCHS = (
 
 
 def spans_in(text: str, key: str = "") -> list[Span]:
-    """The parts of a text that vary, in their order; none overlap."""
-    by_key = list(_known_by_key(text, key))
+    """The parts of a string that vary, in order and without overlaps."""
+    by_key = list(_spans_by_key(text, key))
     if by_key and by_key[0][:2] == (0, len(text)):
         return by_key
-    found = [*by_key, *_times(text), *_path_spans(text), *_odds(text)]
+    found = [*by_key, *_time_spans(text), *_path_spans(text), *_other_spans(text)]
     found += ((*each.span(), "uuid") for each in _UUID.finditer(text) if len({*each[0]}) > 2)
     found += _member_spans(text)
     return _without_overlaps(found)
 
 
-def number_in_place_of(value: float, key: str) -> str:
-    """The placeholder for a number that varies; "" for one that stays."""
+def number_placeholder(value: float, key: str) -> str:
+    """The placeholder for a number that varies, "" if it does not."""
     words = _key_words(key)
     if words[-1:] == ("pid",) or words[-1:] == ("ppid",):
         return "<pid>"
@@ -280,7 +279,7 @@ def number_in_place_of(value: float, key: str) -> str:
 
 
 def _without_overlaps(spans: list[Span]) -> list[Span]:
-    """Of two that overlap the one that begins first, or is longer."""
+    """Of overlapping spans keep the one that begins first, or the longer one."""
     kept: list[Span] = []
     for span in sorted(spans, key=lambda span: (span[0], -span[1])):
         if not kept or span[0] >= kept[-1][1]:
@@ -289,7 +288,7 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
 
 
 def _key_words(key: str) -> tuple[str, ...]:
-    """The words of a key without the unit at its end; of a mere unit, itself."""
+    """The words of a key without a unit at its end."""
     words = split_words(key)
     while len(words) > 1 and words[-1] in _UNIT_WORDS:
         words = words[:-1]
@@ -299,27 +298,27 @@ def _key_words(key: str) -> tuple[str, ...]:
 # Parts that vary according to their key
 
 
-def _known_by_key(text: str, key: str) -> Iterator[Span]:
+def _spans_by_key(text: str, key: str) -> Iterator[Span]:
     words = _key_words(key)
     if not words or not text or len(text) > 1000:
         return
     if words[-1] in _ID_WORDS:
-        start = _random_from(text)
+        start = _find_random(text)
         if start is not None:
             yield start, len(text), "id"
     elif words[-1] in _TIME_WORDS:
-        shown = number_in_place_of(int(text), key) if re.fullmatch("[0-9]{10,19}", text) else ""
+        shown = number_placeholder(int(text), key) if re.fullmatch("[0-9]{10,19}", text) else ""
         if shown:
             yield 0, len(text), f"{shown[:-1]}-text>"
     elif words[-1] in _MEASURED_WORDS:
         if re.fullmatch(rf"\d+(?:\.\d+)? ?{_UNIT}", text, re.ASCII):
             yield 0, len(text), "<duration>"
     elif words[-1] in _FOLDER_WORDS or words[-1] in _PATH_WORDS:
-        yield from _path_by_key(text, words[-1])
+        yield from _path_span_by_key(text, words[-1])
 
 
-def _path_by_key(text: str, word: str) -> Iterator[Span]:
-    """A path below any folder. Under `path` there may be a route, which has no ending."""
+def _path_span_by_key(text: str, word: str) -> Iterator[Span]:
+    """A path in any folder. Under `path` it needs a file extension: it may be a route."""
     folder = _WHOLE_PATH.match(text)
     is_known = _POSIX.match(text) or _WINDOWS.match(text)
     if not folder or is_known or folder.end() == 1:
@@ -328,7 +327,7 @@ def _path_by_key(text: str, word: str) -> Iterator[Span]:
         yield 0, folder.end(), "<path>/"
 
 
-def _random_from(text: str) -> int | None:
+def _find_random(text: str) -> int | None:
     """Where a random id begins, after a prefix such as `user_`; None if it is not random."""
     prefix = re.match("[a-z]{2,10}[_-]", text)
     start = prefix.end() if prefix else 0
@@ -336,7 +335,7 @@ def _random_from(text: str) -> int | None:
 
 
 def _is_random(text: str, least: int) -> bool:
-    """Whether a text looks random: too long and too mixed to be words."""
+    """True if a string looks random: too long and too mixed to be words."""
     words = split_words(text)
     is_possible = words and re.fullmatch("[A-Za-z0-9+/_-]+={0,2}", text)
     if len(text) < least or not is_possible or _UUID.fullmatch(text):
@@ -356,10 +355,10 @@ def _is_random(text: str, least: int) -> bool:
 _NAMED = "(?:[A-Z]?[a-z]++)*+[0-9]*|[A-Z]+[0-9]*"
 
 
-# What is found anywhere in a text
+# Parts that vary anywhere in a string
 
 
-def _times(text: str) -> Iterator[Span]:
+def _time_spans(text: str) -> Iterator[Span]:
     if ":" in text or "T" in text:
         for expression in _TIMES:
             for found in expression.finditer(text):
@@ -386,7 +385,7 @@ def _path_span(text: str, start: int, end: int) -> Iterator[Span]:
             yield (*name.span(), "<temp>")
 
 
-def _odds(text: str) -> Iterator[Span]:
+def _other_spans(text: str) -> Iterator[Span]:
     """Ports, addresses in memory and measured times."""
     for found in _PORT.finditer(text) if ":" in text else ():
         if int(found[1]) in _ANY_PORT:
@@ -402,7 +401,7 @@ def _member_spans(text: str) -> Iterator[Span]:
         key, inner, digits = found.groups()
         if inner is not None:
             first = found.start(2)
-            for start, end, shown in _known_by_key(inner, key):
+            for start, end, shown in _spans_by_key(inner, key):
                 yield first + start, first + end, shown
-        elif shown := number_in_place_of(float(digits), key):
+        elif shown := number_placeholder(float(digits), key):
             yield (*found.span(3), shown)

@@ -1,11 +1,11 @@
-"""Text that begins with `match:`, turned into a pattern once, when a file is loaded.
+"""Strings that begin with `match:`, compiled to patterns when a file is loaded.
 
     match:contains:sunny        a matcher of the registry, with its parameters
     match:not:contains:sunny    its negation
     match:File not found        no known name: a regular expression, searched
 
-A misspelt name would be searched as text and could pass by accident, so a near
-miss of a known name is an error that names the right one.
+A misspelt name would be searched as an expression and could pass by accident, so a near miss of a
+known name is an error that names the right one.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Pattern(Record):
         return self.negated and self.matcher.name == "exists"
 
     def is_met(self, actual: object) -> bool:
-        """Whether the value meets the pattern."""
+        """True if the value meets the pattern."""
         return self.miss(actual) is None
 
     def miss(self, actual: object, trail: Trail = None) -> Miss | None:
@@ -165,7 +165,7 @@ class Pattern(Record):
 
 
 def parse_pattern(source: str, registry: Registry, read_beside: Reader = None) -> Pattern:
-    """Compile a text that begins with `match:`, or raise `PatternError`.
+    """Compile a string that begins with `match:`, or raise `PatternError`.
 
     `read_beside` gives the text of a file that is named relative to the test file.
     """
@@ -191,10 +191,9 @@ def parse_pattern(source: str, registry: Registry, read_beside: Reader = None) -
 
 
 def find_missing_prefix(text: str, registry: Registry) -> PatternError | None:
-    """The mistake of a text that would be a pattern, had it `match:` in front of it.
+    """An error for a string that would be a pattern with `match:` in front, else None.
 
-    `contains:sunny` has nothing behind the colon but what a matcher takes; in "contains: 3
-    items" the author is writing prose.
+    `contains:sunny` is meant as a pattern; "contains: 3 items" is prose.
     """
     body = text.removeprefix("not:")
     name, _, rest = body.partition(":")
@@ -205,13 +204,13 @@ def find_missing_prefix(text: str, registry: Registry) -> PatternError | None:
     try:
         if len(texts) != len(matcher.parameters):
             return None
-        # A schema need not be there to see what is meant.
+        # The file of a schema need not exist to see what is meant.
         if not matcher.reads_file:
             matcher.parse(*texts)
     except ValueError:
         return None
-    message = f'"{name}" is a matcher, and this is compared as plain text'
-    help = f"write {PREFIX}{text}, or {PREFIX}equals:{text} when that very text is meant"
+    message = f'"{name}" is a matcher, and this is compared as a plain string'
+    help = f"write {PREFIX}{text}, or {PREFIX}equals:{text} when exactly that string is meant"
     return _error("F018", message, 0, len(text) - len(rest) - 1, help)
 
 
@@ -254,7 +253,7 @@ def _bare(source: str, body: str, at: int, negated: bool, registry: Registry) ->
     try:
         parameter = matcher.parse(body)
     except ParameterError as error:
-        help = "to search for this very text, write match:contains: in front of it"
+        help = "to search for exactly this string, write match:contains: in front of it"
         raise _error("F015", f"the pattern {error}", at, len(body), help) from None
     return Pattern(source=source, matcher=matcher, parameter=parameter, negated=negated)
 
@@ -266,7 +265,7 @@ def _refuse_second_prefix(body: str, at: int) -> None:
         return
     message = f'"{PREFIX}" is written once, in front of "not:"'
     meant = rest[len(PREFIX) :].lstrip().removeprefix("not:")
-    help = f"write {PREFIX}not:{meant}; to search for this very text, write "
+    help = f"write {PREFIX}not:{meant}; to search for exactly this string, write "
     width = len(body) - len(rest) + len(PREFIX)
     raise _error("F012", message, at, width, f"{help}{PREFIX}not:contains:{body}")
 
@@ -290,13 +289,13 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
         raise _error("F014", message, at, len(name), example)
     meant = suggest_matcher(name, registry.names)
     if meant:
-        help = f"to search for the text itself, write match:contains:{body}"
+        help = f"to search for the string itself, write match:contains:{body}"
         message = f'unknown matcher "{name}"; did you mean "{meant}"?'
         raise _error("F012", message, at, len(name), help)
     if re.fullmatch(_CAMEL_CASE, name) and body != name:
         # A word like this with a colon can only be meant as a matcher.
         message = f'unknown matcher "{name}"'
-        help = "docs/matchers.md lists what there is; to search for the text itself, write "
+        help = "docs/matchers.md lists what there is; to search for the string itself, write "
         raise _error("F012", message, at, len(name), f"{help}match:contains:{body}")
 
 
@@ -304,7 +303,7 @@ _CAMEL_CASE = r"[a-z]+([A-Z][a-z]+)+"
 
 
 def suggest_matcher(name: str, known: tuple[str, ...]) -> str:
-    """The matcher a word was meant to be, or "" when it is just text."""
+    """The matcher that a word was meant to be, "" if none."""
     word = name.replace("_", "").replace("-", "").lower()
     if word in _BY_HABIT:
         return _BY_HABIT[word]
@@ -314,14 +313,14 @@ def suggest_matcher(name: str, known: tuple[str, ...]) -> str:
         if _may_be(word, candidate.lower())
     ]
     distance, best = min(near, default=(3, ""))
-    # Two slips in a word of four letters are another word: "text" is not "type".
+    # Two typos in a word of four letters are another word: "text" is not "type".
     return best if distance <= (2 if len(word) > 4 else 1) else ""
 
 
 def _may_be(word: str, name: str) -> bool:
-    """Whether a word is worth comparing with this name: most slips leave the first letter alone.
+    """True if a word may be this name: most typos do not change the first letter.
 
-    If it was lost or swapped, the rest must be right: "ontains", but not "amount" for "count".
+    If it is missing or swapped, the rest must be right: "ontains", but not "amount" for "count".
     """
     if name[0] == word[0]:
         return abs(len(name) - len(word)) <= 2
@@ -329,7 +328,7 @@ def _may_be(word: str, name: str) -> bool:
     return is_lost or name == word[1:2] + word[0] + word[2:]
 
 
-# What is left of some names without their first letters is a word, too.
+# Names without their first letter that are words of their own.
 _WORDS = frozenset(["mail", "son"])
 
 

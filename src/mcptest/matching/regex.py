@@ -117,7 +117,7 @@ def _dollar(_: str, at: int, end: str) -> tuple[str, int]:
 
 
 def _character_class(source: str, at: int, _: str) -> tuple[str, int]:
-    """One `[…]`: `[^]` is any character, `[]` is none, and a set is no end of a range."""
+    """One `[…]`: `[^]` is any character, `[]` is none, and a set cannot end a range."""
     lead = "[^" if source.startswith("[^", at) else "["
     at += len(lead)
     if source.startswith("]", at):
@@ -159,7 +159,7 @@ _ANCHORS = frozenset("bBAZz")
 
 
 def sample_match(pattern: str) -> str | None:
-    """A short text that the pattern matches, or None when it is beyond this walk."""
+    """A short string that the pattern matches, None if this walk cannot find one."""
     walk = _Walk(pattern)
     try:
         text = walk.alternatives()

@@ -7,7 +7,6 @@ compared or stored.
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 
 from mcptest.core.diagnostics import closest
@@ -18,7 +17,7 @@ from mcptest.matching.normalise import Replacement, Rules, drop_paths, normalise
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.regex import compile_expression
 from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
-from mcptest.matching.values import type_name
+from mcptest.matching.values import parse_field_path, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.results import Mismatch, SnapshotMode
     from mcptest.core.text import Trail
-    from mcptest.matching.normalise import Steps
+    from mcptest.matching.values import Steps
 
     class SnapshotBook(Protocol):
         """The snapshots of one file."""
@@ -114,8 +113,8 @@ class _SnapshotPattern(Pattern):
 def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail = None) -> Pattern:
     """The pattern for the options of `snapshot`; ParameterError when they make no sense.
 
-    `key` is the name of the snapshot, unless the options give it another. `place` is where in
-    the file it stands.
+    `key` is the name of the snapshot, unless the options give it another. `place` is where
+    it is in the file.
     """
     name, rules = read_options(options)
     use = _Use(key=name or key, rules=rules, place=steps_of(place))
@@ -214,7 +213,7 @@ def _why_too_large(value: object) -> str:
             elif isinstance(node, str):
                 chars += len(node)
         if chars > MAX_CHARS:
-            return f"its texts have more than {MAX_CHARS:,} characters"
+            return f"its strings have more than {MAX_CHARS:,} characters"
         if nodes > MAX_NODES:
             return f"it has more than {MAX_NODES:,} values in it"
         if not below:
@@ -257,8 +256,8 @@ def _refuse_unknown(mapping: dict[str, object], known: Sequence[str], message: s
 
 def _a_name(name: object) -> str:
     if not isinstance(name, str) or not name.strip():
-        shown = "an empty text" if isinstance(name, str) else type_name(name)
-        raise ParameterError(f"needs a text as the name of the snapshot, not {shown}", _EXAMPLE)
+        shown = "an empty string" if isinstance(name, str) else type_name(name)
+        raise ParameterError(f"needs a string as the name of the snapshot, not {shown}", _EXAMPLE)
     return name
 
 
@@ -269,35 +268,15 @@ def _a_list(options: dict[str, object], key: str) -> list[object]:
     return value
 
 
-# Dots, numbers and stars in brackets, and keys in quotes, as in a target.
-_PATH_STEP = re.compile(
-    r"""\[(?P<index>\d{1,9})\]|(?P<every>\[\*\]|(?:^|\.)\*(?=[.\[]|$))"""
-    r"""|\[(?P<quote>["'])(?P<quoted>(?:[^"'\\]|\\.|(?!(?P=quote))["'])*+)(?P=quote)\]"""
-    r"""|(?:^|\.)(?P<word>[^.\[\]]++)"""
-)
-
-
 def _a_path(path: object) -> Steps:
     if not isinstance(path, str) or not path:
-        shown = "an empty text" if path == "" else type_name(path)
+        shown = "an empty string" if path == "" else type_name(path)
         raise ParameterError(f'takes paths under "ignore", not {shown}', _EXAMPLE)
-    steps: list[str | int] = []
-    at = 0
-    while at < len(path):
-        found = _PATH_STEP.match(path, at)
-        if found is None:
-            message = f'cannot read the path {visible(path)!r} under "ignore"'
-            raise ParameterError(message, 'write it like result.items[*].id or meta["a key"]')
-        at = found.end()
-        if found["every"]:
-            steps.append(EVERY)
-        elif found["index"]:
-            steps.append(int(found["index"]))
-        elif found["quoted"] is not None:
-            steps.append(re.sub(r"\\(.)", r"\1", found["quoted"], flags=re.DOTALL))
-        else:
-            steps.append(found["word"])
-    return tuple(steps)
+    steps = parse_field_path(path)
+    if steps is None:
+        message = f'cannot read the path {visible(path)!r} under "ignore"'
+        raise ParameterError(message, 'write it like result.items[*].id or meta["a key"]')
+    return steps
 
 
 def _a_replacement(entry: object) -> Replacement:
@@ -308,7 +287,7 @@ def _a_replacement(entry: object) -> Replacement:
     for key in _REPLACEMENT_KEYS:
         if not isinstance(entry.get(key), str):
             seen = f"it is {type_name(entry[key])}" if key in entry else "it is missing"
-            raise ParameterError(f'needs a text as "{key}" under "normalize"; {seen}', _EXAMPLE)
+            raise ParameterError(f'needs a string as "{key}" under "normalize"; {seen}', _EXAMPLE)
     source = entry["pattern"]
     try:
         expression = compile_expression(source)

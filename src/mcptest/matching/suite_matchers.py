@@ -1,22 +1,20 @@
 """The matchers of a suite, `{contains: A-17}`, and the targets of its assertions.
 
-Each name stands for a matcher of the registry or for one of the groups that directives make. The
+Each name is a matcher of the registry or one of the groups that directives make. The
 value under it is a value of the file, not a string that has to be parsed again. A target is a path
 of dots, `[n]`, `[*]` and quoted keys (`result["a.b"]`).
 """
 
 from __future__ import annotations
 
-import re
-
 from mcptest.core.diagnostics import PathDiagnostic, closest
 from mcptest.core.record import ABSENT
-from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
-from mcptest.core.text import EVERY, steps_of
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import steps_of
 from mcptest.matching.compare import AllOf, AnyOf, Group, Not, Partial
 from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, suggest_matcher
 from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
-from mcptest.matching.values import describe_none, is_equal, to_text, type_name
+from mcptest.matching.values import describe_none, is_equal, read_path, to_text, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +23,7 @@ if TYPE_CHECKING:
     from mcptest.core.text import Trail
     from mcptest.matching.registry import Registry
     from mcptest.matching.snapshots import SnapshotBook
-
-    Steps = tuple[str | int, ...]
+    from mcptest.matching.values import Steps
 
 __all__ = ["EXAMPLES", "ROOTS", "SuiteMatchers", "parse_target"]
 
@@ -138,7 +135,7 @@ class SuiteMatchers:
 
     def _text(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
-            raise ParameterError(f"takes a text, not {_type_name(value)}")
+            raise ParameterError(f"takes a string, not {_type_name(value)}")
         return self._named(_TEXTS[word], word, value, value)
 
     def _number(self, word: str, value: object, trail: Trail) -> Pattern:
@@ -196,14 +193,14 @@ class SuiteMatchers:
             raise ParameterError(f'has no key "{surplus[0]}"; there are: name, method, params')
         name, method = value.get("name"), value.get("method")
         if not isinstance(name, str) or not isinstance(method, str):
-            raise ParameterError("needs a name and a method, both text")
+            raise ParameterError("needs a name and a method, both strings")
         matcher = self._known("plugin")
         use = matcher.parse(f"{name}.{method}").but(expected=value.get("params"))
         return self._pattern(matcher, word, value, use)
 
     def _any_pattern(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
-            raise ParameterError(f"takes a text, not {_type_name(value)}")
+            raise ParameterError(f"takes a string, not {_type_name(value)}")
         try:
             found = parse_pattern(
                 PREFIX + value.removeprefix(PREFIX), self._registry, self._read_beside
@@ -222,7 +219,7 @@ class SuiteMatchers:
         if "not" in steps_of(trail):
             raise ParameterError(
                 "cannot be denied: what is new would be accepted and fail",
-                'take it out of "not", however deep it stands there',
+                'take it out of "not", at any depth',
             )
         return self._seen(snapshot_pattern(self._book, self._key, value, trail))
 
@@ -338,51 +335,16 @@ EXAMPLES = {name: example for name, (_, example) in _MATCHERS.items()}
 ROOTS = ("result", "error", "notifications", "stderr", "duration_ms")
 _SCALAR_ROOTS = frozenset(["stderr", "duration_ms"])
 
-_KEY = r"""(?P<double>"(?:[^"\\]|\\.)*")|'(?P<single>[^']*)'"""
-_STEP = re.compile(
-    rf"""\[(?P<index>\d{{1,9}}|\*)\] | \[(?:{_KEY})\] | {_KEY.replace("P<", "P<bare_")}
-      | (?P<word>[^.\[\]"']+)""",
-    re.VERBOSE,
-)
-
 
 def parse_target(text: str, roots: Sequence[str] = ROOTS) -> Steps:
     """The steps of a target; ValueError says what is wrong with it.
 
-    It is quoted as a whole: where it holds a secret, a part of it would not be known again.
+    The message quotes all of it: a part of a secret would not be recognised and hidden.
     """
-    steps: list[str | int] = []
-    at = 0
-    while at < len(text):
-        has_dot = bool(steps) and text[at] == "."
-        at += has_dot
-        found = _STEP.match(text, at)
-        # A dot precedes every key except the first, and no bracket.
-        if found is None or (steps and has_dot == found[0].startswith("[")):
-            where = f"goes wrong at character {at + 1}" if at < len(text) else "ends too soon"
-            raise ValueError(f"is no path: {text!r} {where}")
-        steps.append(_step(found, text))
-        at = found.end()
-    _refuse_wrong_root(steps, text, roots)
-    return tuple(steps)
-
-
-def _step(found: re.Match[str], text: str) -> str | int:
-    if found["index"]:
-        return EVERY if found["index"] == "*" else int(found["index"])
-    quoted = found["double"] or found["bare_double"]
-    if quoted:
-        try:
-            return str(parse_json(quoted))
-        except NotJsonError:
-            where = f"goes wrong in the quotes at character {found.start() + 1}"
-            raise ValueError(f"is no path: {text!r} {where}") from None
-    if found["word"] is None:
-        return found["single"] if found["single"] is not None else found["bare_single"]
-    return EVERY if found["word"] == "*" else found["word"]
-
-
-def _refuse_wrong_root(steps: list[str | int], text: str, roots: Sequence[str]) -> None:
+    try:
+        steps = read_path(text)
+    except ValueError as error:
+        raise ValueError(f"is not a path: {text!r} {error}") from None
     if not steps:
         raise ValueError(f"is empty; it begins with one of {', '.join(roots)}")
     root = steps[0]
@@ -392,3 +354,4 @@ def _refuse_wrong_root(steps: list[str | int], text: str, roots: Sequence[str]) 
         raise ValueError(f"is {text!r}; it begins with one of {', '.join(roots)}{question}")
     if root in _SCALAR_ROOTS and len(steps) > 1:
         raise ValueError(f"goes on after {root!r}, which has nothing in it")
+    return steps

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 
 from mcptest.core.record import ABSENT
-from mcptest.matching.compare import AllOf, AnyOf, Each, Group, Partial, Some, pull, source_of
+from mcptest.matching.compare import AllOf, AnyOf, Each, Group, Partial, Some, source_of
 from mcptest.matching.matchers.values import MATCHERS as VALUES
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.regex import Expression, compile_expression, sample_match
 from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
-from mcptest.matching.values import type_name
+from mcptest.matching.values import pull, type_name
 from mcptest.protocol.dialogue import Ref
 from mcptest.protocol.revisions import DEFAULT_OFFER
 
@@ -74,7 +74,7 @@ def _name(text: str) -> str:
 
 def _nothing(text: str) -> None:
     if text:
-        raise ParameterError("takes nothing: it stands for any value")
+        raise ParameterError("takes no parameter: it matches any value")
 
 
 def _searched(text: str) -> Expression:
@@ -134,12 +134,12 @@ _RE = Matcher(
     name="re",
     family="Tags",
     parameters=("R",),
-    summary="Text in which the regular expression R is found.",
+    summary="A string in which the regular expression R is found.",
     example=r"!!re '^v\d+'",
     passes=("v12",),
     fails=("12", 12),
     parse=_searched,
-    wants=lambda expression: f"text that matches /{expression.source}/",
+    wants=lambda expression: f"a string that matches /{expression.source}/",
     check=_found,
     kinds=("string",),
     is_slow=True,
@@ -148,13 +148,13 @@ _RE = Matcher(
 _ERE = _RE.but(
     name="ere",
     parameters=("TEXT",),
-    summary="The whole text, letter by letter, but for regular expressions between slashes; "
+    summary="The whole string, character by character, except regular expressions between slashes; "
     "`\\/` is a slash.",
     example=r"!!ere 'listening on port /\d+/'",
     passes=("listening on port 80",),
     fails=("listening on port x", "now listening on port 80", 80),
     parse=_whole,
-    wants=lambda expression: f"the text {expression.source}, with expressions between slashes",
+    wants=lambda expression: f"the string {expression.source}, with expressions between slashes",
 )
 
 TAGS: dict[str, Matcher] = {
@@ -187,13 +187,13 @@ def fill(
 
 
 def pull_bound(binds: Iterable[Bind], message: object) -> dict[str, object]:
-    """What a message brings under the names that are bound in it; what is not there is left out."""
+    """The values of the names that are bound in a message; absent ones are left out."""
     found = {bind.name: pull(message, bind.steps)[0] for bind in binds}
     return {name: value for name, value in found.items() if value is not ABSENT}
 
 
 def has_blanks(value: object) -> bool:
-    """Whether the value contains a pattern or a ref."""
+    """True if the value contains a pattern or a ref."""
     if isinstance(value, dict):
         return any(map(has_blanks, value.values()))
     if isinstance(value, list):

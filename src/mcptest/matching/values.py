@@ -1,12 +1,19 @@
-"""JSON values as matchers see them: text, equality, exact numbers, parameters, near matches."""
+"""JSON values as matchers see them: types, equality, paths, numbers, parameters, near matches.
+
+A path is what an author writes: `a.b[0]`, `items[*].id`, `meta["a key"]`. A key is a word or is
+quoted, with double quotes as in JSON or with single quotes as it is. `*`, after a dot or in
+brackets, is every element of an array or every member of an object.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 
+from mcptest.core.diagnostics import closest
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import is_visible
+from mcptest.core.text import EVERY, is_visible
 from mcptest.matching.registry import CannotHoldError, ParameterError
 
 TYPE_CHECKING = False
@@ -14,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Exact = tuple[int, int]
+    Steps = tuple[str | int, ...]
 
 __all__ = [
     "any_string",
@@ -31,14 +39,18 @@ __all__ = [
     "parse_count",
     "parse_counts",
     "parse_exact",
+    "parse_field_path",
     "parse_number",
     "parse_numbers",
     "parse_string",
+    "pull",
+    "read_path",
     "remainder",
     "render_exact",
     "subtract",
     "to_text",
     "type_name",
+    "why_unmatched",
 ]
 
 _TYPES = {
@@ -51,7 +63,7 @@ _TYPES = {
     type(None): "null",
 }
 _WORDS = {
-    "string": "text",
+    "string": "a string",
     "boolean": "a boolean",
     "number": "a number",
     "object": "an object",
@@ -71,7 +83,7 @@ def type_name(value: object) -> str:
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a number without a fraction; true is not a number."""
+    """True if a value is a number without a fraction; true is not a number."""
     return type(value) is int or (isinstance(value, float) and value.is_integer())
 
 
@@ -106,6 +118,104 @@ def hash_key(value: object) -> object:
     if isinstance(value, list):
         return "array", tuple(map(hash_key, value))
     return json_type(value), value
+
+
+# Paths into values
+
+
+_KEY = r"""(?P<double>"(?:[^"\\]|\\.)*+")|'(?P<single>[^']*+)'"""
+_STEP = (
+    rf"""\[(?P<index>\d{{1,9}}|\*)\]|\[(?:{_KEY})\]|{_KEY.replace("P<", "P<bare_")}"""
+    r"""|(?P<word>[^.\[\]"'][^.\[\]"]*+)"""
+)
+
+
+def read_path(text: str) -> Steps:
+    """The steps of a path; ValueError says where it goes wrong."""
+    steps: list[str | int] = []
+    at = 0
+    while at < len(text):
+        has_dot = bool(steps) and text[at] == "."
+        at += has_dot
+        found = re.compile(_STEP, re.DOTALL).match(text, at)
+        # A dot precedes every key except the first, and no bracket.
+        if found is None or (steps and has_dot == found[0].startswith("[")):
+            raise ValueError(
+                f"goes wrong at character {at + 1}" if at < len(text) else "ends too soon"
+            )
+        at = found.end()
+        index, word = found["index"], found["word"]
+        double = found["double"] or found["bare_double"]
+        if "*" in (index, word):
+            steps.append(EVERY)
+        elif index:
+            steps.append(int(index))
+        elif double:
+            try:
+                # Mismatches show line breaks in keys as they are.
+                steps.append(json.loads(double, strict=False))
+            except ValueError:
+                where = f"goes wrong in the quotes at character {found.start() + 1}"
+                raise ValueError(where) from None
+        else:
+            single = found["single"]
+            steps.append(word or (found["bare_single"] if single is None else single))
+    return tuple(steps)
+
+
+def parse_field_path(path: str) -> Steps | None:
+    """The steps of a path, None when it is empty or cannot be read."""
+    try:
+        return read_path(path) or None
+    except ValueError:
+        return None
+
+
+def pull(value: object, steps: Steps) -> tuple[object, str]:
+    """The value at the steps, or ABSENT and why there is none; "*" gives a list."""
+    for at, step in enumerate(steps):
+        if step is EVERY:
+            inner = _members(value)
+            if inner is None:
+                return ABSENT, f"there is {type_name(value)} where * wants an array"
+            pulled = [pull(element, steps[at + 1 :])[0] for element in inner]
+            # An element without the field becomes null, so that the others keep their index.
+            return [None if element is ABSENT else element for element in pulled], ""
+        if isinstance(value, dict) and isinstance(step, str):
+            if step not in value:
+                near = closest(step, value)
+                return ABSENT, f'no key "{step}"' + (f'; there is "{near}"' if near else "")
+            value = value[step]
+        elif isinstance(value, list) and str(step).isdecimal() and len(str(step)) < 10:
+            if int(step) >= len(value):
+                return ABSENT, f"no element {int(step)} among {len(value)}"
+            value = value[int(step)]
+        else:
+            return ABSENT, f'there is {type_name(value)} where "{step}" should be'
+    return value, ""
+
+
+def why_unmatched(value: object, steps: Steps) -> str:
+    """Why a path with `*` leads to no value; "" when it leads to one.
+
+    Such a path gives an empty list or one of nulls, which only looks like a value.
+    """
+    if EVERY not in steps:
+        return ""
+    at = steps.index(EVERY)
+    rest, why = steps[at + 1 :], "there are no elements"
+    for element in _members(pull(value, steps[:at])[0]) or ():
+        found, missing = pull(element, rest)
+        why = missing if found is ABSENT else why_unmatched(element, rest)
+        if not why:
+            return ""
+    return why
+
+
+def _members(value: object) -> list[object] | None:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else None
 
 
 # Exact numbers
@@ -187,7 +297,7 @@ def render_exact(number: Exact) -> str:
 
 def parse_string(raw: str) -> str:
     if not raw:
-        raise ParameterError("needs a text after the colon: without one it would always hold")
+        raise ParameterError("needs a string after the colon: without one it would always hold")
     return raw
 
 

@@ -7,8 +7,8 @@ import re
 from mcptest.formats.conductor_expect import SLIPPED_KEYS
 from mcptest.formats.keys import parse_duration
 from mcptest.formats.templates import references
-from mcptest.matching.compare import parse_field_path
 from mcptest.matching.patterns import PREFIX
+from mcptest.matching.values import parse_field_path
 from mcptest.migrate.drafts import (
     Draft,
     LeftBehindError,

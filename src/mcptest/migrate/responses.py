@@ -10,10 +10,9 @@ from __future__ import annotations
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import EVERY, render_path
 from mcptest.formats.yaml.full import Tagged
-from mcptest.matching.compare import parse_field_path
 from mcptest.matching.patterns import PREFIX, Pattern, parse_pattern
 from mcptest.matching.tags import literal_parts, read_tag
-from mcptest.matching.values import is_equal
+from mcptest.matching.values import is_equal, parse_field_path
 from mcptest.migrate.drafts import LeftBehindError, escape_references
 from mcptest.migrate.matchers import (
     ABSENT_PATTERN,

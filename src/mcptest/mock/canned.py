@@ -8,7 +8,8 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.text import show_json
 from mcptest.formats.templates import filled, filled_texts
-from mcptest.matching.compare import compare, pull
+from mcptest.matching.compare import compare
+from mcptest.matching.values import pull
 from mcptest.mock.protocol import (
     ALWAYS_FINE,
     BEFORE_HANDSHAKE,

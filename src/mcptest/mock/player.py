@@ -153,7 +153,7 @@ class ContractPlayer:
         return []
 
     def response(self, session: Session, message: Message, breaches: Sequence[str]) -> list[Sent]:
-        """Continue after an answer of the client; `find_violations` says what JSON-RPC forbids in it."""
+        """Continue after an answer of the client; `find_violations` is what JSON-RPC forbids."""
         key = id_key(message.get("id"))
         asked = session.asked.pop(key, None)
         if asked is None:

@@ -33,7 +33,7 @@ from mcptest.core.results import (
     merge_sessions,
     merge_snapshots,
 )
-from mcptest.core.text import list_names, shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["REPORT_FORMAT", "CollectedRun", "failed_run", "merge_runs", "summary_of"]
 
-# The format of a suite that stands for a whole report: one without tests, or without some.
+# The format of a suite that represents a whole report: one without tests, or without some.
 REPORT_FORMAT = "report"
 
 
@@ -260,21 +260,21 @@ def _part_of_run(first: tuple[str, CollectedRun], name: str, run: CollectedRun) 
 
 
 def _described(name: str, shard: ReportedShard) -> str:
-    return f"{visible(name)} is {_list_parts(shard.indexes)} of {shard.count:,}"
+    return f"{visible(name)} is {_listed(shard.indexes)} of {shard.count:,}"
 
 
-def _list_parts(indexes: Sequence[int]) -> str:
-    noun = "part" if len(indexes) == 1 else "parts"
-    return f"{noun} {list_names([*map(str, indexes)], _MAX_PARTS)}"
+def _listed(indexes: Sequence[int]) -> str:
+    if len(indexes) == 1:
+        return f"part {indexes[0]}"
+    more = f" and {len(indexes) - _MAX_PARTS:,} more" if len(indexes) > _MAX_PARTS else ""
+    return f"parts {', '.join(map(str, indexes[:_MAX_PARTS]))}{more}"
 
 
 def _missing(shard: ReportedShard) -> str:
     """A sentence that names the missing parts."""
     missing = sorted(set(range(1, shard.count + 1)).difference(shard.indexes))
     is_missing = "is missing" if len(missing) == 1 else "are missing"
-    return (
-        f"{_list_parts(missing)} of {shard.count:,} {is_missing}: no merged report has those tests"
-    )
+    return f"{_listed(missing)} of {shard.count:,} {is_missing}: no merged report has those tests"
 
 
 def _with_gates(merged: RunFinished, ends: Sequence[RunFinished], files: set[str]) -> RunFinished:

@@ -91,7 +91,7 @@ def narrow_encoding(stream: TextSink) -> str:
 
 
 def encode_narrow(text: str, encoding: str) -> str:
-    """`text` with characters that `encoding` lacks replaced; "" stands for UTF-8."""
+    """`text` with characters that `encoding` lacks replaced; "" means UTF-8."""
     if not encoding or text.isascii():
         return text
     text = text.translate(_ASCII_FORMS)

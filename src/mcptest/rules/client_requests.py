@@ -65,7 +65,7 @@ class ClientRequest:
         self.key = key
 
     def at(self, *steps: str | int) -> str:
-        """Where a value of the params stands inside the message."""
+        """The path of a value of the params in the message."""
         if self.key is None:
             return _path("params", *steps)
         return _path("result", "inputRequests", self.key, "params", *steps)
@@ -79,7 +79,7 @@ class ClientRequest:
 
 
 def input_path(key: str) -> str:
-    """Where an input request stands inside the result."""
+    """The path of an input request in the result."""
     return _path("result", "inputRequests", key)
 
 
@@ -144,7 +144,7 @@ def declared_in(request: object) -> Members:
 
 
 def is_declared(capabilities: object, *names: str) -> bool:
-    """Whether a capability, or one inside it, was declared."""
+    """True if a capability, or one inside it, was declared."""
     for name in names:
         capabilities = capabilities.get(name) if isinstance(capabilities, dict) else None
     return capabilities is not None

@@ -28,7 +28,7 @@ _FORMATS = ("email", "uri", "date", "date-time")
 
 
 def _is_form(asked: ClientRequest, facts: Facts) -> bool:
-    """Whether a form is asked for; before there were modes everything was one."""
+    """True for a form; before there were modes, every elicitation was one."""
     return facts.newest < "2025-11-25" or asked.params.get("mode", "form") != "url"
 
 
@@ -38,7 +38,7 @@ def wrong_mode(asked: ClientRequest, _: Facts) -> Findings:
         return None
     mode = asked.params.get("mode", "form")
     has_url = is_declared(asked.capabilities, "elicitation", "url")
-    # An empty object stands for forms.
+    # An empty object means forms.
     has_form = is_declared(asked.capabilities, "elicitation", "form") or not has_url
     if has_url if mode == "url" else has_form:
         return ()
@@ -77,7 +77,7 @@ def _property_problem(wanted: Members, *, has_choices: bool) -> str:
 
 
 def _is_choice(items: object) -> bool:
-    """Whether the items of an array are texts to choose from."""
+    """True if the items of an array are strings to choose from."""
     if not isinstance(items, dict):
         return False
     listed = items.get("enum")

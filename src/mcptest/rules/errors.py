@@ -1,13 +1,8 @@
-"""Rules about errors, types of results, and what a server may send at all."""
+"""Rules about error codes, result types, and the methods that a server may use (BASE)."""
 
 from __future__ import annotations
 
-from mcptest.protocol.revisions import (
-    HEADER_MISMATCH,
-    MISSING_CAPABILITY,
-    UNSUPPORTED_VERSION,
-    VERSION_KEY,
-)
+from mcptest.protocol.revisions import VERSION_KEY
 from mcptest.rules.facts import META_CAPABILITIES
 from mcptest.rules.rule import Rule, members, show, show_member
 
@@ -23,23 +18,26 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES"]
 
+_HEADER_MISMATCH = -32020
+_MISSING_CAPABILITY = -32021
+_UNSUPPORTED_VERSION = -32022
 _RESOURCE_NOT_FOUND = -32002
 _URL_ELICITATION_REQUIRED = -32042
 
-# Codes that earlier revisions defined, and what to send instead.
+# Codes of earlier revisions, and what to send instead.
 _WITHDRAWN = {
     _RESOURCE_NOT_FOUND: "a resource that is not found is -32602",
     _URL_ELICITATION_REQUIRED: "ask with a result of the type input_required",
 }
-# Codes that only this protocol gives a meaning to.
+# Reserved for the protocol.
 _RESERVED = range(-32099, -32019)
-# Codes that implementations chose before the range was reserved.
+# Used by implementations before the range was reserved.
 _LEGACY = range(-32019, -31999)
-# Looks like the exit status of a process.
+# Probably the exit status of a process.
 _STATUS_LIKE = range(100)
 
 
-def _error_shape(entry: Entry, _: Facts) -> Findings:
+def _check_shape(entry: Entry, _: Facts) -> Findings:
     error = entry.message["error"]
     if not isinstance(error, dict):
         return [f"error must be an object and is {show(error)}"]
@@ -51,7 +49,7 @@ def _error_shape(entry: Entry, _: Facts) -> Findings:
     return findings
 
 
-def _reserved_range(entry: Entry, _: Facts) -> Findings:
+def _check_reserved_code(entry: Entry, _: Facts) -> Findings:
     code = entry.error_code
     if code is None:
         return None
@@ -60,7 +58,7 @@ def _reserved_range(entry: Entry, _: Facts) -> Findings:
     return [f"error.code is {code}; the codes from -32099 to -32020 are the protocol's own"]
 
 
-def _never(withdrawn: int) -> Callable[[Entry, Facts], Findings]:
+def _check_not_code(withdrawn: int) -> Callable[[Entry, Facts], Findings]:
     """A check for one code that this revision no longer has."""
 
     def look(entry: Entry, _: Facts) -> Findings:
@@ -74,37 +72,37 @@ def _never(withdrawn: int) -> Callable[[Entry, Facts], Findings]:
     return look
 
 
-def _legacy_range(entry: Entry, facts: Facts) -> Findings:
+def _check_legacy_code(entry: Entry, facts: Facts) -> Findings:
     code = entry.error_code
     if code is None:
         return None
     if code in _STATUS_LIKE:
         return [f"error.code is {code}; JSON-RPC has -32601, -32602 and others that say more"]
-    if code in _LEGACY and code not in _WITHDRAWN and _is_bound(entry, facts):
+    if code in _LEGACY and code not in _WITHDRAWN and _knows_revision(entry, facts):
         return [f"error.code is {code}; the codes from -32019 to -32000 no longer have a meaning"]
     return ()
 
 
-def _is_bound(entry: Entry, facts: Facts) -> bool:
-    """True if the server knows this revision: the first request of a client may only probe."""
+def _knows_revision(entry: Entry, facts: Facts) -> bool:
+    """True if the server knows this revision: server/discover may be sent to any server."""
     return facts.is_stateless and entry.method != "server/discover"
 
 
 # What the codes of the protocol mean
 
 
-def _error_meaning(entry: Entry, facts: Facts) -> Findings:
+def _check_meaning(entry: Entry, facts: Facts) -> Findings:
     meaning = _MEANINGS.get(entry.error_code or 0)
     return meaning(entry, facts) if meaning else None
 
 
-def _header_mismatch(entry: Entry, facts: Facts) -> Findings:
+def _check_header_mismatch(entry: Entry, facts: Facts) -> Findings:
     if facts.transport.startswith("stdio"):
         return ["error.code is -32020 (a header does not match), and stdio has no headers"]
     return () if entry.http or facts.transport.startswith(("http", "sse")) else None
 
 
-def _missing_capability(entry: Entry, _: Facts) -> Findings:
+def _check_missing_capability(entry: Entry, _: Facts) -> Findings:
     data = members(entry.error.get("data"))
     required = data.get("requiredCapabilities")
     if not isinstance(required, dict) or not required:
@@ -113,7 +111,7 @@ def _missing_capability(entry: Entry, _: Facts) -> Findings:
             + show_member(data, "requiredCapabilities")
         ]
     declared = members(entry.request_params.get("_meta")).get(META_CAPABILITIES)
-    if isinstance(declared, dict) and not _lacks(declared, required):
+    if isinstance(declared, dict) and not _is_missing(declared, required):
         return [
             f"error.data.requiredCapabilities is {show(required)}, and the request declared all "
             "of it"
@@ -121,15 +119,15 @@ def _missing_capability(entry: Entry, _: Facts) -> Findings:
     return ()
 
 
-def _lacks(declared: dict[str, object], required: dict[str, object]) -> bool:
-    """Whether a capability, or a part of one, is required and not declared."""
+def _is_missing(declared: dict[str, object], required: dict[str, object]) -> bool:
+    """True if a capability, or a part of one, is required and not declared."""
     return any(
         name not in declared or not members(parts).keys() <= members(declared[name]).keys()
         for name, parts in required.items()
     )
 
 
-def _unsupported_version(entry: Entry, _: Facts) -> Findings:
+def _check_unsupported_version(entry: Entry, _: Facts) -> Findings:
     data = members(entry.error.get("data"))
     supported, requested = data.get("supported"), data.get("requested")
     findings = []
@@ -151,9 +149,9 @@ def _unsupported_version(entry: Entry, _: Facts) -> Findings:
 
 
 _MEANINGS: dict[int, Callable[[Entry, Facts], Findings]] = {
-    HEADER_MISMATCH: _header_mismatch,
-    MISSING_CAPABILITY: _missing_capability,
-    UNSUPPORTED_VERSION: _unsupported_version,
+    _HEADER_MISMATCH: _check_header_mismatch,
+    _MISSING_CAPABILITY: _check_missing_capability,
+    _UNSUPPORTED_VERSION: _check_unsupported_version,
 }
 
 _NO_ERROR = "no request was answered with an error"
@@ -165,7 +163,7 @@ _ERROR_RULES = (
         category="base",
         property="every error is an object with an integer code and a string message",
         topics=("error",),
-        look=_error_shape,
+        look=_check_shape,
         nothing=_NO_ERROR,
     ),
     Rule(
@@ -175,7 +173,7 @@ _ERROR_RULES = (
         property="no error has a code from -32099 to -32020 that the protocol does not define",
         since="2026-07-28",
         topics=("error",),
-        look=_reserved_range,
+        look=_check_reserved_code,
         nothing=_NO_ERROR,
     ),
     Rule(
@@ -185,7 +183,7 @@ _ERROR_RULES = (
         property="-32020, -32021 and -32022 are sent only for what they mean, with their data",
         since="2026-07-28",
         topics=("error",),
-        look=_error_meaning,
+        look=_check_meaning,
         nothing="no error has one of these codes",
     ),
     Rule(
@@ -195,7 +193,7 @@ _ERROR_RULES = (
         property="no error has the code -32002",
         since="2026-07-28",
         topics=("error",),
-        look=_never(_RESOURCE_NOT_FOUND),
+        look=_check_not_code(_RESOURCE_NOT_FOUND),
         nothing=_NO_ERROR,
     ),
     Rule(
@@ -205,7 +203,7 @@ _ERROR_RULES = (
         property="no error has the code -32042",
         since="2026-07-28",
         topics=("error",),
-        look=_never(_URL_ELICITATION_REQUIRED),
+        look=_check_not_code(_URL_ELICITATION_REQUIRED),
         nothing=_NO_ERROR,
     ),
     Rule(
@@ -215,15 +213,15 @@ _ERROR_RULES = (
         property="no error has a code without a meaning",
         level="SHOULD",
         topics=("error",),
-        look=_legacy_range,
+        look=_check_legacy_code,
         nothing=_NO_ERROR,
     ),
 )
 
 
-_CORE = ("complete", "input_required")
-# The types that each extension we know adds.
-_ADDED: dict[str, tuple[str, ...]] = {
+_PROTOCOL_TYPES = ("complete", "input_required")
+# Result types that known extensions add.
+_EXTENSION_TYPES: dict[str, tuple[str, ...]] = {
     "io.modelcontextprotocol/tasks": ("task",),
     "io.modelcontextprotocol/ui": (),
     "io.modelcontextprotocol/skills": (),
@@ -232,7 +230,7 @@ _ADDED: dict[str, tuple[str, ...]] = {
 }
 
 
-def _type_present(entry: Entry, _: Facts) -> Findings:
+def _check_result_type(entry: Entry, _: Facts) -> Findings:
     result = entry.message["result"]
     if not isinstance(result, dict):
         return None
@@ -244,19 +242,19 @@ def _type_present(entry: Entry, _: Facts) -> Findings:
     ]
 
 
-def _type_known(entry: Entry, _: Facts) -> Findings:
+def _check_known_result_type(entry: Entry, _: Facts) -> Findings:
     named = entry.result.get("resultType")
     if not isinstance(named, str) or not entry.request:
         return None
-    if named in _CORE:
+    if named in _PROTOCOL_TYPES:
         return ()
     capabilities = members(entry.request_params.get("_meta")).get(META_CAPABILITIES)
     declared = members(members(capabilities).get("extensions"))
-    # An extension that is not known here may add any type.
-    if any(named in _ADDED.get(extension, (named,)) for extension in declared):
+    # An unknown extension may add any type.
+    if any(named in _EXTENSION_TYPES.get(extension, (named,)) for extension in declared):
         return ()
     return [
-        f"result.resultType of {show(entry.method)} is {show(named)}; wanted complete, "
+        f"result.resultType of {show(entry.method)} is {show(named)}; expected complete, "
         "input_required or a type of an extension that the request declared"
     ]
 
@@ -269,7 +267,7 @@ _RESULT_RULES = (
         property="every result has a string resultType",
         since="2026-07-28",
         topics=("result",),
-        look=_type_present,
+        look=_check_result_type,
         nothing="no request was answered with a result",
     ),
     Rule(
@@ -279,13 +277,13 @@ _RESULT_RULES = (
         property="every resultType is one of the protocol or of an extension the request declared",
         since="2026-07-28",
         topics=("result",),
-        look=_type_known,
+        look=_check_known_result_type,
         nothing="no result names its type",
     ),
 )
 
 
-# Families of requests that only a client with the capability of the same name takes.
+# Requests that need a client capability of the same name.
 _NEED_CAPABILITY = ("sampling", "elicitation", "roots", "tasks")
 
 # The first revision with each method that servers send.
@@ -316,9 +314,9 @@ _SINCE = {
 }
 
 
-def _declared_by_client(entry: Entry, facts: Facts) -> Findings:
+def _check_declared(entry: Entry, facts: Facts) -> Findings:
     family = entry.method.partition("/")[0]
-    # Without a handshake in the capture, what was declared is not known.
+    # Without a handshake in the capture, the declared capabilities are unknown.
     if family not in _NEED_CAPABILITY or not facts.is_initialised:
         return None
     if family in facts.client_capabilities:
@@ -326,7 +324,7 @@ def _declared_by_client(entry: Entry, facts: Facts) -> Findings:
     return [f"the server sent {show(entry.method)}, and the client did not declare {family}"]
 
 
-def _in_revision(entry: Entry, facts: Facts) -> Findings:
+def _check_revision(entry: Entry, facts: Facts) -> Findings:
     since = _SINCE.get(entry.method)
     if not facts.version or since is None:
         return None
@@ -347,7 +345,7 @@ _NEGOTIATED_RULES = (
         until="2025-11-25",
         must_since="2025-06-18",
         topics=("request",),
-        look=_declared_by_client,
+        look=_check_declared,
         nothing="the server asked for nothing that needs a capability",
         elsewhere="no requests from servers",
     ),
@@ -359,7 +357,7 @@ _NEGOTIATED_RULES = (
         until="2025-11-25",
         must_since="2025-06-18",
         topics=("request", "notification"),
-        look=_in_revision,
+        look=_check_revision,
         nothing="the server sent nothing whose revision is known",
     ),
 )

@@ -1,29 +1,28 @@
-"""Rules about how messages are received over HTTP: HTTP.
+"""Rules about messages received over HTTP (HTTP).
 
-Beside its messages an exchange may have an object `http`, with the same members: `response` is
-one object, `server_messages` and `replies` are arrays. Each object says how one message was
-received, and is `Entry.http`. Members that are not known are missing:
+An exchange of a capture may have an object `http` with one object for each message: `response` is
+one, `server_messages` and `replies` are arrays of them. Each is `Entry.http` of its message and
+says how that was received. Unknown members are missing:
 
-* `stream`: "post" when it came in the answer to a POST, "get" when it came on a stream that was
-  opened with GET.
-* `request_id`: the id of the request whose POST was answered so. Without it a message may belong
-  to any request that is open.
-* `resumed`: true when the stream goes on with an earlier one (`Last-Event-ID`).
+* `stream`: "post" for the response to a POST, "get" for a stream that was opened with GET.
+* `request_id`: the id of the request that was POSTed. Without it a message may belong to any open
+  request.
+* `resumed`: true if the stream resumes an earlier one (`Last-Event-ID`).
 * `status`: the HTTP status of the answer, an integer.
 * `content_type`: the header of that name; "" when there was none.
 * `event_id`, `event`: the id and the name of the event of an event stream.
 * `headers`: the headers of the answer, an object with their names in lower case.
-* `session_id`: the session that the answer gave (`Mcp-Session-Id`).
+* `session_id`: the header `Mcp-Session-Id` of the answer.
 
-The old transport of two endpoints is recognised by the transport of the session, which
-begins with "sse" or "http+sse", or by the answer to `initialize`, which comes on a GET stream.
+The deprecated HTTP+SSE transport of 2024-11-05 is recognised by the transport of the session
+("sse…" or "http+sse…"), or by a response to `initialize` on a GET stream.
 """
 
 from __future__ import annotations
 
 from mcptest.core.text import render_trail, shorten
 from mcptest.protocol import jsonrpc
-from mcptest.rules.rule import Rule, Watch, collect, show
+from mcptest.rules.rule import Rule, Watch, collect, members, meta_of, show
 from mcptest.rules.schemas import inner_schemas
 
 TYPE_CHECKING = False
@@ -42,58 +41,54 @@ __all__ = ["RULES", "on_stream"]
 JSON = "application/json"
 EVENT_STREAM = "text/event-stream"
 
-_OLD = ("sse", "http+sse")
-
 
 def on_stream(entry: Entry, stream: str) -> bool:
-    """Whether a message came on a stream of this kind; one that was resumed is not meant."""
+    """True if a message came on a stream of this kind that was not resumed."""
     http = entry.http
     return http.get("stream") == stream and http.get("resumed") is not True
 
 
 def _media_type(http: Members) -> str | None:
-    """The media type of an answer without its parameters; None when it is not known."""
+    """The media type of an answer without parameters, None if unknown."""
     found = http.get("content_type", _header(http, "content-type"))
     return found.partition(";")[0].strip().lower() if isinstance(found, str) else None
 
 
 def _header(http: Members, name: str) -> str | None:
-    """A header of an answer; None when it had none or that is not known."""
-    headers = http.get("headers")
-    found = headers.get(name) if isinstance(headers, dict) else None
+    """A header of an answer, None if missing or unknown."""
+    found = members(http.get("headers")).get(name)
     return found if isinstance(found, str) else None
 
 
 def _is_refused(http: Members) -> bool:
-    """Whether the status says that the message was not accepted: then the body is free."""
+    """True for an error status, with which any body may come."""
     status = http.get("status")
     return type(status) is int and status >= 400
 
 
 def _possible_requests(entry: Entry, facts: Facts) -> list[dict[str, Any]]:
-    """The open requests of the client whose answer a message may have come in."""
+    """The open requests that a message on a POST stream may belong to."""
     if "request_id" not in entry.http:
         return list(facts.open.values())
     request = facts.open.get(jsonrpc.id_key(entry.http["request_id"]))
     return [request] if request else []
 
 
-class _OldTransport:
-    """Detects the old transport of two endpoints (HTTP+SSE)."""
+class _SseTransport:
+    """Detects the deprecated HTTP+SSE transport."""
 
     def __init__(self) -> None:
-        self._is_old: bool | None = None
+        self._is_detected: bool | None = None
 
     def is_used(self, entry: Entry, facts: Facts) -> bool:
-        """Whether it is, as far as is known at this entry."""
-        if facts.transport.lower().startswith(_OLD):
+        if facts.transport.lower().startswith(("sse", "http+sse")):
             return True
-        if self._is_old is None and entry.kind in ("result", "error") and entry.http:
-            self._is_old = entry.method == "initialize" and on_stream(entry, "get")
-        return bool(self._is_old)
+        if self._is_detected is None and entry.kind in ("result", "error") and entry.http:
+            self._is_detected = entry.method == "initialize" and on_stream(entry, "get")
+        return bool(self._is_detected)
 
 
-def _content_type(entry: Entry, _: Facts) -> Findings:
+def _check_content_type(entry: Entry, _: Facts) -> Findings:
     if not on_stream(entry, "post") or _is_refused(entry.http):
         return None
     found = _media_type(entry.http)
@@ -106,7 +101,7 @@ def _content_type(entry: Entry, _: Facts) -> Findings:
     ]
 
 
-def _json_body(entry: Entry, facts: Facts) -> Findings:
+def _check_json_body(entry: Entry, facts: Facts) -> Findings:
     if not entry.http or _media_type(entry.http) != JSON or not on_stream(entry, "post"):
         return None
     if _is_refused(entry.http):
@@ -123,20 +118,20 @@ def _json_body(entry: Entry, facts: Facts) -> Findings:
     return [f"a JSON answer to a POST has the id {show(id)}, which no open request has"]
 
 
-def _session_id(entry: Entry, _: Facts) -> Findings:
+def _check_session_id(entry: Entry, _: Facts) -> Findings:
     id = entry.http.get("session_id") or _header(entry.http, "mcp-session-id")
     if not id or not isinstance(id, str):
         return None
-    strange = next((char for char in id if not "!" <= char <= "~"), None)
-    if strange is None:
+    invalid = next((char for char in id if not "!" <= char <= "~"), None)
+    if invalid is None:
         return ()
     return [
-        f"the session id {show(id)} has the character {show(strange)} in it; only visible "
+        f"the session id {show(id)} has the character {show(invalid)} in it; only visible "
         "ASCII characters, from ! to ~, may be"
     ]
 
 
-def _not_buffered(entry: Entry, _: Facts) -> Findings:
+def _check_buffering(entry: Entry, _: Facts) -> Findings:
     if not isinstance(entry.http.get("headers"), dict) or _media_type(entry.http) != EVENT_STREAM:
         return None
     found = _header(entry.http, "x-accel-buffering")
@@ -154,7 +149,7 @@ _ANSWER_RULES = (
         property=f"a request that is POSTed is answered with {JSON} or {EVENT_STREAM}",
         since="2025-03-26",
         topics=("result", "error"),
-        look=_content_type,
+        look=_check_content_type,
         nothing="the capture names no Content-Type of the answer to a POST",
     ),
     Rule(
@@ -164,7 +159,7 @@ _ANSWER_RULES = (
         property="an answer in JSON is one object, the response to the request",
         since="2025-03-26",
         topics=("server",),
-        look=_json_body,
+        look=_check_json_body,
         nothing="no POST was answered in JSON",
     ),
     Rule(
@@ -175,7 +170,7 @@ _ANSWER_RULES = (
         since="2025-03-26",
         until="2025-11-25",
         topics=("result:initialize",),
-        look=_session_id,
+        look=_check_session_id,
         nothing="the server gave no session id",
         elsewhere="no sessions",
     ),
@@ -187,13 +182,13 @@ _ANSWER_RULES = (
         since="2026-07-28",
         level="SHOULD",
         topics=("result", "error", "notification:notifications/subscriptions/acknowledged"),
-        look=_not_buffered,
+        look=_check_buffering,
         nothing="the capture has no headers of an event stream",
     ),
 )
 
 
-# So many streams that wait for their response, and ids of events, are remembered.
+# Limits on what is remembered: streams without a response, and ids of events.
 _MAX_STREAMS = 1000
 _MAX_IDS = 50_000
 _MAX_ID_CHARS = 1000
@@ -203,46 +198,43 @@ _MESSAGES = ("result", "error", "request", "notification")
 
 class _NoResponsesOnGet(Watch):
     def __init__(self) -> None:
-        self._old = _OldTransport()
+        self._sse = _SseTransport()
 
     def see(self, entry: Entry, facts: Facts) -> Findings:
-        if not entry.http or self._old.is_used(entry, facts) or not on_stream(entry, "get"):
+        if not entry.http or self._sse.is_used(entry, facts) or not on_stream(entry, "get"):
             return None
         if entry.kind not in ("result", "error"):
             return ()
         id = facts.name_id(entry.message.get("id"))
-        return [f"the response to id {id} came on a GET stream; only a resumed one may bring it"]
+        return [f"the response to id {id} came on a GET stream; only a resumed one may have it"]
 
 
 class _ResponseOnPost(Watch):
-    """Event streams that answer a POST: each brings the response and then ends."""
+    """An event stream that answers a POST delivers the response and then ends."""
 
     def __init__(self) -> None:
-        self._old = _OldTransport()
+        self._sse = _SseTransport()
         self._requests = 0
-        # The streams without a response yet, by the id of their request, and how many requests
-        # there had been when they were first seen.
+        # Streams without a response, by the id of their request, with the number of requests
+        # that had been sent when the stream was first seen.
         self._open: dict[jsonrpc.IdKey, int] = {}
 
     def see(self, entry: Entry, facts: Facts) -> Findings:
         if entry.is_client:
-            self._see_client(entry)
+            if entry.kind == "request":
+                self._requests += 1
+            elif entry.method == "notifications/cancelled":
+                self._open.pop(jsonrpc.id_key(entry.params.get("requestId")), None)
             return None
-        if not entry.http or self._old.is_used(entry, facts):
+        if not entry.http or self._sse.is_used(entry, facts):
             return None
         if entry.kind in ("result", "error"):
-            return self._answered(entry, facts)
+            return self._see_response(entry, facts)
         if not on_stream(entry, "post") or _media_type(entry.http) != EVENT_STREAM:
             return None
-        return self._began(entry, facts)
+        return self._see_message(entry, facts)
 
-    def _see_client(self, entry: Entry) -> None:
-        if entry.kind == "request":
-            self._requests += 1
-        elif entry.method == "notifications/cancelled":
-            self._open.pop(jsonrpc.id_key(entry.params.get("requestId")), None)
-
-    def _began(self, entry: Entry, facts: Facts) -> Findings:
+    def _see_message(self, entry: Entry, facts: Facts) -> Findings:
         requests = _possible_requests(entry, facts)
         if len(requests) == 1 and len(self._open) < _MAX_STREAMS:
             self._open.setdefault(jsonrpc.id_key(requests[0].get("id")), self._requests)
@@ -251,30 +243,28 @@ class _ResponseOnPost(Watch):
             return [f"{show(entry.method)} came on the stream of id {id} after its response"]
         return None
 
-    def _answered(self, entry: Entry, facts: Facts) -> Findings:
+    def _see_response(self, entry: Entry, facts: Facts) -> Findings:
         was_open = self._open.pop(jsonrpc.id_key(entry.message.get("id")), None) is not None
         if on_stream(entry, "post") and _media_type(entry.http) == EVENT_STREAM:
             return ()
         if not was_open or not on_stream(entry, "get"):
             return None
         id = facts.name_id(entry.message.get("id"))
-        return [f"the stream that answers id {id} did not bring its response: a GET stream did"]
+        return [f"the stream that answers id {id} did not have its response: a GET stream did"]
 
     def end(self, facts: Facts) -> Findings:
-        left = [
+        unanswered = (
             facts.open[key]
             for key, requests in self._open.items()
             if requests < self._requests and key in facts.open
-        ]
-        if not left:
-            return None
+        )
         return [
-            f"the stream that answers {show(request.get('method'))} never brought its response"
-            for request in left
-        ]
+            f"the stream that answers {show(request.get('method'))} never had its response"
+            for request in unanswered
+        ] or None
 
 
-class _EventIds(Watch):
+class _UniqueEventIds(Watch):
     def __init__(self) -> None:
         self._seen: set[str] = set()
         self._last: dict[str, Any] | None = None
@@ -294,12 +284,12 @@ class _EventIds(Watch):
         return ()
 
 
-class _OldEvents(Watch):
+class _SseMessageEvents(Watch):
     def __init__(self) -> None:
-        self._old = _OldTransport()
+        self._sse = _SseTransport()
 
     def see(self, entry: Entry, facts: Facts) -> Findings:
-        if not entry.http or not self._old.is_used(entry, facts):
+        if not entry.http or not self._sse.is_used(entry, facts):
             return None
         if entry.http.get("stream") == "post":
             return [
@@ -328,7 +318,7 @@ _STREAM_RULES = (
         id="HTTP-10",
         name="sse-contains-response",
         category="http",
-        property="an event stream that answers a POST brings the response and then ends",
+        property="an event stream that answers a POST has the response and then ends",
         since="2025-03-26",
         until="2025-11-25",
         level="SHOULD",
@@ -344,7 +334,7 @@ _STREAM_RULES = (
         since="2025-03-26",
         until="2025-11-25",
         topics=("server",),
-        watch=_EventIds,
+        watch=_UniqueEventIds,
         nothing="no event has an id",
         elsewhere="no ids of events",
     ),
@@ -355,7 +345,7 @@ _STREAM_RULES = (
         property="over the transport of two endpoints every message comes as a message event",
         until="2024-11-05",
         topics=_MESSAGES,
-        watch=_OldEvents,
+        watch=_SseMessageEvents,
         nothing="nothing came over the transport of two endpoints",
         elsewhere="another transport over HTTP",
     ),
@@ -363,7 +353,7 @@ _STREAM_RULES = (
 
 
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
-# What comes only on the stream of subscriptions/listen.
+# Sent only on the stream of subscriptions/listen.
 _SUBSCRIBED = frozenset(
     [
         "notifications/tools/list_changed",
@@ -375,7 +365,7 @@ _SUBSCRIBED = frozenset(
 )
 
 
-def _no_requests(entry: Entry, _: Facts) -> Findings:
+def _check_no_request(entry: Entry, _: Facts) -> Findings:
     if not entry.http:
         return None
     if entry.kind != "request":
@@ -383,23 +373,21 @@ def _no_requests(entry: Entry, _: Facts) -> Findings:
     return [f"the request {show(entry.method)} came over HTTP; the server may not ask anything"]
 
 
-def _related(entry: Entry, facts: Facts) -> Findings:
+def _check_related(entry: Entry, facts: Facts) -> Findings:
     if not on_stream(entry, "post"):
         return None
     requests = _possible_requests(entry, facts)
     if not requests:
         return None
-    if any(_belongs(entry, request) for request in requests):
+    if any(_is_about(entry, request) for request in requests):
         return ()
     asked = show(requests[0].get("method")) if len(requests) == 1 else "every open request"
     return [f"{show(entry.method)} came in the answer to {asked}, which did not ask for it"]
 
 
-def _belongs(entry: Entry, request: dict[str, Any]) -> bool:
-    """Whether a notification can be about a request."""
-    params = request.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    meta = meta if isinstance(meta, dict) else {}
+def _is_about(entry: Entry, request: dict[str, Any]) -> bool:
+    """True if a notification can be about a request."""
+    meta = meta_of(request)
     if entry.method == "notifications/progress":
         token = jsonrpc.id_key(entry.params.get("progressToken"))
         return "progressToken" in meta and jsonrpc.id_key(meta["progressToken"]) == token
@@ -416,7 +404,7 @@ _RELATED_RULES = (
         property="no request of the server comes over HTTP",
         since="2026-07-28",
         topics=("result", "error", "request", "notification"),
-        look=_no_requests,
+        look=_check_no_request,
         nothing="nothing came over HTTP",
         elsewhere="requests of the server",
     ),
@@ -427,7 +415,7 @@ _RELATED_RULES = (
         property="a notification in the answer to a request belongs to that request",
         since="2026-07-28",
         topics=("notification",),
-        look=_related,
+        look=_check_related,
         nothing="no notification came in the answer to a POST",
     ),
 )
@@ -435,26 +423,27 @@ _RELATED_RULES = (
 
 _ANNOTATION = "x-mcp-header"
 _TYPES = frozenset(["string", "integer", "boolean"])
-# What the name of a header may be made of beside letters and digits.
+# Characters of header names besides letters and digits.
 _MARKS = frozenset("!#$%&'*+-.^_`|~")
 
 
-def _headers(entry: Entry, _: Facts) -> Findings:
+def _check_annotations(entry: Entry, _: Facts) -> Findings:
     tools = entry.result.get("tools")
     if not isinstance(tools, list):
         return None
-    return collect(_judged(index, tool) for index, tool in enumerate(tools))
+    return collect(_check_tool(index, tool) for index, tool in enumerate(tools))
 
 
-def _judged(index: int, tool: Any) -> Findings:
+def _check_tool(index: int, tool: Any) -> Findings:
     schema = tool.get("inputSchema") if isinstance(tool, dict) else None
     if not isinstance(schema, dict):
         return None
     names: dict[str, str] = {}
     findings: list[str] | None = None
-    for path, annotated, is_reachable in _annotated(schema, _path_of(index)):
+    root: Trail = (((None, "result"), "tools"), index), "inputSchema"
+    for path, annotated, is_reachable in _annotated(schema, root):
         place = shorten(render_trail(path), 120)
-        faults = _faults(annotated, is_reachable)
+        faults = _annotation_faults(annotated, is_reachable)
         name = annotated[_ANNOTATION]
         if isinstance(name, str):
             other = names.setdefault(name.lower(), place)
@@ -465,24 +454,19 @@ def _judged(index: int, tool: Any) -> Findings:
     return findings
 
 
-def _path_of(index: int) -> Trail:
-    return (((None, "result"), "tools"), index), "inputSchema"
-
-
 def _annotated(schema: dict[str, Any], path: Trail) -> Iterator[tuple[Trail, dict[str, Any], bool]]:
-    """The annotated schemas, and whether only `properties` lead to each."""
-    waiting: list[tuple[Trail, Any, bool, bool]] = [(path, schema, True, True)]
-    for place, each, is_reachable, is_root in waiting:
+    """The annotated schemas, each with True if only `properties` lead to it."""
+    queue: list[tuple[Trail, Any, bool, bool]] = [(path, schema, True, True)]
+    for place, each, is_reachable, is_root in queue:
         if isinstance(each, dict):
             if _ANNOTATION in each:
                 yield place, each, is_reachable and not is_root
             for keyword, inner_place, inner in inner_schemas(each, place):
-                waiting.append(
-                    (inner_place, inner, is_reachable and keyword == "properties", False)
-                )
+                is_property = is_reachable and keyword == "properties"
+                queue.append((inner_place, inner, is_property, False))
 
 
-def _faults(annotated: dict[str, Any], is_reachable: bool) -> list[str]:
+def _annotation_faults(annotated: dict[str, Any], is_reachable: bool) -> list[str]:
     name, faults = annotated[_ANNOTATION], []
     if not isinstance(name, str) or not name:
         faults.append(f"must be a string that is not empty and is {show(name)}")
@@ -497,7 +481,7 @@ def _faults(annotated: dict[str, Any], is_reachable: bool) -> list[str]:
 
 
 def _has_simple_type(schema: dict[str, Any]) -> bool:
-    """Whether the type is one that fits in a header; one that is not named may be."""
+    """True if the type fits in a header, or is not given."""
     kinds = schema.get("type")
     if kinds is None:
         return "type" not in schema
@@ -515,7 +499,7 @@ _PARAM_HEADER_RULES = (
         "or a boolean to which only properties lead",
         since="2026-07-28",
         topics=("result:tools/list",),
-        look=_headers,
+        look=_check_annotations,
         nothing="no tool has an x-mcp-header",
         elsewhere="no x-mcp-header",
     ),

@@ -1,4 +1,4 @@
-"""Judge the entries of a session by rules, while they are sent, in bounded memory."""
+"""Judge a session by rules, entry by entry, in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcptest.rules.rule import Look, Rule
 
     Http = dict[str, Any] | None
-    Interested = list[tuple["_Judged", Look]]
+    Judges = list[tuple["_Judged", Look]]
     # What must be equal: what is known so far, the tool, and the shape of the answer.
     Likeness = tuple[int, str, object, int]
 
@@ -56,8 +56,7 @@ class _Judged:
 class Scorer:
     """Judges one session; it gets the entries in the order in which they were sent.
 
-    `look_closer` is called with each entry before it is judged, until it returns True because it
-    has loaded all rules.
+    `before_each` is called before an entry is judged, until it returns True.
     """
 
     def __init__(
@@ -65,22 +64,22 @@ class Scorer:
         rules: Sequence[Rule],
         facts: Facts,
         label: str = "",
-        look_closer: Callable[[Entry, Facts], bool] | None = None,
+        before_each: Callable[[Entry, Facts], bool] | None = None,
     ) -> None:
         self.facts = facts
-        self._look_closer = look_closer
+        self._before_each = before_each
         self.label = label
-        self._asked = [_Judged(rule) for rule in rules]
-        self._by_key: dict[object, tuple[Interested, Interested]] = {}
-        # Answers in which rules that remember nothing found nothing; see `likeness_of`.
-        self._contented: set[Likeness] = set()
+        self._judged = [_Judged(rule) for rule in rules]
+        self._by_key: dict[object, tuple[Judges, Judges]] = {}
+        # Kinds of answers in which rules without a memory found nothing; see `likeness_of`.
+        self._clean: set[Likeness] = set()
 
     def widen(self, rules: Sequence[Rule]) -> None:
-        """Ask these rules from now on; those that were asked before go on with what they know."""
-        known = {asked.rule.id: asked for asked in self._asked}
-        self._asked = [known.get(rule.id) or _Judged(rule) for rule in rules]
+        """Judge by these rules from now on; those in use keep what they have found."""
+        known = {judged.rule.id: judged for judged in self._judged}
+        self._judged = [known.get(rule.id) or _Judged(rule) for rule in rules]
         self._by_key.clear()
-        self._contented.clear()
+        self._clean.clear()
 
     # Entries
 
@@ -140,24 +139,24 @@ class Scorer:
     def _judge(self, entry: Entry) -> None:
         facts = self.facts
         facts.update(entry)
-        if self._look_closer and self._look_closer(entry, facts):
-            self._look_closer = None
-        every, remembering = self._interested(entry)
+        if self._before_each and self._before_each(entry, facts):
+            self._before_each = None
+        every, with_memory = self._interested(entry)
         likeness = likeness_of(entry, facts)
-        is_known = likeness in self._contented
-        has_breach = False
-        for asked, see in remembering if is_known else every:
+        is_known = likeness in self._clean
+        has_finding = False
+        for judged, see in with_memory if is_known else every:
             findings = see(entry, facts)
             if findings is not None:
-                asked.note(findings, entry.exchange)
-                has_breach = has_breach or bool(findings)
-        if likeness and not is_known and not has_breach and len(self._contented) < _MAX_ALIKE:
-            self._contented.add(likeness)
+                judged.note(findings, entry.exchange)
+                has_finding = has_finding or bool(findings)
+        if likeness and not is_known and not has_finding and len(self._clean) < _MAX_ALIKE:
+            self._clean.add(likeness)
         facts.close(entry)
 
-    def _interested(self, entry: Entry) -> tuple[Interested, Interested]:
-        """The rules about such an entry in the revisions that this session can have: all
-        of them, and those that remember something."""
+    def _interested(self, entry: Entry) -> tuple[Judges, Judges]:
+        """The rules for such an entry in the revisions of this session: all, and those with a
+        memory."""
         facts = self.facts
         oldest, newest, is_stdio = facts.oldest, facts.newest, facts.is_stdio
         key = (entry.is_client, entry.kind, entry.method, oldest, newest, is_stdio)
@@ -165,15 +164,15 @@ class Scorer:
         if known:
             return known
         wanted = set(_topics(entry))
-        every: Interested = [
-            (asked, asked.see)
-            for asked in self._asked
-            if wanted.intersection(asked.rule.topics)
-            and asked.rule.applies(oldest, newest)
-            and not (is_stdio and asked.rule.category == "http")
+        every: Judges = [
+            (judged, judged.see)
+            for judged in self._judged
+            if wanted.intersection(judged.rule.topics)
+            and judged.rule.applies(oldest, newest)
+            and not (is_stdio and judged.rule.category == "http")
         ]
         found = every, [each for each in every if each[0].watch]
-        # Methods come from servers: only so many different ones are remembered.
+        # Servers choose the methods, so the number of entries is limited.
         if len(self._by_key) < _MAX_KEYS:
             self._by_key[key] = found
         return found
@@ -181,32 +180,32 @@ class Scorer:
     def finish(self) -> SessionScore:
         """The session is over: the verdicts of all rules."""
         verdicts = []
-        for asked in self._asked:
-            if asked.watch and asked.rule.applies(self.facts.oldest, self.facts.newest):
-                findings = asked.watch.end(self.facts)
+        for judged in self._judged:
+            if judged.watch and judged.rule.applies(self.facts.oldest, self.facts.newest):
+                findings = judged.watch.end(self.facts)
                 if findings is not None:
-                    asked.note(findings, None)
-            verdicts.append(self._verdict(asked))
+                    judged.note(findings, None)
+            verdicts.append(self._verdict(judged))
         return SessionScore(server_label=self.label, verdicts=tuple(verdicts))
 
-    def _verdict(self, asked: _Judged) -> Verdict:
-        rule, facts = asked.rule, self.facts
+    def _verdict(self, judged: _Judged) -> Verdict:
+        rule, facts = judged.rule, self.facts
         verdict = Verdict(
             id=rule.id, category=rule.category, status="not_applicable", message=rule.nothing
         )
         if not rule.applies(facts.oldest, facts.newest):
             revision = f"revision {facts.version}" if facts.version else "this revision"
             return verdict.but(message=f"{revision} has {rule.elsewhere or 'no such rule'}")
-        if not asked.has_looked:
+        if not judged.has_looked:
             return verdict
-        if not asked.count:
+        if not judged.count:
             return verdict.but(status="pass", message=rule.property)
         is_must = rule.level_at(facts.oldest) == "MUST"
         return verdict.but(
             status="fail" if is_must else "warning",
-            message=asked.message,
-            exchange=asked.exchange,
-            count=asked.count,
+            message=judged.message,
+            exchange=judged.exchange,
+            count=judged.count,
         )
 
 
@@ -218,8 +217,8 @@ def _topics(entry: Entry) -> tuple[str, ...]:
     return ("server", entry.kind, f"{entry.kind}:{entry.method}")
 
 
-# Answers that differ in nothing a rule could judge, except their id and text. Most calls of most
-# runs are answered so; a rule that remembers nothing judges one of each kind.
+# Most calls of most runs get plain answers that differ only in their id and text. Rules without
+# a memory judge only the first of each kind.
 
 _IDS = (int, str)
 _PARAMS = frozenset(["name", "arguments"])
@@ -227,7 +226,7 @@ _MAX_BLOCKS = 20
 
 
 def likeness_of(entry: Entry, facts: Facts) -> Likeness | None:
-    """A key that is equal for answers which are alike; None for whatever is not that plain."""
+    """A key that is equal for answers that rules cannot tell apart; None if it is not plain."""
     if entry.method != "tools/call" or entry.is_client or entry.kind != "result" or entry.http:
         return None
     message, request = entry.message, entry.request
@@ -242,19 +241,19 @@ def likeness_of(entry: Entry, facts: Facts) -> Likeness | None:
     return facts.epoch, name, result.get("isError", False), len(content)
 
 
-# What nearly every session consists of: a handshake without anything optional, calls of tools
-# without anything extra, plain answers. Only rules that count or remember can have a finding in
-# these, so the others need not be loaded until something else is sent.
+# Nearly every session is a handshake without anything optional, plain calls of tools and plain
+# answers. Only rules with a memory can find anything in these; the others are loaded when
+# something else is sent.
 
 _FRAME = frozenset(["jsonrpc", "id", "result"])
 _CALL = frozenset(["jsonrpc", "id", "method", "params"])
-_HELLO = frozenset(["protocolVersion", "capabilities", "serverInfo"])
+_HANDSHAKE = frozenset(["protocolVersion", "capabilities", "serverInfo"])
 _INFO = frozenset(["name", "version"])
 _CAPABILITIES = frozenset(["tools", "resources", "prompts"])
 
 
 def is_ordinary(entry: Entry, facts: Facts) -> bool:
-    """Whether this is one of the things that are entry all the time, in their plainest form."""
+    """True for the most common messages in their plainest form."""
     if entry.is_client:
         return _is_ordinary_call(entry)
     if entry.kind != "result" or entry.http or type(entry.message) is not dict:
@@ -266,7 +265,7 @@ def is_ordinary(entry: Entry, facts: Facts) -> bool:
         return False
     if entry.method == "ping":
         return bool(message["result"] == {})
-    return entry.method == "initialize" and _is_plain_hello(message["result"])
+    return entry.method == "initialize" and _is_plain_handshake(message["result"])
 
 
 def _is_ordinary_call(entry: Entry) -> bool:
@@ -279,8 +278,8 @@ def _is_ordinary_call(entry: Entry) -> bool:
     return type(params) is dict and params.keys() <= _PARAMS
 
 
-def _is_plain_hello(result: object) -> bool:
-    if type(result) is not dict or result.keys() != _HELLO:
+def _is_plain_handshake(result: object) -> bool:
+    if type(result) is not dict or result.keys() != _HANDSHAKE:
         return False
     capabilities, info = result["capabilities"], result["serverInfo"]
     if type(result["protocolVersion"]) is not str or result["protocolVersion"] not in REVISIONS:
@@ -294,14 +293,14 @@ def _is_plain_hello(result: object) -> bool:
     )
 
 
-# Sessions that are still going on
+# Running sessions
 
 
 class LiveJudge:
-    """Judges a session that is still going on.
+    """Judges a session while it is running.
 
-    It begins with the rules that count and remember, and loads the others at the first entry
-    that is not ordinary.
+    It starts with the rules that have a memory, and loads the others at the first entry that is
+    not ordinary.
     """
 
     def __init__(
@@ -314,15 +313,15 @@ class LiveJudge:
         if written_ids is not None:
             facts.written_ids = written_ids
         facts.label, facts.transport = label, transport
-        self._scorer = Scorer((*INVARIANTS, *ID_RULES), facts, label, self._look_closer)
+        self._scorer = Scorer((*INVARIANTS, *ID_RULES), facts, label, self._before_each)
         self.member = Member(label, transport)
         self._exchange = -1
-        # Whether all rules are asked.
-        self.is_wide = False
-        self._asked: dict[jsonrpc.IdKey, int] = {}
+        # True once all rules are in use.
+        self.has_all_rules = False
+        self._exchange_of: dict[jsonrpc.IdKey, int] = {}
 
-    def _look_closer(self, entry: Entry, facts: Facts) -> bool:
-        """Load all rules, if this is something that most sessions do not have; True then."""
+    def _before_each(self, entry: Entry, facts: Facts) -> bool:
+        """Load all rules if this entry is not ordinary; True if they are loaded."""
         if is_ordinary(entry, facts):
             return False
         self._load_all()
@@ -333,7 +332,7 @@ class LiveJudge:
         from mcptest.rules.registry import RULES  # noqa: PLC0415
 
         self._scorer.widen(RULES)
-        self.is_wide = True
+        self.has_all_rules = True
 
     def is_ordinary(self, message: Any, *, is_client: bool) -> bool:
         """True if the rules that are loaded from the start are all that this needs."""
@@ -343,7 +342,7 @@ class LiveJudge:
     @property
     def state(self) -> int:
         """Changes whenever something becomes known that a verdict may depend on."""
-        return 2 * self._scorer.facts.epoch + self.is_wide
+        return 2 * self._scorer.facts.epoch + self.has_all_rules
 
     @property
     def may_skip(self) -> bool:
@@ -362,18 +361,18 @@ class LiveJudge:
             if isinstance(each, dict) and "method" in each:
                 self._exchange += 1
                 if "id" in each:
-                    self._asked[jsonrpc.id_key(each["id"])] = self._exchange
+                    self._exchange_of[jsonrpc.id_key(each["id"])] = self._exchange
         self._scorer.client(message, self._exchange)
 
     def server(self, message: Any, http: dict[str, Any] | None = None) -> None:
-        """The server has sent a message; `http` is how it came there."""
-        if http and not self.is_wide:
+        """The server has sent a message; `http` is `Entry.http`."""
+        if http and not self.has_all_rules:
             self._load_all()
         place = self._exchange
         if isinstance(message, dict) and "method" not in message:
             key = jsonrpc.id_key(message.get("id"))
             request = self._scorer.facts.open.get(key)
-            place = self._asked.pop(key, place)
+            place = self._exchange_of.pop(key, place)
             method = request.get("method") if request else None
             if method in ("tools/list", "initialize"):
                 self.member.add_exchange({"method": method}, message)

@@ -1,4 +1,4 @@
-"""Rules about log messages, progress and cancellation: LOG, PROG and CANC."""
+"""Rules about log messages, progress and cancellation (LOG, PROG, CANC)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "
 _UNDECLARED = "a log message came, and the server did not declare the capability logging"
 
 
-class _Declared(Watch):
-    """Waits until the server has declared its capabilities."""
+class _LoggingDeclared(Watch):
+    """Log messages may come before the server has declared its capabilities."""
 
     def __init__(self) -> None:
         self._is_known = False
@@ -56,8 +56,8 @@ def _asks_for_logs(message: object) -> bool:
     return meta_of(message).get(_META_LEVEL) is not None
 
 
-class _WhileAsked(Watch):
-    """Knows whether any request has asked for log messages so far."""
+class _WithLogRequests(Watch):
+    """Passes `check` True if any request so far has asked for log messages."""
 
     def __init__(self, check: Callable[[Entry, Facts, bool], Findings]) -> None:
         self._check = check
@@ -71,21 +71,21 @@ class _WhileAsked(Watch):
         return None
 
 
-def _is_asked(facts: Facts) -> bool:
+def _is_log_level_open(facts: Facts) -> bool:
     return any(_asks_for_logs(request) for request in facts.open.values())
 
 
-def _silent(_: Entry, facts: Facts, was_asked: bool) -> Findings:
-    if _is_asked(facts):
+def _check_log_requested(_: Entry, facts: Facts, was_asked: bool) -> Findings:
+    if _is_log_level_open(facts):
         return ()
     if facts.open:
         return ["a log message came, and no open request set a log level in its _meta"]
-    # What comes late is a matter of LOG-07.
+    # LOG-07 judges log messages that come too late.
     return None if was_asked else ["a log message came, and no request ever set a log level"]
 
 
-def _own_stream(entry: Entry, facts: Facts, was_asked: bool) -> Findings:
-    if not _is_asked(facts):
+def _check_log_stream(entry: Entry, facts: Facts, was_asked: bool) -> Findings:
+    if not _is_log_level_open(facts):
         is_late = was_asked and not facts.open
         return ["a log message came when no request was open any more"] if is_late else None
     if not on_stream(entry, "post") or "request_id" not in entry.http:
@@ -108,7 +108,7 @@ _LOG_RULES = (
         category="logging",
         property="a server that sends log messages declared the capability logging",
         topics=(_MESSAGE, "result:initialize", "result:server/discover"),
-        watch=_Declared,
+        watch=_LoggingDeclared,
         nothing="the server sent no log message, or never declared what it can do",
     ),
     Rule(
@@ -127,7 +127,7 @@ _LOG_RULES = (
         property="no log message comes for a request that set no log level",
         since="2026-07-28",
         topics=("client", _MESSAGE),
-        watch=lambda: _WhileAsked(_silent),
+        watch=lambda: _WithLogRequests(_check_log_requested),
         nothing=_NO_LOGS,
         elsewhere="no log levels in requests",
     ),
@@ -139,7 +139,7 @@ _LOG_RULES = (
         "asked for them",
         since="2026-07-28",
         topics=("client", _MESSAGE),
-        watch=lambda: _WhileAsked(_own_stream),
+        watch=lambda: _WithLogRequests(_check_log_stream),
         nothing="no log message came for a request that asked for them",
         elsewhere="no log levels in requests",
     ),
@@ -152,19 +152,15 @@ _TOKEN = "progressToken"
 _MAX_DIGITS = 20
 
 
-def _is_number(value: object) -> bool:
-    return has_kind(value, "a number")
-
-
-def _twin(token: object) -> object:
-    """The same token as the other type: a string of digits for a number, and back."""
+def _other_type(token: object) -> object:
+    """The token as the other type: a string of digits for an integer, and vice versa."""
     if type(token) is int:
         return str(token)
     is_digits = isinstance(token, str) and token.isdecimal() and len(token) < _MAX_DIGITS
     return int(token) if isinstance(token, str) and is_digits else None
 
 
-class _Given(Record):
+class _TokenRequest(Record):
     """The latest request of the client that gave a token."""
 
     request: jsonrpc.IdKey
@@ -172,7 +168,7 @@ class _Given(Record):
 
 
 class _WithTokens(Watch):
-    """Sees the tokens that the client gives with its requests, and then what uses them."""
+    """Passes `check` the progress tokens that the client has given so far."""
 
     def __init__(self, check: Callable[[Entry, Facts, Latest], Findings]) -> None:
         self._check = check
@@ -184,12 +180,12 @@ class _WithTokens(Watch):
         token = meta_of(entry.message).get(_TOKEN) if entry.kind == "request" else None
         if token is not None:
             request = jsonrpc.id_key(entry.message.get("id"))
-            given = _Given(request=request, has_task="task" in entry.params)
+            given = _TokenRequest(request=request, has_task="task" in entry.params)
             self._given.add(jsonrpc.id_key(token), given)
         return None
 
 
-def _known(entry: Entry, facts: Facts, given: Latest) -> Findings:
+def _check_token(entry: Entry, facts: Facts, given: Latest) -> Findings:
     if faults := shape_faults(entry, facts, "PROG-01"):
         return faults
     token = entry.params.get(_TOKEN)
@@ -197,29 +193,29 @@ def _known(entry: Entry, facts: Facts, given: Latest) -> Findings:
         return ()
     if given.has_forgotten:
         return None
-    twin = _twin(token)
-    if twin is not None and jsonrpc.id_key(twin) in given:
-        return [f"params.{_TOKEN} is {show(token)}, and the request gave {show(twin)}"]
+    other = _other_type(token)
+    if other is not None and jsonrpc.id_key(other) in given:
+        return [f"params.{_TOKEN} is {show(token)}, and the request gave {show(other)}"]
     return [f"params.{_TOKEN} is {show(token)}, and no request gave it"]
 
 
-def _stops(entry: Entry, facts: Facts, given: Latest) -> Findings:
+def _check_token_in_use(entry: Entry, facts: Facts, given: Latest) -> Findings:
     token = entry.params.get(_TOKEN)
     found = None if token is None else given.get(jsonrpc.id_key(token))
-    # What comes on two streams has no order.
+    # Messages on different streams have no order.
     if found is None or entry.http.get("stream") == "get":
         return None
     open_token = meta_of(facts.open.get(found.request)).get(_TOKEN)
     if open_token is not None and jsonrpc.id_key(open_token) == jsonrpc.id_key(token):
         return ()
     if found.has_task and facts.may_have_tasks:
-        # The token of a task lives until the task ends.
+        # The token of a task is valid until the task ends.
         return None
     return [f"progress with the token {show(token)} came after the response to its request"]
 
 
-class _Increases(Watch):
-    """Knows the last progress of each token; a token that is given again begins anew."""
+class _IncreasingProgress(Watch):
+    """Keeps the last progress of each token; a token that is given again starts over."""
 
     def __init__(self) -> None:
         self._last = Latest()
@@ -233,7 +229,7 @@ class _Increases(Watch):
         return None
 
     def _check(self, token: object, value: Any) -> Findings:
-        if token is None or not _is_number(value):
+        if token is None or not has_kind(value, "a number"):
             return None
         key = jsonrpc.id_key(token)
         before = self._last.get(key)
@@ -248,8 +244,8 @@ class _Increases(Watch):
         ]
 
 
-class _PeerTokens(Watch):
-    """Knows which request of the server gave each of its tokens last."""
+class _ServerTokens(Watch):
+    """Keeps the latest request of the server for each of its tokens."""
 
     def __init__(self) -> None:
         self._given = Latest()
@@ -278,7 +274,7 @@ _PROGRESS_RULES = (
         category="progress",
         property="progress has a token that a request of the client gave, of the same type",
         topics=("client", _PROGRESS),
-        watch=lambda: _WithTokens(_known),
+        watch=lambda: _WithTokens(_check_token),
         nothing=_NO_PROGRESS,
     ),
     Rule(
@@ -287,7 +283,7 @@ _PROGRESS_RULES = (
         category="progress",
         property="the progress of a token increases with each message",
         topics=("client", _PROGRESS),
-        watch=_Increases,
+        watch=_IncreasingProgress,
         nothing="the server sent progress less than twice for any token",
     ),
     Rule(
@@ -296,7 +292,7 @@ _PROGRESS_RULES = (
         category="progress",
         property="no progress comes after the response to its request",
         topics=("client", _PROGRESS),
-        watch=lambda: _WithTokens(_stops),
+        watch=lambda: _WithTokens(_check_token_in_use),
         nothing="the server sent no progress for a request of the client",
     ),
     Rule(
@@ -316,7 +312,7 @@ _PROGRESS_RULES = (
         "requests share one",
         until="2025-11-25",
         topics=("request",),
-        watch=_PeerTokens,
+        watch=_ServerTokens,
         nothing="the server asked for no progress",
         elsewhere="no requests of the server's own",
     ),
@@ -326,9 +322,8 @@ _PROGRESS_RULES = (
 _CANCELLED = "notification:notifications/cancelled"
 
 
-class _OwnOnly(Watch):
-    """Knows the requests of the server. An answer may cross its cancellation, so answered
-    requests count as well."""
+class _CancelsOwnRequests(Watch):
+    """Keeps the requests of the server, answered ones too: an answer may cross the cancellation."""
 
     def __init__(self) -> None:
         self._asked = Latest()
@@ -348,7 +343,7 @@ class _OwnOnly(Watch):
         return [f"params.requestId must be the id of a request of the server and is {found}"]
 
 
-class _ListensOnly(Watch):
+class _CancelsListenRequests(Watch):
     def __init__(self) -> None:
         self._listens = Listens()
 
@@ -359,8 +354,8 @@ class _ListensOnly(Watch):
         if faults := shape_faults(entry, facts, "CANC-05"):
             return faults
         is_listen = self._listens.has(entry.params.get("requestId"))
-        if is_listen is None or is_listen:
-            return None if is_listen is None else ()
+        if is_listen is not False:
+            return () if is_listen else None
         found = show_member(entry.params, "requestId")
         return [f"params.requestId must be the id of a request to listen and is {found}"]
 
@@ -375,7 +370,7 @@ _CANCELLATION_RULES = (
         property="the server cancels only requests of its own",
         until="2025-11-25",
         topics=("request", _CANCELLED),
-        watch=_OwnOnly,
+        watch=_CancelsOwnRequests,
         nothing=_NOTHING,
         elsewhere="no requests of the server's own",
     ),
@@ -386,7 +381,7 @@ _CANCELLATION_RULES = (
         property="the server cancels only requests to listen",
         since="2026-07-28",
         topics=(LISTENING, _CANCELLED),
-        watch=_ListensOnly,
+        watch=_CancelsListenRequests,
         nothing=_NOTHING,
         elsewhere="no requests to listen",
     ),

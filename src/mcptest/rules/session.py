@@ -1,4 +1,4 @@
-"""Rules about a whole session and its handshake: INV and LIFE."""
+"""Rules about a whole session and its handshake (INV, LIFE)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class _ListsAdvertised(Watch):
     def end(self, facts: Facts) -> Findings:
         if not self._answered or (facts.is_stateless and not self._has_discovered):
             return None
-        declared = _declared(facts)
+        declared = _declared_capabilities(facts)
         return [
             f"the server answered {method} and did not advertise the capability {capability}"
             for method in self._answered
@@ -98,7 +98,7 @@ class _CapabilitiesWork(Watch):
         return None
 
     def end(self, facts: Facts) -> Findings:
-        declared = _declared(facts)
+        declared = _declared_capabilities(facts)
         called = {name: counts for name, counts in self._calls.items() if name in declared}
         if not called:
             return None
@@ -110,18 +110,18 @@ class _CapabilitiesWork(Watch):
         ]
 
 
-def _declared(facts: Facts) -> dict[str, object]:
+def _declared_capabilities(facts: Facts) -> dict[str, object]:
     """The capability block of the session; without a handshake, the answer to server/discover."""
     if facts.is_stateless:
         return facts.capabilities
     return facts.block if isinstance(facts.block, dict) else {}
 
 
-def _tool_result(entry: Entry, _: Facts) -> Findings:
+def _check_tool_result(entry: Entry, _: Facts) -> Findings:
     result = entry.message["result"]
     if not isinstance(result, dict):
         return ["the result of tools/call is not an object"]
-    # Not the result of the tool yet: input is required, or a task began.
+    # Not the final result: input is required, or a task was created.
     if result.get("resultType", "complete") != "complete" or "task" in result:
         return None
     findings = []
@@ -135,7 +135,7 @@ def _tool_result(entry: Entry, _: Facts) -> Findings:
     return findings
 
 
-def _error_envelope(entry: Entry, _: Facts) -> Findings:
+def _check_error(entry: Entry, _: Facts) -> Findings:
     error = entry.message["error"]
     if not isinstance(error, dict):
         return [f"the error must be an object and is {show(error)}"]
@@ -150,7 +150,7 @@ def _error_envelope(entry: Entry, _: Facts) -> Findings:
     return findings
 
 
-def _method_not_found(entry: Entry, _: Facts) -> Findings:
+def _check_method_not_found(entry: Entry, _: Facts) -> Findings:
     message, code = entry.error.get("message"), entry.error.get("code")
     if not isinstance(message, str) or "method not found" not in message.casefold():
         return None
@@ -208,7 +208,7 @@ INVARIANTS = (
         property="a successful tools/call result carries a content array or a structuredContent "
         "object, and a boolean isError when present",
         topics=("result:tools/call",),
-        look=_tool_result,
+        look=_check_tool_result,
         nothing="no tools/call was answered with a result",
     ),
     Rule(
@@ -217,7 +217,7 @@ INVARIANTS = (
         category="error-envelope",
         property="every JSON-RPC error carries an integer code and a string message",
         topics=("error",),
-        look=_error_envelope,
+        look=_check_error,
         nothing="no error was sent",
     ),
     Rule(
@@ -226,46 +226,44 @@ INVARIANTS = (
         category="error-envelope",
         property="a method-not-found error has the code -32601",
         topics=("error",),
-        look=_method_not_found,
+        look=_check_method_not_found,
         nothing="no error says that a method was not found",
     ),
 )
 
 
-# What a server may send before it knows that the client is ready: pings, log messages, and what
-# belongs to an open request.
-_EARLY = frozenset(
+# What a server may send before notifications/initialized: pings, log messages, and messages about
+# an open request.
+_ALLOWED_EARLY = frozenset(
     ["ping", "notifications/message", "notifications/progress", "notifications/cancelled"]
 )
 _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 
-class _NothingEarly(Watch):
+class _NothingBeforeInitialized(Watch):
     def __init__(self) -> None:
         self._is_answered = False
-        # A client that goes on without saying that it is ready is not the server's fault.
+        # True if the client sent requests without notifications/initialized.
         self._went_on = False
 
     def see(self, entry: Entry, facts: Facts) -> Findings:
         if entry.is_client:
-            return self._see_client(entry)
+            if entry.method == "notifications/initialized":
+                return () if self._is_answered and not self._went_on else None
+            is_early = entry.kind == "request" and entry.method not in ("initialize", "ping")
+            self._went_on |= is_early
+            return None
         if entry.kind == "result":
             self._is_answered = True
             return None
         if facts.is_initialised or self._went_on:
             return None
-        if entry.method in _EARLY:
+        if entry.method in _ALLOWED_EARLY:
             return ()
         return [f"{show(entry.method)} came before the client sent notifications/initialized"]
 
-    def _see_client(self, entry: Entry) -> Findings:
-        if entry.method == "notifications/initialized":
-            return () if self._is_answered and not self._went_on else None
-        self._went_on |= entry.kind == "request" and entry.method not in ("initialize", "ping")
-        return None
 
-
-def _server_info(entry: Entry, _: Facts) -> Findings:
+def _check_server_info(entry: Entry, _: Facts) -> Findings:
     if not isinstance(entry.message["result"], dict):
         return None
     meta = entry.result.get("_meta")
@@ -290,7 +288,7 @@ _LIFECYCLE = (
         until="2025-11-25",
         level="SHOULD",
         topics=("client", "request", "notification", "result:initialize"),
-        watch=_NothingEarly,
+        watch=_NothingBeforeInitialized,
         nothing="there was no handshake, or the client went on without finishing it",
         elsewhere="no handshake",
     ),
@@ -302,7 +300,7 @@ _LIFECYCLE = (
         since="2026-07-28",
         level="SHOULD",
         topics=("result",),
-        look=_server_info,
+        look=_check_server_info,
         nothing="nothing was answered with a result",
         elsewhere="serverInfo in the result of initialize",
     ),

@@ -1,4 +1,4 @@
-"""Rules about the lines that a server writes to its standard output: STDIO."""
+"""Rules about the output of a server over stdio (STDIO)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES"]
 
-# A message that is spread over more lines, or characters, than this is not put together again.
+# A message over more lines or characters than this is not reassembled.
 _MAX_LINES = 10_000
 _MAX_CHARS = 1_000_000
-# So many findings are held back.
+# Findings kept until the transport is known.
 _MAX_HELD = 20
 
 
-class _OverStdio(Watch):
+class _StdioOnly(Watch):
     """Judges sessions over stdio only.
 
-    A capture may name its transport after its exchanges. Only sessions over stdio have noise;
-    findings in messages are held back until the transport is known.
+    A capture may name its transport after its exchanges, so findings in messages are kept until
+    the end. Noise is recorded only over stdio.
     """
 
     def __init__(self, look: Look) -> None:
@@ -49,7 +49,7 @@ class _OverStdio(Watch):
         return self._held if facts.is_stdio else None
 
 
-def _pure(entry: Entry, _: Facts) -> Findings:
+def _check_message(entry: Entry, _: Facts) -> Findings:
     if entry.kind == "noise":
         return [f"the server wrote a line that is not a message: {show(entry.message)}"]
     is_other = entry.kind == "malformed" and (
@@ -60,8 +60,8 @@ def _pure(entry: Entry, _: Facts) -> Findings:
     return ()
 
 
-class _OneLine(Watch):
-    """Puts lines that are no messages together again, and sees whether they are one then."""
+class _OnOneLine(Watch):
+    """Joins lines that are not messages and tries to parse them as one."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -71,11 +71,8 @@ class _OneLine(Watch):
     def see(self, entry: Entry, _: Facts) -> Findings:
         line = _line_of(entry)
         if line is None:
-            self._forget()
+            self._reset()
             return ()
-        return self._take(line)
-
-    def _take(self, line: str) -> Findings:
         depth = _depth_change(line)
         begins = depth > 0 and line.lstrip().startswith(("{", "["))
         if not self._lines and not begins:
@@ -85,20 +82,20 @@ class _OneLine(Watch):
         self._depth += depth
         if self._depth > 0:
             if len(self._lines) > _MAX_LINES or self._chars > _MAX_CHARS:
-                self._forget()
+                self._reset()
             return None
         lines, text = len(self._lines), "\n".join(self._lines)
-        self._forget()
+        self._reset()
         if not _is_json(text):
             return None
         return [f"a message is spread over {lines:,} lines and must be on one: {show(text)}"]
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._lines, self._chars, self._depth = [], 0, 0
 
 
 def _line_of(entry: Entry) -> str | None:
-    """What may be a piece of a message: noise, or a value that stands alone on its line."""
+    """A line that may be part of a message: noise, or a value that is not a message."""
     if entry.kind == "noise":
         return str(entry.message)
     is_value = entry.kind == "malformed" and not isinstance(entry.message, dict)
@@ -106,8 +103,8 @@ def _line_of(entry: Entry) -> str | None:
 
 
 def _depth_change(line: str) -> int:
-    """How many more brackets a line opens than it closes; what is quoted does not count."""
-    # No text in JSON goes over the end of a line, and what is escaped is no quote.
+    """How many more brackets a line opens than it closes, outside strings."""
+    # JSON strings end on the line on which they begin.
     pieces = line.replace("\\\\", "").replace('\\"', "").split('"')[::2]
     return sum(
         piece.count("{") + piece.count("[") - piece.count("}") - piece.count("]")
@@ -123,7 +120,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _ended(entry: Entry, _: Facts) -> Findings:
+def _check_newline(entry: Entry, _: Facts) -> Findings:
     if entry.kind != "noise":
         return ()
     line = str(entry.message).lstrip()
@@ -133,13 +130,13 @@ def _ended(entry: Entry, _: Facts) -> Findings:
     if rest is None:
         return None
     if not rest:
-        # A line that is refused for something else may well have had its newline.
+        # A line that is refused for another reason may have had its newline.
         return [f"a message has no newline at its end: {show(line)}"] if _is_json(line) else None
     return [f"a message has no newline at its end; {show(rest)} follows it on the same line"]
 
 
 def _after_message(line: str) -> str | None:
-    """What follows the message with which a line begins; None when it begins with none."""
+    """The rest of a line that begins with a message; None if it does not."""
     try:
         message, end = json.JSONDecoder().raw_decode(line)
     except (ValueError, RecursionError):
@@ -148,14 +145,14 @@ def _after_message(line: str) -> str | None:
     return line[end:].strip() if is_message else None
 
 
-def _no_requests(entry: Entry, _: Facts) -> Findings:
+def _check_no_request(entry: Entry, _: Facts) -> Findings:
     if entry.kind != "request":
         return ()
     return [f"the server sent the request {show(entry.method)}; it may only answer and notify"]
 
 
-class _Utf8OnStderr(Watch):
-    """The content of stderr is free, but it must be readable."""
+class _StderrUtf8(Watch):
+    """Any output on stderr is allowed, if it is UTF-8."""
 
     def see(self, entry: Entry, facts: Facts) -> Findings:
         return None
@@ -175,7 +172,7 @@ RULES = (
         category="stdio",
         property="every line that the server writes to its standard output is a message",
         topics=("noise", "server"),
-        watch=lambda: _OverStdio(_pure),
+        watch=lambda: _StdioOnly(_check_message),
         nothing=_NOTHING,
     ),
     Rule(
@@ -184,7 +181,7 @@ RULES = (
         category="stdio",
         property="no message is spread over several lines",
         topics=("noise", "server"),
-        watch=lambda: _OverStdio(_OneLine().see),
+        watch=lambda: _StdioOnly(_OnOneLine().see),
         nothing=_NOTHING,
     ),
     Rule(
@@ -193,7 +190,7 @@ RULES = (
         category="stdio",
         property="every message ends with a newline",
         topics=("noise", "server"),
-        watch=lambda: _OverStdio(_ended),
+        watch=lambda: _StdioOnly(_check_newline),
         nothing=_NOTHING,
     ),
     Rule(
@@ -203,7 +200,7 @@ RULES = (
         property="over stdio the server sends no requests of its own",
         since="2026-07-28",
         topics=("server",),
-        watch=lambda: _OverStdio(_no_requests),
+        watch=lambda: _StdioOnly(_check_no_request),
         nothing=_NOTHING,
         elsewhere="requests of the server",
     ),
@@ -214,7 +211,7 @@ RULES = (
         property="what the server writes to its standard error is UTF-8",
         level="SHOULD",
         topics=(),
-        watch=_Utf8OnStderr,
+        watch=_StderrUtf8,
         nothing="nothing is known of what the server wrote to its standard error",
     ),
 )

@@ -49,7 +49,7 @@ class Listens:
             self._ids.add(jsonrpc.id_key(entry.message.get("id")))
 
     def has(self, id: object) -> bool | None:
-        """Whether the id is that of a request to listen; None when that is forgotten."""
+        """True if this is the id of a request to listen, None if it may have been forgotten."""
         if jsonrpc.id_key(id) in self._ids:
             return True
         return None if self._ids.has_forgotten else False
@@ -166,7 +166,7 @@ RULES = (
         since="2026-07-28",
         topics=(LISTENING, *_CHANGES),
         watch=while_listening(_no_unsolicited),
-        nothing="the server told of no change",
+        nothing="the server reported no change",
         elsewhere=_ELSEWHERE,
     ),
 )

@@ -72,7 +72,7 @@ class _QuietTasks(Watch):
 
 
 def _is_in_use(token: object, facts: Facts) -> bool:
-    """Whether a request that is open has given the token again."""
+    """True if an open request has given the token again."""
     key = jsonrpc.id_key(token)
     given = (meta_of(request).get("progressToken") for request in facts.open.values())
     return any(each is not None and jsonrpc.id_key(each) == key for each in given)

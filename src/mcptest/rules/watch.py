@@ -175,15 +175,15 @@ class RuleWatch:
 
 
 def _is_plain_call(line: bytes) -> bool:
-    """Whether a line calls a tool, and has no second method and id that could be taken for its."""
+    """True if a line calls a tool and has only one method and one id."""
     if _CALL not in line or _EXTRA in line:
         return False
     return line.count(_METHOD) == 1 and line.count(_ID) == 1
 
 
 def _is_light(each: bytes | Item, judge: LiveJudge) -> bool:
-    """Whether this can be judged by the rules that are loaded."""
-    if judge.is_wide:
+    """True if the loaded rules are enough to judge this."""
+    if judge.has_all_rules:
         return True
     if isinstance(each, bytes):
         return judge.is_ordinary(parse_json(each.decode("utf-8")), is_client=True)
@@ -202,7 +202,7 @@ def _plain_answer(items: Sequence[Item]) -> Message | None:
 
 
 def _has_id_of(answer: Message, call: bytes) -> bool:
-    """Whether an answer is the one to this call."""
+    """True if an answer is the one to this call."""
     id = answer["id"]
     if type(id) not in (str, int):
         return False

@@ -1,6 +1,6 @@
 """Values that the server sends and the client uses later: an id, a cursor, a session.
 
-Such a value is bound to a name where it first appears, and later the name stands for it, so
+Such a value is bound to a name where it first appears, and replaced by the name later, so
 that the contract holds when the server sends another value.
 """
 

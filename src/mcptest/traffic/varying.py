@@ -1,4 +1,4 @@
-"""Values that change from run to run, and the tags that stand for them.
+"""Values that change from run to run, and the tags that replace them.
 
 A value varies by its look (a UUID, a time, a duration), by its key (`createdAt`, `session_id`),
 or because it is bound to a name elsewhere. Regular expressions are kept simple, since the mock

@@ -16,7 +16,7 @@ def test_a_mistake_is_shown_with_its_line_a_caret_and_help() -> None:
         column=20,
         width=8,
         source='       text: "match:containz:sunny"',
-        help="to search for the text itself, write match:contains:containz",
+        help="to search for the string itself, write match:contains:containz",
     )
     assert render_diagnostic(diagnostic) == (
         'error[F012]: unknown matcher "containz"; did you mean "contains"?\n'
@@ -24,7 +24,7 @@ def test_a_mistake_is_shown_with_its_line_a_caret_and_help() -> None:
         "   |\n"
         '14 |        text: "match:containz:sunny"\n'
         "   |                    ^^^^^^^^\n"
-        "   = help: to search for the text itself, write match:contains:containz"
+        "   = help: to search for the string itself, write match:contains:containz"
     )
 
 

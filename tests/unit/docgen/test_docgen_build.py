@@ -232,7 +232,7 @@ def test_names_that_are_kept_and_used_are_explained() -> None:
     said = docs_of(cases(SMALL)).cases[2].messages
     assert ["".join(note) for each in said for note in each.notes] == [
         "The value at result.id is kept under the name throw.",
-        "Where !!ref throw stands, the value kept as throw is used.",
+        "!!ref throw is replaced by the value kept as throw.",
     ]
 
 

@@ -44,7 +44,7 @@ SMALL_CASE_AS_HTML = """\
 <p class="links">Used in: <a href="#case-roll-b">Roll &lt;b&gt;</a></p></article></section>
 <section id="dialogues"><h2>Dialogues</h2>
 <div class="legend aside">Messages hold these signs where a value is not always the same:\
-<ul><li><code>!!re R</code>: Text in which the regular expression R is found.</li></ul></div>
+<ul><li><code>!!re R</code>: A string in which the regular expression R is found.</li></ul></div>
 <article class="case" id="case-roll-b"><h3><a href="#case-roll-b">Roll &lt;b&gt;</a></h3>
 <p class="warning">Skipped: the die is lost</p>
 <ul class="chips"><li>luck</li></ul>

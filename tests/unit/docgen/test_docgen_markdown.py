@@ -86,7 +86,7 @@ Used in: [Roll &lt;b&gt;](#roll-b)
 
 Messages hold these signs where a value is not always the same:
 
-- `!!re R`: Text in which the regular expression R is found.
+- `!!re R`: A string in which the regular expression R is found.
 - `!!bind NAME`: Any value; it is kept under NAME, for `!!ref` further down in the file.
 
 ### List tools

@@ -102,7 +102,7 @@ def test_what_holds_is_silent(target: str, matcher: dict[str, object]) -> None:
             "notifications",
             {"length": 0},
             "notifications",
-            "expected a text or array of length 0; it has 1",
+            "expected a string or array of length 0; it has 1",
         ),
         (
             "notifications[*].params.data",

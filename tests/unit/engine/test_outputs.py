@@ -147,11 +147,11 @@ def test_a_tool_without_a_schema_and_one_that_is_not_listed_may_answer_anything(
 @pytest.mark.parametrize(
     ("schemas", "key", "why"),
     [
-        ({"inputSchema": {"type": "objekt"}}, "inputSchema", "it is no schema: type: "),
-        ({"inputSchema": "none"}, "inputSchema", "it is no schema: a schema is an object"),
-        ({"inputSchema": None}, "inputSchema", "it is no schema: a schema is an object"),
-        ({"outputSchema": {"type": 5}}, "outputSchema", "it is no schema: type: "),
-        ({"outputSchema": [1]}, "outputSchema", "it is no schema: a schema is an object"),
+        ({"inputSchema": {"type": "objekt"}}, "inputSchema", "it is not a schema: type: "),
+        ({"inputSchema": "none"}, "inputSchema", "it is not a schema: a schema is an object"),
+        ({"inputSchema": None}, "inputSchema", "it is not a schema: a schema is an object"),
+        ({"outputSchema": {"type": 5}}, "outputSchema", "it is not a schema: type: "),
+        ({"outputSchema": [1]}, "outputSchema", "it is not a schema: a schema is an object"),
         (
             {"outputSchema": {"$ref": "http://127.0.0.1:9/x.json"}},
             "outputSchema",
@@ -163,8 +163,8 @@ def test_a_tool_without_a_schema_and_one_that_is_not_listed_may_answer_anything(
             "outputSchema",
             "it refers to file:///etc/passwd; nothing is fetched, so put what it needs under $defs",
         ),
-        ({"outputSchema": {"pattern": "("}}, "outputSchema", "it is no schema: pattern: "),
-        ({"inputSchema": {"const": "\ud800"}}, "inputSchema", "it is no schema: "),
+        ({"outputSchema": {"pattern": "("}}, "outputSchema", "it is not a schema: pattern: "),
+        ({"inputSchema": {"const": "\ud800"}}, "inputSchema", "it is not a schema: "),
     ],
 )
 def test_a_schema_that_is_none_is_a_finding_and_fails_the_test_that_calls_its_tool(

@@ -336,7 +336,7 @@ def test_what_a_prompt_is_given_is_text() -> None:
         (
             "capture: {a: §'result['}",
             "F009",
-            "the path is no path: 'result[' goes wrong at character 7",
+            "the path is not a path: 'result[' goes wrong at character 7",
         ),
         (
             "capture: {a: §stderr}",

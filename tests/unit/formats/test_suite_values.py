@@ -354,7 +354,7 @@ def test_what_a_server_sent_may_be_compared_with(matcher: str) -> None:
         (
             "tool: b, expect: [{target: result, matcher: {gt: '${n}'}}]",
             {"n": "many"},
-            'the matcher "gt" takes a number, not text',
+            'the matcher "gt" takes a number, not a string',
         ),
         ("tool: '${id}'", {"id": 5}, '"tool" must be text and is a number'),
         ("tool: b, args: {a: 1, '${id}': 2}", {"id": "a"}, 'the key "a" would stand there twice'),

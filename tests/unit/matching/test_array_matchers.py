@@ -54,14 +54,14 @@ def test_an_array_is_sorted_when_sorting_changes_nothing(values: list[float] | l
 @pytest.mark.parametrize(
     ("pattern", "actual", "message", "hint"),
     [
-        ("stringLengthBetween:3:9", "ab", "a text of 3 to 9 characters; it has 2", ""),
-        ("stringLengthGreaterThan:1", "a", "a text of more than 1 character; it has 1", ""),
+        ("stringLengthBetween:3:9", "ab", "a string of 3 to 9 characters; it has 2", ""),
+        ("stringLengthGreaterThan:1", "a", "a string of more than 1 character; it has 1", ""),
         ("arrayLengthLessThan:2", [1, 2], "an array of less than 2 elements; it has 2", ""),
-        ("arrayLength:1", "a", "an array of 1 element; it is text", ""),
-        ("stringEmpty", "abc", "an empty text; it has 3 characters", ""),
-        ("stringNotEmpty", "", "a text that is not empty; it is empty", ""),
-        ("empty", {"a": 1}, "an empty text, array or object; it has 1", ""),
-        ("notEmpty", None, "a text, array or object with something in it; it is null", ""),
+        ("arrayLength:1", "a", "an array of 1 element; it is a string", ""),
+        ("stringEmpty", "abc", "an empty string; it has 3 characters", ""),
+        ("stringNotEmpty", "", "a string that is not empty; it is empty", ""),
+        ("empty", {"a": 1}, "an empty string, array or object; it has 1", ""),
+        ("notEmpty", None, "a string, array or object with something in it; it is null", ""),
         (
             "unique",
             ["a", "b", "a"],

@@ -86,10 +86,15 @@ def test_values_that_json_calls_equal_are_equal(expected: object, actual: object
         (0, False, "expected a number, got a boolean", ""),
         (None, False, "expected null, got a boolean", ""),
         (None, 0, "expected null, got a number", ""),
-        ("", None, "expected text, got null", ""),
-        ("1", 1, "expected text, got a number", "the same, but a number instead of text"),
-        ("true", True, "expected text, got a boolean", "the same, but a boolean instead of text"),
-        ("null", None, "expected text, got null", "the same, but null instead of text"),
+        ("", None, "expected a string, got null", ""),
+        ("1", 1, "expected a string, got a number", "the same, but a number instead of a string"),
+        (
+            "true",
+            True,
+            "expected a string, got a boolean",
+            "the same, but a boolean instead of a string",
+        ),
+        ("null", None, "expected a string, got null", "the same, but null instead of a string"),
         ({}, [], "expected an object, got an array", ""),
         ([], {}, "expected an array, got an object", ""),
         ({}, None, "expected an object, got null", ""),
@@ -237,20 +242,20 @@ def test_below_partial_a_negated_pattern_wants_the_key() -> None:
     [missed] = differences(expected, {})
     assert (missed.path, missed.message) == (
         "error",
-        'no such path; expected anything but text that contains "x"',
+        'no such path; expected anything but a string that contains "x"',
     )
     optional = ["match:not:exists", "match:not:contains:x"]
     assert missed.hint == f"to allow an absent key, write match:any: {json.dumps(optional)}"
     assert differences({"match:partial": {"error": {"match:any": optional}}}, {}) == []
     assert differences(expected, {"errors": 1})[0].hint == 'there is "errors"'
     assert told(expected, {"error": "axb"}) == [
-        ("error", 'expected anything but text that contains "x"; it is just that')
+        ("error", 'expected anything but a string that contains "x"; it is just that')
     ]
 
 
 def test_elsewhere_a_negated_pattern_wants_the_key_unless_it_is_not_exists() -> None:
     assert told({"error": "match:not:contains:x"}, {}) == [
-        ("error", 'no such path; expected anything but text that contains "x"')
+        ("error", 'no such path; expected anything but a string that contains "x"')
     ]
     assert differences({"error": "match:not:exists"}, {}) == []
 
@@ -268,7 +273,7 @@ def test_several_directives_speak_of_one_value() -> None:
     expected = {"match:arrayElements": "match:type:number", "match:partial": [1]}
     assert differences(expected, [1, 2]) == []
     assert told(expected, [2, "x"]) == [
-        ("[1]", "expected a value of type number; it is text"),
+        ("[1]", "expected a value of type number; it is a string"),
         ("[0]", "differs"),
     ]
 
@@ -301,7 +306,7 @@ def test_an_empty_array_has_no_element_that_differs() -> None:
     assert differences({"match:arrayElements": {"type": "text"}}, []) == []
 
 
-@pytest.mark.parametrize(("actual", "seen"), [({}, "an object"), ("x", "text"), (None, "null")])
+@pytest.mark.parametrize(("actual", "seen"), [({}, "an object"), ("x", "a string"), (None, "null")])
 def test_what_is_no_array_has_no_elements(actual: object, seen: str) -> None:
     assert differences({"list": {"match:arrayElements": 1}}, {"list": actual}) == [
         Mismatch(
@@ -372,8 +377,8 @@ def test_what_was_pulled_may_be_met_by_a_pattern_and_has_siblings() -> None:
         ("tools[2].name", "tools[2].name", "no element 2 among 2"),
         ("tools.name", "tools.name", 'there is an array where "name" should be'),
         ("by[0]", "by[0]", 'there is an object where "0" should be'),
-        ("tools[0].name.x", "tools[0].name.x", 'there is text where "x" should be'),
-        ("tools[0].name.*", "tools[0].name[*]", "there is text where * wants an array"),
+        ("tools[0].name.x", "tools[0].name.x", 'there is a string where "x" should be'),
+        ("tools[0].name.*", "tools[0].name[*]", "there is a string where * wants an array"),
         ("tools.²", "tools.²", 'there is an array where "²" should be'),
     ],
 )

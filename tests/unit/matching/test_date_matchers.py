@@ -211,7 +211,7 @@ def test_a_date_is_written_in_this_way(format: str, good: list[object], bad: lis
         (
             "dateValid",
             "15/06/2023",
-            "a date; it is text that is no date",
+            "a date; it is a string that is not a date",
             "it is a date when the day comes first",
         ),
         ("dateValid", True, "a date; it is a boolean", ""),

@@ -140,7 +140,7 @@ def test_what_was_encoded_is_known_again(raw: bytes, claims: dict[str, int]) -> 
             "base64",
             "aGk",
             "base64; it is not",
-            "its length is no multiple of 4: is the padding (=) missing?",
+            "its length is not a multiple of 4: is the padding (=) missing?",
         ),
         (
             "base64",

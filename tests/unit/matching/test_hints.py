@@ -1,4 +1,4 @@
-"""What a mismatch adds: where the thing is instead, and why an array differs."""
+"""Hints: where the expected value is instead, why an array differs, checks that prove nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from mcptest.matching.compare import compare
 from mcptest.matching.expectation import Compiler
+from mcptest.matching.hints import find_idle_checks
 from mcptest.matching.registry import builtin_registry
 
 
@@ -35,22 +36,22 @@ def hints(expected: object, actual: object) -> list[tuple[str, str]]:
         (
             {"title": "Weather"},
             {"label": "Weather"},
-            [("title", "what is expected stands at label")],
+            [("title", "the expected value is at label")],
         ),
         (
             {"text": "match:contains:sunny"},
             {"text": "rain", "more": ["a sunny day"]},
-            [("text", "what is expected stands at more[0]")],
+            [("text", "the expected value is at more[0]")],
         ),
         (
             {"a": {"b": [1, 2]}},
             {"a": {"b": None, "c": [1, 2]}},
-            [("a.b", "what is expected stands at a.c")],
+            [("a.b", "the expected value is at a.c")],
         ),
         (
             {"code": 404},
             {"code": 200, "status": 404},
-            [("code", "what is expected stands at status")],
+            [("code", "the expected value is at status")],
         ),
         # Several places.
         (
@@ -61,7 +62,7 @@ def hints(expected: object, actual: object) -> list[tuple[str, str]]:
         (
             {"match:extractField": "a", "value": "Weather"},
             {"a": "Climate", "b": "Weather"},
-            [("a", "what is expected stands at b")],
+            [("a", "the expected value is at b")],
         ),
     ],
 )
@@ -98,7 +99,7 @@ def test_a_huge_answer_is_looked_through_in_part_and_a_huge_text_not_at_all() ->
 def test_only_the_first_mismatches_are_looked_into() -> None:
     expected = {f"key{index:03}": "Weather" for index in range(100)}
     found = hints({"match:partial": expected}, {"label": "Weather"})
-    assert found == [(f"key{index:03}", "what is expected stands at label") for index in range(50)]
+    assert found == [(f"key{index:03}", "the expected value is at label") for index in range(50)]
 
 
 def test_texts_that_nobody_compares_by_eye_get_no_hint() -> None:
@@ -128,7 +129,7 @@ def test_an_array_that_is_nearly_right_says_so_once(
     expected: list[object], actual: list[object], hint: str
 ) -> None:
     found = [hint for path, hint in hints({"list": expected}, {"list": actual})]
-    assert [text for text in found if "what is expected stands at" not in text] == (
+    assert [text for text in found if "the expected value is at" not in text] == (
         [hint] if hint else []
     )
 
@@ -140,3 +141,39 @@ def test_below_partial_elements_in_another_order_are_known_by_what_is_written() 
         "list[0].name",
         "list has the same elements in another order",
     )
+
+
+EACH = {"match:arrayElements": {"name": "match:type:string"}}
+
+
+def notes(expected: object, actual: object) -> list[str]:
+    compiler = Compiler(builtin_registry())
+    return list(find_idle_checks(compiler.compile(expected, None), actual))
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "place"),
+    [
+        (EACH, [], "the answer"),
+        ({"result": {"tools": EACH}}, {"result": {"tools": []}}, "result.tools"),
+        ({"match:partial": {"tools": EACH}}, {"tools": [], "more": 1}, "tools"),
+        ([1, EACH], [1, []], "[1]"),
+        ({"match:arrayElements": {"inner": EACH}}, [{"inner": []}], "[0].inner"),
+    ],
+)
+def test_an_empty_array_is_pointed_out(expected: object, actual: object, place: str) -> None:
+    note = f"{place} is an empty array, so match:arrayElements checked nothing there"
+    assert notes(expected, actual) == [note]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        (EACH, [{"name": "a"}]),
+        ({"tools": []}, {"tools": []}),
+        ({"tools": EACH}, {}),
+        (EACH, "not an array"),
+    ],
+)
+def test_nothing_is_said_where_something_was_checked(expected: object, actual: object) -> None:
+    assert notes(expected, actual) == []

@@ -128,7 +128,12 @@ def test_a_value_that_meets_the_pattern_passes(pattern: str, actual: object) -> 
     [
         ("greaterThan:5", 5, "a number greater than 5; it is 5", ""),
         ("lessThan:0.10", "0.2", "a number less than 0.1; it is 0.2", ""),
-        ("greaterThan:5", "9 lives", "a number greater than 5; it is text that is no number", ""),
+        (
+            "greaterThan:5",
+            "9 lives",
+            "a number greater than 5; it is a string that is not a number",
+            "",
+        ),
         ("greaterThan:5", True, "a number greater than 5; it is a boolean", ""),
         ("multipleOf:100", 1250, "a multiple of 100; it is 1250, which leaves 50", ""),
         (
@@ -138,12 +143,12 @@ def test_a_value_that_meets_the_pattern_passes(pattern: str, actual: object) -> 
             "",
         ),
         ("decimalPlaces:2", 24.5, "a number with 2 decimal places; it has 1", ""),
-        ("decimalPlaces:1", "x", "a number with 1 decimal place; it is text", ""),
+        ("decimalPlaces:1", "x", "a number with 1 decimal place; it is a string", ""),
         ("equals:OK", "ok", '"OK"; it is "ok"', "differs only in case"),
         ("equals:a b", "a  b", '"a b"; it is "a  b"', "differs only in white space"),
         ("equals:1", True, '"1"; it is true', ""),
         ("oneOf:low|high", "HIGH", 'one of "low", "high"; it is "HIGH"', "differs only in case"),
-        ("integer", "5", "a whole number; it is text", "it is a number written as text"),
+        ("integer", "5", "a whole number; it is a string", "it is a number written as a string"),
         ("positive", -1, "a positive number; it is -1", ""),
         ("negative", 10**400, "a negative number; it is a very large number", ""),
     ],

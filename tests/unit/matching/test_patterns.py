@@ -218,7 +218,7 @@ def test_every_habit_leads_to_a_word_of_the_language_and_is_none_itself(habit: s
             (
                 f"match:{name}:",
                 "F013",
-                f'the matcher "{name}" needs a text after the colon: without one it would '
+                f'the matcher "{name}" needs a string after the colon: without one it would '
                 "always hold",
                 "",
             )
@@ -447,7 +447,7 @@ def unprefixed(text: str) -> tuple[str, str] | None:
     ],
 )
 def test_a_pattern_without_its_prefix_is_pointed_out(text: str, name: str) -> None:
-    help = f"write match:{text}, or match:equals:{text} when that very text is meant"
+    help = f"write match:{text}, or match:equals:{text} when exactly that string is meant"
     assert unprefixed(text) == (name, help)
 
 
@@ -490,7 +490,7 @@ def test_a_mismatch_says_what_was_wanted_what_came_and_gives_a_hint() -> None:
         path="result.text",
         expected="match:contains:Sunny",
         actual="sunny",
-        message='expected text that contains "Sunny"; it does not',
+        message='expected a string that contains "Sunny"; it does not',
         hint="differs only in case",
     )
 
@@ -499,8 +499,8 @@ def test_a_mismatch_says_what_was_wanted_what_came_and_gives_a_hint() -> None:
     ("source", "message"),
     [
         ("match:exists", "is missing; expected a value"),
-        ("match:not:contains:x", 'no such path; expected anything but text that contains "x"'),
-        ("match:x y", "is missing; expected text that matches /x y/"),
+        ("match:not:contains:x", 'no such path; expected anything but a string that contains "x"'),
+        ("match:x y", "is missing; expected a string that matches /x y/"),
     ],
 )
 def test_a_key_that_is_not_there_says_what_was_wanted(source: str, message: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REGISTRY = builtin_registry()
 SOURCE = "match:jsonSchema:schemas/s.json"
 
-# More steps than the validator takes, on a text of 41 characters.
+# More steps than the validator takes, on a string of 41 characters.
 HARD = "(?:(?=a)a*)*b"
 TEXT = "a" * 40 + "!"
 
@@ -140,18 +140,18 @@ def test_wherever_it_stands_it_is_named(schema: object, value: object) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{", "reads schemas/s.json, which is no JSON: expecting property name"),
-        ("[]", "reads schemas/s.json, which is no schema: a schema is an object"),
+        ("{", "reads schemas/s.json, which is not JSON: expecting property name"),
+        ("[]", "reads schemas/s.json, which is not a schema: a schema is an object"),
         ("true", "reads schemas/s.json, which every value meets"),
         ("{}", "reads schemas/s.json, which every value meets"),
         (
             '{"properties": {"a": {"type": "strin"}}}',
-            "reads schemas/s.json, which is no schema: properties.a.type: ",
+            "reads schemas/s.json, which is not a schema: properties.a.type: ",
         ),
-        ('{"minimum": "x"}', "reads schemas/s.json, which is no schema: minimum: "),
-        ('{"pattern": "("}', "reads schemas/s.json, which is no schema: pattern: "),
-        ('{"const": "\\ud800"}', "reads schemas/s.json, which is no schema: "),
-        ('{"$ref": "#/$defs/x"}', "reads schemas/s.json, which is no schema: "),
+        ('{"minimum": "x"}', "reads schemas/s.json, which is not a schema: minimum: "),
+        ('{"pattern": "("}', "reads schemas/s.json, which is not a schema: pattern: "),
+        ('{"const": "\\ud800"}', "reads schemas/s.json, which is not a schema: "),
+        ('{"$ref": "#/$defs/x"}', "reads schemas/s.json, which is not a schema: "),
         *(
             (
                 json.dumps({"properties": {"a": {"$ref": target}}}),

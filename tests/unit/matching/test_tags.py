@@ -66,7 +66,7 @@ def test_the_parts_of_an_ere_alternate() -> None:
 def test_a_regular_expression_is_not_searched_in_what_is_no_text() -> None:
     [mismatch] = compare({"a": tag("re", "1")}, {"a": 1})
     assert (mismatch.path, mismatch.expected, mismatch.actual) == ("a", "!!re 1", 1)
-    assert mismatch.message == "expected text that matches /1/; it is a number"
+    assert mismatch.message == "expected a string that matches /1/; it is a number"
 
 
 def test_any_value_is_any_value_that_is_there() -> None:

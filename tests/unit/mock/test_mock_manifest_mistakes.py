@@ -36,7 +36,7 @@ SCHEMA = "inputSchema: {type: object, properties: {who: {}}}"
         (
             "tools: [{name: a, answer: x, inputSchema: {type: object, required: 5}}]",
             "F019",
-            "is no schema",
+            "is not a schema",
         ),
         ("tools: [{name: a, answer: '${who}'}]", "F009", "${who} cannot be filled in"),
         ("tools: [{name: a, answer: '${args.}'}]", "F009", "${args.} cannot be filled in"),

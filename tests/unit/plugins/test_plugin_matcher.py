@@ -166,7 +166,7 @@ def test_anything_but_a_verdict_is_a_failure_of_the_plugin(answer: object, negat
     fault = caught.value.fault
     assert fault.kind == "plugin_failed"
     assert fault.message.startswith("the plugin 'geo' answered 'near' with ")
-    assert fault.message.endswith(", which is no verdict")
+    assert fault.message.endswith(", which is not a verdict")
     assert fault.hint == 'a verdict is {"pass": true} or {"pass": false, "message": "why"}'
 
 

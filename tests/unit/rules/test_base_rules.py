@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.results import Verdict
-from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
+from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.captures import score_capture
-from mcptest.rules.facts import META_CAPABILITIES, Facts
+from mcptest.rules.facts import Facts
 from mcptest.rules.jsonrpc import encoding_fault
 from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES as EVERY_RULE
@@ -111,138 +111,6 @@ def test_of_a_message_that_is_wrong_in_very_many_places_only_so_many_are_told() 
     meta = {f"-{number}": 1 for number in range(5000)}
     scorer.server({"jsonrpc": "2.0", "method": "notifications/message", "params": {"_meta": meta}})
     assert verdict(scorer, "BASE-28").count == 20
-
-
-# No value can make a rule raise
-
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
-VALUES = st.recursive(
-    SCALARS.filter(lambda value: value not in (float("inf"), float("-inf"))),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-KEYS = st.sampled_from(
-    [
-        "progressToken",
-        "traceparent",
-        "tracestate",
-        "io.modelcontextprotocol/x",
-        "mcp.io/x",
-        "a.mcp.b/",
-        VERSION_KEY,
-        META_CAPABILITIES,
-        "/",
-        "",
-    ]
-)
-TEXTS = st.sampled_from(
-    [
-        "complete",
-        "input_required",
-        "task",
-        "text",
-        "audio",
-        "resource",
-        "tool_result",
-        "sampling/createMessage",
-        "00-" + "1" * 32 + "-" + "1" * 16 + "-01",
-        "a=1,b=2;c",
-        *REVISIONS,
-    ]
-)
-META = st.dictionaries(KEYS | st.text(), VALUES | TEXTS, max_size=3)
-MEMBERS = st.sampled_from(
-    [
-        "_meta",
-        "capabilities",
-        "content",
-        "contents",
-        "extensions",
-        "inputRequests",
-        "messages",
-        "method",
-        "params",
-        "protocolVersion",
-        "resource",
-        "resources",
-        "resultType",
-        "tools",
-        "type",
-    ]
-)
-BODIES = st.recursive(
-    VALUES | TEXTS | META,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(MEMBERS, inner, max_size=4),
-    max_leaves=12,
-)
-METHODS = st.sampled_from(
-    [
-        "elicitation/create",
-        "initialize",
-        "notifications/message",
-        "notifications/tasks/status",
-        "ping",
-        "prompts/get",
-        "prompts/list",
-        "resources/read",
-        "roots/list",
-        "sampling/createMessage",
-        "server/discover",
-        "tasks/result",
-        "tools/call",
-        "tools/list",
-    ]
-)
-CODES = st.sampled_from([-32700, -32601, -32020, -32021, -32022, -32042, -32002, -32000, 0, True])
-ERRORS = VALUES | st.fixed_dictionaries(
-    {"code": CODES | VALUES},
-    optional={
-        "message": VALUES,
-        "data": st.dictionaries(
-            st.sampled_from(["supported", "requested", "requiredCapabilities"]), BODIES
-        ),
-    },
-)
-IDS_OF_MESSAGES = st.sampled_from([1, 2, "1", 1.0, None, True]) | VALUES
-MESSAGES = st.fixed_dictionaries(
-    {},
-    optional={
-        "jsonrpc": st.just("2.0") | VALUES,
-        "id": IDS_OF_MESSAGES,
-        "method": METHODS | VALUES,
-        "params": BODIES,
-        "result": BODIES,
-        "error": ERRORS,
-    },
-)
-SAID = st.tuples(st.sampled_from(["client", "server", "noise"]), MESSAGES | VALUES)
-
-
-@given(
-    said=st.lists(SAID, max_size=8),
-    version=st.sampled_from(["", *REVISIONS]),
-    transport=st.sampled_from(["", "stdio:1", "http://x"]),
-)
-def test_no_message_makes_a_rule_raise(
-    said: list[tuple[str, Any]], version: str, transport: str
-) -> None:
-    facts = Facts()
-    facts.set_version(version)
-    facts.transport = transport
-    scorer = Scorer(RULES, facts)
-    for side, message in said:
-        if side == "client":
-            scorer.client(message)
-        elif side == "server":
-            scorer.server(message)
-        else:
-            scorer.noise(json.dumps(message, ensure_ascii=False))
-    assert {each.status for each in scorer.finish().verdicts} <= {
-        "pass",
-        "fail",
-        "warning",
-        "not_applicable",
-    }
 
 
 @given(st.text(alphabet='{["\\xcefab0129 \ufeff\0') | st.text())

@@ -102,7 +102,7 @@ def test_a_value_meets_the_words_of_suites(matcher: dict[str, object], value: ob
 @pytest.mark.parametrize(
     ("matcher", "value", "words"),
     [
-        ({"contains": "sunny"}, "rain", 'expected text that contains "sunny"'),
+        ({"contains": "sunny"}, "rain", 'expected a string that contains "sunny"'),
         ({"gte": 5}, 4, "4"),
         ({"type": "array", "length": 2}, [1], "length"),
         ({"schema": {"type": "integer"}}, "a", "not valid"),

@@ -24,6 +24,7 @@ from mcptest.formats.suite.loader import read_parts
 from mcptest.matching.registry import builtin_registry
 from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, HostError, PluginHost
 from mcptest.plugins.installed import installed_matchers, installed_reporters, owner_of
+from mcptest.plugins.manager import index_plugins
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,

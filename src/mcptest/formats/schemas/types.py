@@ -16,7 +16,6 @@ from mcptest.formats.keys import (
     Keys,
 )
 from mcptest.formats.templates import NAME
-from mcptest.matching.compare import _FIELD_STEP
 from mcptest.matching.suite_matchers import _SCALAR_ROOTS
 
 TYPE_CHECKING = False
@@ -169,15 +168,16 @@ def _skip() -> Schema:
 
 
 def field_path() -> Schema:
-    """A path into an answer as Conductor files write it."""
+    """A path into an answer, as `matching.values.read_path` reads it."""
     wrong = pattern_message("a path into the answer, such as result.content[0].text")
-    return {"type": "string", "pattern": f"^(?:{_without_captures(_FIELD_STEP)})+$", **wrong}
+    return {"type": "string", "pattern": f"^(?:{_STEP}|{_WORD}){_FURTHER}$", **wrong}
 
 
 _ESCAPE = r'\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})'
-_QUOTED = rf"""(?:"(?:[^"\\\u0000-\u001f]|{_ESCAPE})*"|'[^']*')"""
+_QUOTED = rf"""(?:"(?:[^"\\]|{_ESCAPE})*"|'[^']*')"""
 _STEP = rf"(?:\[(?:[0-9]{{1,9}}|\*|{_QUOTED})\]|{_QUOTED})"
-_FURTHER = rf"""(?:\.?{_STEP}|\.[^.\[\]"']+)*"""
+_WORD = r"""[^.\[\]"'][^.\[\]"]*"""
+_FURTHER = rf"(?:\.?{_STEP}|\.{_WORD})*"
 
 
 def target(roots: Sequence[str]) -> Schema:

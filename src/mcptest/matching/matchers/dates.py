@@ -88,7 +88,7 @@ def epoch_ms(value: object) -> float | None:
 
 
 def is_date_text(value: object) -> bool:
-    """Whether a value is a date by its looks: text that is one, and not just a number."""
+    """True if a value is a string that is a date, and not just a number."""
     if not isinstance(value, str) or not re.search(r"\d[-/]\d|[a-z]", value, re.IGNORECASE):
         return False
     return epoch_ms(value) is not None
@@ -103,7 +103,7 @@ def split_dates(text: str) -> Iterator[tuple[str, str]]:
 
 
 def has_format(name: str, value: object) -> bool:
-    """Whether a text is written that way, and is a date; a timestamp may be a number."""
+    """True if a string has this format and is a date; a timestamp may be a number."""
     if name == "timestamp" and type(value) is int:
         return value >= 0
     if not isinstance(value, str) or len(value) > _MAX_CHARS:
@@ -265,7 +265,7 @@ def _no_date(actual: object) -> Miss:
     hint = (
         (lambda: "it is a date when the day comes first") if has_format("eu-date", actual) else None
     )
-    return Miss(why="it is text that is no date", hint=hint)
+    return Miss(why="it is a string that is not a date", hint=hint)
 
 
 def _check_format(name: str, actual: object) -> Miss | None:

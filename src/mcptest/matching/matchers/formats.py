@@ -125,7 +125,7 @@ def _base64_hint(text: str) -> str:
     if _matches(_BASE64_URL, text) and not _matches(_BASE64, text):
         return "it is written in the alphabet for URLs, with - and _"
     if _matches(_BASE64, text):
-        return "its length is no multiple of 4: is the padding (=) missing?"
+        return "its length is not a multiple of 4: is the padding (=) missing?"
     if _matches(_BASE64, "".join(text.split())):
         return "it is broken by white space"
     return ""
@@ -188,7 +188,7 @@ def _entry(
     return Matcher(
         name=name,
         family="Formats",
-        summary=summary or f"A text that is {thing}.",
+        summary=summary or f"A string that is {thing}.",
         example=f"match:{name}",
         passes=passes,
         fails=(*fails, None),
@@ -206,7 +206,7 @@ MATCHERS = (
         lambda text: _matches(_UUID, text),
         ("8c5f0d5e-6b1e-4b8e-9a58-0d3f4a6c2b11",),
         ("8c5f0d5e6b1e4b8e9a580d3f4a6c2b11", "8c5f0d5e"),
-        summary="A text that is a UUID, of any version, with its four dashes.",
+        summary="A string that is a UUID, of any version, with its four dashes.",
         hint=_uuid_hint,
     ),
     _entry(
@@ -215,7 +215,7 @@ MATCHERS = (
         _is_email,
         ("first.last+tag@example.org",),
         ("first@localhost", "a b@example.org"),
-        summary="A text that is an email address; its domain has a dot.",
+        summary="A string that is an email address; its domain has a dot.",
     ),
     _entry(
         "url",
@@ -223,7 +223,7 @@ MATCHERS = (
         _is_url,
         ("https://example.org:8080/a?b#c", "file:///tmp/a.txt", "memo://notes/1"),
         ("example.org", "https://", "https://a b"),
-        summary="A text that is an absolute URL, with a scheme of any name.",
+        summary="A string that is an absolute URL, with a scheme of any name.",
         hint=_url_hint,
     ),
     _entry(
@@ -254,7 +254,7 @@ MATCHERS = (
         _is_base64,
         ("aGVsbG8=",),
         ("aGVsbG8", "a-_=", ""),
-        summary="A text that is base64 with its padding, and not empty.",
+        summary="A string that is base64 with its padding, and not empty.",
         hint=_base64_hint,
         is_short=False,
     ),
@@ -272,7 +272,7 @@ MATCHERS = (
         _is_jwt,
         ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln",),
         ("a.b.c", "eyJhbGciOiJIUzI1NiJ9"),
-        summary="A text that is a JSON Web Token by its form; the signature is not verified.",
+        summary="A string that is a JSON Web Token by its form; the signature is not verified.",
         is_short=False,
     ),
 )

@@ -41,7 +41,7 @@ def _check_number(
     def check(wanted: Any, actual: object) -> Miss | None:
         number = exact_number(actual)
         if number is None:
-            seen = "text that is no number" if isinstance(actual, str) else type_name(actual)
+            seen = "a string that is not a number" if isinstance(actual, str) else type_name(actual)
             return Miss(why=f"it is {seen}")
         if test(number, wanted):
             return None
@@ -85,7 +85,7 @@ def _check_integer(_: None, actual: object) -> Miss | None:
         is_number = exact_number(actual) is not None
         return Miss(
             why=f"it is {type_name(actual)}",
-            hint=(lambda: "it is a number written as text") if is_number else None,
+            hint=(lambda: "it is a number written as a string") if is_number else None,
         )
     return None if is_whole(actual) else Miss(why=f"it is {to_text(actual)}")
 
@@ -216,7 +216,7 @@ MATCHERS = (
         name="decimalPlaces",
         family="Numbers",
         parameters=("N",),
-        summary="A number with N digits behind the point; in a text, as they are written.",
+        summary="A number with N digits behind the point; in a string, as they are written.",
         example="match:decimalPlaces:2",
         passes=(24.99, "24.90"),
         fails=(24.9, 24, None),
@@ -230,7 +230,7 @@ MATCHERS = (
     Matcher(
         name="integer",
         family="Numbers",
-        summary="A number without a fraction; 5.0 is one, text is not.",
+        summary="A number without a fraction; 5.0 is one, a string is not.",
         example="match:integer",
         passes=(5, -5.0),
         fails=(5.5, "5", True),

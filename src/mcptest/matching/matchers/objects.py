@@ -8,7 +8,6 @@ import re
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import show_json
-from mcptest.matching.compare import parse_field_path, pull
 from mcptest.matching.matchers.dates import epoch_ms, is_date_text
 from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
 from mcptest.matching.values import (
@@ -17,12 +16,14 @@ from mcptest.matching.values import (
     is_less,
     is_same_number,
     parse_exact,
+    parse_field_path,
+    pull,
     type_name,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.matching.compare import Steps
+    from mcptest.matching.values import Steps
 
 __all__ = ["MATCHERS", "Relation"]
 
@@ -134,7 +135,7 @@ MATCHERS = (
         name="crossField",
         family="Objects",
         parameters=("L op R",),
-        summary="Two fields of the object, by path, compared as numbers, dates or text; op is "
+        summary="Two fields of the object, by path, compared as numbers, dates or strings; op is "
         "one of `<` `>` `<=` `>=` `=` `==` `!=`.",
         example="match:crossField:order.start < order.end",
         passes=({"order": {"start": "2023-01-01", "end": "2023-01-02"}},),

@@ -102,7 +102,7 @@ def _no_verdict(use: PluginUse, answer: object) -> Fault:
     return Fault(
         kind="plugin_failed",
         message=f"the plugin {use.name!r} answered {visible(use.method)!r} with {shown}, "
-        "which is no verdict",
+        "which is not a verdict",
         hint='a verdict is {"pass": true} or {"pass": false, "message": "why"}',
     )
 

@@ -81,7 +81,7 @@ def _parse_file(file: str, text: str) -> object:
     try:
         return parse_json(text.removeprefix("\ufeff"))
     except NotJsonError as error:
-        raise BadSchemaError(f"reads {file}, which is no JSON: {error.reason}") from None
+        raise BadSchemaError(f"reads {file}, which is not JSON: {error.reason}") from None
 
 
 def _compile(
@@ -91,7 +91,7 @@ def _compile(
     import jsonschema_rs  # noqa: PLC0415
 
     if not isinstance(schema, (dict, bool)):
-        raise BadSchemaError(f"{lead} which is no schema: a schema is an object")
+        raise BadSchemaError(f"{lead} which is not a schema: a schema is an object")
     if not is_vague_allowed and (schema is True or schema == {}):
         raise BadSchemaError(f"{lead} which every value meets")
     read = partial(jsonschema_rs.validator_for, schema, validate_formats=True, offline=True)
@@ -104,7 +104,7 @@ def _compile(
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
         raise BadSchemaError(f"{lead} {_explain(error)}") from None
     except ValueError as error:
-        raise BadSchemaError(f"{lead} which is no schema: {error}") from None
+        raise BadSchemaError(f"{lead} which is not a schema: {error}") from None
 
 
 def _explain(error: Any) -> str:
@@ -113,7 +113,7 @@ def _explain(error: Any) -> str:
     if outside:
         return f"which refers to {outside[1]}; nothing is fetched, so put what it needs under $defs"
     place = render_path(getattr(error, "instance_path", None) or ())
-    return f"which is no schema: {place + ': ' if place else ''}{message}"
+    return f"which is not a schema: {place + ': ' if place else ''}{message}"
 
 
 def _check_valid(schema: _Schema, actual: object) -> Miss | None:
@@ -126,7 +126,7 @@ def _check_valid(schema: _Schema, actual: object) -> Miss | None:
             if len(found) > _MAX_SHOWN:
                 break
     except UnicodeEncodeError:
-        return Miss(why="it has half of a surrogate pair in it, which is no character")
+        return Miss(why="it has half of a surrogate pair in it, which is not a character")
     except ValueError as error:
         raise CheckError(
             _undecided_fault(f"stopped validating by {schema.file}: {error}")

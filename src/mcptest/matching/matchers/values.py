@@ -67,7 +67,7 @@ def _has_type(names: tuple[str, ...], actual: object) -> Miss | None:
     if kind == "number":
         return Miss(why="it is a number with a fraction" if wants_number else "it is a number")
     is_text_number = wants_number and kind == "string" and parse_exact(str(actual)) is not None
-    hint = (lambda: "it is a number written as text") if is_text_number else None
+    hint = (lambda: "it is a number written as a string") if is_text_number else None
     return Miss(why=f"it is {type_name(actual)}", hint=hint)
 
 
@@ -157,7 +157,7 @@ MATCHERS = (
         name="equals",
         family="Values",
         parameters=("V",),
-        summary="The value is V: by number when both are numbers, else by text.",
+        summary="The value is V: by number when both are numbers, else as strings.",
         example="match:equals:5",
         passes=(5, 5.0, "5"),
         fails=(6, "five", None),

@@ -111,7 +111,7 @@ def test_the_place_of_a_mistake_is_told_only_where_the_author_would_find_it() ->
     ("pattern", "actual", "hint"),
     [
         ("regex:^OK$", "ok", "it matches when case is ignored"),
-        ("regex:^ok$", "ok\n", "a line break stands at the end, and $ is the very end"),
+        ("regex:^ok$", "ok\n", "there is a line break at the end, and $ matches only the very end"),
         ("regex:/ok/i", "OK", "the slashes around it are searched for too; leave them out"),
         ("regex:/ok/i", "no", ""),
         ("regex:/*/", "ok", ""),

@@ -67,8 +67,8 @@ def test_all_of_several_must_hold_and_each_that_does_not_is_told() -> None:
     expected = {"match:all": ["match:contains:sun", "match:endsWith:.", "match:type:string"]}
     assert differences({"text": expected}, {"text": "sunny."}) == []
     assert told({"text": expected}, {"text": "rain"}) == [
-        ("text", 'expected text that contains "sun"; it does not'),
-        ("text", 'expected text that ends with "."; it does not'),
+        ("text", 'expected a string that contains "sun"; it does not'),
+        ("text", 'expected a string that ends with "."; it does not'),
     ]
 
 
@@ -214,7 +214,7 @@ def complaints(expected: object) -> list[tuple[str, tuple[str | int, ...], str]]
             {"match:crossField": 5},
             "F013",
             ("match:crossField",),
-            'match:crossField takes a text such as "start < end"',
+            'match:crossField takes a string such as "start < end"',
         ),
         (
             {"match:not:crossField": "a b"},
@@ -266,13 +266,13 @@ def complaints(expected: object) -> list[tuple[str, tuple[str | int, ...], str]]
             ["contains:x"],
             "F018",
             (0,),
-            '"contains" is a matcher, and this is compared as plain text',
+            '"contains" is a matcher, and this is compared as a plain string',
         ),
         (
             {"match:extractField": "a", "value": "type:string"},
             "F018",
             ("value",),
-            '"type" is a matcher, and this is compared as plain text',
+            '"type" is a matcher, and this is compared as a plain string',
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The matchers of suites: which values meet each word, what is said of others, what is no word."""
+"""The matchers of suites, and the targets of their assertions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcptest.core.record import ABSENT
+from mcptest.core.text import EVERY, render_path
 from mcptest.formats.yaml.document import read_document
 from mcptest.matching.compare import Group, compare
 from mcptest.matching.matchers.plugin import plugin_matcher
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import builtin_registry
-from mcptest.matching.suite_matchers import EXAMPLES, SuiteMatchers
+from mcptest.matching.suite_matchers import EXAMPLES, ROOTS, SuiteMatchers, parse_target
+from mcptest.matching.values import pull
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.core.diagnostics import PathDiagnostic
+
 
 SCHEMA = {"type": "object", "required": ["city"]}
 
@@ -76,14 +79,14 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
             {"is not expected": {"a": [1, {"b": None}], "c": 1}, "is missing": {}},
         ),
         (1, [1, 1.0], {"expected a number, got a boolean": True}),
-        (None, [None], {"expected null, got text": ""}),
+        (None, [None], {"expected null, got a string": ""}),
     ],
     "equals": [("a", ["a"], {"differs": "A"})],
     "contains": [
         (
             "sun",
             ["sunny", ["a", "sun"]],
-            {'expected text that contains "sun"; it does not': "rain"},
+            {'expected a string that contains "sun"; it does not': "rain"},
         ),
         (5, ["a5", [5], [5.0]], {"expected something that contains 5; it is a number": 55}),
         (
@@ -102,25 +105,29 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
         ),
     ],
     "icontains": [
-        ("SUN", ["sunny"], {'expected text that contains, in any case, "SUN"; it does not': "no"})
+        (
+            "SUN",
+            ["sunny"],
+            {'expected a string that contains, in any case, "SUN"; it does not': "no"},
+        )
     ],
     "contains-all": [
         (
             ["a", 5],
             ["5 a", ["a", 5]],
-            {'expected text that contains "a"; it does not': "5"},
+            {'expected a string that contains "a"; it does not': "5"},
         )
     ],
     "contains-any": [(["a", 5], ["a", [5]], {"expected one of 2 to hold; none does": "b"})],
     "starts-with": [
-        ("De", ["Dear"], {'expected text that starts with "De"; it does not': "My Dear"})
+        ("De", ["Dear"], {'expected a string that starts with "De"; it does not': "My Dear"})
     ],
-    "ends-with": [("!", ["oh!"], {'expected text that ends with "!"; it does not': "! oh"})],
+    "ends-with": [("!", ["oh!"], {'expected a string that ends with "!"; it does not': "! oh"})],
     "regex": [
         (
             "^v[0-9]+$",
             ["v12"],
-            {"expected text that matches /^v[0-9]+$/; it does not match": "v"},
+            {"expected a string that matches /^v[0-9]+$/; it does not match": "v"},
         )
     ],
     "schema": [
@@ -147,13 +154,13 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
         ("null", [None], {"expected a value of type null; it is an array": []}),
     ],
     "length": [
-        (2, ["ab", [1, 2]], {"expected a text or array of length 2; it has 1": "a"}),
-        (0, ["", []], {"expected a text or array of length 0; it is null": None}),
+        (2, ["ab", [1, 2]], {"expected a string or array of length 2; it has 1": "a"}),
+        (0, ["", []], {"expected a string or array of length 0; it is null": None}),
     ],
     "gt": [(5, [5.1, "6"], {"expected a number greater than 5; it is 5": 5})],
     "gte": [(5, [5], {"expected a number of at least 5; it is 4.9": 4.9})],
     "lt": [(5, [4.9], {"expected a number less than 5; it is 5": 5})],
-    "lte": [(5, [5], {"expected a number of at most 5; it is text that is no number": "x"})],
+    "lte": [(5, [5], {"expected a number of at most 5; it is a string that is not a number": "x"})],
     "between": [([1, 3], [1, 2.5, 3], {"expected a number from 1 to 3; it is 4": 4})],
     "one-of": [
         ([1, "a", None], [1, "a", None], {"expected one of 3 to hold; none does": "1"}),
@@ -165,15 +172,15 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
         (False, [None], {"expected nothing, or null; it is there": 0}),
     ],
     "not": [
-        ({"contains": "x"}, ["y", 5], {"it is just what it must not be": "x"}),
-        ({"not": {"exact": 1}}, [1], {"it is just what it must not be": 2}),
-        ({"contains": "a", "length": 2}, ["a", "bb"], {"it is just what it must not be": "ab"}),
+        ({"contains": "x"}, ["y", 5], {"it is exactly what it must not be": "x"}),
+        ({"not": {"exact": 1}}, [1], {"it is exactly what it must not be": 2}),
+        ({"contains": "a", "length": 2}, ["a", "bb"], {"it is exactly what it must not be": "ab"}),
     ],
     "all": [
         (
             [{"contains": "a"}, {"length": 2}],
             ["ab"],
-            {'expected text that contains "a"; it does not': "bb"},
+            {'expected a string that contains "a"; it does not': "bb"},
         )
     ],
     "any": [
@@ -204,14 +211,18 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
         ),
     ],
     "pattern": [
-        ("dateValid", ["2024-05-01"], {"expected a date; it is text that is no date": "soon"}),
-        ("match:contains:a", ["a"], {'expected text that contains "a"; it does not': "b"}),
+        (
+            "dateValid",
+            ["2024-05-01"],
+            {"expected a date; it is a string that is not a date": "soon"},
+        ),
+        ("match:contains:a", ["a"], {'expected a string that contains "a"; it does not': "b"}),
         (
             "not:contains:a",
             ["b"],
-            {'expected anything but text that contains "a"; it is just that': "a"},
+            {'expected anything but a string that contains "a"; it is just that': "a"},
         ),
-        ("^v", ["v1"], {"expected text that matches /^v/; it does not match": "w"}),
+        ("^v", ["v1"], {"expected a string that matches /^v/; it does not match": "w"}),
     ],
 }
 
@@ -323,8 +334,8 @@ def test_what_is_slow_foreign_or_remote_is_remembered_for_the_expectation() -> N
 @pytest.mark.parametrize(
     ("matcher", "code", "message", "help"),
     [
-        ("sunny", "F008", "text", 'to compare with this very value, write {exact: "sunny"}'),
-        ("match:contains:a", "F008", "text", 'write {pattern: "match:contains:a"}'),
+        ("sunny", "F008", "a string", 'to compare with this very value, write {exact: "sunny"}'),
+        ("match:contains:a", "F008", "a string", 'write {pattern: "match:contains:a"}'),
         (5, "F008", "a number", "to compare with this very value, write {exact: 5}"),
         (None, "F008", "null", "to compare with this very value, write {exact: null}"),
         ([{"exact": 1}], "F008", "an array", ""),
@@ -378,10 +389,15 @@ def test_a_matcher_of_other_formats_is_shown_as_a_pattern() -> None:
     ("matcher", "code", "message", "steps"),
     [
         ({}, "F011", "the matcher is empty: every value meets it", ()),
-        ({"contains": ""}, "F013", "needs a text: without one it would always hold", ("contains",)),
-        ({"icontains": 5}, "F013", "takes a text, not a number", ("icontains",)),
-        ({"starts-with": None}, "F013", "takes a text, not null", ("starts-with",)),
-        ({"contains-all": "a"}, "F013", "takes a list, not text", ("contains-all",)),
+        (
+            {"contains": ""},
+            "F013",
+            "needs a string: without one it would always hold",
+            ("contains",),
+        ),
+        ({"icontains": 5}, "F013", "takes a string, not a number", ("icontains",)),
+        ({"starts-with": None}, "F013", "takes a string, not null", ("starts-with",)),
+        ({"contains-all": "a"}, "F013", "takes a list, not a string", ("contains-all",)),
         ({"contains-any": []}, "F013", "is empty", ("contains-any",)),
         (
             {"regex": "("},
@@ -415,18 +431,23 @@ def test_a_matcher_of_other_formats_is_shown_as_a_pattern() -> None:
         ({"length": 1.5}, "F013", "takes a whole number, not a number", ("length",)),
         ({"length": True}, "F013", "takes a whole number, not a boolean", ("length",)),
         ({"length": -1}, "F017", "counts from 0, and nothing is -1 long", ("length",)),
-        ({"gt": "5"}, "F013", "takes a number, not text", ("gt",)),
+        ({"gt": "5"}, "F013", "takes a number, not a string", ("gt",)),
         ({"lte": False}, "F013", "takes a number, not a boolean", ("lte",)),
         ({"between": [1]}, "F013", "takes a list of two numbers, not an array", ("between",)),
-        ({"between": [1, "b"]}, "F013", "takes a number, not text", ("between",)),
+        ({"between": [1, "b"]}, "F013", "takes a number, not a string", ("between",)),
         ({"between": [3, 1]}, "F017", "goes from 3 down to 1, where nothing lies", ("between",)),
         ({"one-of": []}, "F013", "is empty", ("one-of",)),
         ({"exists": 1}, "F013", "takes true or false, not a number", ("exists",)),
         ({"all": {}}, "F013", "takes a list, not an object", ("all",)),
         ({"any": []}, "F013", "is empty", ("any",)),
         ({"partial": {}}, "F013", "is empty: every value meets it", ("partial",)),
-        ({"plugin": "geo"}, "F013", "takes a mapping, not text", ("plugin",)),
-        ({"plugin": {"name": "geo"}}, "F013", "needs a name and a method, both text", ("plugin",)),
+        ({"plugin": "geo"}, "F013", "takes a mapping, not a string", ("plugin",)),
+        (
+            {"plugin": {"name": "geo"}},
+            "F013",
+            "needs a name and a method, both strings",
+            ("plugin",),
+        ),
         (
             {"plugin": {"name": "geo", "method": "m", "arg": 1}},
             "F013",
@@ -439,7 +460,7 @@ def test_a_matcher_of_other_formats_is_shown_as_a_pattern() -> None:
             "finds no plugin 'goe'; did you mean 'geo'?",
             ("plugin",),
         ),
-        ({"pattern": 5}, "F013", "takes a text, not a number", ("pattern",)),
+        ({"pattern": 5}, "F013", "takes a string, not a number", ("pattern",)),
         (
             {"pattern": "containz:a"},
             "F012",
@@ -475,3 +496,139 @@ def test_help_is_an_example_or_what_to_write() -> None:
     ):
         _, [complaint] = compiled(matcher)
         assert complaint.help == help
+
+
+VALUE = {
+    "content": [{"type": "text", "text": "one"}, {"type": "image"}],
+    "a.b": {"c d": 1, "": 2},
+    "nested": [[1, 2], [3]],
+    "by name": {"x": {"n": 1}, "y": {"n": 2}},
+    "0": "zero",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("result", ("result",)),
+        ("error.code", ("error", "code")),
+        ("stderr", ("stderr",)),
+        ("duration_ms", ("duration_ms",)),
+        ("notifications[0].method", ("notifications", 0, "method")),
+        ("result.content[12].text", ("result", "content", 12, "text")),
+        ("result.content[*].text", ("result", "content", EVERY, "text")),
+        ("result.content.*.text", ("result", "content", EVERY, "text")),
+        ("result[0][1]", ("result", 0, 1)),
+        ('result["a.b"]', ("result", "a.b")),
+        ("result['a.b']", ("result", "a.b")),
+        ('result."a.b".c', ("result", "a.b", "c")),
+        ("result.'a.b'.c", ("result", "a.b", "c")),
+        (r'result["say \"hi\" \u00e9"]', ("result", 'say "hi" é')),
+        ('result["*"]', ("result", "*")),
+        ('result[""]', ("result", "")),
+        ("result['']", ("result", "")),
+        ('result["0"]', ("result", "0")),
+        ("result.größe.$ref", ("result", "größe", "$ref")),
+        ("result.a b-c", ("result", "a b-c")),
+        ("result.content.0.text", ("result", "content", "0", "text")),
+    ],
+)
+def test_a_target_is_a_path_of_keys_and_numbers(text: str, steps: tuple[object, ...]) -> None:
+    found = parse_target(text)
+    assert found == steps
+    # A key that is a star is not the star that means everything.
+    assert [step is EVERY for step in found] == [step is EVERY for step in steps]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", f"is empty; it begins with one of {', '.join(ROOTS)}"),
+        ("result.", "is not a path: 'result.' ends too soon"),
+        (".result", "is not a path: '.result' goes wrong at character 1"),
+        ("result..a", "is not a path: 'result..a' goes wrong at character 8"),
+        ("result[", "is not a path: 'result[' goes wrong at character 7"),
+        ("result[]", "is not a path: 'result[]' goes wrong at character 7"),
+        ("result[-1]", "is not a path: 'result[-1]' goes wrong at character 7"),
+        ("result[1.5]", "is not a path: 'result[1.5]' goes wrong at character 7"),
+        ("result[a]", "is not a path: 'result[a]' goes wrong at character 7"),
+        ("result[0", "is not a path: 'result[0' goes wrong at character 7"),
+        ("result[0]text", "is not a path: 'result[0]text' goes wrong at character 10"),
+        ("result.[0]", "is not a path: 'result.[0]' goes wrong at character 8"),
+        ('result"a"', "is not a path: 'result\"a\"' goes wrong at character 7"),
+        ('result["a]', "is not a path: 'result[\"a]' goes wrong at character 7"),
+        (
+            r'result["\x"]',
+            r"""is not a path: 'result["\\x"]' goes wrong in the quotes at character 7""",
+        ),
+        ("result[1234567890]", "is not a path: 'result[1234567890]' goes wrong at character 7"),
+        (
+            "reslt",
+            f"is 'reslt'; it begins with one of {', '.join(ROOTS)}; did you mean 'result'?",
+        ),
+        ("$.result", f"is '$.result'; it begins with one of {', '.join(ROOTS)}"),
+        ("[0]", f"is '[0]'; it begins with one of {', '.join(ROOTS)}"),
+        ("*", f"is '*'; it begins with one of {', '.join(ROOTS)}"),
+        ("stderr.text", "goes on after 'stderr', which has nothing in it"),
+        ("duration_ms[0]", "goes on after 'duration_ms', which has nothing in it"),
+    ],
+)
+def test_what_is_no_target_is_refused_with_a_sentence(text: str, message: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  # the whole sentence is compared
+        parse_target(text)
+    assert str(caught.value) == message
+
+
+def test_other_roots_may_be_asked_for() -> None:
+    assert parse_target("tool_names[0]", ("tool_names",)) == ("tool_names", 0)
+    with pytest.raises(ValueError, match=r"^is 'result'; it .* tool_names$"):
+        parse_target("result", ("tool_names",))
+
+
+def test_a_long_text_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="is not a path"):
+        parse_target("result" + "." * 100_000)
+    assert len(parse_target("result" + ".a" * 10_000)) == 10_001
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("result.content[0].text", "one"),
+        ("result.content.1.type", "image"),
+        ("result.content[*].type", ["text", "image"]),
+        # One that has no such member stands as null, so that places stay what they are.
+        ("result.content[*].text", ["one", None]),
+        ("result.nested[*][0]", [1, 3]),
+        ("result.nested[*][*]", [[1, 2], [3]]),
+        ("result['by name'][*].n", [1, 2]),
+        ('result["a.b"]["c d"]', 1),
+        ('result["a.b"][""]', 2),
+        ('result["0"]', "zero"),
+        ("result.content[*].none[*]", [None, None]),
+    ],
+)
+def test_what_stands_at_a_target_is_pulled_out(text: str, value: object) -> None:
+    assert pull(VALUE, parse_target(text)[1:]) == (value, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("result.contnt", 'no key "contnt"; there is "content"'),
+        ("result.content[2]", "no element 2 among 2"),
+        ("result.content.text", 'there is an array where "text" should be'),
+        ("result[0]", 'there is an object where "0" should be'),
+        ("result.content[0].text[*]", "there is a string where * wants an array"),
+    ],
+)
+def test_a_target_that_leads_nowhere_says_where_the_way_ends(text: str, why: str) -> None:
+    found, reason = pull(VALUE, parse_target(text)[1:])
+    assert (repr(found), reason) == ("ABSENT", why)
+
+
+@pytest.mark.parametrize(
+    "text", ["result.a[0]", "result[*]", 'result["a.b"]', 'result["*"]', "result.x.y[3].z"]
+)
+def test_a_target_is_shown_as_it_can_be_written(text: str) -> None:
+    assert parse_target(render_path(parse_target(text))) == parse_target(text)
