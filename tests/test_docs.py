@@ -76,10 +76,12 @@ def test_every_kind_of_fault_and_finding_is_in_its_table() -> None:
 def test_no_kind_is_used_that_is_not_in_the_list() -> None:
     sources = (ROOT / "src" / "mcptest").rglob("*.py")
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
-    used = set(re.findall(r'(?:Fault|but)\(\s*kind="([a-z_]+)"', text))
+    used = set(re.findall(r'(?:\bFault|but)\(\s*kind="([a-z_]+)"', text))
     added = set(re.findall(r'\.add\(\s*"([a-z_]+)",', text))
+    carried = set(re.findall(r'TransportFault\(\s*kind="([a-z_]+)"', text))
     assert used - FAULTS == set()
     assert added - FINDINGS == set()
+    assert carried - FAULTS - FINDINGS == set()
 
 
 @pytest.mark.parametrize("path", PAGES_BY_HAND, ids=lambda path: str(path.relative_to(ROOT)))

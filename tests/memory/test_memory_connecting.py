@@ -218,14 +218,14 @@ def test_arguments_that_make_no_sense_are_refused() -> None:
         mcptest.connect_memory(adder(), spec_version="2001-01-01")
     with pytest.raises(ValueError, match="timeout is more than 0"):
         mcptest.connect_memory(adder(), timeout=0)
-    with pytest.raises(ValueError, match="path is no path"):
+    with pytest.raises(ValueError, match="path is not the path"):
         mcptest.connect_memory(small_app(lambda message: for_ever()), path="/a b")
 
 
 def test_what_only_a_coprocess_has_is_refused_by_name() -> None:
     with (
         mcptest.connect_memory(adder()) as server,
-        pytest.raises(mcptest.RefusedError, match="not there in memory"),
+        pytest.raises(mcptest.RefusedError, match="is not available in memory"),
     ):
         server.set_cache("off")
 

@@ -171,7 +171,7 @@ def test_anything_but_a_verdict_is_a_failure_of_the_plugin(answer: object, negat
 
 
 def test_null_is_not_a_verdict_and_what_is_shown_is_short_and_visible() -> None:
-    with pytest.raises(CheckError, match="with null, which is no verdict"):
+    with pytest.raises(CheckError, match="with null, which is not a verdict"):
         mismatch_of("match:plugin:geo.near", 1, Nothing())
     with pytest.raises(CheckError) as caught:
         mismatch_of("match:plugin:geo.near", 1, Scripted(["\u202e" + "x" * 9000]))
