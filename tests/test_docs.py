@@ -77,7 +77,7 @@ def test_no_kind_is_used_that_is_not_in_the_list() -> None:
     sources = (ROOT / "src" / "mcptest").rglob("*.py")
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
     used = set(re.findall(r'(?:\bFault|but)\(\s*kind="([a-z_]+)"', text))
-    added = set(re.findall(r'\.add\(\s*"([a-z_]+)",', text))
+    added = set(re.findall(r'(?:findings|self)\.add\(\s*"([a-z_]+)",', text))
     carried = set(re.findall(r'TransportFault\(\s*kind="([a-z_]+)"', text))
     assert used - FAULTS == set()
     assert added - FINDINGS == set()
