@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -198,11 +199,18 @@ def test_after_a_timeout_the_server_is_told_and_the_next_call_is_its_own(tmp_pat
 
 
 def test_a_cancellation_that_is_refused_breaks_no_other_test(tmp_path: Path) -> None:
+    is_refused = threading.Event()
+
     def silent_once(asked: Asked, line: Line) -> None:
         if asked.about == CALL and asked.message["id"] == 1:
             line.wait_for_the_end()
         elif asked.about == "notifications/cancelled":
             line.send(refusal("400 Bad Request"))
+            is_refused.set()
+        elif asked.about == CALL:
+            # The run must not be over before the refusal has arrived.
+            is_refused.wait(10)
+            good(asked, line)
         else:
             good(asked, line)
 
