@@ -227,7 +227,7 @@ class Session:
             raise
         except InterruptedRunError:
             # The server was asked, and the call may have had its effect.
-            message = "nobody waited for the answer"
+            message = "the wait for the answer was interrupted"
             self._queue(call, began, {"error": {"code": INTERNAL_ERROR, "message": message}})
             raise
         self._queue(call, began, {"result": result})

@@ -499,11 +499,11 @@ class _Pairs:
         if not turn.is_ours:
             is_open = _id_key(id) is None
             said = "that waits for an answer" if is_open else f"with {describe_id(source_of(id))}"
-            message = f"no request {said} stands before this in the case"
+            message = f"no request {said} comes before this in the case"
             help = 'an answer carries the id of its request, and ids 1 and "1" differ'
             self._complain(turn, "id", message, help)
         elif not has_blanks(id) and id is not None and id is not ABSENT:
-            message = f"no request of the server with {describe_id(id)} stands before this"
+            message = f"no request of the server with {describe_id(id)} comes before this"
             here = self._fields.at((turn.key, "id"))
             here.complain("", "W001", message, _ASKED_HELP, on_key=False, severity="warning")
         return None

@@ -24,7 +24,6 @@ __all__ = ["RULES"]
 
 _MESSAGE = "notification:notifications/message"
 _META_LEVEL = "io.modelcontextprotocol/logLevel"
-_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _UNDECLARED = "a log message came, and the server did not declare the capability logging"
 
 

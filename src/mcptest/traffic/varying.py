@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.record import Record
 from mcptest.core.secrets import split_words
 from mcptest.formats.yaml.full import Tagged
 
@@ -49,13 +48,6 @@ HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _MAX_EXPRESSION_CHARS = 20_000
 # A shorter string that both sides send need not be the same thing.
 _MIN_REPEATED_CHARS = 4
-
-
-class Tag(Record):
-    """`!!name text` in a case file."""
-
-    name: str
-    text: str = ""
 
 
 ANY = Tagged(tag="any", text="")

@@ -116,7 +116,7 @@ def test_an_extension_that_is_nearly_ours_is_warned_of() -> None:
         ),
         (
             'in: {jsonrpc: "2.0", id: 77, result: {}}',
-            "no request of the server with id 77 stands before this",
+            "no request of the server with id 77 comes before this",
         ),
     ],
 )
