@@ -85,9 +85,16 @@ def matcher_page() -> str:
         "A misspelt name is an error when the file is loaded; so is a pattern without `match:`\n"
         "and one that no value can match.\n"
         "Values may contain colons: parameters are split only at the first ones.\n",
-        "Regular expressions have the syntax of JavaScript: `(?<name>…)` and `\\k<name>`,\n"
-        "`\\u{1F600}`, `\\d`, `\\w` and `\\b` for ASCII only, `$` at the very end. Slashes around\n"
-        "one are part of it. Matching has a time limit.\n",
+        "Regular expressions mean what they mean in JavaScript without flags: `\\d`, `\\w` and\n"
+        "`\\b` are ASCII only, `.` matches no line break, `$` is the very end, `(?<name>…)` and\n"
+        "`\\k<name>` work. Slashes around an expression are part of it. A search has a time\n"
+        "limit. On purpose it differs in these points:\n",
+        "- `(?i)`, `(?m)` and `(?s)` at the beginning set the flags of these names;\n"
+        "- a character beyond U+FFFF is one character, and `\\u{1F600}` names one, as with `u`;\n"
+        "- what a look-behind looks for must have one length in each alternative, and `\\p{…}`\n"
+        "  is not supported: both are errors when the file is loaded;\n"
+        "- in the tags of [contracts](cases.md), which come from a tool written in Go, `\\A` and\n"
+        "  `\\z` are the beginning and the end of the text.\n",
     ]
     for family, words in FAMILIES.items():
         parts += [f"## {family}\n", *([f"{words}\n"] if words else [])]

@@ -82,6 +82,13 @@ HABITS = {
     "isArray": "type",
     "isNull": "type",
     "isInteger": "integer",
+    "string": "type:string",
+    "number": "type:number",
+    "boolean": "type:boolean",
+    "bool": "type:boolean",
+    "object": "type:object",
+    "array": "type:array",
+    "null": "type:null",
 }
 _BY_HABIT = {name.lower(): meant for name, meant in HABITS.items()}
 
@@ -314,7 +321,15 @@ def suggest_matcher(name: str, known: tuple[str, ...]) -> str:
     ]
     distance, best = min(near, default=(3, ""))
     # Two typos in a word of four letters are another word: "text" is not "type".
-    return best if distance <= (2 if len(word) > 4 else 1) else ""
+    if distance <= (2 if len(word) > 4 else 1):
+        return best
+    habits = [meant for habit, meant in _BY_HABIT.items() if _is_typo(word, habit)]
+    return habits[0] if habits else ""
+
+
+def _is_typo(word: str, habit: str) -> bool:
+    """True for one typo in a word that is long enough to be meant: "grater" for "greater"."""
+    return len(habit) > 5 and _may_be(word, habit) and edit_distance(word, habit) == 1
 
 
 def _may_be(word: str, name: str) -> bool:

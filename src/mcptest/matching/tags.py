@@ -85,7 +85,7 @@ def _searched(text: str) -> Expression:
 
 def _compiled(text: str) -> Expression:
     try:
-        return compile_expression(text)
+        return compile_expression(text, from_go=True)
     except ValueError as error:
         raise BadExpressionError(str(error)) from None
 
