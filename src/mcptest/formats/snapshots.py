@@ -23,7 +23,7 @@ from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.formats.keys import OBJECT, STRING, Fields, Key, Keys, diagnose, kind_of
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.writer import LiteralBlock, comment_lines, render_yaml
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from mcptest.formats.cases import EXTENSIONS, is_ours, is_turn
-from mcptest.formats.templates import NAME
+from mcptest.formats.keys import NAME
 from mcptest.formats.yaml.full import Tagged
 from mcptest.migrate.drafts import (
     Draft,

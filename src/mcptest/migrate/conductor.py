@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from mcptest.formats.conductor_expect import SLIPPED_KEYS
-from mcptest.formats.keys import parse_duration
-from mcptest.formats.templates import references
+from mcptest.formats.conductor import SLIPPED_KEYS
+from mcptest.formats.keys import parse_duration, references
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.values import parse_field_path
 from mcptest.migrate.drafts import (
@@ -30,7 +29,7 @@ from mcptest.migrate.responses import ResponseReader, render_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.formats.yaml.document import Document
+    from mcptest.formats.yaml import Document
     from mcptest.migrate.matchers import Matcher, Setting
     from mcptest.migrate.responses import Assertion
 

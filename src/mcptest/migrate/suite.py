@@ -7,7 +7,7 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.formats.templates import NAME
+from mcptest.formats.keys import NAME
 from mcptest.formats.yaml.writer import render_compact
 from mcptest.migrate.drafts import Note, drop_empty, escape_references
 from mcptest.migrate.matchers import is_plain

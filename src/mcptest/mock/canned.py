@@ -7,7 +7,7 @@ from mcptest.core.diagnostics import closest
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.text import show_json
-from mcptest.formats.templates import filled, filled_texts
+from mcptest.formats.keys import filled, filled_texts
 from mcptest.matching.compare import compare
 from mcptest.matching.values import pull
 from mcptest.mock.protocol import (

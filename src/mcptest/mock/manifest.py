@@ -20,9 +20,8 @@ from mcptest.core.diagnostics import Diagnostic, closest
 from mcptest.core.errors import FormatError
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import trail_of
-from mcptest.formats.keys import Fields, diagnose, kind_of
-from mcptest.formats.templates import references
-from mcptest.formats.yaml.document import NOT_JSON, read_document, read_json
+from mcptest.formats.keys import Fields, diagnose, kind_of, references
+from mcptest.formats.yaml import NOT_JSON, read_document, read_json
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.matchers.schema import MATCHERS
 from mcptest.mock.canned import CannedAnswer, Manifest, Offer
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Literal
 
-    from mcptest.formats.yaml.document import Document
+    from mcptest.formats.yaml import Document
     from mcptest.matching.registry import Registry
     from mcptest.mock.canned import Kind
 

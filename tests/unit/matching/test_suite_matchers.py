@@ -9,7 +9,7 @@ import pytest
 
 from mcptest.core.record import ABSENT
 from mcptest.core.text import EVERY, render_path
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.matching.compare import Group, compare
 from mcptest.matching.matchers.plugin import plugin_matcher
 from mcptest.matching.patterns import Pattern

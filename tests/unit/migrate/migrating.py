@@ -12,7 +12,7 @@ from mcptest.engine.server import Reply
 from mcptest.formats.cases import is_turn, load_cases
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.suite.loader import SuiteContext, load_suite
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.formats.yaml.writer import render_yaml
 from mcptest.matching.compare import source_of

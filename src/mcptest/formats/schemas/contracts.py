@@ -9,9 +9,9 @@ from mcptest.core.record import Record
 from mcptest.formats.cases import CASE, EXTENSIONS
 from mcptest.formats.keys import ANYTHING, FLAG, NON_EMPTY, STRING, Keys, one_of, whole_number
 from mcptest.formats.schemas.matchers import EXPECTED, expected_definitions
-from mcptest.formats.schemas.servers import config_server
 from mcptest.formats.schemas.types import (
     Types,
+    config_server,
     describe,
     document,
     object_with,

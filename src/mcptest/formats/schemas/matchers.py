@@ -19,7 +19,7 @@ from mcptest.formats.schemas.types import (
     pattern_message,
     ref,
 )
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.matching.matchers.values import _TYPE_NAMES
 from mcptest.matching.patterns import _CAMEL_CASE, HABITS, PREFIX
 from mcptest.matching.suite_matchers import EXAMPLES

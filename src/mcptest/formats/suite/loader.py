@@ -40,7 +40,7 @@ from mcptest.formats.suite.tests import (
     StepReader,
 )
 from mcptest.formats.suite.variables import Variables
-from mcptest.formats.yaml.document import locate, read_document
+from mcptest.formats.yaml import locate, read_document
 from mcptest.matching.suite_matchers import SuiteMatchers
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.core.plan import PluginSpec, ServerSpec
-    from mcptest.formats.yaml.document import Document, Places
+    from mcptest.formats.yaml import Document, Places
     from mcptest.matching.registry import Registry
     from mcptest.matching.snapshots import SnapshotBook
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
 from mcptest.formats.config import (
     CLIENT,
+    HTTP_KEYS,
     INHERIT_ENV,
     ISOLATION,
     MAX_LINE_BYTES,
@@ -14,8 +15,8 @@ from mcptest.formats.config import (
     TIMEOUT,
     default_startup_s,
     read_client,
+    read_http,
 )
-from mcptest.formats.http_servers import HTTP_KEYS, read_http
 from mcptest.formats.keys import STRING, Fields, Key, Keys, kind_of
 from mcptest.formats.suite.variables import is_source
 from mcptest.matching.regex import compile_regex

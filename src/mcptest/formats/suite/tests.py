@@ -8,6 +8,7 @@ from mcptest.core.plan import Case, SavedValue, Step, Template
 from mcptest.core.record import Record
 from mcptest.formats.conductor import use_of
 from mcptest.formats.keys import (
+    NAME,
     NON_EMPTY,
     OBJECT,
     ONLY,
@@ -17,10 +18,12 @@ from mcptest.formats.keys import (
     Fields,
     Key,
     Keys,
+    filled,
     kind_of,
     read_only,
     read_skip,
     read_tags,
+    references,
     whole_number,
 )
 from mcptest.formats.suite.expect import (
@@ -33,7 +36,6 @@ from mcptest.formats.suite.expect import (
 )
 from mcptest.formats.suite.servers import SERVER
 from mcptest.formats.suite.variables import CAPTURED, choosing, least, size_put_in, text_of
-from mcptest.formats.templates import NAME, filled, references
 from mcptest.matching.suite_matchers import SuiteMatchers, parse_target
 from mcptest.protocol.framing import encode_line
 

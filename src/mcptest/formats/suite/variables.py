@@ -14,9 +14,20 @@ from mcptest.core.diagnostics import PathDiagnostic, closest
 from mcptest.core.record import Record
 from mcptest.core.secrets import is_secret
 from mcptest.core.strict_json import dump_json
-from mcptest.formats.keys import NON_EMPTY, STRING, Fields, Key, Keys, warn_of_weak_secret
+from mcptest.formats.keys import (
+    NAME,
+    NON_EMPTY,
+    STRING,
+    Fields,
+    Key,
+    Keys,
+    alone,
+    filled,
+    misplaced,
+    references,
+    warn_of_weak_secret,
+)
 from mcptest.formats.suite.expect import BUDGETS
-from mcptest.formats.templates import NAME, alone, filled, misplaced, references
 from mcptest.formats.yaml.quick import MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES
 from mcptest.matching.patterns import PREFIX
 

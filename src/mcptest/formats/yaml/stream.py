@@ -3,7 +3,7 @@
 Text and a name to blame go in; a `Stream` of plain values comes out, or a FormatError
 that carries every mistake of every document. Each document is read by itself, in one
 pass that keeps all places. Which keys there are and what tags mean is the caller's
-business; a file of one document is `mcptest.formats.yaml.document`'s.
+business; a file of one document is `mcptest.formats.yaml`'s.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from yaml.events import (
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
+from mcptest.formats.yaml import NOT_JSON, Places, read_json
 from mcptest.formats.yaml.compat import Shield
-from mcptest.formats.yaml.document import NOT_JSON, Places, read_json
 from mcptest.formats.yaml.errors import Source, split_lines
 from mcptest.formats.yaml.full import (
     Builder,
