@@ -18,9 +18,7 @@ from mcptest.mock.protocol import (
     initialize_result,
     params_of,
 )
-from mcptest.mock.redaction import hide_secrets
-from mcptest.mock.report import MockReport
-from mcptest.mock.session import Sent, Session, problem
+from mcptest.mock.session import MockReport, Sent, Session, hide_secrets, problem
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, result_response
 
 TYPE_CHECKING = False

@@ -10,12 +10,21 @@ from __future__ import annotations
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.mock.faults import plan_deliveries
-from mcptest.mock.http_heads import JSON, SESSION_ID, VERSION, Refusal, check_head, check_headers
-from mcptest.mock.http_sessions import Delivery, HttpSessions, Stream, requests_in
+from mcptest.mock.http_sessions import (
+    JSON,
+    SESSION_ID,
+    VERSION,
+    Delivery,
+    HttpSessions,
+    Refusal,
+    Stream,
+    check_head,
+    check_headers,
+    requests_in,
+)
 from mcptest.mock.protocol import STATELESS, params_of
-from mcptest.mock.report import join_reports
 from mcptest.mock.respond import respond
-from mcptest.mock.session import problem
+from mcptest.mock.session import join_reports, problem
 from mcptest.mock.stateless import (
     check_envelope,
     has_envelope,
@@ -34,9 +43,8 @@ if TYPE_CHECKING:
 
     from mcptest.mock.faults import Faults
     from mcptest.mock.http_sessions import HttpSession
-    from mcptest.mock.report import MockReport
     from mcptest.mock.respond import Player
-    from mcptest.mock.session import Sent
+    from mcptest.mock.session import MockReport, Sent
     from mcptest.protocol.http_messages import WebRequest
     from mcptest.protocol.jsonrpc import IdKey
 

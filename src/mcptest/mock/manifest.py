@@ -23,7 +23,7 @@ from mcptest.core.text import trail_of
 from mcptest.formats.keys import Fields, diagnose, kind_of, references
 from mcptest.formats.yaml import NOT_JSON, read_document, read_json
 from mcptest.matching.expectation import Compiler
-from mcptest.matching.matchers.schema import MATCHERS
+from mcptest.matching.matchers.objects import JSON_SCHEMA
 from mcptest.mock.canned import CannedAnswer, Manifest, Offer
 
 TYPE_CHECKING = False
@@ -325,7 +325,7 @@ def _imply_schema(answers: Sequence[CannedAnswer]) -> Body:
 
 def _schema_check(fields: Fields, schema: Body) -> Check:
     """A function that says how arguments are not valid by the schema."""
-    matcher = MATCHERS[0]
+    matcher = JSON_SCHEMA
     try:
         compiled = matcher.parse("its inputSchema", lambda _: dump_json(schema))
     except (TypeError, ValueError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.matching.tags import fill, pull_bound
-from mcptest.mock.defaults import (
+from mcptest.mock.contract import (
     derive_capabilities,
     derive_list,
     describe_server,
@@ -26,8 +26,7 @@ from mcptest.mock.protocol import (
     meta_of,
     params_of,
 )
-from mcptest.mock.report import MockReport
-from mcptest.mock.session import Asked, Pending, Sent, Session, error_answer, problem
+from mcptest.mock.session import Asked, MockReport, Pending, Sent, Session, error_answer, problem
 from mcptest.protocol.dialogue import Ref
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, id_key, result_response
 

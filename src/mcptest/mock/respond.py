@@ -10,8 +10,7 @@ from contextlib import nullcontext
 
 from mcptest.core.errors import CheckError, PatternTimeoutError
 from mcptest.mock.protocol import BEFORE_HANDSHAKE, STATELESS, params_of
-from mcptest.mock.redaction import redact_line
-from mcptest.mock.session import Sent, error_answer, problem
+from mcptest.mock.session import Sent, error_answer, problem, redact_line
 from mcptest.mock.stateless import has_envelope, respond_stateless
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any, Protocol
 
-    from mcptest.mock.report import MockReport
-    from mcptest.mock.session import Message, Session
+    from mcptest.mock.session import Message, MockReport, Session
     from mcptest.protocol.framing import Noise, Overlong
     from mcptest.protocol.jsonrpc import IdKey
 

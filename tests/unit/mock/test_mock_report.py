@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from stage import a_case, cases, contract, manifest, request
 
-from mcptest.mock.report import join_reports, render_report, render_summary
-from mcptest.mock.session import MAX_WRONG
+from mcptest.mock.session import MAX_WRONG, join_reports, render_report, render_summary
 
 if TYPE_CHECKING:
     from stage import Stage
