@@ -30,6 +30,7 @@ __all__ = [
     "edit_distance",
     "find_abbreviation",
     "render_diagnostic",
+    "suggest",
 ]
 
 
@@ -193,6 +194,15 @@ def closest(word: str, known: Iterable[str], within: int = 2) -> str:
     scored = [(edit_distance(folded, name.casefold(), limit), name) for name in near]
     distance, best = min(scored, default=(limit + 1, ""))
     return best if distance <= limit else ""
+
+
+def suggest(word: str, known: Iterable[str], form: str = "{}") -> str:
+    """The end of a message that asks for the known word nearest to `word`, "" if none is near.
+
+    `form` is how the word is written in its place.
+    """
+    meant = closest(word, known)
+    return f"; did you mean {form.format(meant)}?" if meant else ""
 
 
 # Shorter beginnings are ambiguous.

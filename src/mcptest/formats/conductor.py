@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
-import re
-
 from mcptest.core.coverage import KINDS
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import closest, suggest
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case, Expectation, Performance, SavedValue, Step, Suite, Template
 from mcptest.core.record import ABSENT
 from mcptest.formats.config import read_server
 from mcptest.formats.keys import (
     FLAG,
-    NAME,
     NON_EMPTY,
     OBJECT,
     ONLY,
@@ -25,6 +22,7 @@ from mcptest.formats.keys import (
     Fields,
     Key,
     Keys,
+    check_complaints,
     diagnose,
     filled,
     filled_texts,
@@ -34,6 +32,7 @@ from mcptest.formats.keys import (
     read_only,
     read_skip,
     read_tags,
+    read_top,
     references,
     whole_number,
 )
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import Use
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
-    from mcptest.core.plan import ServerSpec
     from mcptest.formats.yaml import Document
     from mcptest.matching.registry import Registry
 
@@ -182,27 +180,21 @@ def read_request(fields: Fields, id: str) -> Message | None:
         message = f'"arguments" goes with "tool" or "prompt", not with "{forms[0]}"'
         fields.complain("arguments", "F006", message)
     if forms[0] == "request":
-        return _raw(fields)
+        request = fields.mapping["request"]
+        if isinstance(request, dict):
+            return request
+        message = f'"request" must be a JSON-RPC object and is {kind_of(request)}'
+        fields.complain("request", "F008", message, on_key=False)
+        return None
     method, params = _short(fields, forms[0])
     envelope: Message = {"jsonrpc": "2.0", "id": id, "method": method}
     return envelope | ({"params": params} if params else {})
 
 
-def _raw(fields: Fields) -> Message | None:
-    request = fields.mapping["request"]
-    if isinstance(request, dict):
-        return request
-    message = f'"request" must be a JSON-RPC object and is {kind_of(request)}'
-    fields.complain("request", "F008", message, on_key=False)
-    return None
-
-
 def _short(fields: Fields, form: str) -> tuple[str, Message]:
     if form == "list":
         return KINDS[fields.choice("list", tuple(KINDS), "tools")].method, {}
-    name = fields.text(form)
-    if not name and fields.mapping[form] == "":
-        fields.complain(form, "F009", f'"{form}" is empty', on_key=False)
+    name = fields.non_empty_text(form)
     if form == "resource":
         return "resources/read", {"uri": name}
     inner = fields.mapping_at("arguments")
@@ -251,23 +243,9 @@ def load_conductor(
     `read_beside` returns the text of a file that the test file names.
     """
     document = read_document(text, file)
-    steps = _step_reader(document, registry, read_beside)
-    loader = _Loader(document, environment, steps)
-    suite = loader.suite()
-    diagnostics = diagnose(document, loader.complaints)
-    if suite is None or any(found.severity == "error" for found in diagnostics):
-        raise FormatError(diagnostics)
-    return suite, diagnostics
-
-
-def _step_reader(
-    document: Document, registry: Registry, read_beside: Callable[[str], str] | None
-) -> StepReader:
-    if not _has_captures(document.value):
-        return StepReader(registry, read_beside)
-    # Most files save no values.
-
-    return CapturingReader(registry, read_beside)
+    reader = CapturingReader if _has_captures(document.value) else StepReader
+    suite = _Loader(document, environment, steps := reader(registry, read_beside)).suite()
+    return suite, check_complaints(document, steps.complaints)
 
 
 class _Loader:
@@ -281,33 +259,25 @@ class _Loader:
         self._steps = steps
         self.complaints: list[PathDiagnostic] = steps.complaints
 
-    def suite(self) -> Suite | None:
-        value = self._document.value
-        if not isinstance(value, dict):
-            message = f"a test file must be a mapping and is {kind_of(value)}"
-            Fields({}, (), self.complaints).complain("", "F005", message)
-            return None
-        fields = Fields(value, (), self.complaints)
-        if "tests" not in value and _OFFERS.intersection(value):
+    def suite(self) -> Suite:
+        fields = read_top(self._document, "a test file must be a mapping", self.complaints)
+        if "tests" not in fields.mapping and _OFFERS.intersection(fields.mapping):
             message = "this is a manifest of what a server offers, not a test file"
             fields.complain("", "F005", message, "mcptest mock plays it")
-            return None
-        if "config" in value:
+            raise FormatError(diagnose(self._document, self.complaints))
+        if "config" in fields.mapping:
             message = 'a test file has no key "config"; the config on the command line is used'
             fields.complain("config", "W001", message, severity="warning")
         fields.refuse_unknown(FILE_KEYS, "a test file", accepted=("config",))
         fields.require(FILE_KEYS.required, "a test file")
+        server = fields.mapping_at("server")
         return Suite(
             name=fields.text("description"),
             file=self._document.file,
             format="conductor",
             cases=self._cases(fields),
-            server=self._server(fields),
+            server=read_server(server, self._environment) if server else None,
         )
-
-    def _server(self, fields: Fields) -> ServerSpec | None:
-        inner = fields.mapping_at("server")
-        return read_server(inner, self._environment) if inner else None
 
     def _cases(self, fields: Fields) -> tuple[Case, ...]:
         tests = fields.list_at("tests")
@@ -340,27 +310,24 @@ class _Loader:
             steps = (step,) if step else ()
             return Case.made_of({"name": fields.text("it"), "line": line, "steps": steps})
         if "wire_id" in test and step:
-            step = step.but(keeps_id=self._keeps_id(fields))
+            keeps_id = fields.flag("wire_id", False)
+            request = test.get("request")
+            if keeps_id and not (isinstance(request, dict) and "id" in request):
+                message = '"wire_id" keeps the "id" that a "request" has, and this test writes none'
+                fields.complain("wire_id", "F006", message)
+            step = step.but(keeps_id=keeps_id)
         return Case(
             name=fields.text("it"),
             line=line,
             steps=(step,) if step else (),
-            timeout_s=fields.duration_s("timeout") if "timeout" in test else None,
-            skip=read_skip(fields, "skip") if "skip" in test else None,
-            only=read_only(fields, "only") if "only" in test else False,
-            tags=read_tags(fields, "tags") if "tags" in test else (),
+            timeout_s=fields.duration_s("timeout"),
+            skip=read_skip(fields, "skip"),
+            only=read_only(fields, "only"),
+            tags=read_tags(fields, "tags"),
             retries=fields.whole_number("retries", *TEST_KEYS["retries"].bounds, 0)
             if "retries" in test
             else None,
         )
-
-    def _keeps_id(self, fields: Fields) -> bool:
-        keeps_id = fields.flag("wire_id", False)
-        request = fields.mapping.get("request")
-        if keeps_id and not (isinstance(request, dict) and "id" in request):
-            message = '"wire_id" keeps the "id" that a "request" has, and this test writes none'
-            fields.complain("wire_id", "F006", message)
-        return keeps_id
 
     def _require(self, fields: Fields) -> None:
         test = fields.mapping
@@ -455,7 +422,11 @@ class CapturingReader(StepReader):
         for key in _FILLED_KEYS:
             for name, steps in references(fields.mapping.get(key), (key,)):
                 if name not in self._captured and name not in needs:
-                    self._complain_unknown(fields, name, steps)
+                    question = suggest(name, self._captured, "${{{}}}")
+                    there = ", ".join(dict.fromkeys(self._captured)) or "none"
+                    help = f"captured so far: {there}; to mean this very text, write $${{{name}}}"
+                    message = f"no earlier test of this file captures {name!r}{question}"
+                    fields.at(steps).complain("", "F020", message, help, on_key=False)
                 needs[name] = None
         for key in _COMPARED_KEYS:
             for steps in misplaced(fields.mapping.get(key), (key,)):
@@ -463,14 +434,6 @@ class CapturingReader(StepReader):
                 help = "write the name of the matcher, and of a schema's file, in full"
                 fields.at(steps).complain("", "F013", message, help, on_key=False)
         return tuple(needs)
-
-    def _complain_unknown(self, fields: Fields, name: str, steps: tuple[str | int, ...]) -> None:
-        meant = closest(name, self._captured)
-        question = f"; did you mean ${{{meant}}}?" if meant else ""
-        there = ", ".join(dict.fromkeys(self._captured)) or "none"
-        help = f"captured so far: {there}; to mean this very text, write $${{{name}}}"
-        message = f"no earlier test of this file captures {name!r}{question}"
-        fields.at(steps).complain("", "F020", message, help, on_key=False)
 
     def _filler(self, fields: Fields, id: str) -> Callable[[Mapping[str, object]], Step]:
         registry, read_beside, steps = self._registry, self._read_beside, fields.steps
@@ -499,9 +462,7 @@ class CapturingReader(StepReader):
         return tuple(capture for capture in captures if capture)
 
     def _capture(self, fields: Fields, name: str) -> SavedValue | None:
-        if not re.fullmatch(NAME, name):
-            message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
-            fields.complain(name, "F009", message)
+        fields.check_name(name)
         path = fields.text(name)
         steps = parse_field_path(path)
         if steps is None:
@@ -571,9 +532,13 @@ class ExpectReader:
             said["stderr"] = self._stderr(holders["stderr"])
         if "notifications" in holders:
             said["notifications"] = self._notifications(holders["notifications"])
-        if self._compiler.has_seen_any:
-            said |= self._seen()
-            self._compiler.forget()
+        compiler = self._compiler
+        if compiler.has_seen_any:
+            said["has_regex"] = compiler.has_seen_regex
+            said["has_foreign_check"] = compiler.has_seen_foreign
+            said["has_remote_check"] = compiler.has_seen_remote
+            said["may_check_nothing"] = compiler.may_check_nothing
+            compiler.forget()
         if "exitCode" in holders:
             said["exit_code"] = holders["exitCode"].whole_number(
                 "exitCode", *EXPECT_KEYS["exitCode"].bounds, 0
@@ -581,16 +546,6 @@ class ExpectReader:
         if "performance" in holders:
             said["performance"] = self._performance(holders["performance"], request)
         return Expectation.made_of(said)
-
-    def _seen(self) -> dict[str, bool]:
-        """Return what the compiler found in the expectations of a test."""
-        compiler = self._compiler
-        return {
-            "has_regex": compiler.has_seen_regex,
-            "has_foreign_check": compiler.has_seen_foreign,
-            "has_remote_check": compiler.has_seen_remote,
-            "may_check_nothing": compiler.may_check_nothing,
-        }
 
     def _holders(self, fields: Fields) -> dict[str, Fields]:
         """Return the mapping that holds each key: `expect`, or the test itself."""
@@ -604,8 +559,12 @@ class ExpectReader:
             if _SLIPPED.isdisjoint(test) and holders and None not in inner.mapping.values():
                 return holders
         for key in SLIPPED_KEYS:
-            if key in test:
-                self._take_slipped(key, fields, holders)
+            if key in test and key in holders:
+                fields.complain(key, "F003", *_twice(key))
+            elif key in test:
+                message = f'"{key}" belongs under "expect"; it is read as if it stood there'
+                fields.complain(key, "W001", message, severity="warning")
+                holders[key] = fields
         if any(holder.mapping[key] is not None for key, holder in holders.items()):
             return holders
         if misplaced_keys(test):
@@ -615,14 +574,6 @@ class ExpectReader:
             message = '"expect" is empty: this test would check nothing'
             fields.complain("expect", "F011", message, f"say one of: {', '.join(EXPECT_KEYS)}")
         return {}
-
-    def _take_slipped(self, key: str, fields: Fields, holders: dict[str, Fields]) -> None:
-        if key in holders:
-            fields.complain(key, "F003", *_twice(key))
-            return
-        message = f'"{key}" belongs under "expect"; it is read as if it stood there'
-        fields.complain(key, "W001", message, severity="warning")
-        holders[key] = fields
 
     def _response(self, fields: Fields, request: Message, is_short: bool) -> object:
         value = fields.mapping["response"]
@@ -730,7 +681,7 @@ def _has_directive(value: Message) -> bool:
 
 def _may_be_id(wanted: object, sent: object) -> bool:
     """True if an answer to `sent` can have this id; an error may have none, or null."""
-    wanted = wanted.value if isinstance(wanted, Literal) else wanted
+    wanted = _plain(wanted)
     if isinstance(wanted, str):
         return wanted == sent or _is_pattern(wanted)
     return wanted is None or id_key(wanted) == id_key(sent)

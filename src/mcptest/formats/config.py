@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 import re
 
-from mcptest.core.errors import FormatError
 from mcptest.core.plan import (
     DEFAULT_TIMEOUT_S,
     ISOLATIONS,
@@ -31,9 +30,10 @@ from mcptest.formats.keys import (
     Fields,
     Key,
     Keys,
-    diagnose,
+    check_complaints,
     kind_of,
     one_of,
+    read_top,
     warn_of_weak_secret,
     whole_number,
 )
@@ -43,10 +43,9 @@ from mcptest.protocol.revisions import REVISIONS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Protocol
+    from typing import Any, Protocol
 
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
-    from mcptest.formats.keys import Fields
 
     Body = dict[str, object]
 
@@ -65,16 +64,11 @@ __all__ = [
     "HTTP_KEYS",
     "IMPORT_KEYS",
     "INHERIT_ENV",
-    "ISOLATION",
     "KEYS",
-    "MAX_LINE_BYTES",
     "PLUGIN_KEYS",
     "PLUGIN_NAME",
-    "PROTOCOL_VERSION",
-    "READY_PATTERN",
-    "STARTUP_TIMEOUT",
+    "SETTINGS",
     "SUBPROCESS_MATCHERS",
-    "TIMEOUT",
     "TRANSPORTS",
     "camel_case",
     "default_startup_s",
@@ -84,6 +78,7 @@ __all__ = [
     "read_client",
     "read_http",
     "read_server",
+    "read_settings",
     "read_subprocess_matchers",
 ]
 
@@ -91,27 +86,6 @@ __all__ = [
 INHERIT_ENV = Key(
     FLAG,
     "false: the server gets only a few variables of the environment, such as PATH.",
-    is_filled=True,
-)
-STARTUP_TIMEOUT = Key(
-    "duration",
-    "Longest wait until the server is ready and the handshake done.",
-    "20s",
-    is_filled=True,
-)
-READY_PATTERN = Key(
-    STRING,
-    "A regular expression that must appear on stderr before the handshake begins.",
-    "listening on",
-)
-TIMEOUT = Key("duration", "Longest wait for one answer (default: 30 s).", is_filled=True)
-PROTOCOL_VERSION = Key(
-    one_of(REVISIONS), "The revision of the protocol that is offered.", is_filled=True
-)
-ISOLATION = Key(one_of(ISOLATIONS), "What gets a server process of its own.", is_filled=True)
-MAX_LINE_BYTES = Key(
-    whole_number(1, 1 << 31),
-    f"Longest line that the server may write, in bytes (default: {Limits().max_line_bytes}).",
     is_filled=True,
 )
 CLIENT = Key(
@@ -138,6 +112,36 @@ CLIENT = Key(
     ),
     "What the client can do, and its answers when the server asks.",
     is_filled=True,
+)
+# The keys as suites spell them; configs use camel case.
+SETTINGS = Keys(
+    {
+        "startup_timeout": Key(
+            "duration",
+            "Longest wait until the server is ready and the handshake done.",
+            "20s",
+            is_filled=True,
+        ),
+        "ready_pattern": Key(
+            STRING,
+            "A regular expression that must appear on stderr before the handshake begins.",
+            "listening on",
+        ),
+        "timeout": Key("duration", "Longest wait for one answer (default: 30 s).", is_filled=True),
+        "protocol_version": Key(
+            one_of(REVISIONS), "The revision of the protocol that is offered.", is_filled=True
+        ),
+        "isolation": Key(
+            one_of(ISOLATIONS), "What gets a server process of its own.", is_filled=True
+        ),
+        "max_line_bytes": Key(
+            whole_number(1, 1 << 31),
+            "Longest line that the server may write, in bytes "
+            f"(default: {Limits().max_line_bytes}).",
+            is_filled=True,
+        ),
+        "client": CLIENT,
+    }
 )
 ELICITATION_ACTIONS = ("accept", "decline", "cancel")
 
@@ -217,13 +221,7 @@ KEYS = Keys(
             {"API_KEY": "${MY_API_KEY}"},
         ),
         "inheritEnv": INHERIT_ENV,
-        "startupTimeout": STARTUP_TIMEOUT,
-        "readyPattern": READY_PATTERN,
-        "timeout": TIMEOUT,
-        "protocolVersion": PROTOCOL_VERSION,
-        "isolation": ISOLATION,
-        "maxLineBytes": MAX_LINE_BYTES,
-        "client": CLIENT,
+        **SETTINGS.spelled(camel_case),
         "strictInvariants": Key(FLAG, "true: a broken rule about whole sessions fails the run."),
         **HTTP_KEYS.spelled(camel_case),
     }
@@ -241,27 +239,13 @@ def load_config(
     """Return the server of a config file, and warnings. FormatError lists every mistake."""
     document = read_document(text, file)
     complaints: list[PathDiagnostic] = []
-    if isinstance(document.value, dict):
-        fields = Fields(document.value, (), complaints)
-        spec = read_server(fields, environment, also=("imports",))
-        spec = spec.but(plugins=_read_plugins(fields, file))
-    else:
-        Fields({}, (), complaints).complain(
-            "", "F005", f"a config must be an object and is {kind_of(document.value)}"
-        )
-        spec = None
-    diagnostics = diagnose(document, complaints)
-    if spec is None or any(found.severity == "error" for found in diagnostics):
-        raise FormatError(diagnostics)
-    return spec, diagnostics
-
-
-def _read_plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
+    fields = read_top(document, "a config must be an object", complaints)
+    spec = read_server(fields, environment, also=("imports",))
     imports = fields.mapping_at("imports")
-    if imports is None:
-        return ()
-    imports.check_keys(IMPORT_KEYS, '"imports" in a config')
-    return read_subprocess_matchers(imports, file)
+    if imports:
+        imports.check_keys(IMPORT_KEYS, '"imports" in a config')
+        spec = spec.but(plugins=read_subprocess_matchers(imports, file))
+    return spec, check_complaints(document, complaints)
 
 
 def read_server(
@@ -283,14 +267,10 @@ def read_server(
     fields.require(needed, "the config of a server")
     if fields.mapping.get("args") and has_url and "command" not in fields.mapping:
         fields.complain("args", "F003", '"args" are for a "command", and there is none')
-    command = fields.text("command")
-    if fields.mapping.get("command") == "":
-        fields.complain("command", "F009", '"command" is empty', on_key=False)
+    command = fields.non_empty_text("command")
     env, secrets = _read_env(fields, environment)
     values = _Values(environment)
     http = read_http(fields, camel_case, values)
-    client = fields.mapping_at("client")
-    limit = fields.whole_number("maxLineBytes", *MAX_LINE_BYTES.bounds, Limits().max_line_bytes)
     return ServerSpec(
         name=fields.text("name"),
         command=(command, *fields.texts("args")) if command or not http else (),
@@ -298,16 +278,50 @@ def read_server(
         cwd=fields.text("cwd"),
         env=env,
         inherit_env=fields.flag("inheritEnv", True),
-        startup_timeout_s=fields.duration_s("startupTimeout") or default_startup_s(command),
-        ready_pattern=_read_ready_pattern(fields),
-        timeout_s=fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
-        protocol_version=_read_version(fields),
-        isolation=fields.choice("isolation", ISOLATIONS, "run"),
-        limits=Limits(max_line_bytes=limit),
         secrets=(*secrets, *values.secrets),
-        client=read_client(client) if client else ClientSpec(),
         strict_invariants=fields.flag("strictInvariants", False),
+        **read_settings(fields, camel_case, command, "run"),
     )
+
+
+def read_settings(
+    fields: Fields, spell: Callable[[str], str], command: str, isolation: str
+) -> dict[str, Any]:
+    """Return the fields of a `ServerSpec` for `SETTINGS`; `isolation` is the default."""
+    max_bytes = Limits().max_line_bytes
+    bounds = SETTINGS["max_line_bytes"].bounds
+    client = fields.mapping_at("client")
+    startup_s = fields.duration_s(spell("startup_timeout"))
+    return {
+        "startup_timeout_s": startup_s or default_startup_s(command),
+        "ready_pattern": _read_ready_pattern(fields, spell("ready_pattern")),
+        "timeout_s": fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
+        "protocol_version": fields.choice(spell("protocol_version"), REVISIONS, ""),
+        "isolation": fields.choice("isolation", ISOLATIONS, isolation),
+        "limits": Limits(
+            max_line_bytes=fields.whole_number(spell("max_line_bytes"), *bounds, max_bytes)
+        ),
+        "client": read_client(client) if client else ClientSpec(),
+    }
+
+
+def default_startup_s(command: str) -> float:
+    """Return the default time for a server to be ready."""
+    is_runner = posixpath.basename(command) in _PACKAGE_RUNNERS
+    return _STARTUP_WITH_FETCH_S if is_runner else _STARTUP_S
+
+
+def _read_ready_pattern(fields: Fields, key: str) -> str:
+    if key not in fields.mapping:
+        return ""
+    # Only a server with this key needs it.
+    from mcptest.matching.regex import compile_regex  # noqa: PLC0415
+
+    try:
+        return compile_regex(fields.text(key)).pattern
+    except ValueError as error:
+        fields.complain(key, "F015", f'"{key}" {error}', on_key=False)
+        return ""
 
 
 _VARIABLE = r"\$\{([^}]*)\}"
@@ -332,10 +346,8 @@ class _Values:
 
     def secret(self, fields: Fields, key: str) -> str:
         """Return the value of the variable that is named at a key."""
-        name = fields.text(key)
-        if fields.mapping[key] == "":
-            fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
-        elif self._environment.get(name) == "":
+        name = fields.non_empty_text(key)
+        if name and self._environment.get(name) == "":
             # An empty credential is of no use.
             message = f"the environment variable {name!r} is empty"
             fields.complain(key, "F016", message, f"export {name}=… before the run", on_key=False)
@@ -371,31 +383,6 @@ def _read_env(
             message = "the name of a variable must not be empty or hold =, and no value holds NUL"
             inner.complain(key, "F009", message)
     return filled, tuple(values.secrets)
-
-
-def _read_ready_pattern(fields: Fields) -> str:
-    if "readyPattern" not in fields.mapping:
-        return ""
-    # Only a config with this key needs it.
-    from mcptest.matching.regex import compile_regex  # noqa: PLC0415
-
-    try:
-        return compile_regex(fields.text("readyPattern")).pattern
-    except ValueError as error:
-        fields.complain("readyPattern", "F015", f'"readyPattern" {error}', on_key=False)
-        return ""
-
-
-def _read_version(fields: Fields) -> str:
-    if "protocolVersion" not in fields.mapping:
-        return ""
-    return fields.choice("protocolVersion", tuple(REVISIONS), "")
-
-
-def default_startup_s(command: str) -> float:
-    """Return the default time for a server to be ready."""
-    is_runner = posixpath.basename(command) in _PACKAGE_RUNNERS
-    return _STARTUP_WITH_FETCH_S if is_runner else _STARTUP_S
 
 
 # `client:`, the capabilities of the client and its scripted answers
@@ -517,19 +504,17 @@ def read_subprocess_matchers(imports: Fields, owner: str) -> tuple[PluginSpec, .
             message = f"{visible(name)!r} is no name for a plugin: letters, digits, _ and - only"
             inner.complain(name, "F009", message, "it begins with a letter")
         entry = inner.mapping_at(name)
-        if entry:
-            found.append(_read_plugin(name, entry, owner))
+        if entry is None:
+            continue
+        entry.check_keys(PLUGIN_KEYS, "a plugin")
+        command = entry.texts("command")
+        if entry.mapping.get("command") == [] or command[:1] == ("",):
+            message = '"command" is empty: it is the program and its arguments'
+            entry.complain("command", "F009", message, on_key=False)
+        plugin = PluginSpec(name=name, command=command, owner=owner)
+        limit_s = entry.duration_s("call_timeout") or plugin.call_timeout_s
+        found.append(plugin.but(call_timeout_s=limit_s))
     return tuple(found)
-
-
-def _read_plugin(name: str, fields: Fields, owner: str) -> PluginSpec:
-    fields.check_keys(PLUGIN_KEYS, "a plugin")
-    command = fields.texts("command")
-    if fields.mapping.get("command") == [] or command[:1] == ("",):
-        message = '"command" is empty: it is the program and its arguments'
-        fields.complain("command", "F009", message, on_key=False)
-    limit_s = fields.duration_s("call_timeout") or PluginSpec(name="", command=()).call_timeout_s
-    return PluginSpec(name=name, command=command, call_timeout_s=limit_s, owner=owner)
 
 
 # Servers over HTTP
@@ -581,9 +566,7 @@ def read_http(fields: Fields, spell: Callable[[str], str], values: Values) -> Ht
             fields.complain("url", "F003", f'{message} "command"', help, on_key=False)
     headers = _headers(fields, values)
     auth = fields.mapping_at("auth")
-    oauth = None
-    if auth:
-        oauth = _read_auth(auth, spell, values, headers)
+    oauth = _read_auth(auth, spell, values, headers) if auth else None
     return HttpSpec(
         url=url,
         headers=headers,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import suggest
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import EVERY, parse_path, plural, steps_of, visible
 from mcptest.matching.compare import compare, is_met
@@ -248,8 +248,7 @@ def read_options(options: object) -> tuple[str, Rules]:
 def _refuse_unknown(mapping: dict[str, object], known: Sequence[str], message: str) -> None:
     for key in mapping:
         if key not in known:
-            meant = closest(key, known)
-            question = f"; did you mean {meant!r}?" if meant else ""
+            question = suggest(key, known, "{!r}")
             help = f"there are: {', '.join(known)}"
             raise ParameterError(f"{message} {visible(key)!r}{question}", help)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest import __version__
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import closest, suggest
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.text import show_json
@@ -163,8 +163,7 @@ class ManifestPlayer:
         """Answer a request."""
         method, manifest = message["method"], self._manifest
         if method not in self.methods:
-            meant = closest(method, self.methods)
-            question = f"; did you mean {meant}?" if meant else ""
+            question = suggest(method, self.methods)
             sentence = f"the manifest has nothing for {method}{question}"
             return [session.refuse(message, METHOD_NOT_FOUND, sentence)]
         if method in _USES:

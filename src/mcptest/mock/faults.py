@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
@@ -64,8 +64,7 @@ def parse_faults(latencies: Iterable[str], faults: Iterable[str], methods: Seque
 
 def _method(option: str, method: str, methods: Sequence[str], given: Mapping[str, object]) -> str:
     if method != EVERY_METHOD and method not in methods:
-        meant = closest(method, methods)
-        question = f"; did you mean {meant}?" if meant else ""
+        question = suggest(method, methods)
         there = f"there are {', '.join(sorted(methods))}, and * for all"
         raise UsageError(f"{option}: nothing asks for {visible(method)!r}{question}", there)
     if method in given:
@@ -76,8 +75,7 @@ def _method(option: str, method: str, methods: Sequence[str], given: Mapping[str
 def _kind(text: str) -> str:
     kind, colon, rest = text.partition(":")
     if kind not in KINDS:
-        meant = closest(kind, KINDS)
-        question = f"; did you mean {meant}?" if meant else ""
+        question = suggest(kind, KINDS)
         raise UsageError(
             f"there is no fault {visible(kind)!r}{question}", f"there are {', '.join(KINDS)}"
         )

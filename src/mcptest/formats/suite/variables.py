@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import PathDiagnostic, closest
+from mcptest.core.diagnostics import PathDiagnostic, closest, suggest
 from mcptest.core.record import Record
 from mcptest.core.secrets import is_secret
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.keys import (
-    NAME,
     NON_EMPTY,
     STRING,
     Fields,
@@ -25,6 +24,7 @@ from mcptest.formats.keys import (
     filled,
     misplaced,
     references,
+    strings_in,
     warn_of_weak_secret,
 )
 from mcptest.formats.suite.expect import BUDGETS
@@ -118,10 +118,9 @@ class Variables:
         names = list(fields.mapping)
         for index, name in enumerate(names):
             self._later = frozenset(names[index:]) - self.values.keys()
-            if not re.fullmatch(NAME, name):
-                message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
-                fields.complain(name, "F009", message)
-            elif name == CONFIG_DIR:
+            if not fields.check_name(name):
+                continue
+            if name == CONFIG_DIR:
                 message = f"{CONFIG_DIR} is the folder of the file, and cannot be set"
                 fields.complain(name, "F003", message)
             else:
@@ -150,10 +149,8 @@ class Variables:
         if others:
             inner.complain(others[0], "F003", "from_env and secret_env cannot both be meant")
         default = self._default(inner, source)
-        name = inner.text(source)
+        name = inner.non_empty_text(source)
         if not name:
-            if inner.mapping[source] == "":
-                inner.complain(source, "F009", f'"{source}" is empty', on_key=False)
             return ""
         value = self._environment.get(name)
         if value is None:
@@ -172,10 +169,8 @@ class Variables:
 
     def secret(self, fields: Fields, key: str) -> str:
         """Return the value of the environment variable that is named at a key."""
-        name = fields.text(key)
+        name = fields.non_empty_text(key)
         if not name:
-            if fields.mapping[key] == "":
-                fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
             return ""
         value = self._environment.get(name)
         if not value:
@@ -223,7 +218,8 @@ class Variables:
                 is_whole = False
                 if self._is_whole:
                     self._complain(name, place.at(steps), known)
-        for steps in _unclosed(value):
+        unclosed = (at for at, text in strings_in(value) if re.search(_UNCLOSED, text))
+        for steps in unclosed:
             message = "a ${ that is never closed is taken as it stands"
             place.at(steps).complain("", "W001", message, on_key=False, severity="warning")
         try:
@@ -259,8 +255,7 @@ class Variables:
         return text_of(value, self.fill(value, place))
 
     def _complain(self, name: str, place: Fields, known: set[str]) -> None:
-        meant = closest(name, known)
-        question = f"; did you mean ${{{meant}}}?" if meant else ""
+        question = suggest(name, known, "${{{}}}")
         message = f"nothing is known as {name!r}{question}"
         if name in self._later:
             message = f"{name!r} is set further down; a value is known only below the place"
@@ -282,19 +277,6 @@ def is_source(value: object) -> bool:
 def _may_be_source(value: object) -> TypeGuard[dict[str, object]]:
     """True if a mapping could be a source with a misspelt key."""
     return isinstance(value, dict) and (len(value) == 1 or (len(value) == 2 and "default" in value))
-
-
-def _unclosed(value: object, steps: Steps = ()) -> Iterator[Steps]:
-    """Yield the places of references that are not closed."""
-    if isinstance(value, str):
-        if "${" in value and re.search(_UNCLOSED, value):
-            yield steps
-    elif isinstance(value, dict):
-        for key, member in value.items():
-            yield from _unclosed(member, (*steps, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _unclosed(item, (*steps, index))
 
 
 # Captured values must not decide what is checked
