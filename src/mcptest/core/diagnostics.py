@@ -128,14 +128,11 @@ _EXCERPT_COLUMNS = 72
 _PASSWORD = r"(://[^\s/:@]*:)([^\s/@]+)(?=@)"
 
 
-def _without_passwords(line: str) -> str:
-    return re.sub(_PASSWORD, lambda found: found[1] + "*" * len(found[2]), line)
-
-
 def _excerpt(diagnostic: Diagnostic, gutter: str) -> list[str]:
     column = max(0, diagnostic.column - 1)
     start = max(0, column - _EXCERPT_COLUMNS // 2) if column > _EXCERPT_COLUMNS * 3 // 4 else 0
-    shown = _without_passwords(diagnostic.source)[start : start + _EXCERPT_COLUMNS]
+    line = re.sub(_PASSWORD, lambda found: found[1] + "*" * len(found[2]), diagnostic.source)
+    shown = line[start : start + _EXCERPT_COLUMNS]
     lead = "…" if start else ""
     tail = "…" if start + _EXCERPT_COLUMNS < len(diagnostic.source) else ""
     # Measured with escapes, which are longer than their characters.

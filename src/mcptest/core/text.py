@@ -308,6 +308,8 @@ def parse_path(text: str) -> tuple[Step, ...] | None:
     return tuple(steps)
 
 
+# Continuous integration, where no one reviews what a run accepts
+
 # Most systems set CI; those that do not, and those whose users unset it, are known by their own.
 CI_VARIABLES = (
     "CI",

@@ -534,8 +534,8 @@ class Draft(Record):
 class MessageReader:
     """Reads the messages of one case.
 
-    Without a compiler, `match:` has no meaning. `is_sent` says that somebody will
-    have to send such messages: what cannot be made up is a mistake then.
+    Without a compiler, `match:` has no meaning. With `is_sent`, the messages are to be sent, and
+    a tag that no value can be made up for is a mistake.
     """
 
     def __init__(
@@ -583,7 +583,10 @@ class MessageReader:
         try:
             read = read_tag(tagged.tag, tagged.text)
         except ParameterError as error:
-            message, help = f"!!{tagged.tag} {error}", f"for example {_example(tagged.tag)}"
+            # The matchers of these are shared with other formats, whose examples look different.
+            others = {"type": "!!type string", "ref": "!!ref session"}
+            help = f"for example {others.get(tagged.tag) or TAGS[tagged.tag].example}"
+            message = f"!!{tagged.tag} {error}"
             here.complain("", error.code, message, help, on_key=False)
             return None
         if isinstance(read, Ref):
@@ -592,18 +595,14 @@ class MessageReader:
             self._refs.append((read.name, steps))
         elif name := bound_name(read):
             self._binds.append(Bind(name=name, steps=steps))
-        self._refuse_misplaced(read, steps, here)
+        is_name = isinstance(read, Ref) or bound_name(read)
+        if self._compiler and is_name and any(str(step).startswith(PREFIX) for step in steps):
+            message = "!!bind and !!ref cannot stand under a match: directive"
+            here.complain("", "F014", message, on_key=False)
         if isinstance(read, Pattern):
             self._has_regex |= read.matcher.is_slow
             self._refuse_unsendable(read, steps, here)
         return read
-
-    def _refuse_misplaced(self, read: Pattern | Ref, steps: Steps, here: Fields) -> None:
-        is_name = isinstance(read, Ref) or bound_name(read)
-        is_under_directive = any(str(step).startswith(PREFIX) for step in steps)
-        if self._compiler and is_name and is_under_directive:
-            message = "!!bind and !!ref cannot stand under a match: directive"
-            here.complain("", "F014", message, on_key=False)
 
     def _refuse_unsendable(self, pattern: Pattern, steps: Steps, here: Fields) -> None:
         if not self._is_sent:
@@ -614,9 +613,3 @@ class MessageReader:
         except (ValueError, PatternTimeoutError) as error:
             message = f"this message is to be sent, and {error}"
             here.complain("", "F013", message, "write a value, or a simpler pattern", on_key=False)
-
-
-def _example(tag: str) -> str:
-    # The matcher of this one is shared with the other format, whose examples look different.
-    others = {"type": "!!type string", "ref": "!!ref session"}
-    return others.get(tag) or TAGS[tag].example

@@ -63,12 +63,9 @@ __all__ = [
     "FORMS",
     "PERFORMANCE_KEYS",
     "SLIPPED_KEYS",
-    "STDERR_EMPTY",
     "TEST_KEYS",
     "ExpectReader",
     "load_conductor",
-    "misplaced_keys",
-    "refuse_misplaced",
     "use_of",
 ]
 
@@ -405,7 +402,7 @@ class CapturingReader(StepReader):
         except ValueError as error:
             fields.complain("", "F003", str(error))
             return None
-        # What a sample says cannot contradict anything: it is no value anybody will see.
+        # A sample is not a real value, so it cannot contradict anything.
         self._compiler.is_sample = bool(needs)
         sample = super().read(filled_in, id)
         self._compiler.is_sample = False
@@ -654,21 +651,19 @@ class ExpectReader:
         if not wanted and isinstance(fields.mapping["notifications"], list):
             message = '"notifications" is empty: it checks nothing'
             fields.complain("notifications", "F011", message)
-        return tuple(
-            self._notification(fields.at(("notifications", index)), item)
-            for index, item in enumerate(wanted)
-        )
-
-    def _notification(self, place: Fields, value: object) -> object:
-        """Compile a notification: a string is its method, a mapping the whole message."""
-        if isinstance(value, (str, Literal)):
-            value = {"match:partial": {"method": value}}
-        elif not isinstance(value, dict):
-            message = f"a notification is a method or a whole message and is {kind_of(value)}"
-            place.complain("", "F008", message, on_key=False)
-        elif not _has_directive(value):
-            value = {"jsonrpc": "2.0"} | value
-        return self._compiler.compile_at(value, place.steps)
+        found = []
+        for index, value in enumerate(wanted):
+            place = fields.at(("notifications", index))
+            # A string is its method, a mapping the whole message.
+            if isinstance(value, (str, Literal)):
+                value = {"match:partial": {"method": value}}
+            elif not isinstance(value, dict):
+                message = f"a notification is a method or a whole message and is {kind_of(value)}"
+                place.complain("", "F008", message, on_key=False)
+            elif not _has_directive(value):
+                value = {"jsonrpc": "2.0"} | value
+            found.append(self._compiler.compile_at(value, place.steps))
+        return tuple(found)
 
 
 def _plain(value: object) -> object:

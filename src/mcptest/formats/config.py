@@ -401,17 +401,16 @@ def read_client(fields: Fields) -> ClientSpec:
     """
     assert isinstance(CLIENT.type, Keys)
     fields.check_keys(CLIENT.type, '"client"')
-    reader = _Reader(fields)
     answers: dict[str, object] = {}
     declared: dict[str, object] = {}
     if "roots" in fields.mapping:
-        answers["roots/list"] = reader.roots()
+        answers["roots/list"] = _read_roots(fields)
         declared["roots"] = {}
     if "sampling" in fields.mapping:
-        answers["sampling/createMessage"] = reader.script("sampling", reader.sample)
+        answers["sampling/createMessage"] = _read_answers(fields, "sampling", _read_sample)
         declared["sampling"] = {}
     if "elicitation" in fields.mapping:
-        answers["elicitation/create"] = reader.script("elicitation", reader.elicit)
+        answers["elicitation/create"] = _read_answers(fields, "elicitation", _read_elicited)
         declared["elicitation"] = {}
     capabilities = fields.mapping_at("capabilities")
     if capabilities:
@@ -419,75 +418,69 @@ def read_client(fields: Fields) -> ClientSpec:
     return ClientSpec(capabilities=declared or None, answers=answers or None)
 
 
-class _Reader:
-    def __init__(self, fields: Fields) -> None:
-        self._fields = fields
+def _read_roots(fields: Fields) -> Body:
+    roots = []
+    for index, root in enumerate(fields.list_at("roots")):
+        entry = {"uri": root} if isinstance(root, str) else root
+        message = ""
+        if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str):
+            message = f'a root is a URI or has the key "uri"; number {index + 1} does not'
+        elif not str(entry["uri"]).startswith("file://"):
+            message = f"number {index + 1} is no file:// URI, and roots are only those"
+        if message:
+            place = fields.at(("roots", index))
+            place.complain("", "F009", message, 'for example "file:///project"', on_key=False)
+        roots.append(entry)
+    return {"result": {"roots": roots}}
 
-    def roots(self) -> Body:
-        roots = []
-        for index, root in enumerate(self._fields.list_at("roots")):
-            entry = {"uri": root} if isinstance(root, str) else root
-            if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str):
-                message = f'a root is a URI or has the key "uri"; number {index + 1} does not'
-                self._complain("roots", index, message, 'for example "file:///project"')
-            elif not str(entry["uri"]).startswith("file://"):
-                message = f"number {index + 1} is no file:// URI, and roots are only those"
-                self._complain("roots", index, message, 'for example "file:///project"')
-            roots.append(entry)
-        return {"result": {"roots": roots}}
 
-    def script(self, key: str, read: Callable[[str, int | None, object], Body]) -> object:
-        """One body, or a list of them."""
-        value = self._fields.mapping[key]
-        if not isinstance(value, list):
-            return self._body(key, None, value, read)
-        if not value:
-            self._fields.complain(key, "F011", f'"{key}" is an empty list: it answers nothing')
-        return [self._body(key, index, item, read) for index, item in enumerate(value)]
+def _read_answers(fields: Fields, key: str, read: Callable[[Fields, object], Body]) -> object:
+    """Return one answer, or a list of them; each is a result or an error."""
 
-    def _body(
-        self,
-        key: str,
-        index: int | None,
-        value: object,
-        read: Callable[[str, int | None, object], Body],
-    ) -> Body:
+    def read_one(place: Fields, value: object) -> Body:
         if not isinstance(value, dict) or "error" not in value:
-            return read(key, index, value)
+            return read(place, value)
         error = value["error"]
         if len(value) > 1 or not isinstance(error, dict) or type(error.get("code")) is not int:
             message = 'an error answer is {error: {code: NUMBER, message: "…"}} and nothing else'
-            self._complain(key, index, message)
+            place.complain("", "F009", message, on_key=False)
         return {"error": error}
 
-    def sample(self, key: str, index: int | None, value: object) -> Body:
-        if isinstance(value, str):
-            content = {"type": "text", "text": value}
-            return {"result": {"role": "assistant", "content": content, "model": "mcptest"}}
-        if not isinstance(value, dict):
-            message = f"an answer to sampling is a text or a whole result and is {kind_of(value)}"
-            self._complain(key, index, message)
-            return {"result": {}}
-        for member in ("role", "content", "model"):
-            if member not in value:
-                self._complain(key, index, f'a sampling result needs the key "{member}"')
-        return {"result": value}
+    value = fields.mapping[key]
+    if not isinstance(value, list):
+        return read_one(fields.at((key,)), value)
+    if not value:
+        fields.complain(key, "F011", f'"{key}" is an empty list: it answers nothing')
+    return [read_one(fields.at((key, index)), item) for index, item in enumerate(value)]
 
-    def elicit(self, key: str, index: int | None, value: object) -> Body:
-        result = {"action": value} if isinstance(value, str) else value
-        if not isinstance(result, dict) or result.get("action") not in ELICITATION_ACTIONS:
-            message = f"an answer to elicitation says one of {', '.join(ELICITATION_ACTIONS)}"
-            self._complain(key, index, message, "for example {action: accept, content: {…}}")
-            return {"result": {}}
-        for member in result:
-            if member not in ("action", "content", "_meta"):
-                self._complain(key, index, f'an elicitation result has no key "{member}"')
-        return {"result": result}
 
-    def _complain(self, key: str, index: int | None, message: str, help: str = "") -> None:
-        steps = () if index is None else (index,)
-        place = self._fields.at((key, *steps))
+def _read_sample(place: Fields, value: object) -> Body:
+    if isinstance(value, str):
+        content = {"type": "text", "text": value}
+        return {"result": {"role": "assistant", "content": content, "model": "mcptest"}}
+    if not isinstance(value, dict):
+        message = f"an answer to sampling is a text or a whole result and is {kind_of(value)}"
+        place.complain("", "F009", message, on_key=False)
+        return {"result": {}}
+    for member in ("role", "content", "model"):
+        if member not in value:
+            message = f'a sampling result needs the key "{member}"'
+            place.complain("", "F009", message, on_key=False)
+    return {"result": value}
+
+
+def _read_elicited(place: Fields, value: object) -> Body:
+    result = {"action": value} if isinstance(value, str) else value
+    if not isinstance(result, dict) or result.get("action") not in ELICITATION_ACTIONS:
+        message = f"an answer to elicitation says one of {', '.join(ELICITATION_ACTIONS)}"
+        help = "for example {action: accept, content: {…}}"
         place.complain("", "F009", message, help, on_key=False)
+        return {"result": {}}
+    for member in result:
+        if member not in ("action", "content", "_meta"):
+            message = f'an elicitation result has no key "{member}"'
+            place.complain("", "F009", message, on_key=False)
+    return {"result": result}
 
 
 # `imports.subprocess_matchers`, the plugins of a config or a suite

@@ -80,8 +80,8 @@ class Key:
     """One key of a mapping: the type of its value, what it means, and examples.
 
     `type` is a JSON Schema, the `Keys` of an inner mapping, or the name of a type that
-    `formats.schemas` builds, such as "duration". With `is_filled`, `${name}` may stand for the
-    value or in it.
+    `formats.schemas` builds, such as "duration". With `is_filled`, `${name}` may be
+    the value or a part of it.
     """
 
     __slots__ = ("description", "examples", "is_filled", "is_required", "type")

@@ -9,9 +9,8 @@
               A-17
               sent
 
-Names and values go in, text comes out, and the other way round; every JSON value comes
-back as it was. What YAML cannot carry (half of a surrogate pair) or nobody can read as
-YAML (very deep values) stands as JSON text under `json`.
+Every JSON value reads back as it was written. Values that YAML cannot carry (half of a surrogate
+pair) or that are not readable as YAML (very deep ones) are JSON strings under `json`.
 """
 
 from __future__ import annotations

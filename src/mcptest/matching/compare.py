@@ -48,7 +48,6 @@ __all__ = [
     "is_met",
     "is_same",
     "map_patterns",
-    "patterns_in",
     "source_of",
     "without_denials",
 ]

@@ -353,7 +353,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _diff_lines(left: list[str], right: list[str]) -> Iterator[DiffLine]:
-    start = _first_difference(left, right)
+    pairs = enumerate(zip(left, right, strict=False))
+    shorter = min(len(left), len(right))
+    start = next((number for number, (one, other) in pairs if one != other), shorter)
     start = max(0, start - CONTEXT_LINES)
     total = max(len(left), len(right))
     if total > MAX_COMPARED_LINES:
@@ -401,16 +403,12 @@ def _cut_line(line: str, at: int) -> str:
     return ("… " if start else "") + visible(line[start:end]) + (" …" if end < len(line) else "")
 
 
-def _first_difference(left: list[str], right: list[str]) -> int:
-    for number, (one, other) in enumerate(zip(left, right, strict=False)):
-        if one != other:
-            return number
-    return min(len(left), len(right))
-
-
 def _aside(text: str) -> DiffLine:
     return DiffLine(sign="…", text=f"  {text}")
 
+
+# Hints: where the expected value is instead, and why an array differs; and notes on passing tests,
+# on checks that held only because there was nothing to check
 
 _MAX_PLACES = 2000
 # Of one array or object, so that what follows a long list is searched as well.

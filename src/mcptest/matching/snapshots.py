@@ -57,7 +57,7 @@ if TYPE_CHECKING:
             """
 
 
-__all__ = ["SnapshotBook", "read_options", "snapshot_pattern"]
+__all__ = ["SnapshotBook", "snapshot_pattern"]
 
 # Larger snapshots could not be reviewed, and would take too long to normalise.
 MAX_CHARS = 1024 * 1024
@@ -188,13 +188,11 @@ def _from_here(ignored: tuple[Steps, ...], path: str) -> tuple[Steps, ...]:
     inside = (
         steps[len(own) :]
         for steps in ignored
-        if own and len(steps) > len(own) and _leads_to(steps, own)
+        if own
+        and len(steps) > len(own)
+        and all(step is EVERY or step == each for step, each in zip(steps, own, strict=False))
     )
     return (*ignored, *inside)
-
-
-def _leads_to(steps: Steps, place: Steps) -> bool:
-    return all(step is EVERY or step == own for step, own in zip(steps, place, strict=False))
 
 
 def _why_too_large(value: object) -> str:

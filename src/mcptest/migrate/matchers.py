@@ -1,4 +1,10 @@
-"""`match:…` patterns as matchers of a suite, and expectations for elements as JSON Schemas."""
+"""Expectations as a suite writes them.
+
+`match:…` patterns become matchers, expectations for elements JSON Schemas. An expected response
+is taken apart into assertions: plain values are compared whole, each pattern becomes an assertion
+of its own, and where no other members are allowed, that is asserted as well. The assertions accept
+exactly the same responses; where that is impossible, LeftBehindError.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +42,6 @@ if TYPE_CHECKING:
     Assertion = dict[str, object]
 
 __all__ = [
-    "ABSENT_PATTERN",
     "NEGATION",
     "CaseTags",
     "ResponseReader",
@@ -47,7 +52,6 @@ __all__ = [
     "has_directives",
     "is_pattern",
     "is_plain",
-    "may_be_absent",
     "render_target",
 ]
 

@@ -1,4 +1,8 @@
-"""Read the tests of a Conductor file as a suite writes them."""
+"""Read the tests of a Conductor file, and the cases of a contract, as a suite writes them.
+
+A case can be carried over if it consists of requests, each followed by its response. Requests
+and notifications of the server, and notifications of the client, have no place in a suite.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import re
 
 from mcptest.formats.cases import EXTENSIONS, is_ours, is_turn
 from mcptest.formats.conductor import SLIPPED_KEYS
-from mcptest.formats.keys import NAME, parse_duration, references
+from mcptest.formats.keys import NAME, parse_duration, references, strings_in
 from mcptest.formats.yaml.full import Tagged
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.values import parse_field_path
@@ -72,22 +76,37 @@ def read_conductor(document: Document, setting: Setting) -> Source:
     return Source(title=str(top["description"]), drafts=tuple(drafts), notes=tuple(notes))
 
 
-class _TestReader:
-    """Reads one test."""
+class _Reader:
+    """What reading a test and reading a case have in common."""
 
-    def __init__(self, test: Mapping, file: str, line: int, setting: Setting) -> None:
-        self._written = test
-        escaped = test if setting.has_references else escape_references(test)
-        assert isinstance(escaped, dict)
-        self._test = escaped
+    def __init__(self, file: str, line: int, name: str, setting: Setting) -> None:
         self._file = file
         self._line = line
+        self._name = name
         self._setting = setting
         self.notes: list[Note] = []
 
     def note(self, reason: str, *, is_loss: bool = True) -> Note:
-        name = str(self._written["it"])
-        return Note(file=self._file, line=self._line, test=name, reason=reason, is_loss=is_loss)
+        return Note(
+            file=self._file, line=self._line, test=self._name, reason=reason, is_loss=is_loss
+        )
+
+    def _read_request(self, request: Mapping) -> Mapping:
+        call, difference = read_request(request)
+        if difference:
+            self.notes.append(self.note(difference, is_loss=False))
+        return call
+
+
+class _TestReader(_Reader):
+    """Reads one test."""
+
+    def __init__(self, test: Mapping, file: str, line: int, setting: Setting) -> None:
+        super().__init__(file, line, str(test["it"]), setting)
+        self._written = test
+        escaped = test if setting.has_references else escape_references(test)
+        assert isinstance(escaped, dict)
+        self._test = escaped
 
     def read(self) -> Draft:
         call, id, is_raw = self._call()
@@ -99,7 +118,7 @@ class _TestReader:
         return Draft(
             file=self._file,
             line=self._line,
-            name=str(self._written["it"]),
+            name=self._name,
             steps=(step,),
             marks=drop_empty({key: self._written.get(key) for key in _MARKS}),
             needs=tuple(needs),
@@ -118,10 +137,7 @@ class _TestReader:
                 return drop_empty({key: test[form], "args": test.get("arguments")}), None, False
         request = test["request"]
         assert isinstance(request, dict)
-        call, difference = read_request(request)
-        if difference:
-            self.notes.append(self.note(difference, is_loss=False))
-        return call, request["id"], True
+        return self._read_request(request), request["id"], True
 
     def _capture(self) -> Mapping:
         written = self._test.get("capture")
@@ -307,36 +323,30 @@ def read_cases(stream: Stream, setting: Setting) -> tuple[Source, Mapping]:
     return source, handshakes[0] if handshakes else {}
 
 
-class _CaseReader:
+class _CaseReader(_Reader):
     """Reads one case."""
 
     def __init__(self, document: StreamDocument, file: str, number: int, setting: Setting) -> None:
         self._case = _mapping(document)
-        self._file = file
-        self._line = document.key_lines.get("case", document.line)
-        self._name = str(self._case.get("case") or f"case {number}")
-        self._setting = setting
+        line = document.key_lines.get("case", document.line)
+        super().__init__(file, line, str(self._case.get("case") or f"case {number}"), setting)
         self._turns: Turns = [
             (key, escape_references(value)) for key, value in self._case.items() if is_turn(key)
         ]
-        self.notes: list[Note] = []
         for key, value in self._case.items():
             if key.startswith("_") and key not in _CONVERTED and value is not None:
                 is_known = key in EXTENSIONS
                 reason = "has no counterpart in a suite" if is_known else "is not a key of mcptest"
                 self.notes.append(self.note(f"{key} {reason}", is_loss=False))
 
-    def note(self, reason: str, *, is_loss: bool = True) -> Note:
-        return Note(
-            file=self._file, line=self._line, test=self._name, reason=reason, is_loss=is_loss
-        )
-
     def read(self) -> Draft:
         for key, reason in _REFUSED.items():
             if self._case.get(key):
                 raise LeftBehindError(reason)
         messages = [message for _, message in self._turns]
-        if not self._case.get("_patterns") and any(map(_has_patterns, messages)):
+        if not self._case.get("_patterns") and any(
+            is_pattern(text) for _, text in strings_in(messages, with_keys=True)
+        ):
             raise LeftBehindError("a string in it begins with match: and is meant literally")
         return Draft(
             file=self._file,
@@ -352,10 +362,10 @@ class _CaseReader:
         for at in range(0, len(self._turns), 2):
             request, response = _pair(self._turns[at : at + 2])
             tags = CaseTags(bound, used)
-            call, difference = read_request(request)
-            if difference:
-                self.notes.append(self.note(difference, is_loss=False))
-            call = {key: _fill_references(value, tags) for key, value in call.items()}
+            call = {
+                key: _fill_references(value, tags)
+                for key, value in self._read_request(request).items()
+            }
             reader = ResponseReader(self._setting, tags)
             leniency: Leniency = "" if self._case.get("_match") == "exact" else "objects"
             reader.read(response, request["id"], leniency, has_envelope=True)
@@ -423,11 +433,3 @@ def _fill_references(value: object, tags: CaseTags) -> object:
             raise LeftBehindError("it sends a generated value")
         return tags.refer_to(value.text)
     return value
-
-
-def _has_patterns(value: object) -> bool:
-    if isinstance(value, dict):
-        return any(_has_patterns(each) for pair in value.items() for each in pair)
-    if isinstance(value, list):
-        return any(map(_has_patterns, value))
-    return is_pattern(value)

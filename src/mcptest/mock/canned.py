@@ -18,7 +18,7 @@ from mcptest.mock.protocol import (
     initialize_result,
     params_of,
 )
-from mcptest.mock.session import MockReport, Sent, Session, hide_secrets, problem
+from mcptest.mock.session import MockReport, Sent, Session, hide_secrets, problem, unasked
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, result_response
 
 TYPE_CHECKING = False
@@ -176,12 +176,11 @@ class ManifestPlayer:
             kind = LISTS[method].removesuffix("s")
             result = {LISTS[method]: [each.entry for each in manifest.offers if each.kind == kind]}
         elif method != "ping":
-            about = (manifest.name, manifest.version, self._capabilities)
             if method == "initialize":
-                result = initialize_result(*about, message.get("params"))
+                result = initialize_result(*self.about, message.get("params"))
                 session.revision = str(result["protocolVersion"])
             else:
-                result = discover_result(*about)
+                result = discover_result(*self.about)
             if manifest.instructions:
                 result["instructions"] = manifest.instructions
         return [Sent(message=result_response(message["id"], result), method=method)]
@@ -194,13 +193,7 @@ class ManifestPlayer:
 
     def response(self, session: Session, message: Message, breaches: Sequence[str]) -> list[Sent]:
         """Blame an answer: a manifest never asks anything."""
-        found = Mismatch(
-            path="id",
-            expected=ABSENT,
-            actual=message.get("id"),
-            message="answers nothing that was asked",
-        )
-        session.blame(message, None, (found,))
+        session.blame(message, None, (unasked(message),))
         return []
 
     def _use(self, session: Session, message: Message) -> Sent:

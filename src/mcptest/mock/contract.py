@@ -24,9 +24,10 @@ from mcptest.matching.patterns import Pattern
 from mcptest.matching.tags import bound_name, fill, has_blanks, make_value, read_tag
 from mcptest.matching.values import json_type
 from mcptest.mock.lookup import Index
-from mcptest.mock.protocol import IN_PART, LISTS, REMOVED, STATELESS, body_of, empty_result, meta_of
+from mcptest.mock.protocol import IN_PART, LISTS, REMOVED, body_of, empty_result, meta_of, params_of
 from mcptest.protocol.dialogue import Bind, Ref
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind
+from mcptest.protocol.revisions import STATELESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ __all__ = [
     "Contract",
     "Incoming",
     "Outgoing",
-    "PlayedCase",
     "build_contract",
     "derive_capabilities",
     "derive_list",
@@ -137,17 +137,11 @@ class Contract(Record):
         """The answer that the contract has for a request, {} if it has none."""
         return {} if request.answer is None else self.outgoing[request.answer].value
 
-    def previous_case(self, case: int) -> int | None:
-        """The case before this one in its file."""
-        is_first = case == 0 or self.cases[case - 1].scope != self.cases[case].scope
-        return None if is_first else case - 1
-
-    def next_case(self, case: int) -> int | None:
-        """The case after this one in its file."""
-        is_last = case + 1 == len(self.cases) or (
-            self.cases[case + 1].scope != self.cases[case].scope
-        )
-        return None if is_last else case + 1
+    def neighbour(self, case: int, offset: int) -> int | None:
+        """The case that comes so much later in the same file; earlier, if negative."""
+        other = case + offset
+        is_inside = 0 <= other < len(self.cases)
+        return other if is_inside and self.cases[other].scope == self.cases[case].scope else None
 
 
 def build_contract(
@@ -463,8 +457,7 @@ def _complete(answer: Message, request: _Part) -> Message:
     whole = _with_missing(result, empty_result(request.method))
     member, required = _ITEMS.get(request.method, ("", {}))
     if request.method == "resources/read":
-        params = request.value.get("params")
-        uri = params.get("uri") if isinstance(params, dict) else None
+        uri = params_of(request.value).get("uri")
         required = required | {"uri": uri if isinstance(uri, str) else ""}
     items = whole.get(member)
     if isinstance(items, list):
@@ -484,6 +477,9 @@ def _complete_item(item: object, required: Message) -> object:
 def _with_missing(members: Message, required: Message) -> Message:
     """The members as written, then those of the required ones that are missing."""
     return members | {key: value for key, value in required.items() if key not in members}
+
+
+# What a contract implies without writing it: the server's identity, capabilities and lists
 
 
 def derive_capabilities(contract: Contract) -> Result:
@@ -552,22 +548,15 @@ def describe_unplayable_cases(contract: Contract) -> str:
 
 def derive_list(contract: Contract, method: str) -> Result:
     """The result of a list method, derived from how the cases use what it would list."""
-    items: Iterable[Message] = ()
-    if method == "tools/list":
-        items = _tools(contract)
-    elif method == "resources/list":
-        items = _resources(contract)
-    elif method == "prompts/list":
-        items = _prompts(contract)
-    return {LISTS[method]: list(items)}
+    readers = {"tools/list": _tools, "resources/list": _resources, "prompts/list": _prompts}
+    return {LISTS[method]: list(readers[method](contract)) if method in readers else []}
 
 
 def _uses(contract: Contract, method: str, key: str) -> dict[str, list[Incoming]]:
     """The requests for a tool, prompt or resource by its name, except those refused."""
     found: dict[str, list[Incoming]] = {}
     for each in contract.requests(method):
-        params = each.body.get("params")
-        name = params.get(key) if isinstance(params, dict) else None
+        name = params_of(each.body).get(key)
         if isinstance(name, str) and "error" not in contract.answer_to(each):
             found.setdefault(name, []).append(each)
     return found
@@ -610,8 +599,7 @@ def _arguments(uses: Iterable[Incoming]) -> dict[str, list[object]]:
     """The arguments given in these requests, with all of their values."""
     found: dict[str, list[object]] = {}
     for each in uses:
-        params = each.body.get("params")
-        arguments = params.get("arguments") if isinstance(params, dict) else None
+        arguments = params_of(each.body).get("arguments")
         for name, value in arguments.items() if isinstance(arguments, dict) else ():
             found.setdefault(name, []).append(value)
     return found

@@ -1,4 +1,7 @@
-"""HTTP sessions of clients that made a handshake, and the streams that carry their messages.
+"""The head of an HTTP request, HTTP sessions, and the streams that carry their messages.
+
+A web page may send requests to any address of this machine, so requests with another host name, or
+from a page of another origin, are refused before anything else is looked at.
 
 A stream is the answer to one POST, or what the server sends by itself, which a GET receives.
 The connection that carries it may come and go: events are kept for a while, with ids by which
@@ -14,12 +17,12 @@ from collections import deque
 
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import shorten, visible
-from mcptest.mock.protocol import PROTOCOL_VERSION, STATELESS, meta_of, params_of
+from mcptest.mock.protocol import PROTOCOL_VERSION, meta_of, params_of
 from mcptest.mock.stateless import Rejection
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece
 from mcptest.protocol.jsonrpc import INVALID_REQUEST, id_key, message_kind
-from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, HEADER_MISMATCH
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, HEADER_MISMATCH, STATELESS
 from mcptest.protocol.sse import render_event
 
 TYPE_CHECKING = False
@@ -329,6 +332,8 @@ class Delivery(Record):
         return self.stream.send(self.data, is_last=self.is_last, status=self.status)
 
 
+# The head of a request, checked before its body is read
+
 _LOOPBACK = frozenset(["localhost", "127.0.0.1", "[::1]"])
 _ORIGIN = re.compile(r"https?://(\[[^\]]*\]|[^:/?#]*)(?::\d+)?", re.IGNORECASE)
 
@@ -370,7 +375,7 @@ def check_head(request: WebRequest, port: int) -> Refusal | None:
         sentence = f"{_quote(request.method)} is not a method of {ENDPOINT}"
         return Refusal(status=405, sentence=sentence, headers={"Allow": "POST, GET, DELETE"})
     if request.header(SESSION_ID) is None or request.header(VERSION) == STATELESS:
-        # A client may well try whether there is such a stream.
+        # Not wrong: a client may try whether there is such a stream.
         needed = "needs the Mcp-Session-Id of a session that began with initialize"
         sentence = f"{request.method} {needed}"
         return Refusal(status=405, sentence=sentence, headers={"Allow": "POST"}, is_wrong=False)

@@ -26,7 +26,16 @@ from mcptest.mock.protocol import (
     meta_of,
     params_of,
 )
-from mcptest.mock.session import Asked, MockReport, Pending, Sent, Session, error_answer, problem
+from mcptest.mock.session import (
+    Asked,
+    MockReport,
+    Pending,
+    Sent,
+    Session,
+    error_answer,
+    problem,
+    unasked,
+)
 from mcptest.protocol.dialogue import Ref
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, id_key, result_response
 
@@ -152,16 +161,11 @@ class ContractPlayer:
         return []
 
     def response(self, session: Session, message: Message, breaches: Sequence[str]) -> list[Sent]:
-        """Continue after an answer of the client; `find_violations` is what JSON-RPC forbids."""
+        """Continue after an answer of the client; `breaches` is what JSON-RPC forbids."""
         key = id_key(message.get("id"))
         asked = session.asked.pop(key, None)
         if asked is None:
-            found = Mismatch(
-                path="id",
-                expected=ABSENT,
-                actual=message.get("id"),
-                message="answers nothing that was asked",
-            )
+            found = unasked(message)
             if len(session.asked) != 1:
                 session.blame(message, None, (found,))
                 return []
@@ -302,7 +306,7 @@ class ContractPlayer:
         has_new_names, session.has_new_names = session.has_new_names, False
         if not session.is_ready or not session.unsent:
             return []
-        cases = {self._contract.next_case(case) for case in touched}
+        cases = {self._contract.neighbour(case, 1) for case in touched}
         if has_new_names:
             cases.update(session.held)
         return self._open_cases(session, sorted(case for case in cases if case is not None))
@@ -314,13 +318,13 @@ class ContractPlayer:
             while case is not None and self._is_turn_of(session, case):
                 sent += self._open(session, case)
                 is_done = self._is_exercised(session, case)
-                case = self._contract.next_case(case) if is_done else None
+                case = self._contract.neighbour(case, 1) if is_done else None
         return sent
 
     def _is_turn_of(self, session: Session, case: int) -> bool:
         if session.unsent.isdisjoint(self._contract.cases[case].opening):
             return False
-        previous = self._contract.previous_case(case)
+        previous = self._contract.neighbour(case, -1)
         return previous is None or self._is_exercised(session, previous)
 
     def _open(self, session: Session, case: int) -> list[Sent]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from mcptest.core.errors import CheckError, PatternTimeoutError
-from mcptest.mock.protocol import BEFORE_HANDSHAKE, STATELESS, params_of
+from mcptest.mock.protocol import BEFORE_HANDSHAKE, params_of
 from mcptest.mock.session import Sent, error_answer, problem, redact_line
 from mcptest.mock.stateless import has_envelope, respond_stateless
 from mcptest.protocol.jsonrpc import (
@@ -20,7 +20,7 @@ from mcptest.protocol.jsonrpc import (
     id_key,
     message_kind,
 )
-from mcptest.protocol.revisions import REVISIONS
+from mcptest.protocol.revisions import REVISIONS, STATELESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""The state of one client session, the messages sent in it, and the errors a mock answers with.
+"""The state of one client session, the errors a mock answers with, and the report at the end.
+
+Error answers and reports show values without secrets, as JSON, and not too long.
 
 A `Session` is changed in place. Before a message is handled that may have to be abandoned half
 way (a pattern takes too long, a name is not bound) a copy is taken, and restored then. Copying
@@ -32,7 +34,6 @@ __all__ = [
     "HIDDEN",
     "MAX_WRONG",
     "Asked",
-    "Missed",
     "MockReport",
     "Pending",
     "Round",
@@ -49,7 +50,7 @@ __all__ = [
     "render_mismatch",
     "render_report",
     "render_summary",
-    "reportable",
+    "unasked",
 ]
 
 # Wrong calls kept for the report.
@@ -235,6 +236,12 @@ def problem(sentence: str, path: str = "") -> Mismatch:
     return Mismatch(path=path, expected=ABSENT, actual=ABSENT, message=sentence)
 
 
+def unasked(message: Message) -> Mismatch:
+    """What is wrong with an answer to nothing that was asked."""
+    sentence = "answers nothing that was asked"
+    return Mismatch(path="id", expected=ABSENT, actual=message.get("id"), message=sentence)
+
+
 def error_answer(
     id: object,
     method: str,
@@ -271,6 +278,8 @@ def _in_words(mismatch: Mismatch) -> str:
     hint = f" ({mismatch.hint})" if mismatch.hint else ""
     return f"{where}{mismatch.message}{sides}{hint}"
 
+
+# Values as error answers and reports show them
 
 HIDDEN = "(hidden)"
 
@@ -347,6 +356,9 @@ def reportable(value: object) -> object:
 
 _MAX_SHOWN = 20
 _MAX_CHARS = 300
+
+
+# The report: which cases the client exercised, missed and called wrongly
 
 
 class Missed(Record):

@@ -22,7 +22,6 @@ from mcptest.mock.protocol import (
     PROTOCOL_VERSION,
     REMOVED,
     SERVER_INFO,
-    STATELESS,
     SUBSCRIPTION_ID,
     body_of,
     discover_result,
@@ -38,7 +37,7 @@ from mcptest.protocol.jsonrpc import (
     notification,
     result_response,
 )
-from mcptest.protocol.revisions import MISSING_CAPABILITY, UNSUPPORTED_VERSION
+from mcptest.protocol.revisions import MISSING_CAPABILITY, STATELESS, UNSUPPORTED_VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ __all__ = [
 class Types:
     """The types that keys of a format name, and the schema of a mapping with declared keys.
 
-    In a format with references, `${name}` may stand wherever a key is declared with `is_filled`.
+    In a format with references, `${name}` is allowed wherever a key is declared with `is_filled`.
     """
 
     def __init__(self, *, has_references: bool = False) -> None:
@@ -141,7 +141,7 @@ _SOMEWHERE = r"(?:^|[^$])\$\{[^}]*\}"
 
 
 def filled(schema: Schema) -> Schema:
-    """The same where `${name}` may stand in a string, or for a whole value of another type."""
+    """The same where `${name}` may be in a string, or replace a whole value of another type."""
     if "enum" in schema:
         wrong = pattern_message(f"one of {', '.join(schema['enum'])}")
         return {"anyOf": [schema, {"type": "string", "pattern": _SOMEWHERE, **wrong}]}
@@ -160,6 +160,10 @@ NAME_PATTERN = f"^{NAME}$"
 NOT_BLANK: Schema = {"pattern": r"\S", "patternErrorMessage": "it must not be blank"}
 
 
+# JSON Schema has no named groups.
+_NO_CAPTURES = re.sub(r"(?<!\\)\((?:\?P<\w+>|(?!\?))", "(?:", _WRITTEN)
+
+
 def _duration() -> Schema:
     return {
         "description": 'Milliseconds, or a text such as "500ms", "2s" or "1m".',
@@ -167,7 +171,7 @@ def _duration() -> Schema:
         "exclusiveMinimum": 0,
         "maximum": int(MAX_DURATION_S * 1000),
         # At least one digit is not 0.
-        "pattern": f"^(?=[^1-9]*[1-9]){_without_captures(_WRITTEN)}$",
+        "pattern": f"^(?=[^1-9]*[1-9]){_NO_CAPTURES}$",
         **pattern_message(
             'a time is a number of milliseconds, or a text such as "500ms", "2s" or "1m"'
         ),
@@ -219,11 +223,6 @@ def _first(roots: Sequence[str]) -> str:
     quoted = [mark + choice + mark for mark in ('"', "'")]
     in_brackets = [rf"\[{each}\]" for each in quoted]
     return f"(?:{'|'.join((choice, *quoted, *in_brackets))})"
-
-
-def _without_captures(expression: str) -> str:
-    """A Python regular expression in the common subset of JSON Schema: no named groups."""
-    return re.sub(r"(?<!\\)\((?:\?P<\w+>|(?!\?))", "(?:", expression)
 
 
 def in_any_case(text: str) -> str:

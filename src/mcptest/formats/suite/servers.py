@@ -100,18 +100,23 @@ class _Values:
 
     def header(self, fields: Fields, key: str) -> str:
         """Return a string, or a value from the environment."""
-        value = fields.mapping[key]
-        if is_source(value):
+        if is_source(fields.mapping[key]):
             return self._variables.sent_from_environment(fields, key)
-        if not isinstance(value, str):
-            message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
-            fields.complain(key, "F008", f"{message} and is {kind_of(value)}", on_key=False)
-            return ""
-        return str(self._variables.text(value, fields.at((key,))))
+        return _text(self._variables, fields, key)
 
     def secret(self, fields: Fields, key: str) -> str:
         """Return the value of the variable that is named at a key."""
         return self._variables.secret(fields, key)
+
+
+def _text(variables: Variables, fields: Fields, key: str, help: str = "") -> str:
+    """Return the string at a key, with its references replaced."""
+    value = fields.mapping[key]
+    if isinstance(value, str):
+        return str(variables.text(value, fields.at((key,))))
+    message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
+    fields.complain(key, "F008", f"{message} and is {kind_of(value)}", help, on_key=False)
+    return ""
 
 
 def _filled(written: Fields, variables: Variables) -> Fields:
@@ -156,11 +161,7 @@ def _env(fields: Fields, variables: Variables) -> dict[str, str]:
             inner.complain(key, "F009", "the name of a variable must not be empty or hold =")
         if is_source(value):
             found[key] = variables.from_environment(inner, key)
-        elif isinstance(value, str):
-            found[key] = str(variables.text(value, inner.at((key,))))
         else:
-            message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
-            message += f" and is {kind_of(value)}"
-            inner.complain(key, "F008", message, 'put it in quotes: "…"', on_key=False)
-        _refuse_nul(inner, key, key + found.get(key, ""))
+            found[key] = _text(variables, inner, key, 'put it in quotes: "…"')
+        _refuse_nul(inner, key, key + found[key])
     return found

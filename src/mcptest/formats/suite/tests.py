@@ -181,13 +181,22 @@ class StepReader:
         }
         if not needs:
             return self._made(_put(fields, written, values), origin, self._complaints)
-        for choice in choosing(fields.mapping, needs):
-            place = fields.at(choice.steps)
-            place.complain("", "F013", choice.message, choice.help, on_key=False)
-        found: list[PathDiagnostic] = []
+        for steps, (message, help) in choosing(fields.mapping, needs):
+            fields.at(steps).complain("", "F013", message, help, on_key=False)
         # A copy: `CONFIG_DIR` changes from file to file.
         known = dict(self._variables.values)
-        sample = self._sample(known, needs, fields, written, origin, found)
+        samples = known | {name: f"{_SAMPLE}{name}" for name in needs}
+        if not self._can_fill(fields, written, samples):
+            return None
+
+        def make(values: Mapping[str, object], complaints: list[PathDiagnostic]) -> Step | None:
+            inner = filled(written, values)
+            assert isinstance(inner, dict)
+            place = Fields(fields.mapping, fields.steps, complaints)
+            return self._made(_put(place, written, inner), origin, complaints)
+
+        found: list[PathDiagnostic] = []
+        sample = make(samples, found)
         places = [steps for each, steps in references(written) if each in needs]
         # What is wrong with a sample may be right with the real value.
         base = len(fields.steps)
@@ -199,69 +208,38 @@ class StepReader:
         ]
         if sample is None:
             return None
-        filler = self._filler(known, needs, fields, written, origin)
-        return sample.but(template=Template(needs=needs, fill=filler))
-
-    def _sample(
-        self,
-        known: Mapping[str, object],
-        needs: tuple[str, ...],
-        fields: Fields,
-        written: dict[str, object],
-        origin: _Origin,
-        complaints: list[PathDiagnostic],
-    ) -> Step | None:
-        values = {**known, **{name: f"{_SAMPLE}{name}" for name in needs}}
-        for key, value in written.items():
-            if any(name not in values for name, _ in references(value)):
-                return None
-            if not self._variables.has_room(value, values, fields.at((key,))):
-                return None
-            try:
-                filled(value, values)
-            except ValueError as error:
-                # Two keys become equal, whatever the captured values are.
-                fields.complain(key, "F003", str(error))
-                return None
-        return self._with(values, fields, written, origin, complaints)
-
-    def _with(
-        self,
-        values: Mapping[str, object],
-        fields: Fields,
-        written: dict[str, object],
-        origin: _Origin,
-        complaints: list[PathDiagnostic],
-    ) -> Step | None:
-        """Return the step with these values, None if it has mistakes."""
-        inner = filled(written, values)
-        assert isinstance(inner, dict)
-        place = type(fields)(fields.mapping, fields.steps, complaints)
-        return self._made(_put(place, written, inner), origin, complaints)
-
-    def _filler(
-        self,
-        known: Mapping[str, object],
-        needs: tuple[str, ...],
-        fields: Fields,
-        written: dict[str, object],
-        origin: _Origin,
-    ) -> Callable[[Mapping[str, object]], Step]:
         idle_if_empty = frozenset(least(written.get("expect"), needs))
 
         def fill(values: Mapping[str, object]) -> Step:
             complaints: list[PathDiagnostic] = []
-            given = {**known, **{name: values[name] for name in needs}}
+            given = known | {name: values[name] for name in needs}
             size_put_in(written, given, CAPTURED)
             _refuse_idle(given, idle_if_empty)
-            step = self._with(given, fields, written, origin, complaints)
+            step = make(given, complaints)
             for complaint in complaints:
                 if complaint.severity == "error":
                     raise ValueError(complaint.message)
             assert step is not None, "a step that cannot be made was refused when it was loaded"
             return step
 
-        return fill
+        return sample.but(template=Template(needs=needs, fill=fill))
+
+    def _can_fill(
+        self, fields: Fields, written: dict[str, object], values: Mapping[str, object]
+    ) -> bool:
+        """True if all names are known, the result is not too large, and no two keys collide."""
+        for key, value in written.items():
+            if any(name not in values for name, _ in references(value)):
+                return False
+            if not self._variables.has_room(value, values, fields.at((key,))):
+                return False
+            try:
+                filled(value, values)
+            except ValueError as error:
+                # Two keys become equal, whatever the captured values are.
+                fields.complain(key, "F003", str(error))
+                return False
+        return True
 
     def _made(
         self, fields: Fields, origin: _Origin, complaints: list[PathDiagnostic]

@@ -1,4 +1,4 @@
-"""`variables:` of a suite, and `${name}` wherever a value may stand.
+"""`variables:` of a suite, and `${name}` wherever a value is allowed.
 
     variables: {order: A-17, region: {from_env: REGION, default: eu}, token: {secret_env: TOKEN}}
 
@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 
     Steps = tuple[str | int, ...]
     Names = Collection[str]
-    # Where a word of a matcher stands, the word, and what is under it.
+    # Where a word of a matcher is, the word, and what is under it.
     Word = tuple[Steps, str, object]
+    # Where a captured value is not allowed; why, and what to do instead.
+    Choice = tuple[Steps, tuple[str, str]]
 
 __all__ = [
     "CAPTURED",
@@ -285,14 +287,6 @@ def _may_be_source(value: object) -> TypeGuard[dict[str, object]]:
 # of plugins. A captured value may be sent, and be compared with.
 
 
-class Choice(Record):
-    """A place where a captured value is not allowed, and why."""
-
-    steps: Steps
-    message: str
-    help: str
-
-
 _CHOOSES = (
     "a captured value can be what a matcher compares with, not choose one",
     "write the target, and the name of the matcher, plugin or schema, in full",
@@ -343,11 +337,12 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def choosing(call: dict[str, object], names: Names) -> Iterator[Choice]:
-    """Yield the places in a call where one of these names is used but not allowed."""
+    """Yield where in a call one of these names is used but not allowed, and why."""
     expect = call.get("expect")
-    yield from _bars(call, (), names)
-    if isinstance(expect, dict):
-        yield from _bars(expect, ("expect",), names)
+    for key in BUDGETS:
+        yield from _anywhere(call.get(key), names, (key,), _BAR)
+        if isinstance(expect, dict):
+            yield from _anywhere(expect.get(key), names, ("expect", key), _BAR)
     for steps, item in _assertions(expect):
         if not isinstance(item, dict):
             yield from _anywhere(item, names, steps, _CHOOSES)
@@ -364,12 +359,8 @@ def least(expect: object, names: Names) -> Iterator[str]:
         if isinstance(item, dict):
             for _, word, value in _words(item.get("matcher"), steps):
                 if word == "partial":
-                    yield from (name for name in _alone_in(value) if name in names)
-
-
-def _bars(fields: dict[str, object], steps: Steps, names: Names) -> Iterator[Choice]:
-    for key in BUDGETS:
-        yield from _anywhere(fields.get(key), names, (*steps, key), _BAR)
+                    found = (alone(text) for _, text in strings_in(value))
+                    yield from (name for name in found if name in names)
 
 
 def _assertions(expect: object) -> Iterator[tuple[Steps, object]]:
@@ -384,7 +375,7 @@ def _assertions(expect: object) -> Iterator[tuple[Steps, object]]:
 
 
 def _words(matcher: object, steps: Steps) -> Iterator[Word]:
-    """Every word of a matcher and of those in it; what is no matcher has the word ""."""
+    """Every word of a matcher and of those in it; what is not a matcher has the word ""."""
     if not isinstance(matcher, dict):
         yield steps, "", matcher
         return
@@ -429,14 +420,11 @@ def _in_pattern(value: str, names: Names, steps: Steps) -> Iterator[Choice]:
     found = _PATTERN_NAME.match(value)
     name = found[1] if found else ""
     if any(True for _ in misplaced(PREFIX + value.removeprefix(PREFIX))):
-        message, help = _CHOOSES
+        yield steps, _CHOOSES
     elif name == _EXPRESSION_NAME:
-        message, help = _EXPRESSION
-    elif name in _COMPARING:
-        return
-    else:
-        message, help = _LANGUAGE
-    yield Choice(steps=steps, message=message, help=help)
+        yield steps, _EXPRESSION
+    elif name not in _COMPARING:
+        yield steps, _LANGUAGE
 
 
 def _in_schema(schema: object, names: Names, steps: Steps) -> Iterator[Choice]:
@@ -467,26 +455,13 @@ def _referring(schema: object, steps: Steps) -> Iterator[Choice]:
         if key in _REFERENCES and isinstance(inner, str):
             # What is written in another way than as it is may be one of them, too.
             if "%" in inner or any(step in _VALUES for step in inner.split("/")):
-                message, help = _REFERRED
-                yield Choice(steps=here, message=message, help=help)
+                yield here, _REFERRED
         else:
             yield from _referring(inner, here)
 
 
 def _anywhere(value: object, names: Names, steps: Steps, why: tuple[str, str]) -> Iterator[Choice]:
-    for name, inner in references(value):
-        if name in names:
-            message, help = why
-            yield Choice(steps=(*steps, *inner), message=message, help=help)
-
-
-def _alone_in(value: object) -> Iterator[str]:
-    """Every name that is all of a text somewhere in a value."""
-    if isinstance(value, str):
-        yield alone(value)
-    elif isinstance(value, (dict, list)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _alone_in(each)
+    return (((*steps, *inner), why) for name, inner in references(value) if name in names)
 
 
 # Limits of `${name}`, checked before a value is built

@@ -1,9 +1,8 @@
-"""The one reader of YAML and JSON text, whatever the file is for.
+"""Read YAML and JSON documents, whatever the file is for.
 
-Text and a name to blame go in; a `Document` of plain values comes out, or a FormatError
-that carries every mistake. Reading is fast and keeps no positions; `locate` reads the
-text again when there is something to point at. Files, paths and what a document should
-contain are not known here.
+`read_document` returns a `Document` of plain values, or raises a FormatError with every mistake.
+Reading is fast and keeps no positions; `locate` reads the text again when there is something to
+point at. What a document should contain is checked by its loader.
 """
 
 from __future__ import annotations

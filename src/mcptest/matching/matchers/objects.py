@@ -13,7 +13,7 @@ import operator
 import re
 from functools import partial
 
-from mcptest.core.diagnostics import UNQUOTED, UnquotedText, closest
+from mcptest.core.diagnostics import UNQUOTED, UnquotedText, suggest
 from mcptest.core.errors import CheckError
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Fault
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from mcptest.matching.values import Steps
 
 
-__all__ = ["JSON_SCHEMA", "MATCHERS", "PluginUse", "Relation", "declared_schema", "plugin_matcher"]
+__all__ = ["JSON_SCHEMA", "MATCHERS", "declared_schema", "plugin_matcher"]
 
 # The operators in words; the longer ones come first, to be found first.
 _OPERATORS = {
@@ -201,7 +201,7 @@ def _parse_schema(
 
 
 def declared_schema(schema: object, try_schema: TrySchema | None = None) -> _Schema:
-    """The same for a schema that a server declares, which may well allow everything."""
+    """The same for a schema that a server declares, which may allow everything."""
     validator = _compile("", schema, try_schema, is_vague_allowed=True)
     return _Schema(file="outputSchema", source=schema, validator=validator)
 
@@ -377,11 +377,9 @@ def plugin_matcher(plugins: Plugins | None) -> Matcher:
 
 
 def _unknown(name: str, names: Sequence[str]) -> UnknownPluginError:
-    meant = closest(name, names)
-    question = f"; did you mean {meant!r}?" if meant else ""
-    there = f"; there are: {', '.join(names)}" if names and not meant else ""
+    there = f"; there are: {', '.join(names)}" if names else ""
     return UnknownPluginError(
-        f"finds no plugin {visible(name)!r}{question or there}",
+        f"finds no plugin {visible(name)!r}{suggest(name, names, '{!r}') or there}",
         f"declare it with --plugin {visible(name)}=COMMAND, or under "
         "imports.subprocess_matchers in the config or the suite",
     )
@@ -398,20 +396,15 @@ def _verdict(use: PluginUse, answer: object) -> Miss | None:
     message = answer.get("message") if isinstance(answer, dict) else None
     message = "" if message is None else message
     if not isinstance(passes, bool) or not isinstance(message, str):
-        raise CheckError(_no_verdict(use, answer))
+        shown = visible(_cut(dump_json(answer), _MAX_QUOTED))
+        message = f"the plugin {use.name!r} answered {visible(use.method)!r} with {shown}, "
+        hint = 'a verdict is {"pass": true} or {"pass": false, "message": "why"}'
+        raise CheckError(
+            Fault(kind="plugin_failed", message=f"{message}which is not a verdict", hint=hint)
+        )
     if passes:
         return None
     return Miss(why=f"it says: {_cut(message, _MAX_MESSAGE)}" if message else "it says no")
-
-
-def _no_verdict(use: PluginUse, answer: object) -> Fault:
-    shown = visible(_cut(dump_json(answer), _MAX_QUOTED))
-    return Fault(
-        kind="plugin_failed",
-        message=f"the plugin {use.name!r} answered {visible(use.method)!r} with {shown}, "
-        "which is not a verdict",
-        hint='a verdict is {"pass": true} or {"pass": false, "message": "why"}',
-    )
 
 
 def _cut(text: str, limit: int) -> str:
