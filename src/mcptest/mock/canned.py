@@ -191,7 +191,7 @@ class ManifestPlayer:
             session.blame(message, None, (problem("nothing is known of this notification"),))
         return []
 
-    def response(self, session: Session, message: Message, breaches: Sequence[str]) -> list[Sent]:
+    def response(self, session: Session, message: Message, violations: Sequence[str]) -> list[Sent]:
         """Blame an answer: a manifest never asks anything."""
         session.blame(message, None, (unasked(message),))
         return []

@@ -160,8 +160,8 @@ class ContractPlayer:
             session.blame(message, self._place(nearest.case) if nearest else None, found)
         return []
 
-    def response(self, session: Session, message: Message, breaches: Sequence[str]) -> list[Sent]:
-        """Continue after an answer of the client; `breaches` is what JSON-RPC forbids."""
+    def response(self, session: Session, message: Message, violations: Sequence[str]) -> list[Sent]:
+        """Continue after an answer of the client; `violations` is what JSON-RPC forbids."""
         key = id_key(message.get("id"))
         asked = session.asked.pop(key, None)
         if asked is None:
@@ -176,7 +176,7 @@ class ContractPlayer:
             return self._refuse_answer(session, asked, message, (found,))
         reply = self._contract.outgoing[asked.outgoing].reply
         incoming = None if reply is None else self._contract.incoming[reply]
-        wrong = [problem(sentence) for sentence in breaches]
+        wrong = [problem(sentence) for sentence in violations]
         if incoming and not wrong:
             wrong = list(find_mismatches(incoming, session, message))
         if wrong:

@@ -375,7 +375,7 @@ class Missed(Record):
 class MockReport(Record):
     """The exercised and missed cases, and what was wrong; `more_wrong` calls were not kept.
 
-    `fates` says of each case, in the order of the files, whether it was exercised.
+    `outcomes` says of each case, in the order of the files, whether it was exercised.
     """
 
     exercised: tuple[Place, ...]
@@ -383,7 +383,7 @@ class MockReport(Record):
     wrong: tuple[Wrong, ...]
     more_wrong: int = 0
     notes: tuple[str, ...] = ()
-    fates: tuple[bool, ...] = ()
+    outcomes: tuple[bool, ...] = ()
 
     @classmethod
     def of(
@@ -394,19 +394,21 @@ class MockReport(Record):
         awaited: Mapping[int, str] | None = None,
     ) -> MockReport:
         """The report about the cases at these places; `awaited` is by their numbers."""
-        fates = tuple(exercised)
+        outcomes = tuple(exercised)
         waiting = awaited or {}
         return cls(
-            exercised=tuple(place for place, fate in zip(places, fates, strict=True) if fate),
+            exercised=tuple(
+                place for place, outcome in zip(places, outcomes, strict=True) if outcome
+            ),
             missed=tuple(
                 Missed(place=place, awaited=waiting.get(number, ""))
                 for number, place in enumerate(places)
-                if not fates[number]
+                if not outcomes[number]
             ),
             wrong=tuple(session.wrong),
             more_wrong=session.more_wrong,
             notes=tuple(session.notes.values()),
-            fates=fates,
+            outcomes=outcomes,
         )
 
     @property
@@ -433,15 +435,15 @@ def join_reports(one: MockReport, other: MockReport) -> MockReport:
         wrong=wrong[:MAX_WRONG],
         more_wrong=one.more_wrong + other.more_wrong + max(0, len(wrong) - MAX_WRONG),
         notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
-        fates=tuple(map(max, one.fates, other.fates)),
+        outcomes=tuple(map(max, one.outcomes, other.outcomes)),
     )
 
 
 def _cases(report: MockReport) -> Iterator[Place | Missed]:
     """The cases in the order of the files."""
     exercised, missed = iter(report.exercised), iter(report.missed)
-    for fate in report.fates:
-        yield next(exercised) if fate else next(missed)
+    for outcome in report.outcomes:
+        yield next(exercised) if outcome else next(missed)
 
 
 def render_report(report: MockReport) -> str:
