@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.core.ci import CI_VARIABLES
 from mcptest.core.diagnostics import CODES, render_diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.results import FAULTS, FINDINGS, ExitCode
+from mcptest.core.text import CI_VARIABLES
 from mcptest.formats.cases import EXTENSIONS
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import KEYS

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mcptest.core.ci import CI_VARIABLES
+from mcptest.core.text import CI_VARIABLES
 
 TINY_SERVER = Path(__file__).parent / "tiny_server.py"
 

@@ -9,7 +9,7 @@ import pytest
 from console import mcptest
 from matrix_runs import AT_A_FREE_PORT, argv
 
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 
 if TYPE_CHECKING:
     from pathlib import Path

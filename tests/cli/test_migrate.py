@@ -13,7 +13,7 @@ import pytest
 from console import Ended, mcptest
 from migrate_corpus import CASES, SCHEMA, contract, samples
 
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from console import Ended, mcptest
 
-from mcptest.core.ci import CI_VARIABLES
+from mcptest.core.text import CI_VARIABLES
 
 SCRIPTED = str(Path(__file__).parent.parent / "servers" / "scripted_server.py")
 STORED = Path("__snapshots__") / "mcptest.yaml.snap.yaml"

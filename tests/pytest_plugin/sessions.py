@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcptest.core.ci import CI_VARIABLES
+from mcptest.core.text import CI_VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -102,7 +102,7 @@ def test_five_thousand_files_of_others_cost_little(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "import sys\n"
         "def pytest_sessionfinish():\n"
-        "    ours = {'mcptest.formats.yaml.document', 'mcptest.pytest_plugin.items'}\n"
+        "    ours = {'mcptest.formats.yaml', 'mcptest.pytest_plugin.items'}\n"
         "    print('loaded', ({'yaml'} | ours) & set(sys.modules))\n",
         encoding="utf-8",
     )

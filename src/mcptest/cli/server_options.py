@@ -302,7 +302,7 @@ def _parse_headers(arguments: Arguments, secrets: list[str]) -> list[tuple[str, 
     for name in arguments.all("--bearer-env"):
         found.append(("Authorization", f"Bearer {_read_variable(name, '--bearer-env', secrets)}"))
     for word in arguments.all("--header-env"):
-        from mcptest.formats.http_servers import is_header_name, is_our_header  # noqa: PLC0415
+        from mcptest.formats.config import is_header_name, is_our_header  # noqa: PLC0415
 
         header, _, name = word.partition("=")
         if not header or not name:

@@ -26,15 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMS",
-    "EncodedRuns",
     "Reading",
     "Redactor",
-    "encodings_of",
-    "parts_of",
-    "stretches",
-    "undone",
     "unquoted",
-    "unwrapped",
 ]
 
 # Each is also recognised once inside another, and across line breaks. docs/secrets.md lists them in

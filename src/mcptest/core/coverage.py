@@ -163,8 +163,16 @@ def measure_coverage(
     server: str, offers: Iterable[CoveredOffer], uses: Mapping[Use, int], home: str = ""
 ) -> ServerCoverage:
     """The offers of a server, with the number of calls of each and of its properties."""
-    used = tuple(_count_calls(each, uses) for each in offers)
-    return ServerCoverage(server=server, offers=used, home=home)
+    counted = []
+    for offer in offers:
+        hits = [(use, count) for use, count in uses.items() if _is_use_of(use, offer)]
+        properties = tuple(
+            part.but(calls=sum(count for use, count in hits if part.name in use[2]))
+            for part in offer.properties
+        )
+        calls = sum(count for _, count in hits)
+        counted.append(offer.but(calls=calls, properties=properties))
+    return ServerCoverage(server=server, offers=tuple(counted), home=home)
 
 
 def merge_coverage(parts: Iterable[Iterable[ServerCoverage]]) -> tuple[ServerCoverage, ...]:
@@ -215,15 +223,6 @@ def _add_calls(one: CoveredOffer, other: CoveredOffer) -> CoveredOffer:
         calls[part.name] = calls.get(part.name, 0) + part.calls
     properties = tuple(CoveredProperty(name=name, calls=count) for name, count in calls.items())
     return one.but(calls=one.calls + other.calls, properties=properties)
-
-
-def _count_calls(offer: CoveredOffer, uses: Mapping[Use, int]) -> CoveredOffer:
-    hits = [(use, count) for use, count in uses.items() if _is_use_of(use, offer)]
-    properties = tuple(
-        part.but(calls=sum(count for use, count in hits if part.name in use[2]))
-        for part in offer.properties
-    )
-    return offer.but(calls=sum(count for _, count in hits), properties=properties)
 
 
 def _is_use_of(use: Use, offer: CoveredOffer) -> bool:
@@ -349,9 +348,12 @@ def missed_gates(measured: Sequence[MeasuredGates], *, is_named: bool = False) -
 
 def report_unchecked_gates(homes: Iterable[str], why: str) -> Finding:
     """The finding that the gates of these suites were not checked."""
-    names = list_names([excerpt(home, _MAX_NAME_CHARS) for home in homes], _MAX_LISTED)
-    message = f"the gates of {names} were not asked: {why}"
+    message = f"the gates of {_list_excerpts(homes)} were not asked: {why}"
     return Finding(kind=GATES_NOT_ASKED, server="", message=message)
+
+
+def _list_excerpts(names: Iterable[str]) -> str:
+    return list_names([excerpt(name, _MAX_NAME_CHARS) for name in names], _MAX_LISTED)
 
 
 def _missed_coverage(key: str, wanted: float, measured: MeasuredGates) -> Iterator[str]:
@@ -361,14 +363,10 @@ def _missed_coverage(key: str, wanted: float, measured: MeasuredGates) -> Iterat
         offers = [offer for offer in offers if offer.kind in _UNITS[key]]
     unknown = f"coverage of {noun} is not known"
     if measured.silent:
-        names = list_names(
-            [excerpt(name, _MAX_NAME_CHARS) for name in sorted(measured.silent)], _MAX_LISTED
-        )
+        names = _list_excerpts(sorted(measured.silent))
         yield f"{unknown}: {names} could not say what there is"
     elif measured.idle:
-        names = list_names(
-            [excerpt(name, _MAX_NAME_CHARS) for name in sorted(measured.idle)], _MAX_LISTED
-        )
+        names = _list_excerpts(sorted(measured.idle))
         yield f"{unknown}: {names} could not be asked, for all of its tests are skipped"
     elif not offers:
         yield f"{unknown}: no server says that it offers any"
@@ -385,18 +383,15 @@ def _missed_time(key: str, most_ms: float, took_ms: Sequence[float]) -> Iterator
     if not took_ms:
         yield f"{key} is not known: no call was timed"
         return
-    seen = _measure(key, took_ms)
+    if key == "max_ms":
+        seen = max(took_ms)
+    elif key == "mean_ms":
+        seen = math.fsum(took_ms) / len(took_ms)
+    else:
+        seen = quantile(took_ms, _QUANTILES[key])
     if seen > most_ms:
         over = f"{seen:.3f} ms over {len(took_ms)} call{'s' if len(took_ms) != 1 else ''}"
         yield f"{key} is {over}, and the suite asks for {most_ms:g} ms"
-
-
-def _measure(key: str, took_ms: Sequence[float]) -> float:
-    if key == "max_ms":
-        return max(took_ms)
-    if key == "mean_ms":
-        return math.fsum(took_ms) / len(took_ms)
-    return quantile(took_ms, _QUANTILES[key])
 
 
 def quantile(values: Sequence[float], percent: int) -> float:

@@ -30,6 +30,7 @@ __all__ = [
     "edit_distance",
     "find_abbreviation",
     "render_diagnostic",
+    "suggest",
 ]
 
 
@@ -127,14 +128,11 @@ _EXCERPT_COLUMNS = 72
 _PASSWORD = r"(://[^\s/:@]*:)([^\s/@]+)(?=@)"
 
 
-def _without_passwords(line: str) -> str:
-    return re.sub(_PASSWORD, lambda found: found[1] + "*" * len(found[2]), line)
-
-
 def _excerpt(diagnostic: Diagnostic, gutter: str) -> list[str]:
     column = max(0, diagnostic.column - 1)
     start = max(0, column - _EXCERPT_COLUMNS // 2) if column > _EXCERPT_COLUMNS * 3 // 4 else 0
-    shown = _without_passwords(diagnostic.source)[start : start + _EXCERPT_COLUMNS]
+    line = re.sub(_PASSWORD, lambda found: found[1] + "*" * len(found[2]), diagnostic.source)
+    shown = line[start : start + _EXCERPT_COLUMNS]
     lead = "…" if start else ""
     tail = "…" if start + _EXCERPT_COLUMNS < len(diagnostic.source) else ""
     # Measured with escapes, which are longer than their characters.
@@ -193,6 +191,15 @@ def closest(word: str, known: Iterable[str], within: int = 2) -> str:
     scored = [(edit_distance(folded, name.casefold(), limit), name) for name in near]
     distance, best = min(scored, default=(limit + 1, ""))
     return best if distance <= limit else ""
+
+
+def suggest(word: str, known: Iterable[str], form: str = "{}") -> str:
+    """The end of a message that asks for the known word nearest to `word`, "" if none is near.
+
+    `form` is how the word is written in its place.
+    """
+    meant = closest(word, known)
+    return f"; did you mean {form.format(meant)}?" if meant else ""
 
 
 # Shorter beginnings are ambiguous.

@@ -90,7 +90,7 @@ class Evidence(Record):
 class Fault(Record):
     """How a test was broken. `kind` is a stable word, `message` a sentence for a person.
 
-    `effect` is "indefinite" if the call may have had its effect all the same. `code` is the error
+    `effect` is "indefinite" if the call may still have had its effect. `code` is the error
     code or the HTTP status with which a server refused something; else 0.
     """
 

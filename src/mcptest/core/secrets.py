@@ -306,13 +306,10 @@ def is_secret(key: str, value: object) -> bool:
     if value is None or isinstance(value, bool) or value in ("", REDACTED, BLANK, [], {}):
         return False
     if isinstance(value, (int, float)):
-        return names_secret(key) and not _is_count(key, value)
+        is_plural = _letter_words(key)[-1:] == ("tokens",)
+        is_count = is_plural and len(str(value)) < _LEAST_TOKEN_DIGITS
+        return names_secret(key) and not is_count
     return names_secret(key) or (isinstance(value, str) and _letter_words(key)[-1:] == ("pass",))
-
-
-def _is_count(key: str, value: float) -> bool:
-    is_plural = _letter_words(key)[-1:] == ("tokens",)
-    return is_plural and len(str(value)) < _LEAST_TOKEN_DIGITS
 
 
 @lru_cache(maxsize=4096)

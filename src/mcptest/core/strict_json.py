@@ -239,7 +239,7 @@ class JsonStream:
                 value, end = self._decoder.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 if not self._is_cut(error) or not self._more():
-                    raise self._error_at(_lower(error.msg), error.pos) from None
+                    raise self._error_at(error.msg[:1].lower() + error.msg[1:], error.pos) from None
             except RecursionError:
                 raise self.error("nested too deep") from None
             except NotJsonError as error:
@@ -247,7 +247,7 @@ class JsonStream:
             except ValueError:
                 raise self.error("a number with more digits than can be read") from None
             else:
-                # The end of what has been read may stand in the middle of a number: `1.`, `2e-`.
+                # The end of what has been read may be in the middle of a number: `1.`, `2e-`.
                 if end + _NUMBER_CHARS < len(self._text) or not self._more():
                     self._at = end
                     return value
@@ -282,7 +282,3 @@ class JsonStream:
 
 def _refuse_stream_constant(name: str) -> NoReturn:
     raise NotJsonError(f"{name} is not JSON")
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]

@@ -14,13 +14,15 @@ from mcptest.core.record import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     Step = str | int
     Trail = tuple["Trail | None", Step] | None
 
 __all__ = [
+    "CI_VARIABLES",
     "EVERY",
+    "ci_variable",
     "defuse",
     "defuse_markers",
     "excerpt",
@@ -304,3 +306,40 @@ def parse_path(text: str) -> tuple[Step, ...] | None:
         else:
             steps.append(match["word"])
     return tuple(steps)
+
+
+# Continuous integration, where no one reviews what a run accepts
+
+# Most systems set CI; those that do not, and those whose users unset it, are known by their own.
+CI_VARIABLES = (
+    "CI",
+    "CONTINUOUS_INTEGRATION",
+    "APPVEYOR",
+    "BITBUCKET_BUILD_NUMBER",
+    "BUILDKITE",
+    "CIRCLECI",
+    "CIRRUS_CI",
+    "CODEBUILD_BUILD_ID",
+    "DRONE",
+    "GITHUB_ACTIONS",
+    "GITLAB_CI",
+    "GO_PIPELINE_NAME",
+    "JENKINS_URL",
+    "PROW_JOB_ID",
+    "SEMAPHORE",
+    "TEAMCITY_VERSION",
+    "TF_BUILD",
+    "TRAVIS",
+    "bamboo_buildKey",
+)
+
+# Values that people write to say that a variable is not set.
+_UNSET = frozenset(["", "0", "false", "no", "off"])
+
+
+def ci_variable(environment: Mapping[str, str]) -> str:
+    """The variable by which this environment is recognised as CI, or ""."""
+    for name in CI_VARIABLES:
+        if environment.get(name, "").strip().lower() not in _UNSET:
+            return name
+    return ""

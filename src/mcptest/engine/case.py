@@ -399,7 +399,7 @@ def describe_passed_step(expectation: Expectation, reply: Reply) -> tuple[str, .
     if reply.unfinished and not _names_result_type(expectation):
         notes = (_unfinished(reply),)
     if expectation.may_check_nothing:
-        from mcptest.matching.hints import find_idle_checks  # noqa: PLC0415  # rarely needed
+        from mcptest.matching.diff import find_idle_checks  # noqa: PLC0415  # rarely needed
 
         return (*notes, *find_idle_checks(expectation.response, reply.message))
     if expectation.threshold < 1.0:

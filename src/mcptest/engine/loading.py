@@ -574,7 +574,7 @@ class SuiteResources:
 
     def registry_with(self, file: str, plugins: Iterable[PluginSpec]) -> Registry:
         """The registry for a suite, which may declare plugins of its own."""
-        from mcptest.matching.matchers.plugin import plugin_matcher  # noqa: PLC0415  # see below
+        from mcptest.matching.matchers.objects import plugin_matcher  # noqa: PLC0415  # see below
         from mcptest.plugins.manager import DeclaredPlugins, PluginManager  # noqa: PLC0415  # see below
 
         self.plugin_manager = self.plugin_manager or PluginManager()

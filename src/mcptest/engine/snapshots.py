@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 
-from mcptest.core.ci import ci_variable
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, RefusedError, UsageError
 from mcptest.core.events import CaseFinished
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import WRITTEN, Finding, SnapshotReport, SnapshotTaken
 from mcptest.core.secrets import redact_all
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import ci_variable, shorten, visible
 from mcptest.engine.discovery import read_text
 from mcptest.engine.files import resolve_inside
 from mcptest.formats.snapshots import read_snapshots, write_snapshots

@@ -18,7 +18,7 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
 from mcptest.engine.bounded import find_read_failure
 from mcptest.engine.lists import read_tools
-from mcptest.matching.matchers.schema import MATCHERS, declared_schema
+from mcptest.matching.matchers.objects import JSON_SCHEMA, declared_schema
 from mcptest.matching.registry import BadSchemaError
 from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.rules.schemas import is_affordable, is_plainly_valid
@@ -37,7 +37,7 @@ __all__ = ["Outputs"]
 
 # A small schema can require more work than there is time.
 _LIMIT_S = 2.0
-_CHECK = MATCHERS[0].check
+_CHECK = JSON_SCHEMA.check
 
 _PATH = "result.structuredContent"
 _WANTED = "what outputSchema says"

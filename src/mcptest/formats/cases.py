@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from itertools import islice
 
 from mcptest.core.diagnostics import closest
-from mcptest.core.errors import FormatError, PatternTimeoutError
+from mcptest.core.errors import PatternTimeoutError
 from mcptest.core.plan import Case, Expectation, Suite
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
@@ -27,12 +27,13 @@ from mcptest.formats.keys import (
     Fields,
     Key,
     Keys,
-    diagnose,
+    check_complaints,
     kind_of,
     one_of,
     read_only,
     read_skip,
     read_tags,
+    strings_in,
 )
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
@@ -117,10 +118,7 @@ def load_cases(
     turns = TurnReader(compiler, bounded or nullcontext(), for_mock=for_mock)
     loader = _Loader(stream, compiler, environment, turns)
     suite = loader.suite()
-    diagnostics = diagnose(stream, loader.complaints)
-    if any(found.severity == "error" for found in diagnostics):
-        raise FormatError(diagnostics)
-    return suite, diagnostics
+    return suite, check_complaints(stream, loader.complaints)
 
 
 class _Loader:
@@ -173,28 +171,24 @@ class _Loader:
         if not any(is_turn(key) for key in written):
             message = "a case without messages checks nothing"
             fields.complain("", "F011", message, 'write them under "in" and "out"')
-        return Case(
-            name=fields.text("case") or f"case {number}",
-            line=document.key_lines.get("case", document.line),
-            dialogue=self._dialogue(fields, document, turns),
-            timeout_s=fields.duration_s("_timeout"),
-            skip=read_skip(fields, "_skip") if "_skip" in written else None,
-            only=read_only(fields, "_only") if "_only" in written else False,
-            tags=read_tags(fields, "_tags") if "_tags" in written else (),
-        )
-
-    def _dialogue(
-        self, fields: Fields, document: StreamDocument, turns: tuple[Turn, ...]
-    ) -> Dialogue:
-        return Dialogue(
+        dialogue = Dialogue(
             turns=turns,
-            is_exact=fields.mapping.get("_match") == "exact",
+            is_exact=written.get("_match") == "exact",
             is_strict=fields.flag("_strict", False),
             keeps_ids=fields.flag("_wire_id", False),
             before=self._hook(fields, "_before"),
             after=self._hook(fields, "_after"),
             comment=document.comments.get("case", ""),
             description=fields.text("_description"),
+        )
+        return Case(
+            name=fields.text("case") or f"case {number}",
+            line=document.key_lines.get("case", document.line),
+            dialogue=dialogue,
+            timeout_s=fields.duration_s("_timeout"),
+            skip=read_skip(fields, "_skip"),
+            only=read_only(fields, "_only"),
+            tags=read_tags(fields, "_tags"),
         )
 
     def _refuse_unknown(self, fields: Fields) -> None:
@@ -228,10 +222,8 @@ class _Loader:
         if inner is None:
             return None
         inner.check_keys(_HOOK_KEYS, f'"{key}"')
-        command = inner.text("command")
-        if inner.mapping.get("command") == "":
-            inner.complain("command", "F009", '"command" is empty', on_key=False)
-        return Hook(key=key, command=(command, *inner.texts("arguments")))
+        command = (inner.non_empty_text("command"), *inner.texts("arguments"))
+        return Hook(key=key, command=command)
 
 
 def _with_sessions(cases: list[Case]) -> list[Case]:
@@ -389,24 +381,14 @@ def _refuse_directive(here: Fields, message: Iterable[str]) -> None:
 
 def _look_for_patterns(here: Fields, value: object, is_sent: bool) -> None:
     """Report strings that look like patterns where patterns have no meaning."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            _look_for_patterns(here.at((name,)), inner, is_sent)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            _look_for_patterns(here.at((index,)), inner, is_sent)
-    elif isinstance(value, str) and value.startswith(PREFIX):
-        _complain_of_pattern(here, is_sent)
-
-
-def _complain_of_pattern(here: Fields, is_sent: bool) -> None:
-    if is_sent:
-        message = "a pattern cannot be sent: it says what must come, not what to send"
-        help = "write a value; a tag such as !!type string stands for one that is made up"
-        here.complain("", "F014", message, help, on_key=False)
-    else:
-        message = "this text is compared as it is; it is a pattern only with _patterns: true"
-        here.complain("", "W001", message, on_key=False, severity="warning")
+    for steps, text in strings_in(value):
+        if text.startswith(PREFIX) and is_sent:
+            message = "a pattern cannot be sent: it says what must come, not what to send"
+            help = "write a value; a tag such as !!type string stands for one that is made up"
+            here.at(steps).complain("", "F014", message, help, on_key=False)
+        elif text.startswith(PREFIX):
+            message = "this text is compared as it is; it is a pattern only with _patterns: true"
+            here.at(steps).complain("", "W001", message, on_key=False, severity="warning")
 
 
 def _warn_of_version(here: Fields, value: object) -> None:
@@ -552,8 +534,8 @@ class Draft(Record):
 class MessageReader:
     """Reads the messages of one case.
 
-    Without a compiler, `match:` has no meaning. `is_sent` says that somebody will
-    have to send such messages: what cannot be made up is a mistake then.
+    Without a compiler, `match:` has no meaning. With `is_sent`, the messages are to be sent, and
+    a tag that no value can be made up for is a mistake.
     """
 
     def __init__(
@@ -601,7 +583,10 @@ class MessageReader:
         try:
             read = read_tag(tagged.tag, tagged.text)
         except ParameterError as error:
-            message, help = f"!!{tagged.tag} {error}", f"for example {_example(tagged.tag)}"
+            # The matchers of these are shared with other formats, whose examples look different.
+            others = {"type": "!!type string", "ref": "!!ref session"}
+            help = f"for example {others.get(tagged.tag) or TAGS[tagged.tag].example}"
+            message = f"!!{tagged.tag} {error}"
             here.complain("", error.code, message, help, on_key=False)
             return None
         if isinstance(read, Ref):
@@ -610,18 +595,14 @@ class MessageReader:
             self._refs.append((read.name, steps))
         elif name := bound_name(read):
             self._binds.append(Bind(name=name, steps=steps))
-        self._refuse_misplaced(read, steps, here)
+        is_name = isinstance(read, Ref) or bound_name(read)
+        if self._compiler and is_name and any(str(step).startswith(PREFIX) for step in steps):
+            message = "!!bind and !!ref cannot stand under a match: directive"
+            here.complain("", "F014", message, on_key=False)
         if isinstance(read, Pattern):
             self._has_regex |= read.matcher.is_slow
             self._refuse_unsendable(read, steps, here)
         return read
-
-    def _refuse_misplaced(self, read: Pattern | Ref, steps: Steps, here: Fields) -> None:
-        is_name = isinstance(read, Ref) or bound_name(read)
-        is_under_directive = any(str(step).startswith(PREFIX) for step in steps)
-        if self._compiler and is_name and is_under_directive:
-            message = "!!bind and !!ref cannot stand under a match: directive"
-            here.complain("", "F014", message, on_key=False)
 
     def _refuse_unsendable(self, pattern: Pattern, steps: Steps, here: Fields) -> None:
         if not self._is_sent:
@@ -632,9 +613,3 @@ class MessageReader:
         except (ValueError, PatternTimeoutError) as error:
             message = f"this message is to be sent, and {error}"
             here.complain("", "F013", message, "write a value, or a simpler pattern", on_key=False)
-
-
-def _example(tag: str) -> str:
-    # The matcher of this one is shared with the other format, whose examples look different.
-    others = {"type": "!!type string", "ref": "!!ref session"}
-    return others.get(tag) or TAGS[tag].example

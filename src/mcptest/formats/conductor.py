@@ -5,19 +5,11 @@
 
 from __future__ import annotations
 
-import re
-
 from mcptest.core.coverage import KINDS
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import closest, suggest
 from mcptest.core.errors import FormatError
-from mcptest.core.plan import Case, SavedValue, Step, Suite, Template
+from mcptest.core.plan import Case, Expectation, Performance, SavedValue, Step, Suite, Template
 from mcptest.core.record import ABSENT
-from mcptest.formats.conductor_expect import (
-    SLIPPED_KEYS,
-    ExpectReader,
-    misplaced_keys,
-    refuse_misplaced,
-)
 from mcptest.formats.config import read_server
 from mcptest.formats.keys import (
     FLAG,
@@ -30,34 +22,52 @@ from mcptest.formats.keys import (
     Fields,
     Key,
     Keys,
+    check_complaints,
     diagnose,
+    filled,
+    filled_texts,
     kind_of,
+    misplaced,
     one_of,
     read_only,
     read_skip,
     read_tags,
+    read_top,
+    references,
     whole_number,
 )
-from mcptest.formats.templates import NAME, filled, filled_texts, misplaced, references
-from mcptest.formats.yaml.document import read_document
-from mcptest.matching.expectation import Compiler
-from mcptest.matching.values import parse_field_path
+from mcptest.formats.yaml import read_document
+from mcptest.matching.expectation import Compiler, Literal
+from mcptest.matching.patterns import PREFIX
+from mcptest.matching.values import parse_field_path, to_text
 from mcptest.protocol.framing import encode_line
+from mcptest.protocol.jsonrpc import describe_id, id_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from mcptest.core.coverage import Use
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
-    from mcptest.core.plan import ServerSpec
-    from mcptest.formats.yaml.document import Document
+    from mcptest.formats.yaml import Document
     from mcptest.matching.registry import Registry
 
     Message = dict[str, object]
     ReadBeside = Callable[[str], str] | None
 
-__all__ = ["FILE_KEYS", "FORMS", "TEST_KEYS", "load_conductor", "use_of"]
+__all__ = [
+    "ANSWER_KEYS",
+    "EXPECT_KEYS",
+    "FILE_KEYS",
+    "FORMS",
+    "PERFORMANCE_KEYS",
+    "SLIPPED_KEYS",
+    "TEST_KEYS",
+    "ExpectReader",
+    "load_conductor",
+    "use_of",
+]
 
 # What a test sends: it has exactly one of these keys.
 FORMS = Keys(
@@ -102,6 +112,48 @@ FILE_KEYS = Keys(
     }
 )
 
+# `expect` of a test
+
+STDERR_EMPTY = "toBeEmpty"
+
+PERFORMANCE_KEYS = Keys(
+    {
+        "maxResponseTime": Key("duration", "The answer takes no longer.", "500ms"),
+        "minResponseTime": Key("duration", "The answer takes at least as long.", "100ms"),
+    }
+)
+EXPECT_KEYS = Keys(
+    {
+        "response": Key(
+            "response",
+            "The whole answer: what is written must be there, and nothing else.",
+            {"result": {"match:partial": {"isError": False}}},
+        ),
+        "stderr": Key(
+            "stderr",
+            f"What was written to stderr meanwhile: {STDERR_EMPTY}, a string or a pattern.",
+            STDERR_EMPTY,
+            "match:ready",
+        ),
+        "exitCode": Key(whole_number(-64, 255), "The exit code of the server, when it ends.", 0),
+        "performance": Key("performance", "How long the answer may take."),
+        "notifications": Key(
+            "notifications",
+            "Notifications that must arrive: their methods, or whole messages.",
+            ["notifications/progress"],
+        ),
+    }
+)
+# The keys of an answer.
+ANSWER_KEYS = frozenset(["jsonrpc", "id", "result", "error"])
+
+# Keys that belong under `expect` and are often written one level too high.
+SLIPPED_KEYS = ("stderr", "performance")
+_SLIPPED = frozenset(SLIPPED_KEYS)
+_NEVER_SLIPPED = tuple(key for key in EXPECT_KEYS if key not in _SLIPPED)
+
+_EMPTY_PARTIAL: Message = {"match:partial": {}}
+
 
 # Requests: a raw `request`, or one of the short forms
 #
@@ -125,27 +177,21 @@ def read_request(fields: Fields, id: str) -> Message | None:
         message = f'"arguments" goes with "tool" or "prompt", not with "{forms[0]}"'
         fields.complain("arguments", "F006", message)
     if forms[0] == "request":
-        return _raw(fields)
+        request = fields.mapping["request"]
+        if isinstance(request, dict):
+            return request
+        message = f'"request" must be a JSON-RPC object and is {kind_of(request)}'
+        fields.complain("request", "F008", message, on_key=False)
+        return None
     method, params = _short(fields, forms[0])
     envelope: Message = {"jsonrpc": "2.0", "id": id, "method": method}
     return envelope | ({"params": params} if params else {})
 
 
-def _raw(fields: Fields) -> Message | None:
-    request = fields.mapping["request"]
-    if isinstance(request, dict):
-        return request
-    message = f'"request" must be a JSON-RPC object and is {kind_of(request)}'
-    fields.complain("request", "F008", message, on_key=False)
-    return None
-
-
 def _short(fields: Fields, form: str) -> tuple[str, Message]:
     if form == "list":
         return KINDS[fields.choice("list", tuple(KINDS), "tools")].method, {}
-    name = fields.text(form)
-    if not name and fields.mapping[form] == "":
-        fields.complain(form, "F009", f'"{form}" is empty', on_key=False)
+    name = fields.non_empty_text(form)
     if form == "resource":
         return "resources/read", {"uri": name}
     inner = fields.mapping_at("arguments")
@@ -194,23 +240,9 @@ def load_conductor(
     `read_beside` returns the text of a file that the test file names.
     """
     document = read_document(text, file)
-    steps = _step_reader(document, registry, read_beside)
-    loader = _Loader(document, environment, steps)
-    suite = loader.suite()
-    diagnostics = diagnose(document, loader.complaints)
-    if suite is None or any(found.severity == "error" for found in diagnostics):
-        raise FormatError(diagnostics)
-    return suite, diagnostics
-
-
-def _step_reader(
-    document: Document, registry: Registry, read_beside: Callable[[str], str] | None
-) -> StepReader:
-    if not _has_captures(document.value):
-        return StepReader(registry, read_beside)
-    # Most files save no values.
-
-    return CapturingReader(registry, read_beside)
+    reader = CapturingReader if _has_captures(document.value) else StepReader
+    suite = _Loader(document, environment, steps := reader(registry, read_beside)).suite()
+    return suite, check_complaints(document, steps.complaints)
 
 
 class _Loader:
@@ -224,33 +256,25 @@ class _Loader:
         self._steps = steps
         self.complaints: list[PathDiagnostic] = steps.complaints
 
-    def suite(self) -> Suite | None:
-        value = self._document.value
-        if not isinstance(value, dict):
-            message = f"a test file must be a mapping and is {kind_of(value)}"
-            Fields({}, (), self.complaints).complain("", "F005", message)
-            return None
-        fields = Fields(value, (), self.complaints)
-        if "tests" not in value and _OFFERS.intersection(value):
+    def suite(self) -> Suite:
+        fields = read_top(self._document, "a test file must be a mapping", self.complaints)
+        if "tests" not in fields.mapping and _OFFERS.intersection(fields.mapping):
             message = "this is a manifest of what a server offers, not a test file"
             fields.complain("", "F005", message, "mcptest mock plays it")
-            return None
-        if "config" in value:
+            raise FormatError(diagnose(self._document, self.complaints))
+        if "config" in fields.mapping:
             message = 'a test file has no key "config"; the config on the command line is used'
             fields.complain("config", "W001", message, severity="warning")
         fields.refuse_unknown(FILE_KEYS, "a test file", accepted=("config",))
         fields.require(FILE_KEYS.required, "a test file")
+        server = fields.mapping_at("server")
         return Suite(
             name=fields.text("description"),
             file=self._document.file,
             format="conductor",
             cases=self._cases(fields),
-            server=self._server(fields),
+            server=read_server(server, self._environment) if server else None,
         )
-
-    def _server(self, fields: Fields) -> ServerSpec | None:
-        inner = fields.mapping_at("server")
-        return read_server(inner, self._environment) if inner else None
 
     def _cases(self, fields: Fields) -> tuple[Case, ...]:
         tests = fields.list_at("tests")
@@ -283,27 +307,24 @@ class _Loader:
             steps = (step,) if step else ()
             return Case.made_of({"name": fields.text("it"), "line": line, "steps": steps})
         if "wire_id" in test and step:
-            step = step.but(keeps_id=self._keeps_id(fields))
+            keeps_id = fields.flag("wire_id", False)
+            request = test.get("request")
+            if keeps_id and not (isinstance(request, dict) and "id" in request):
+                message = '"wire_id" keeps the "id" that a "request" has, and this test writes none'
+                fields.complain("wire_id", "F006", message)
+            step = step.but(keeps_id=keeps_id)
         return Case(
             name=fields.text("it"),
             line=line,
             steps=(step,) if step else (),
-            timeout_s=fields.duration_s("timeout") if "timeout" in test else None,
-            skip=read_skip(fields, "skip") if "skip" in test else None,
-            only=read_only(fields, "only") if "only" in test else False,
-            tags=read_tags(fields, "tags") if "tags" in test else (),
+            timeout_s=fields.duration_s("timeout"),
+            skip=read_skip(fields, "skip"),
+            only=read_only(fields, "only"),
+            tags=read_tags(fields, "tags"),
             retries=fields.whole_number("retries", *TEST_KEYS["retries"].bounds, 0)
             if "retries" in test
             else None,
         )
-
-    def _keeps_id(self, fields: Fields) -> bool:
-        keeps_id = fields.flag("wire_id", False)
-        request = fields.mapping.get("request")
-        if keeps_id and not (isinstance(request, dict) and "id" in request):
-            message = '"wire_id" keeps the "id" that a "request" has, and this test writes none'
-            fields.complain("wire_id", "F006", message)
-        return keeps_id
 
     def _require(self, fields: Fields) -> None:
         test = fields.mapping
@@ -381,7 +402,7 @@ class CapturingReader(StepReader):
         except ValueError as error:
             fields.complain("", "F003", str(error))
             return None
-        # What a sample says cannot contradict anything: it is no value anybody will see.
+        # A sample is not a real value, so it cannot contradict anything.
         self._compiler.is_sample = bool(needs)
         sample = super().read(filled_in, id)
         self._compiler.is_sample = False
@@ -398,7 +419,11 @@ class CapturingReader(StepReader):
         for key in _FILLED_KEYS:
             for name, steps in references(fields.mapping.get(key), (key,)):
                 if name not in self._captured and name not in needs:
-                    self._complain_unknown(fields, name, steps)
+                    question = suggest(name, self._captured, "${{{}}}")
+                    there = ", ".join(dict.fromkeys(self._captured)) or "none"
+                    help = f"captured so far: {there}; to mean this very text, write $${{{name}}}"
+                    message = f"no earlier test of this file captures {name!r}{question}"
+                    fields.at(steps).complain("", "F020", message, help, on_key=False)
                 needs[name] = None
         for key in _COMPARED_KEYS:
             for steps in misplaced(fields.mapping.get(key), (key,)):
@@ -406,14 +431,6 @@ class CapturingReader(StepReader):
                 help = "write the name of the matcher, and of a schema's file, in full"
                 fields.at(steps).complain("", "F013", message, help, on_key=False)
         return tuple(needs)
-
-    def _complain_unknown(self, fields: Fields, name: str, steps: tuple[str | int, ...]) -> None:
-        meant = closest(name, self._captured)
-        question = f"; did you mean ${{{meant}}}?" if meant else ""
-        there = ", ".join(dict.fromkeys(self._captured)) or "none"
-        help = f"captured so far: {there}; to mean this very text, write $${{{name}}}"
-        message = f"no earlier test of this file captures {name!r}{question}"
-        fields.at(steps).complain("", "F020", message, help, on_key=False)
 
     def _filler(self, fields: Fields, id: str) -> Callable[[Mapping[str, object]], Step]:
         registry, read_beside, steps = self._registry, self._read_beside, fields.steps
@@ -442,9 +459,7 @@ class CapturingReader(StepReader):
         return tuple(capture for capture in captures if capture)
 
     def _capture(self, fields: Fields, name: str) -> SavedValue | None:
-        if not re.fullmatch(NAME, name):
-            message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
-            fields.complain(name, "F009", message)
+        fields.check_name(name)
         path = fields.text(name)
         steps = parse_field_path(path)
         if steps is None:
@@ -470,3 +485,202 @@ def _filled(
         # Arguments of a prompt are strings.
         inner["arguments"] = filled_texts(written["arguments"], values)
     return Fields(written | inner, steps, complaints)
+
+
+# Expectations
+
+
+def misplaced_keys(test: Message) -> tuple[str, ...]:
+    """Return the keys of `expect` that are beside it, where they are not read."""
+    return tuple(key for key in _NEVER_SLIPPED if test.get(key) is not None)
+
+
+def refuse_misplaced(fields: Fields) -> None:
+    """Report every key that is beside `expect` and belongs under it."""
+    inner = fields.mapping.get("expect")
+    for key in misplaced_keys(fields.mapping):
+        if isinstance(inner, dict) and key in inner:
+            fields.complain(key, "F003", *_twice(key))
+        else:
+            help = "indent it, so that it stands below expect: and not beside it"
+            fields.complain(key, "F006", f'"{key}" belongs under "expect"', help)
+
+
+def _twice(key: str) -> tuple[str, str]:
+    message = f'"{key}" stands here and under "expect"; only one of them can count'
+    return message, 'keep the one under "expect"'
+
+
+class ExpectReader:
+    """Reads the expectations of one file."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self._compiler = compiler
+        self.complaints: list[PathDiagnostic] = compiler.complaints
+
+    def read(self, fields: Fields, request: Message, *, is_short: bool) -> Expectation:
+        """Return what the test expects of the answer to its request."""
+        holders = self._holders(fields)
+        # Only what is written: most tests leave most fields at their defaults.
+        said: dict[str, Any] = {}
+        if "response" in holders:
+            said["response"] = self._response(holders["response"], request, is_short)
+        if "stderr" in holders:
+            said["stderr"] = self._stderr(holders["stderr"])
+        if "notifications" in holders:
+            said["notifications"] = self._notifications(holders["notifications"])
+        compiler = self._compiler
+        if compiler.has_seen_any:
+            said["has_regex"] = compiler.has_seen_regex
+            said["has_foreign_check"] = compiler.has_seen_foreign
+            said["has_remote_check"] = compiler.has_seen_remote
+            said["may_check_nothing"] = compiler.may_check_nothing
+            compiler.forget()
+        if "exitCode" in holders:
+            said["exit_code"] = holders["exitCode"].whole_number(
+                "exitCode", *EXPECT_KEYS["exitCode"].bounds, 0
+            )
+        if "performance" in holders:
+            said["performance"] = self._performance(holders["performance"], request)
+        return Expectation.made_of(said)
+
+    def _holders(self, fields: Fields) -> dict[str, Fields]:
+        """Return the mapping that holds each key: `expect`, or the test itself."""
+        test = fields.mapping
+        inner = fields.mapping_at("expect") if test.get("expect") is not None else None
+        holders: dict[str, Fields] = {}
+        if inner:
+            if not inner.mapping.keys() <= EXPECT_KEYS.keys():
+                inner.refuse_unknown(EXPECT_KEYS, '"expect"')
+            holders = dict.fromkeys(inner.mapping, inner)
+            if _SLIPPED.isdisjoint(test) and holders and None not in inner.mapping.values():
+                return holders
+        for key in SLIPPED_KEYS:
+            if key in test and key in holders:
+                fields.complain(key, "F003", *_twice(key))
+            elif key in test:
+                message = f'"{key}" belongs under "expect"; it is read as if it stood there'
+                fields.complain(key, "W001", message, severity="warning")
+                holders[key] = fields
+        if any(holder.mapping[key] is not None for key, holder in holders.items()):
+            return holders
+        if misplaced_keys(test):
+            # A key in the wrong place has been reported already.
+            return {}
+        if holders or inner or test.get("expect", ABSENT) is None:
+            message = '"expect" is empty: this test would check nothing'
+            fields.complain("expect", "F011", message, f"say one of: {', '.join(EXPECT_KEYS)}")
+        return {}
+
+    def _response(self, fields: Fields, request: Message, is_short: bool) -> object:
+        value = fields.mapping["response"]
+        if not isinstance(value, dict) and not _is_pattern(value):
+            message = f'"response" must be the answer as an object and is {kind_of(value)}'
+            fields.complain("response", "F008", message, on_key=False)
+            return ABSENT
+        if isinstance(value, dict):
+            self._refuse_impossible(fields, value, request)
+            if is_short and not _has_directive(value):
+                value = self._in_envelope(fields, value, request)
+        return self._compiler.compile_at(value, (*fields.steps, "response"))
+
+    def _in_envelope(self, fields: Fields, response: Message, request: Message) -> Message:
+        """Check the response of a short form, whose envelope is not written."""
+        for key in response:
+            if key not in ANSWER_KEYS:
+                message = f'no answer has a key "{key}" at its top'
+                help = f"what a server answers stands under result: or error:, so put {key} there"
+                fields.at(("response", key)).complain("", "F017", message, help)
+        return {"jsonrpc": "2.0", "id": request["id"]} | response
+
+    def _refuse_impossible(self, fields: Fields, response: Message, request: Message) -> None:
+        """Report expectations that no answer can meet, or that every answer meets."""
+        if request and "id" not in request:
+            message = 'the request has no "id", so it is a notification and no response will come'
+            fields.complain("response", "F017", message, 'give the request an "id"')
+        if response == _EMPTY_PARTIAL:
+            fields.complain("response", "F011", '"match:partial" is empty: every answer meets it')
+        if not response:
+            fields.complain("response", "F017", "no answer is an empty object")
+        for key in EXPECT_KEYS.keys() & response.keys():
+            message = f'no answer has a key "{key}"; it belongs beside "response", not in it'
+            fields.at(("response", key)).complain("", "F017", message)
+        version = response.get("jsonrpc", "2.0")
+        if version != "2.0" and _plain(version) != "2.0" and not _is_pattern(version):
+            message = 'every answer says jsonrpc: "2.0", in quotes'
+            fields.at(("response", "jsonrpc")).complain("", "F017", message, on_key=False)
+        if "id" in request and not _may_be_id(response.get("id"), request["id"]):
+            message = f"the request has {describe_id(request['id'])}, and so will the answer"
+            fields.at(("response", "id")).complain("", "F017", message, on_key=False)
+
+    def _stderr(self, fields: Fields) -> object:
+        value = fields.mapping["stderr"]
+        if isinstance(value, Literal):
+            return to_text(value.value).strip()
+        if not isinstance(value, str):
+            message = f'"stderr" must be toBeEmpty, a text or a pattern and is {kind_of(value)}'
+            fields.complain("stderr", "F008", message, on_key=False)
+            return ABSENT
+        if value == STDERR_EMPTY:
+            return ""
+        if closest(value, [STDERR_EMPTY]):
+            message = f'"{value}" is no word for stderr; did you mean "{STDERR_EMPTY}"?'
+            fields.complain("stderr", "F012", message, on_key=False)
+        return self._compiler.compile_at(value.strip(), (*fields.steps, "stderr"))
+
+    def _performance(self, fields: Fields, request: Message) -> Performance | None:
+        inner = fields.mapping_at("performance")
+        if inner is None:
+            return None
+        inner.refuse_unknown(PERFORMANCE_KEYS, '"performance"')
+        if request and "id" not in request:
+            message = "a notification has no answer whose time could be taken"
+            fields.complain("performance", "F017", message)
+        if all(value is None for value in inner.mapping.values()):
+            fields.complain("performance", "F011", '"performance" is empty: it checks nothing')
+            return None
+        longest = inner.duration_s("maxResponseTime")
+        shortest = inner.duration_s("minResponseTime")
+        if longest and shortest and shortest > longest:
+            message = '"minResponseTime" is more than "maxResponseTime"'
+            inner.complain("minResponseTime", "F017", message)
+        return Performance(max_response_s=longest, min_response_s=shortest)
+
+    def _notifications(self, fields: Fields) -> tuple[object, ...]:
+        wanted = fields.list_at("notifications")
+        if not wanted and isinstance(fields.mapping["notifications"], list):
+            message = '"notifications" is empty: it checks nothing'
+            fields.complain("notifications", "F011", message)
+        found = []
+        for index, value in enumerate(wanted):
+            place = fields.at(("notifications", index))
+            # A string is its method, a mapping the whole message.
+            if isinstance(value, (str, Literal)):
+                value = {"match:partial": {"method": value}}
+            elif not isinstance(value, dict):
+                message = f"a notification is a method or a whole message and is {kind_of(value)}"
+                place.complain("", "F008", message, on_key=False)
+            elif not _has_directive(value):
+                value = {"jsonrpc": "2.0"} | value
+            found.append(self._compiler.compile_at(value, place.steps))
+        return tuple(found)
+
+
+def _plain(value: object) -> object:
+    return value.value if isinstance(value, Literal) else value
+
+
+def _has_directive(value: Message) -> bool:
+    return any(key.startswith(PREFIX) for key in value)
+
+
+def _may_be_id(wanted: object, sent: object) -> bool:
+    """True if an answer to `sent` can have this id; an error may have none, or null."""
+    wanted = _plain(wanted)
+    if isinstance(wanted, str):
+        return wanted == sent or _is_pattern(wanted)
+    return wanted is None or id_key(wanted) == id_key(sent)
+
+
+def _is_pattern(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(PREFIX)

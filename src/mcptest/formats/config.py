@@ -9,18 +9,18 @@ from __future__ import annotations
 import posixpath
 import re
 
-from mcptest.core.errors import FormatError
 from mcptest.core.plan import (
     DEFAULT_TIMEOUT_S,
     ISOLATIONS,
     ClientSpec,
+    HttpSpec,
     Limits,
+    OAuthSpec,
     PluginSpec,
     ServerSpec,
 )
 from mcptest.core.secrets import names_secret
 from mcptest.core.text import visible
-from mcptest.formats.http_servers import HTTP_KEYS, camel_case, read_http
 from mcptest.formats.keys import (
     FLAG,
     NON_EMPTY,
@@ -30,71 +30,62 @@ from mcptest.formats.keys import (
     Fields,
     Key,
     Keys,
-    diagnose,
+    check_complaints,
     kind_of,
     one_of,
+    read_top,
     warn_of_weak_secret,
     whole_number,
 )
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Protocol
 
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
 
     Body = dict[str, object]
 
+    class Values(Protocol):
+        """Where values come from: what is written, and the environment."""
+
+        def header(self, fields: Fields, key: str) -> str: ...
+        def secret(self, fields: Fields, key: str) -> str: ...
+
+
 __all__ = [
+    "AUTH_KEYS",
     "CLIENT",
     "ELICITATION_ACTIONS",
+    "GRANT_KEYS",
+    "HTTP_KEYS",
     "IMPORT_KEYS",
     "INHERIT_ENV",
-    "ISOLATION",
     "KEYS",
-    "MAX_LINE_BYTES",
     "PLUGIN_KEYS",
     "PLUGIN_NAME",
-    "PROTOCOL_VERSION",
-    "READY_PATTERN",
-    "STARTUP_TIMEOUT",
+    "SETTINGS",
     "SUBPROCESS_MATCHERS",
-    "TIMEOUT",
+    "TRANSPORTS",
+    "camel_case",
     "default_startup_s",
+    "is_header_name",
+    "is_our_header",
     "load_config",
     "read_client",
+    "read_http",
     "read_server",
+    "read_settings",
     "read_subprocess_matchers",
 ]
-
 
 # Keys that a server has in a config and, in another spelling, in a suite.
 INHERIT_ENV = Key(
     FLAG,
     "false: the server gets only a few variables of the environment, such as PATH.",
-    is_filled=True,
-)
-STARTUP_TIMEOUT = Key(
-    "duration",
-    "Longest wait until the server is ready and the handshake done.",
-    "20s",
-    is_filled=True,
-)
-READY_PATTERN = Key(
-    STRING,
-    "A regular expression that must appear on stderr before the handshake begins.",
-    "listening on",
-)
-TIMEOUT = Key("duration", "Longest wait for one answer (default: 30 s).", is_filled=True)
-PROTOCOL_VERSION = Key(
-    one_of(REVISIONS), "The revision of the protocol that is offered.", is_filled=True
-)
-ISOLATION = Key(one_of(ISOLATIONS), "What gets a server process of its own.", is_filled=True)
-MAX_LINE_BYTES = Key(
-    whole_number(1, 1 << 31),
-    f"Longest line that the server may write, in bytes (default: {Limits().max_line_bytes}).",
     is_filled=True,
 )
 CLIENT = Key(
@@ -122,7 +113,85 @@ CLIENT = Key(
     "What the client can do, and its answers when the server asks.",
     is_filled=True,
 )
+# The keys as suites spell them; configs use camel case.
+SETTINGS = Keys(
+    {
+        "startup_timeout": Key(
+            "duration",
+            "Longest wait until the server is ready and the handshake done.",
+            "20s",
+            is_filled=True,
+        ),
+        "ready_pattern": Key(
+            STRING,
+            "A regular expression that must appear on stderr before the handshake begins.",
+            "listening on",
+        ),
+        "timeout": Key("duration", "Longest wait for one answer (default: 30 s).", is_filled=True),
+        "protocol_version": Key(
+            one_of(REVISIONS), "The revision of the protocol that is offered.", is_filled=True
+        ),
+        "isolation": Key(
+            one_of(ISOLATIONS), "What gets a server process of its own.", is_filled=True
+        ),
+        "max_line_bytes": Key(
+            whole_number(1, 1 << 31),
+            "Longest line that the server may write, in bytes "
+            f"(default: {Limits().max_line_bytes}).",
+            is_filled=True,
+        ),
+        "client": CLIENT,
+    }
+)
 ELICITATION_ACTIONS = ("accept", "decline", "cancel")
+
+TRANSPORTS = ("auto", "streamable-http", "sse")
+GRANT_KEYS = Keys(
+    {
+        "token_url": Key(
+            "url", "Where to fetch the token: https, or on this machine.", is_required=True
+        ),
+        "client_id": Key(STRING, "The client id."),
+        "client_id_env": Key(NON_EMPTY, "The environment variable that holds the client id."),
+        "client_secret_env": Key(
+            NON_EMPTY,
+            "The environment variable that holds the client secret.",
+            is_required=True,
+        ),
+        "scope": Key(STRING, "The scopes to request."),
+        "resource": Key(STRING, "The server that the token is for."),
+    }
+)
+AUTH_KEYS = Keys(
+    {
+        "bearer_token_env": Key(
+            NON_EMPTY, "The environment variable that holds a token.", "SHOP_TOKEN"
+        ),
+        "client_credentials": Key("grant", "Fetch a token by OAuth client credentials."),
+    }
+)
+# Names as suites spell them; configs use camel case.
+HTTP_KEYS = Keys(
+    {
+        "url": Key(
+            "url",
+            "Where the server is; {port} stands for a free port, in the command as well.",
+            "http://127.0.0.1:3001/mcp",
+        ),
+        "headers": Key("headers", "Headers to send with every request."),
+        "auth": Key("auth", "How to authenticate to the server."),
+        "ca_file": Key(STRING, "Additional CA certificates to trust (a PEM file)."),
+        "insecure_tls": Key(FLAG, "true: the server's certificate is not checked.", is_filled=True),
+        "transport": Key(one_of(TRANSPORTS), "Which HTTP transport to use.", is_filled=True),
+    }
+)
+
+
+def camel_case(key: str) -> str:
+    """A key as configs spell it."""
+    first, *others = key.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
 
 # A dot ends the name in a pattern, an equals sign on the command line.
 PLUGIN_NAME = r"[A-Za-z][A-Za-z0-9_-]*"
@@ -152,13 +221,7 @@ KEYS = Keys(
             {"API_KEY": "${MY_API_KEY}"},
         ),
         "inheritEnv": INHERIT_ENV,
-        "startupTimeout": STARTUP_TIMEOUT,
-        "readyPattern": READY_PATTERN,
-        "timeout": TIMEOUT,
-        "protocolVersion": PROTOCOL_VERSION,
-        "isolation": ISOLATION,
-        "maxLineBytes": MAX_LINE_BYTES,
-        "client": CLIENT,
+        **SETTINGS.spelled(camel_case),
         "strictInvariants": Key(FLAG, "true: a broken rule about whole sessions fails the run."),
         **HTTP_KEYS.spelled(camel_case),
     }
@@ -176,27 +239,13 @@ def load_config(
     """Return the server of a config file, and warnings. FormatError lists every mistake."""
     document = read_document(text, file)
     complaints: list[PathDiagnostic] = []
-    if isinstance(document.value, dict):
-        fields = Fields(document.value, (), complaints)
-        spec = read_server(fields, environment, also=("imports",))
-        spec = spec.but(plugins=_read_plugins(fields, file))
-    else:
-        Fields({}, (), complaints).complain(
-            "", "F005", f"a config must be an object and is {kind_of(document.value)}"
-        )
-        spec = None
-    diagnostics = diagnose(document, complaints)
-    if spec is None or any(found.severity == "error" for found in diagnostics):
-        raise FormatError(diagnostics)
-    return spec, diagnostics
-
-
-def _read_plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
+    fields = read_top(document, "a config must be an object", complaints)
+    spec = read_server(fields, environment, also=("imports",))
     imports = fields.mapping_at("imports")
-    if imports is None:
-        return ()
-    imports.check_keys(IMPORT_KEYS, '"imports" in a config')
-    return read_subprocess_matchers(imports, file)
+    if imports:
+        imports.check_keys(IMPORT_KEYS, '"imports" in a config')
+        spec = spec.but(plugins=read_subprocess_matchers(imports, file))
+    return spec, check_complaints(document, complaints)
 
 
 def read_server(
@@ -218,14 +267,10 @@ def read_server(
     fields.require(needed, "the config of a server")
     if fields.mapping.get("args") and has_url and "command" not in fields.mapping:
         fields.complain("args", "F003", '"args" are for a "command", and there is none')
-    command = fields.text("command")
-    if fields.mapping.get("command") == "":
-        fields.complain("command", "F009", '"command" is empty', on_key=False)
+    command = fields.non_empty_text("command")
     env, secrets = _read_env(fields, environment)
     values = _Values(environment)
     http = read_http(fields, camel_case, values)
-    client = fields.mapping_at("client")
-    limit = fields.whole_number("maxLineBytes", *MAX_LINE_BYTES.bounds, Limits().max_line_bytes)
     return ServerSpec(
         name=fields.text("name"),
         command=(command, *fields.texts("args")) if command or not http else (),
@@ -233,16 +278,50 @@ def read_server(
         cwd=fields.text("cwd"),
         env=env,
         inherit_env=fields.flag("inheritEnv", True),
-        startup_timeout_s=fields.duration_s("startupTimeout") or default_startup_s(command),
-        ready_pattern=_read_ready_pattern(fields),
-        timeout_s=fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
-        protocol_version=_read_version(fields),
-        isolation=fields.choice("isolation", ISOLATIONS, "run"),
-        limits=Limits(max_line_bytes=limit),
         secrets=(*secrets, *values.secrets),
-        client=read_client(client) if client else ClientSpec(),
         strict_invariants=fields.flag("strictInvariants", False),
+        **read_settings(fields, camel_case, command, "run"),
     )
+
+
+def read_settings(
+    fields: Fields, spell: Callable[[str], str], command: str, isolation: str
+) -> dict[str, Any]:
+    """Return the fields of a `ServerSpec` for `SETTINGS`; `isolation` is the default."""
+    max_bytes = Limits().max_line_bytes
+    bounds = SETTINGS["max_line_bytes"].bounds
+    client = fields.mapping_at("client")
+    startup_s = fields.duration_s(spell("startup_timeout"))
+    return {
+        "startup_timeout_s": startup_s or default_startup_s(command),
+        "ready_pattern": _read_ready_pattern(fields, spell("ready_pattern")),
+        "timeout_s": fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
+        "protocol_version": fields.choice(spell("protocol_version"), REVISIONS, ""),
+        "isolation": fields.choice("isolation", ISOLATIONS, isolation),
+        "limits": Limits(
+            max_line_bytes=fields.whole_number(spell("max_line_bytes"), *bounds, max_bytes)
+        ),
+        "client": read_client(client) if client else ClientSpec(),
+    }
+
+
+def default_startup_s(command: str) -> float:
+    """Return the default time for a server to be ready."""
+    is_runner = posixpath.basename(command) in _PACKAGE_RUNNERS
+    return _STARTUP_WITH_FETCH_S if is_runner else _STARTUP_S
+
+
+def _read_ready_pattern(fields: Fields, key: str) -> str:
+    if key not in fields.mapping:
+        return ""
+    # Only a server with this key needs it.
+    from mcptest.matching.regex import compile_regex  # noqa: PLC0415
+
+    try:
+        return compile_regex(fields.text(key)).pattern
+    except ValueError as error:
+        fields.complain(key, "F015", f'"{key}" {error}', on_key=False)
+        return ""
 
 
 _VARIABLE = r"\$\{([^}]*)\}"
@@ -267,10 +346,8 @@ class _Values:
 
     def secret(self, fields: Fields, key: str) -> str:
         """Return the value of the variable that is named at a key."""
-        name = fields.text(key)
-        if fields.mapping[key] == "":
-            fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
-        elif self._environment.get(name) == "":
+        name = fields.non_empty_text(key)
+        if name and self._environment.get(name) == "":
             # An empty credential is of no use.
             message = f"the environment variable {name!r} is empty"
             fields.complain(key, "F016", message, f"export {name}=… before the run", on_key=False)
@@ -308,31 +385,6 @@ def _read_env(
     return filled, tuple(values.secrets)
 
 
-def _read_ready_pattern(fields: Fields) -> str:
-    if "readyPattern" not in fields.mapping:
-        return ""
-    # Only a config with this key needs it.
-    from mcptest.matching.regex import compile_regex  # noqa: PLC0415
-
-    try:
-        return compile_regex(fields.text("readyPattern")).pattern
-    except ValueError as error:
-        fields.complain("readyPattern", "F015", f'"readyPattern" {error}', on_key=False)
-        return ""
-
-
-def _read_version(fields: Fields) -> str:
-    if "protocolVersion" not in fields.mapping:
-        return ""
-    return fields.choice("protocolVersion", tuple(REVISIONS), "")
-
-
-def default_startup_s(command: str) -> float:
-    """Return the default time for a server to be ready."""
-    is_runner = posixpath.basename(command) in _PACKAGE_RUNNERS
-    return _STARTUP_WITH_FETCH_S if is_runner else _STARTUP_S
-
-
 # `client:`, the capabilities of the client and its scripted answers
 
 
@@ -349,17 +401,16 @@ def read_client(fields: Fields) -> ClientSpec:
     """
     assert isinstance(CLIENT.type, Keys)
     fields.check_keys(CLIENT.type, '"client"')
-    reader = _Reader(fields)
     answers: dict[str, object] = {}
     declared: dict[str, object] = {}
     if "roots" in fields.mapping:
-        answers["roots/list"] = reader.roots()
+        answers["roots/list"] = _read_roots(fields)
         declared["roots"] = {}
     if "sampling" in fields.mapping:
-        answers["sampling/createMessage"] = reader.script("sampling", reader.sample)
+        answers["sampling/createMessage"] = _read_answers(fields, "sampling", _read_sample)
         declared["sampling"] = {}
     if "elicitation" in fields.mapping:
-        answers["elicitation/create"] = reader.script("elicitation", reader.elicit)
+        answers["elicitation/create"] = _read_answers(fields, "elicitation", _read_elicited)
         declared["elicitation"] = {}
     capabilities = fields.mapping_at("capabilities")
     if capabilities:
@@ -367,75 +418,69 @@ def read_client(fields: Fields) -> ClientSpec:
     return ClientSpec(capabilities=declared or None, answers=answers or None)
 
 
-class _Reader:
-    def __init__(self, fields: Fields) -> None:
-        self._fields = fields
+def _read_roots(fields: Fields) -> Body:
+    roots = []
+    for index, root in enumerate(fields.list_at("roots")):
+        entry = {"uri": root} if isinstance(root, str) else root
+        message = ""
+        if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str):
+            message = f'a root is a URI or has the key "uri"; number {index + 1} does not'
+        elif not str(entry["uri"]).startswith("file://"):
+            message = f"number {index + 1} is no file:// URI, and roots are only those"
+        if message:
+            place = fields.at(("roots", index))
+            place.complain("", "F009", message, 'for example "file:///project"', on_key=False)
+        roots.append(entry)
+    return {"result": {"roots": roots}}
 
-    def roots(self) -> Body:
-        roots = []
-        for index, root in enumerate(self._fields.list_at("roots")):
-            entry = {"uri": root} if isinstance(root, str) else root
-            if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str):
-                message = f'a root is a URI or has the key "uri"; number {index + 1} does not'
-                self._complain("roots", index, message, 'for example "file:///project"')
-            elif not str(entry["uri"]).startswith("file://"):
-                message = f"number {index + 1} is no file:// URI, and roots are only those"
-                self._complain("roots", index, message, 'for example "file:///project"')
-            roots.append(entry)
-        return {"result": {"roots": roots}}
 
-    def script(self, key: str, read: Callable[[str, int | None, object], Body]) -> object:
-        """One body, or a list of them."""
-        value = self._fields.mapping[key]
-        if not isinstance(value, list):
-            return self._body(key, None, value, read)
-        if not value:
-            self._fields.complain(key, "F011", f'"{key}" is an empty list: it answers nothing')
-        return [self._body(key, index, item, read) for index, item in enumerate(value)]
+def _read_answers(fields: Fields, key: str, read: Callable[[Fields, object], Body]) -> object:
+    """Return one answer, or a list of them; each is a result or an error."""
 
-    def _body(
-        self,
-        key: str,
-        index: int | None,
-        value: object,
-        read: Callable[[str, int | None, object], Body],
-    ) -> Body:
+    def read_one(place: Fields, value: object) -> Body:
         if not isinstance(value, dict) or "error" not in value:
-            return read(key, index, value)
+            return read(place, value)
         error = value["error"]
         if len(value) > 1 or not isinstance(error, dict) or type(error.get("code")) is not int:
             message = 'an error answer is {error: {code: NUMBER, message: "…"}} and nothing else'
-            self._complain(key, index, message)
+            place.complain("", "F009", message, on_key=False)
         return {"error": error}
 
-    def sample(self, key: str, index: int | None, value: object) -> Body:
-        if isinstance(value, str):
-            content = {"type": "text", "text": value}
-            return {"result": {"role": "assistant", "content": content, "model": "mcptest"}}
-        if not isinstance(value, dict):
-            message = f"an answer to sampling is a text or a whole result and is {kind_of(value)}"
-            self._complain(key, index, message)
-            return {"result": {}}
-        for member in ("role", "content", "model"):
-            if member not in value:
-                self._complain(key, index, f'a sampling result needs the key "{member}"')
-        return {"result": value}
+    value = fields.mapping[key]
+    if not isinstance(value, list):
+        return read_one(fields.at((key,)), value)
+    if not value:
+        fields.complain(key, "F011", f'"{key}" is an empty list: it answers nothing')
+    return [read_one(fields.at((key, index)), item) for index, item in enumerate(value)]
 
-    def elicit(self, key: str, index: int | None, value: object) -> Body:
-        result = {"action": value} if isinstance(value, str) else value
-        if not isinstance(result, dict) or result.get("action") not in ELICITATION_ACTIONS:
-            message = f"an answer to elicitation says one of {', '.join(ELICITATION_ACTIONS)}"
-            self._complain(key, index, message, "for example {action: accept, content: {…}}")
-            return {"result": {}}
-        for member in result:
-            if member not in ("action", "content", "_meta"):
-                self._complain(key, index, f'an elicitation result has no key "{member}"')
-        return {"result": result}
 
-    def _complain(self, key: str, index: int | None, message: str, help: str = "") -> None:
-        steps = () if index is None else (index,)
-        place = self._fields.at((key, *steps))
+def _read_sample(place: Fields, value: object) -> Body:
+    if isinstance(value, str):
+        content = {"type": "text", "text": value}
+        return {"result": {"role": "assistant", "content": content, "model": "mcptest"}}
+    if not isinstance(value, dict):
+        message = f"an answer to sampling is a text or a whole result and is {kind_of(value)}"
+        place.complain("", "F009", message, on_key=False)
+        return {"result": {}}
+    for member in ("role", "content", "model"):
+        if member not in value:
+            message = f'a sampling result needs the key "{member}"'
+            place.complain("", "F009", message, on_key=False)
+    return {"result": value}
+
+
+def _read_elicited(place: Fields, value: object) -> Body:
+    result = {"action": value} if isinstance(value, str) else value
+    if not isinstance(result, dict) or result.get("action") not in ELICITATION_ACTIONS:
+        message = f"an answer to elicitation says one of {', '.join(ELICITATION_ACTIONS)}"
+        help = "for example {action: accept, content: {…}}"
         place.complain("", "F009", message, help, on_key=False)
+        return {"result": {}}
+    for member in result:
+        if member not in ("action", "content", "_meta"):
+            message = f'an elicitation result has no key "{member}"'
+            place.complain("", "F009", message, on_key=False)
+    return {"result": result}
 
 
 # `imports.subprocess_matchers`, the plugins of a config or a suite
@@ -452,16 +497,155 @@ def read_subprocess_matchers(imports: Fields, owner: str) -> tuple[PluginSpec, .
             message = f"{visible(name)!r} is no name for a plugin: letters, digits, _ and - only"
             inner.complain(name, "F009", message, "it begins with a letter")
         entry = inner.mapping_at(name)
-        if entry:
-            found.append(_read_plugin(name, entry, owner))
+        if entry is None:
+            continue
+        entry.check_keys(PLUGIN_KEYS, "a plugin")
+        command = entry.texts("command")
+        if entry.mapping.get("command") == [] or command[:1] == ("",):
+            message = '"command" is empty: it is the program and its arguments'
+            entry.complain("command", "F009", message, on_key=False)
+        plugin = PluginSpec(name=name, command=command, owner=owner)
+        limit_s = entry.duration_s("call_timeout") or plugin.call_timeout_s
+        found.append(plugin.but(call_timeout_s=limit_s))
     return tuple(found)
 
 
-def _read_plugin(name: str, fields: Fields, owner: str) -> PluginSpec:
-    fields.check_keys(PLUGIN_KEYS, "a plugin")
-    command = fields.texts("command")
-    if fields.mapping.get("command") == [] or command[:1] == ("",):
-        message = '"command" is empty: it is the program and its arguments'
-        fields.complain("command", "F009", message, on_key=False)
-    limit_s = fields.duration_s("call_timeout") or PluginSpec(name="", command=()).call_timeout_s
-    return PluginSpec(name=name, command=command, call_timeout_s=limit_s, owner=owner)
+# Servers over HTTP
+
+# Headers that the transport sets.
+_OURS = frozenset(
+    [
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "last-event-id",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "transfer-encoding",
+    ]
+)
+_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+
+
+def is_header_name(name: str) -> bool:
+    """True if HTTP allows this as the name of a header."""
+    return re.fullmatch(_TOKEN, name) is not None
+
+
+def is_our_header(name: str) -> bool:
+    """True for a header that the transport sets, and a file may not."""
+    return name.lower() in _OURS
+
+
+def read_http(fields: Fields, spell: Callable[[str], str], values: Values) -> HttpSpec | None:
+    """How a server on HTTP is reached; None for one that is not."""
+    if "url" not in fields.mapping:
+        for key in list(HTTP_KEYS)[1:]:
+            if spell(key) in fields.mapping:
+                message = f'"{spell(key)}" is for a server on HTTP, and there is no "url"'
+                fields.complain(spell(key), "F003", message)
+        return None
+    url = fields.text("url")
+    if isinstance(fields.mapping["url"], str):
+        _check_url(fields, "url", url.replace("{port}", "65535"))
+        if "{port}" in url and "command" not in fields.mapping:
+            message = "{port} is a free port for a server that we start; there is no"
+            help = "write the number of the port at which it listens, or how it is started"
+            fields.complain("url", "F003", f'{message} "command"', help, on_key=False)
+    headers = _headers(fields, values)
+    auth = fields.mapping_at("auth")
+    oauth = _read_auth(auth, spell, values, headers) if auth else None
+    return HttpSpec(
+        url=url,
+        headers=headers,
+        oauth=oauth,
+        ca_file=fields.text(spell("ca_file")),
+        insecure_tls=fields.flag(spell("insecure_tls"), False),
+        transport=fields.choice("transport", TRANSPORTS, "auto"),
+    )
+
+
+def _headers(fields: Fields, values: Values) -> dict[str, str]:
+    inner = fields.mapping_at("headers")
+    found = {}
+    for name in inner.mapping if inner else ():
+        assert inner
+        if not is_header_name(name):
+            inner.complain(name, "F009", f"{name!r} is no name of a header")
+        elif is_our_header(name):
+            inner.complain(name, "F003", f"the header {name} is set by mcptest itself")
+        else:
+            found[name] = values.header(inner, name)
+            _refuse_unsendable(inner, name, found[name])
+    return found
+
+
+def _refuse_unsendable(fields: Fields, key: str, value: str) -> None:
+    if not value.isprintable() or not value.isascii():
+        fields.complain(key, "F009", "a header holds visible ASCII only", on_key=False)
+
+
+def _read_auth(
+    fields: Fields, spell: Callable[[str], str], values: Values, headers: dict[str, str]
+) -> OAuthSpec | None:
+    bearer, grant = (spell(key) for key in AUTH_KEYS)
+    fields.refuse_unknown((bearer, grant), '"auth"')
+    given = [key for key in (bearer, grant) if key in fields.mapping]
+    # A misspelt key has been reported already.
+    if len(given) > 1 or not fields.mapping:
+        message = f'"auth" needs either "{bearer}" or "{grant}"'
+        fields.complain(given[1] if given else "", "F003" if given else "F007", message)
+    if any(name.lower() == "authorization" for name in headers):
+        message = '"auth" and the header "Authorization" both say who we are; give one of them'
+        fields.complain("", "F003", message)
+        return None
+    if bearer in fields.mapping:
+        token = values.secret(fields, bearer)
+        _refuse_unsendable(fields, bearer, token)
+        headers["Authorization"] = f"Bearer {token}"
+    inner = fields.mapping_at(grant)
+    return _read_grant(inner, spell, values) if inner else None
+
+
+def _read_grant(fields: Fields, spell: Callable[[str], str], values: Values) -> OAuthSpec:
+    where = f'"{spell("client_credentials")}"'
+    fields.check_keys(GRANT_KEYS.spelled(spell), where)
+    token_url = fields.text(spell("token_url"))
+    if isinstance(fields.mapping.get(spell("token_url")), str):
+        _check_url(fields, spell("token_url"), token_url, needs_tls=True)
+    id_key, id_env = spell("client_id"), spell("client_id_env")
+    if (id_key in fields.mapping) == (id_env in fields.mapping):
+        message = f'{where} needs either "{id_key}" or "{id_env}"'
+        fields.complain("", "F003", message)
+    secret = spell("client_secret_env")
+    return OAuthSpec(
+        token_url=token_url,
+        client_id=fields.text(id_key) or _env(fields, id_env, values),
+        client_secret=_env(fields, secret, values),
+        scope=fields.text("scope"),
+        resource=fields.text("resource"),
+    )
+
+
+def _env(fields: Fields, key: str, values: Values) -> str:
+    return values.secret(fields, key) if key in fields.mapping else ""
+
+
+def _check_url(fields: Fields, key: str, url: str, *, needs_tls: bool = False) -> None:
+    # What takes URLs apart is loaded by those files alone that have some.
+    from mcptest.protocol.http_address import BadUrlError, parse_url  # noqa: PLC0415
+
+    try:
+        address = parse_url(url)
+    except BadUrlError as error:
+        message = f'"{key}" is no URL of a server: {error}'
+        fields.complain(key, "F009", message, on_key=False)
+        return
+    if needs_tls and address.scheme != "https" and not address.is_loopback:
+        message = f'"{key}" must begin with https://: credentials are sent there'
+        fields.complain(key, "F009", message, on_key=False)

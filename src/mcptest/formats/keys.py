@@ -19,17 +19,21 @@ from __future__ import annotations
 import re
 
 from mcptest.core.diagnostics import Diagnostic, PathDiagnostic, closest, find_abbreviation
+from mcptest.core.errors import FormatError
 from mcptest.core.secrets import LEAST_CHARS, why_not_blanked
-from mcptest.formats.yaml.document import locate
+from mcptest.core.strict_json import dump_json
+from mcptest.formats.yaml import locate
 from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS
+from mcptest.matching.expectation import Literal
+from mcptest.matching.patterns import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from mcptest.core.diagnostics import Severity
-    from mcptest.formats.yaml.document import Document, Places
+    from mcptest.formats.yaml import Document, Places
     from mcptest.formats.yaml.stream import Stream
 
     Schema = dict[str, Any]
@@ -39,6 +43,7 @@ __all__ = [
     "ANYTHING",
     "FLAG",
     "MAX_DURATION_S",
+    "NAME",
     "NON_EMPTY",
     "OBJECT",
     "ONLY",
@@ -49,8 +54,13 @@ __all__ = [
     "Fields",
     "Key",
     "Keys",
+    "alone",
+    "check_complaints",
     "diagnose",
+    "filled",
+    "filled_texts",
     "kind_of",
+    "misplaced",
     "number",
     "one_of",
     "parse_duration",
@@ -58,6 +68,9 @@ __all__ = [
     "read_only",
     "read_skip",
     "read_tags",
+    "read_top",
+    "references",
+    "strings_in",
     "warn_of_weak_secret",
     "whole_number",
 ]
@@ -67,8 +80,8 @@ class Key:
     """One key of a mapping: the type of its value, what it means, and examples.
 
     `type` is a JSON Schema, the `Keys` of an inner mapping, or the name of a type that
-    `formats.schemas` builds, such as "duration". With `is_filled`, `${name}` may stand for the
-    value or in it.
+    `formats.schemas` builds, such as "duration". With `is_filled`, `${name}` may be
+    the value or a part of it.
     """
 
     __slots__ = ("description", "examples", "is_filled", "is_required", "type")
@@ -207,6 +220,14 @@ class Fields:
             return float(value)
         return None
 
+    def check_name(self, key: str) -> bool:
+        """True if a key can be the name of a value; an error if not."""
+        if re.fullmatch(NAME, key):
+            return True
+        message = f"{key!r} is no name: letters, digits and _ only, not first a digit"
+        self.complain(key, "F009", message)
+        return False
+
     def require(self, keys: Iterable[str], where: str) -> None:
         for key in keys:
             # A misspelt key has been reported already.
@@ -255,6 +276,12 @@ class Fields:
         self._wrong_type(key, "text", help)
         return default
 
+    def non_empty_text(self, key: str) -> str:
+        """Return the string at a key; an error if it is empty, or something else."""
+        if self.mapping.get(key) == "":
+            self.complain(key, "F009", f'"{key}" is empty', on_key=False)
+        return self.text(key)
+
     def flag(self, key: str, default: bool) -> bool:
         value = self.mapping.get(key, default)
         if isinstance(value, bool):
@@ -278,6 +305,19 @@ class Fields:
         self._wrong_type(key, "a list")
         return []
 
+    def mappings_at(self, key: str, what: str, help: str = "") -> Iterator[tuple[int, Fields]]:
+        """Yield the mappings in the list at a key with their indexes; an error for other items.
+
+        `what` names an item in messages.
+        """
+        for index, item in enumerate(self.list_at(key)):
+            place = self.at((key, index))
+            if isinstance(item, dict):
+                yield index, place.replaced(item)
+            else:
+                message = f"{what} must be a mapping and is {kind_of(item)}"
+                place.complain("", "F008", message, help, on_key=False)
+
     def texts(self, key: str) -> tuple[str, ...]:
         """Return the list of strings at a key; an error for every item that is something else."""
         texts = []
@@ -290,8 +330,10 @@ class Fields:
                 self.at((key, index)).complain("", "F008", message, help, on_key=False)
         return tuple(texts)
 
-    def choice(self, key: str, choices: Sequence[str], default: str) -> str:
-        value = self.mapping.get(key, default)
+    def choice(self, key: str, choices: Collection[str], default: str) -> str:
+        if key not in self.mapping:
+            return default
+        value = self.mapping[key]
         if isinstance(value, str) and value in choices:
             return value
         message = f'"{key}" must be one of {", ".join(choices)}'
@@ -323,6 +365,30 @@ class Fields:
         seen = kind_of(self.mapping[key])
         message = f'"{key}" must be {wanted} and is {seen}'
         self.complain(key, "F008", message, help, on_key=False)
+
+
+def read_top(
+    document: Document, must: str, complaints: list[PathDiagnostic], help: str = ""
+) -> Fields:
+    """Return the mapping that a document is; FormatError if it is something else.
+
+    `must` says so: "a config must be an object".
+    """
+    if not isinstance(document.value, dict):
+        message = f"{must} and is {kind_of(document.value)}"
+        Fields({}, (), complaints).complain("", "F005", message, help)
+        raise FormatError(diagnose(document, complaints))
+    return Fields(document.value, (), complaints)
+
+
+def check_complaints(
+    document: Document | Stream, complaints: Sequence[PathDiagnostic]
+) -> tuple[Diagnostic, ...]:
+    """Return the warnings with their places; FormatError if there is a mistake."""
+    found = diagnose(document, complaints)
+    if any(each.severity == "error" for each in found):
+        raise FormatError(found)
+    return found
 
 
 def diagnose(
@@ -390,14 +456,14 @@ def read_only(fields: Fields, key: str) -> bool:
 
 
 def read_tags(fields: Fields, key: str) -> tuple[str, ...]:
-    if isinstance(fields.mapping[key], str):
+    if isinstance(fields.mapping.get(key), str):
         return (fields.text(key),)
     return fields.texts(key)
 
 
 def read_skip(fields: Fields, key: str) -> str | None:
     """Return why the test is skipped, "" without a reason, None if it is not skipped."""
-    value = fields.mapping[key]
+    value = fields.mapping.get(key, False)
     if isinstance(value, bool):
         return "" if value else None
     is_reason = isinstance(value, str) and value.strip()
@@ -432,3 +498,107 @@ def parse_duration(value: object) -> float:
     if not 0 < seconds <= MAX_DURATION_S:
         raise ValueError("must be more than 0 and at most 24 hours")
     return seconds
+
+
+# `${name}` refers to a value that an earlier test captured, or that the file declares.
+# A string that is nothing but `${name}` becomes the value itself, whatever its type; inside a
+# longer string the value is put as text. `$${name}` is the text `${name}`.
+
+NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_REFERENCE = re.compile(r"(\$?)\$\{([^}]*)\}")
+
+
+def references(value: object, steps: Steps = ()) -> Iterator[tuple[str, Steps]]:
+    """Yield every name that a value refers to, and where."""
+    for at, text in strings_in(value, steps, with_keys=True):
+        for found in _REFERENCE.finditer(text):
+            if not found[1]:
+                yield found[2], at
+
+
+def strings_in(
+    value: object, steps: Steps = (), *, with_keys: bool = False
+) -> Iterator[tuple[Steps, str]]:
+    """Yield every string in a value, and where it is; a key is at the place of its mapping."""
+    if isinstance(value, str):
+        yield steps, value
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            if with_keys:
+                yield steps, key
+            yield from strings_in(member, (*steps, key), with_keys=with_keys)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from strings_in(item, (*steps, index), with_keys=with_keys)
+
+
+def alone(text: str) -> str:
+    """Return the name in a string that is exactly one reference, "" for any other string."""
+    whole = _REFERENCE.fullmatch(text)
+    return whole[2] if whole and not whole[1] else ""
+
+
+def filled(value: object, values: Mapping[str, object], *, literal: bool = False) -> object:
+    """The value with every reference replaced; all names must be known.
+
+    With `literal`, what comes from outside is marked: it is compared as it is, and never read
+    as a pattern or a directive, which only the author of the file may write. ValueError when a
+    key becomes one that is there already, or a directive.
+    """
+    if isinstance(value, str):
+        if name := alone(value):
+            return Literal(value=values[name]) if literal else values[name]
+        text = _as_text(value, values)
+        # A string that was not written as a pattern does not become one by a value.
+        is_marked = literal and text != value and not value.startswith(PREFIX)
+        return Literal(value=text) if is_marked else text
+    if isinstance(value, dict):
+        members: dict[str, object] = {}
+        for key, member in value.items():
+            members[_filled_key(key, values, members)] = filled(member, values, literal=literal)
+        return members
+    if isinstance(value, list):
+        return [filled(item, values, literal=literal) for item in value]
+    return value
+
+
+def filled_texts(value: object, values: Mapping[str, object]) -> object:
+    """Like `filled`, for a mapping of strings that must stay strings."""
+    if not isinstance(value, dict):
+        return filled(value, values)
+    members: dict[str, object] = {}
+    for key, member in value.items():
+        text = _as_text(member, values) if isinstance(member, str) else filled(member, values)
+        members[_filled_key(key, values, members)] = text
+    return members
+
+
+def _filled_key(key: str, values: Mapping[str, object], others: Mapping[str, object]) -> str:
+    put = _as_text(key, values)
+    if put in others:
+        raise ValueError(f"the key {dump_json(put)} would stand there twice")
+    if put != key and put.startswith(PREFIX):
+        raise ValueError(f"the key {dump_json(put)} would be a directive")
+    return put
+
+
+def _as_text(text: str, values: Mapping[str, object]) -> str:
+    def replacement(found: re.Match[str]) -> str:
+        if found[1]:
+            return found[0][1:]
+        value = values[found[2]]
+        return value if isinstance(value, str) else dump_json(value)
+
+    return _REFERENCE.sub(replacement, text)
+
+
+# References in the name of a matcher, of a file, or of a plugin and its method.
+_MISPLACED = re.compile(
+    PREFIX + r"(?:not:)?(?:[^:]*(?<!\$)\$\{|jsonSchema:.*(?<!\$)\$\{|plugin:[^:]*(?<!\$)\$\{)",
+    re.DOTALL,
+)
+
+
+def misplaced(value: object, steps: Steps = ()) -> Iterator[Steps]:
+    """The places where a value from a server would choose what is checked."""
+    return (at for at, text in strings_in(value, steps) if _MISPLACED.match(text))

@@ -9,9 +9,8 @@
               A-17
               sent
 
-Names and values go in, text comes out, and the other way round; every JSON value comes
-back as it was. What YAML cannot carry (half of a surrogate pair) or nobody can read as
-YAML (very deep values) stands as JSON text under `json`.
+Every JSON value reads back as it was written. Values that YAML cannot carry (half of a surrogate
+pair) or that are not readable as YAML (very deep ones) are JSON strings under `json`.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ import re
 from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.formats.keys import OBJECT, STRING, Fields, Key, Keys, diagnose, kind_of
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.keys import OBJECT, STRING, Fields, Key, Keys, check_complaints, read_top
+from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.writer import LiteralBlock, comment_lines, render_yaml
 
 TYPE_CHECKING = False
@@ -128,15 +127,8 @@ def read_snapshots(text: str, file: str) -> dict[str, object]:
     _refuse_conflicts(text, file)
     document = read_document(text, file)
     complaints: list[PathDiagnostic] = []
-    found: dict[str, object] = {}
-    if isinstance(document.value, dict):
-        found = _read(Fields(document.value, (), complaints))
-    else:
-        message = f"{_WHAT} must be a mapping and is {kind_of(document.value)}"
-        Fields({}, (), complaints).complain("", "F005", message, _HELP)
-    diagnostics = diagnose(document, complaints)
-    if any(each.severity == "error" for each in diagnostics):
-        raise FormatError(diagnostics)
+    found = _read(read_top(document, f"{_WHAT} must be a mapping", complaints, _HELP))
+    check_complaints(document, complaints)
     return found
 
 

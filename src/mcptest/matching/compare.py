@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.plan import Leniency
     from mcptest.core.text import Trail
-    from mcptest.matching.hints import Elsewhere
+    from mcptest.matching.diff import Elsewhere
     from mcptest.matching.values import Steps
 
     # A mismatch, the value to look for elsewhere (ABSENT when that would not help), and a function
@@ -48,7 +48,6 @@ __all__ = [
     "is_met",
     "is_same",
     "map_patterns",
-    "patterns_in",
     "source_of",
     "without_denials",
 ]
@@ -211,7 +210,7 @@ def compare(
             if not hint and wanted is not ABSENT and not _is_remote(wanted):
                 if elsewhere is None:
                     # Only a failing test needs hints.
-                    from mcptest.matching.hints import Elsewhere  # noqa: PLC0415
+                    from mcptest.matching.diff import Elsewhere  # noqa: PLC0415
 
                     elsewhere = Elsewhere(actual, trail, is_met)
                 hint = elsewhere.hint(mismatch, wanted)
@@ -339,7 +338,7 @@ def _array_hint(
 ) -> str:
     if _is_remote(expected):
         return ""
-    from mcptest.matching.hints import array_hint  # noqa: PLC0415  # as above
+    from mcptest.matching.diff import array_hint  # noqa: PLC0415  # as above
 
     def meets(wanted: object, got: object) -> bool:
         return next(_differences(wanted, got, None, leniency), None) is None
@@ -527,6 +526,6 @@ def _difference(expected: object, actual: object, trail: Trail) -> Difference:
 
 
 def _scalar_hint(expected: object, actual: object) -> str:
-    from mcptest.matching.hints import scalar_hint  # noqa: PLC0415  # as above
+    from mcptest.matching.diff import scalar_hint  # noqa: PLC0415  # as above
 
     return scalar_hint(expected, actual)

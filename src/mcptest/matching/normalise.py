@@ -31,7 +31,6 @@ __all__ = [
     "Rules",
     "drop_paths",
     "normalise",
-    "number_placeholder",
     "spans_in",
 ]
 

@@ -217,9 +217,10 @@ class Registry:
         if isinstance(entry, str):
             module = __import__(f"mcptest.matching.matchers.{entry}", fromlist=["MATCHERS"])
             for matcher in module.MATCHERS:
-                self._entries[matcher.name] = (
-                    matcher.bind(matcher, self._services) if matcher.bind else matcher
-                )
+                # Another one of the module may have been replaced.
+                if isinstance(self._entries.get(matcher.name), str):
+                    bound = matcher.bind(matcher, self._services) if matcher.bind else matcher
+                    self._entries[matcher.name] = bound
             entry = self._entries[name]
             assert isinstance(entry, Matcher), f"{module.__name__} has no matcher {name!r}"
         return entry

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import suggest
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import EVERY, parse_path, plural, steps_of, visible
 from mcptest.matching.compare import compare, is_met
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
             """
 
 
-__all__ = ["SnapshotBook", "read_options", "snapshot_pattern"]
+__all__ = ["SnapshotBook", "snapshot_pattern"]
 
 # Larger snapshots could not be reviewed, and would take too long to normalise.
 MAX_CHARS = 1024 * 1024
@@ -188,13 +188,11 @@ def _from_here(ignored: tuple[Steps, ...], path: str) -> tuple[Steps, ...]:
     inside = (
         steps[len(own) :]
         for steps in ignored
-        if own and len(steps) > len(own) and _leads_to(steps, own)
+        if own
+        and len(steps) > len(own)
+        and all(step is EVERY or step == each for step, each in zip(steps, own, strict=False))
     )
     return (*ignored, *inside)
-
-
-def _leads_to(steps: Steps, place: Steps) -> bool:
-    return all(step is EVERY or step == own for step, own in zip(steps, place, strict=False))
 
 
 def _why_too_large(value: object) -> str:
@@ -248,8 +246,7 @@ def read_options(options: object) -> tuple[str, Rules]:
 def _refuse_unknown(mapping: dict[str, object], known: Sequence[str], message: str) -> None:
     for key in mapping:
         if key not in known:
-            meant = closest(key, known)
-            question = f"; did you mean {meant!r}?" if meant else ""
+            question = suggest(key, known, "{!r}")
             help = f"there are: {', '.join(known)}"
             raise ParameterError(f"{message} {visible(key)!r}{question}", help)
 

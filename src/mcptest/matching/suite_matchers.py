@@ -7,7 +7,7 @@ of dots, `[n]`, `[*]` and quoted keys (`result["a.b"]`).
 
 from __future__ import annotations
 
-from mcptest.core.diagnostics import PathDiagnostic, closest
+from mcptest.core.diagnostics import PathDiagnostic, closest, suggest
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import steps_of
@@ -349,8 +349,7 @@ def parse_target(text: str, roots: Sequence[str] = ROOTS) -> Steps:
         raise ValueError(f"is empty; it begins with one of {', '.join(roots)}")
     root = steps[0]
     if root not in roots:
-        meant = closest(str(root), roots)
-        question = f"; did you mean {meant!r}?" if meant else ""
+        question = suggest(str(root), roots, "{!r}")
         raise ValueError(f"is {text!r}; it begins with one of {', '.join(roots)}{question}")
     if root in _SCALAR_ROOTS and len(steps) > 1:
         raise ValueError(f"goes on after {root!r}, which has nothing in it")

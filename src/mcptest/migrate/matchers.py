@@ -1,4 +1,10 @@
-"""`match:…` patterns as matchers of a suite, and expectations for elements as JSON Schemas."""
+"""Expectations as a suite writes them.
+
+`match:…` patterns become matchers, expectations for elements JSON Schemas. An expected response
+is taken apart into assertions: plain values are compared whole, each pattern becomes an assertion
+of its own, and where no other members are allowed, that is asserted as well. The assertions accept
+exactly the same responses; where that is impossible, LeftBehindError.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +12,25 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
+from mcptest.core.text import EVERY, render_path
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.quick import resolve_plain
 from mcptest.matching.matchers.values import values_equal_to
-from mcptest.matching.patterns import PREFIX
-from mcptest.matching.values import exact_number, is_same_number, parse_exact
-from mcptest.migrate.drafts import LeftBehindError
+from mcptest.matching.patterns import PREFIX, Pattern, parse_pattern
+from mcptest.matching.tags import literal_parts, read_tag
+from mcptest.matching.values import (
+    exact_number,
+    is_equal,
+    is_same_number,
+    parse_exact,
+    parse_field_path,
+)
+from mcptest.migrate.drafts import LeftBehindError, escape_references
+from mcptest.protocol.jsonrpc import describe_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import TypeGuard
 
     from mcptest.core.plan import Leniency
@@ -23,10 +38,13 @@ if TYPE_CHECKING:
 
     Matcher = dict[str, object]
     Schema = dict[str, object]
+    Steps = tuple[str | int, ...]
+    Assertion = dict[str, object]
 
 __all__ = [
-    "ABSENT_PATTERN",
     "NEGATION",
+    "CaseTags",
+    "ResponseReader",
     "Setting",
     "convert_pattern",
     "convert_to_schema",
@@ -34,7 +52,7 @@ __all__ = [
     "has_directives",
     "is_pattern",
     "is_plain",
-    "may_be_absent",
+    "render_target",
 ]
 
 NEGATION = "not:"
@@ -247,3 +265,297 @@ def _pattern_schema(body: str) -> Schema:
         return {"not": _pattern_schema(body.removeprefix(NEGATION))}
     reason = f'"{name}" is expected of elements, and a JSON Schema cannot express it exactly'
     raise LeftBehindError(reason)
+
+
+_ROOTS = ("result", "error")
+_RELATIONS = (f"{PREFIX}crossField", f"{PREFIX}not:crossField")
+
+
+class CaseTags:
+    """The tags (`!!re` …) in one response of a contract.
+
+    `bound` are the names that earlier messages of the case have bound, `used` those that it
+    refers to anywhere. A name that is bound here and used becomes one of the `captures`.
+    """
+
+    def __init__(self, bound: tuple[str, ...] = (), used: tuple[str, ...] = ()) -> None:
+        self._bound = bound
+        self._used = used
+        self.captures: dict[str, str] = {}
+
+    def convert(self, tagged: Tagged, target: str) -> Matcher | None:
+        """Return the matcher for a tag; None if capturing the value checks all there is."""
+        if tagged.tag == "bind" and tagged.text in self._used:
+            self.captures[tagged.text] = target
+            return None
+        if tagged.tag == "ref":
+            return {"exact": self.refer_to(tagged.text)}
+        if tagged.tag == "type":
+            return {"type": tagged.text}
+        if tagged.tag == "re":
+            return {"type": "string", "regex": escape_references(tagged.text)}
+        if tagged.tag == "ere":
+            parts = enumerate(literal_parts(tagged.text))
+            regex = "".join(f"(?:{each})" if at % 2 else escape_regex(each) for at, each in parts)
+            return {"type": "string", "regex": escape_references(f"^{regex}$")}
+        return {"any": [{"exists": True}, {"exact": None}]}
+
+    def refer_to(self, name: str) -> str:
+        """Return the reference to a bound name as a suite writes it."""
+        if name not in self._bound:
+            raise LeftBehindError(f"the value of {name} is bound by another case or message")
+        return f"${{{name}}}"
+
+
+class ResponseReader:
+    """Takes one expected response apart; `assertions` are the result."""
+
+    def __init__(self, setting: Setting, tags: CaseTags | None = None) -> None:
+        self._setting = setting
+        # Only contracts have tags, and a contract always says whether a result or an error comes.
+        self._is_contract = tags is not None
+        self._tags = tags or CaseTags()
+        self.assertions: list[Assertion] = []
+
+    # The response
+
+    def read(self, response: object, id: object, leniency: Leniency, *, has_envelope: bool) -> None:
+        """Add the assertions for the response to the request with this id.
+
+        `has_envelope` says that the source writes out jsonrpc and id.
+        """
+        if not isinstance(response, dict):
+            raise LeftBehindError("its pattern is about the whole response, with its envelope")
+        if has_directives(response):
+            self._read_directives(response, id)
+        else:
+            self._read_members(response, id, leniency, has_envelope=has_envelope)
+        if not self.assertions and not self._tags.captures:
+            raise LeftBehindError("it checks only the envelope of the response")
+
+    def _read_directives(self, response: dict[str, object], id: object) -> None:
+        siblings = _siblings(response)
+        for key, value in response.items():
+            if key == f"{PREFIX}partial" and isinstance(value, dict) and not has_directives(value):
+                self._read_members(value, id, "all", has_envelope=False)
+            elif key == f"{PREFIX}extractField":
+                self._extract((), value, siblings.pop("value"))
+            elif key == f"{PREFIX}all" and isinstance(value, list):
+                for each in value:
+                    self.read(each, id, "", has_envelope=True)
+            elif key.startswith(PREFIX):
+                raise LeftBehindError(f"{key} is about the whole response, with its envelope")
+        if siblings:
+            self._read_members(siblings, id, "all", has_envelope=False)
+
+    def _read_members(
+        self, members: dict[str, object], id: object, leniency: Leniency, *, has_envelope: bool
+    ) -> None:
+        envelope = {"jsonrpc": "2.0", "id": id}
+        for key, actual in envelope.items():
+            if key in members:
+                self._check_envelope(key, members[key], actual)
+            elif not leniency and has_envelope:
+                reason = f'the expected response has no "{key}", so no response can match'
+                raise LeftBehindError(reason)
+        required = [root for root in _ROOTS if not may_be_absent(members.get(root, ABSENT_PATTERN))]
+        if not leniency and not required:
+            raise LeftBehindError("every response has a result or an error, and it expects neither")
+        for key, value in members.items():
+            if key in _ROOTS:
+                read = self._walk if self._is_contract else self._member
+                read(value, (key,), leniency)
+            elif key not in envelope:
+                raise LeftBehindError(f'"{key}" is in the envelope of the response')
+
+    def _check_envelope(self, key: str, expected: object, actual: object) -> None:
+        """Refuse an expectation that the envelope of the suite's own request does not meet."""
+        if isinstance(expected, Tagged) or is_pattern(expected):
+            is_met = _is_met(expected, actual, self._setting)
+        else:
+            is_met = is_plain(expected) and is_equal(expected, actual)
+        if not is_met:
+            shown = describe_id(actual) if key == "id" else f"{key} {dump_json(actual)}"
+            raise LeftBehindError(f"the response will have {shown}, and something else is expected")
+
+    # Values in it
+
+    def _member(self, value: object, steps: Steps, leniency: Leniency) -> None:
+        """Add what is expected of a key, which may be missing."""
+        if not may_be_absent(value):
+            self._walk(value, steps, leniency)
+        elif value == ABSENT_PATTERN:
+            self._assert(steps, {"exists": False})
+        else:
+            choices = [value]
+            if has_directives(value) and list(value) == [f"{PREFIX}any"]:
+                members = _items(value[f"{PREFIX}any"])
+                choices = [each for each in members if each != ABSENT_PATTERN]
+            self._assert(steps, {"any": [{"exists": False}, *map(self._single, choices)]})
+
+    def _walk(self, value: object, steps: Steps, leniency: Leniency) -> None:
+        """Add what is expected of a value that must exist."""
+        if isinstance(value, Tagged):
+            self._assert(steps, self._tags.convert(value, render_target(steps)))
+        elif value == ABSENT_PATTERN:
+            self._assert(steps, {"exact": None})
+        elif is_pattern(value):
+            self._assert(steps, convert_pattern(str(value), self._setting))
+        elif has_directives(value):
+            self._directives(value, steps)
+        elif is_plain(value):
+            self._plain(value, steps, leniency)
+        elif EVERY in steps:
+            self._assert(steps, {"schema": convert_to_schema(value, leniency)})
+        elif isinstance(value, dict):
+            self._object(value, steps, leniency)
+        elif isinstance(value, list):
+            self._array(value, steps, leniency)
+
+    def _array(self, value: list[object], steps: Steps, leniency: Leniency) -> None:
+        if leniency != "all":
+            self._assert(steps, {"length": len(value)})
+        for index, inner in enumerate(value):
+            self._walk(inner, (*steps, index), leniency)
+
+    def _object(self, value: dict[str, object], steps: Steps, leniency: Leniency) -> None:
+        matcher: Matcher = {}
+        if not leniency and any(map(may_be_absent, value.values())):
+            matcher = {"schema": {"propertyNames": {"enum": list(value)}}}
+        elif not leniency:
+            matcher = {"pattern": f"count:{len(value)}"}
+        # The other assertions do not prove that it is an object: a key of digits also finds an
+        # element of an array, and any value lacks a key that must be absent.
+        if all(key.isdecimal() or may_be_absent(each) for key, each in value.items()):
+            matcher = {"type": "object", **matcher}
+        self._assert(steps, matcher)
+        for key, inner in value.items():
+            self._member(inner, (*steps, key), leniency)
+
+    def _plain(self, value: object, steps: Steps, leniency: Leniency) -> None:
+        is_lenient = leniency and isinstance(value, (dict, list))
+        if not is_lenient or (leniency == "objects" and not _has_objects(value)):
+            self._assert(steps, {"exact": value})
+        elif not value:
+            self._assert(steps, {"type": "object" if isinstance(value, dict) else "array"})
+        elif (
+            isinstance(value, dict)
+            and len(value) == 1
+            and not next(iter(value)).isdecimal()
+            and EVERY not in steps
+        ):
+            ((key, inner),) = value.items()
+            self._plain(inner, (*steps, key), leniency)
+        else:
+            self._assert(steps, {"partial": value})
+            if leniency == "objects":
+                self._lengths(value, steps)
+
+    def _lengths(self, value: object, steps: Steps) -> None:
+        """Add the lengths of all arrays in a value: those of a contract allow no more elements."""
+        if EVERY in steps:
+            raise LeftBehindError("the length of an array inside many others cannot be checked")
+        if isinstance(value, list):
+            self._assert(steps, {"length": len(value)})
+        for step, each in value.items() if isinstance(value, dict) else enumerate(_items(value)):
+            if isinstance(each, (dict, list)):
+                self._lengths(each, (*steps, step))
+
+    # Directives
+
+    def _directives(self, value: dict[str, object], steps: Steps) -> None:
+        siblings = _siblings(value)
+        for key, inner in value.items():
+            if key == f"{PREFIX}partial":
+                self._walk(inner, steps, "all")
+            elif key == f"{PREFIX}extractField":
+                self._extract(steps, inner, siblings.pop("value"))
+            elif key == f"{PREFIX}all":
+                for each in _items(inner):
+                    self._walk(each, steps, "")
+            elif key.startswith(PREFIX):
+                self._assert(steps, self._single({key: inner}))
+        if siblings:
+            self._walk(siblings, steps, "all")
+
+    def _extract(self, steps: Steps, path: object, value: object) -> None:
+        if EVERY in steps:
+            raise LeftBehindError("match:extractField is applied to what another one extracts")
+        inner = (*steps, *(parse_field_path(str(path)) or ()))
+        if inner[0] not in _ROOTS:
+            raise LeftBehindError(f"{path} is in the envelope of the response")
+        is_single = is_plain(value) or is_pattern(value) or has_directives(value)
+        if EVERY in inner and not is_single:
+            self._assert(inner, {"schema": convert_to_schema(value)})
+        else:
+            self._walk(value, inner, "")
+
+    def _single(self, value: object) -> Matcher:
+        """Return one matcher for a whole value that must exist."""
+        if value == ABSENT_PATTERN:
+            return {"exact": None}
+        if is_pattern(value):
+            return convert_pattern(str(value), self._setting)
+        if is_plain(value):
+            return {"exact": value}
+        if not has_directives(value) or len(value) > 1:
+            return {"schema": convert_to_schema(value)}
+        key, inner = next(iter(value.items()))
+        if key == f"{PREFIX}partial" and is_plain(inner) and inner not in ({}, []):
+            return {"partial": inner} if isinstance(inner, (dict, list)) else {"exact": inner}
+        if key in _RELATIONS:
+            return {"pattern": f"{key.removeprefix(PREFIX)}:{inner}"}
+        if key == f"{PREFIX}any" and all(map(_is_scalar, _items(inner))):
+            return {"one-of": inner}
+        if key in (f"{PREFIX}all", f"{PREFIX}any"):
+            return {key.removeprefix(PREFIX): [self._single(each) for each in _items(inner)]}
+        return {"schema": convert_to_schema(value)}
+
+    def _assert(self, steps: Steps, matcher: Matcher | None) -> None:
+        if matcher:
+            self.assertions.append({"target": render_target(steps), "matcher": matcher})
+
+
+def render_target(steps: Iterable[str | int]) -> str:
+    """Return the target for a path; keys that are not plain words are quoted as in JSON."""
+    text = ""
+    for step in steps:
+        shown = render_path([step])
+        if isinstance(step, int) or step is EVERY:
+            text += shown
+        elif shown == step:
+            text += f".{step}" if text else step
+        else:
+            text += f"[{dump_json(step)}]"
+    return text
+
+
+def _is_met(expected: object, actual: object, setting: Setting) -> bool:
+    """True if a pattern or a tag surely accepts this value."""
+    try:
+        if isinstance(expected, Tagged):
+            found = read_tag(expected.tag, expected.text)
+        else:
+            found = parse_pattern(str(expected), setting.registry)
+    except ValueError:
+        return False
+    return isinstance(found, Pattern) and not found.matcher.is_remote and found.is_met(actual)
+
+
+def _siblings(value: dict[str, object]) -> dict[str, object]:
+    """Return the members of a mapping that are not directives."""
+    return {key: inner for key, inner in value.items() if not key.startswith(PREFIX)}
+
+
+def _has_objects(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_objects, value))
+    return isinstance(value, dict)
+
+
+def _is_scalar(value: object) -> bool:
+    return not isinstance(value, (dict, list, Tagged)) and not is_pattern(value)
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -7,7 +7,8 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.formats.templates import NAME
+from mcptest.formats.config import SETTINGS, camel_case
+from mcptest.formats.keys import NAME
 from mcptest.formats.yaml.writer import render_compact
 from mcptest.migrate.drafts import Note, drop_empty, escape_references
 from mcptest.migrate.matchers import is_plain
@@ -237,16 +238,7 @@ def _is_joined(draft: Draft) -> bool:
 # Servers
 
 # The key of a config, and the key of a server in a suite.
-_KEYS = {
-    "inheritEnv": "inherit_env",
-    "startupTimeout": "startup_timeout",
-    "readyPattern": "ready_pattern",
-    "timeout": "timeout",
-    "protocolVersion": "protocol_version",
-    "isolation": "isolation",
-    "maxLineBytes": "max_line_bytes",
-    "client": "client",
-}
+_KEYS = {camel_case(key): key for key in ("inherit_env", *SETTINGS)}
 
 
 class ServerConfig(Record):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mcptest import __version__
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import closest, suggest
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.text import show_json
-from mcptest.formats.templates import filled, filled_texts
+from mcptest.formats.keys import filled, filled_texts
 from mcptest.matching.compare import compare
 from mcptest.matching.values import pull
 from mcptest.mock.protocol import (
@@ -18,9 +18,7 @@ from mcptest.mock.protocol import (
     initialize_result,
     params_of,
 )
-from mcptest.mock.redaction import hide_secrets
-from mcptest.mock.report import MockReport
-from mcptest.mock.session import Sent, Session, problem
+from mcptest.mock.session import MockReport, Sent, Session, hide_secrets, problem, unasked
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, result_response
 
 TYPE_CHECKING = False
@@ -165,8 +163,7 @@ class ManifestPlayer:
         """Answer a request."""
         method, manifest = message["method"], self._manifest
         if method not in self.methods:
-            meant = closest(method, self.methods)
-            question = f"; did you mean {meant}?" if meant else ""
+            question = suggest(method, self.methods)
             sentence = f"the manifest has nothing for {method}{question}"
             return [session.refuse(message, METHOD_NOT_FOUND, sentence)]
         if method in _USES:
@@ -179,12 +176,11 @@ class ManifestPlayer:
             kind = LISTS[method].removesuffix("s")
             result = {LISTS[method]: [each.entry for each in manifest.offers if each.kind == kind]}
         elif method != "ping":
-            about = (manifest.name, manifest.version, self._capabilities)
             if method == "initialize":
-                result = initialize_result(*about, message.get("params"))
+                result = initialize_result(*self.about, message.get("params"))
                 session.revision = str(result["protocolVersion"])
             else:
-                result = discover_result(*about)
+                result = discover_result(*self.about)
             if manifest.instructions:
                 result["instructions"] = manifest.instructions
         return [Sent(message=result_response(message["id"], result), method=method)]
@@ -195,15 +191,9 @@ class ManifestPlayer:
             session.blame(message, None, (problem("nothing is known of this notification"),))
         return []
 
-    def response(self, session: Session, message: Message, breaches: Sequence[str]) -> list[Sent]:
+    def response(self, session: Session, message: Message, violations: Sequence[str]) -> list[Sent]:
         """Blame an answer: a manifest never asks anything."""
-        found = Mismatch(
-            path="id",
-            expected=ABSENT,
-            actual=message.get("id"),
-            message="answers nothing that was asked",
-        )
-        session.blame(message, None, (found,))
+        session.blame(message, None, (unasked(message),))
         return []
 
     def _use(self, session: Session, message: Message) -> Sent:

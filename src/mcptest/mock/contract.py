@@ -14,20 +14,24 @@ import posixpath
 import re
 from contextlib import nullcontext
 
+from mcptest import __version__
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, PatternTimeoutError
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.secrets import BLANK
 from mcptest.core.strict_json import dump_json
+from mcptest.matching.patterns import Pattern
 from mcptest.matching.tags import bound_name, fill, has_blanks, make_value, read_tag
+from mcptest.matching.values import json_type
 from mcptest.mock.lookup import Index
-from mcptest.mock.protocol import IN_PART, body_of, empty_result, meta_of
+from mcptest.mock.protocol import IN_PART, LISTS, REMOVED, body_of, empty_result, meta_of, params_of
 from mcptest.protocol.dialogue import Bind, Ref
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind
+from mcptest.protocol.revisions import STATELESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -36,8 +40,20 @@ if TYPE_CHECKING:
     from mcptest.protocol.jsonrpc import MessageKind
 
     Message = dict[str, Any]
+    Result = dict[str, object]
 
-__all__ = ["RECORDED", "Contract", "Incoming", "Outgoing", "PlayedCase", "build_contract"]
+__all__ = [
+    "RECORDED",
+    "Contract",
+    "Incoming",
+    "Outgoing",
+    "build_contract",
+    "derive_capabilities",
+    "derive_list",
+    "describe_server",
+    "describe_unplayable_cases",
+    "tool_schemas",
+]
 
 # The format of a suite that was recorded: its answers are sent exactly as they are.
 RECORDED = "capture"
@@ -121,17 +137,11 @@ class Contract(Record):
         """The answer that the contract has for a request, {} if it has none."""
         return {} if request.answer is None else self.outgoing[request.answer].value
 
-    def previous_case(self, case: int) -> int | None:
-        """The case before this one in its file."""
-        is_first = case == 0 or self.cases[case - 1].scope != self.cases[case].scope
-        return None if is_first else case - 1
-
-    def next_case(self, case: int) -> int | None:
-        """The case after this one in its file."""
-        is_last = case + 1 == len(self.cases) or (
-            self.cases[case + 1].scope != self.cases[case].scope
-        )
-        return None if is_last else case + 1
+    def neighbour(self, case: int, offset: int) -> int | None:
+        """The case that comes so much later in the same file; earlier, if negative."""
+        other = case + offset
+        is_inside = 0 <= other < len(self.cases)
+        return other if is_inside and self.cases[other].scope == self.cases[case].scope else None
 
 
 def build_contract(
@@ -447,8 +457,7 @@ def _complete(answer: Message, request: _Part) -> Message:
     whole = _with_missing(result, empty_result(request.method))
     member, required = _ITEMS.get(request.method, ("", {}))
     if request.method == "resources/read":
-        params = request.value.get("params")
-        uri = params.get("uri") if isinstance(params, dict) else None
+        uri = params_of(request.value).get("uri")
         required = required | {"uri": uri if isinstance(uri, str) else ""}
     items = whole.get(member)
     if isinstance(items, list):
@@ -468,3 +477,157 @@ def _complete_item(item: object, required: Message) -> object:
 def _with_missing(members: Message, required: Message) -> Message:
     """The members as written, then those of the required ones that are missing."""
     return members | {key: value for key, value in required.items() if key not in members}
+
+
+# What a contract implies without writing it: the server's identity, capabilities and lists
+
+
+def derive_capabilities(contract: Contract) -> Result:
+    """What the server must declare for the messages of the contract to be allowed."""
+    methods = {each.method for each in contract.incoming}
+    methods |= {each.method for each in contract.outgoing}
+    families = {method.removeprefix("notifications/").partition("/")[0] for method in methods}
+    found: dict[str, dict[str, object]] = {}
+    for family in ("tools", "resources", "prompts"):
+        if family in families:
+            changed = f"notifications/{family}/list_changed" in methods
+            found[family] = {"listChanged": True} if changed else {}
+    if methods & {"resources/subscribe", "notifications/resources/updated"}:
+        found["resources"] = {"subscribe": True, **found.get("resources", {})}
+    if methods & {"logging/setLevel", "notifications/message"}:
+        found["logging"] = {}
+    if "completion/complete" in methods:
+        found["completions"] = {}
+    return {**found}
+
+
+def describe_server(
+    contract: Contract, handshakes: Iterable[Incoming], capabilities: Result
+) -> tuple[str, str, Result]:
+    """The server's name, version and capabilities, from the first of these handshakes."""
+    result = next((contract.answer_to(each).get("result") for each in handshakes), None)
+    members = result if isinstance(result, dict) else {}
+    info = members.get("serverInfo")
+    info = info if isinstance(info, dict) else {}
+    name, version = info.get("name"), info.get("version")
+    declared = members.get("capabilities")
+    if isinstance(declared, dict) and not has_blanks(declared):
+        capabilities = declared
+    return (
+        name if isinstance(name, str) else contract.name,
+        version if isinstance(version, str) else __version__,
+        capabilities,
+    )
+
+
+def tool_schemas(contract: Contract, derived: Result) -> dict[str, object]:
+    """The input schemas of tools by name: from the lists in the contract, else `derived`."""
+    answers = map(contract.answer_to, contract.requests("tools/list"))
+    found: dict[str, object] = {}
+    for result in (derived, *(answer.get("result") for answer in answers)):
+        tools = result.get("tools") if isinstance(result, dict) else None
+        for tool in tools if isinstance(tools, list) else ():
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if isinstance(name, str):
+                found[name] = tool.get("inputSchema")
+    return found
+
+
+def describe_unplayable_cases(contract: Contract) -> str:
+    """A sentence about the cases that a stateless client can never exercise, "" if none."""
+    methods = REMOVED - {"initialize"}
+    count = sum(
+        any(contract.incoming[index].method in methods for index in case.incoming)
+        for case in contract.cases
+    )
+    if not count:
+        return ""
+    cases = "1 case asks" if count == 1 else f"{count} cases ask"
+    return f"{cases} for what revision {STATELESS} does not have, and cannot be exercised in it"
+
+
+def derive_list(contract: Contract, method: str) -> Result:
+    """The result of a list method, derived from how the cases use what it would list."""
+    readers = {"tools/list": _tools, "resources/list": _resources, "prompts/list": _prompts}
+    return {LISTS[method]: list(readers[method](contract)) if method in readers else []}
+
+
+def _uses(contract: Contract, method: str, key: str) -> dict[str, list[Incoming]]:
+    """The requests for a tool, prompt or resource by its name, except those refused."""
+    found: dict[str, list[Incoming]] = {}
+    for each in contract.requests(method):
+        name = params_of(each.body).get(key)
+        if isinstance(name, str) and "error" not in contract.answer_to(each):
+            found.setdefault(name, []).append(each)
+    return found
+
+
+def _tools(contract: Contract) -> Iterator[Message]:
+    for name, uses in _uses(contract, "tools/call", "name").items():
+        arguments = _arguments(uses)
+        schema: Message = {"type": "object"}
+        if arguments:
+            schema["properties"] = {key: _schema_of(values) for key, values in arguments.items()}
+        required = [key for key, values in arguments.items() if len(values) == len(uses)]
+        if required:
+            schema["required"] = required
+        yield {"name": name, "inputSchema": schema}
+
+
+def _prompts(contract: Contract) -> Iterator[Message]:
+    for name, uses in _uses(contract, "prompts/get", "name").items():
+        arguments = [
+            {"name": key, "required": len(values) == len(uses)}
+            for key, values in _arguments(uses).items()
+        ]
+        yield {"name": name, "arguments": arguments} if arguments else {"name": name}
+
+
+def _resources(contract: Contract) -> Iterator[Message]:
+    for uri, uses in _uses(contract, "resources/read", "uri").items():
+        resource = {"uri": uri, "name": uri.rstrip("/").rpartition("/")[2] or uri}
+        result = contract.answer_to(uses[0]).get("result")
+        contents = result.get("contents") if isinstance(result, dict) else None
+        first = contents[0] if isinstance(contents, list) and contents else None
+        mime_type = first.get("mimeType") if isinstance(first, dict) else None
+        if mime_type and isinstance(mime_type, str):
+            resource["mimeType"] = mime_type
+        yield resource
+
+
+def _arguments(uses: Iterable[Incoming]) -> dict[str, list[object]]:
+    """The arguments given in these requests, with all of their values."""
+    found: dict[str, list[object]] = {}
+    for each in uses:
+        arguments = params_of(each.body).get("arguments")
+        for name, value in arguments.items() if isinstance(arguments, dict) else ():
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def _schema_of(values: list[object]) -> Result:
+    """A schema with the types of these values; {} if the type of one is not known."""
+    types: dict[str, None] = {}
+    for value in values:
+        found = _types_of(value)
+        if not found:
+            return {}
+        types.update(dict.fromkeys(found))
+    if "number" in types:
+        types.pop("integer", None)
+    names = list(types)
+    return {"type": names[0] if len(names) == 1 else names}
+
+
+def _types_of(value: object) -> tuple[str, ...]:
+    if isinstance(value, Pattern):
+        if value.matcher.name == "type" and not value.negated:
+            return tuple(value.parameter)
+        return ("string",) if value.matcher.kinds == ("string",) and not value.negated else ()
+    if type(value) is int:
+        return ("integer",)
+    try:
+        return (json_type(value),)
+    except KeyError:
+        # A ref: its type is that of whatever was bound.
+        return ()

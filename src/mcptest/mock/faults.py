@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
 from mcptest.formats.keys import parse_duration
 from mcptest.protocol.framing import encode_line
+from mcptest.protocol.jsonrpc import INTERNAL_ERROR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,12 +38,14 @@ class Faults(Record):
     latencies_s: Mapping[str, float]
     kinds: Mapping[str, str]
 
-    def latency_s(self, method: str) -> float:
-        return self.latencies_s.get(method, self.latencies_s.get(EVERY_METHOD, 0.0))
-
     def kind(self, method: str) -> str:
         """hang, drop, error, malformed or slow:SECONDS; "" for a plain answer."""
         return self.kinds.get(method, self.kinds.get(EVERY_METHOD, ""))
+
+    def delay_s(self, method: str) -> float:
+        kind, _, seconds = self.kind(method).partition(":")
+        latency_s = self.latencies_s.get(method, self.latencies_s.get(EVERY_METHOD, 0.0))
+        return latency_s + (float(seconds) if kind == "slow" else 0.0)
 
 
 def parse_faults(latencies: Iterable[str], faults: Iterable[str], methods: Sequence[str]) -> Faults:
@@ -64,8 +67,7 @@ def parse_faults(latencies: Iterable[str], faults: Iterable[str], methods: Seque
 
 def _method(option: str, method: str, methods: Sequence[str], given: Mapping[str, object]) -> str:
     if method != EVERY_METHOD and method not in methods:
-        meant = closest(method, methods)
-        question = f"; did you mean {meant}?" if meant else ""
+        question = suggest(method, methods)
         there = f"there are {', '.join(sorted(methods))}, and * for all"
         raise UsageError(f"{option}: nothing asks for {visible(method)!r}{question}", there)
     if method in given:
@@ -76,8 +78,7 @@ def _method(option: str, method: str, methods: Sequence[str], given: Mapping[str
 def _kind(text: str) -> str:
     kind, colon, rest = text.partition(":")
     if kind not in KINDS:
-        meant = closest(kind, KINDS)
-        question = f"; did you mean {meant}?" if meant else ""
+        question = suggest(kind, KINDS)
         raise UsageError(
             f"there is no fault {visible(kind)!r}{question}", f"there are {', '.join(KINDS)}"
         )
@@ -109,28 +110,24 @@ def plan_deliveries(
         kind = ""
         if each.is_answer:
             answers = each.parts or (each,)
-            wait_s = max(wait_s, *(_delay_s(faults, part.method) for part in answers))
-            kind = _worst(faults, answers)
+            wait_s = max(wait_s, *(faults.delay_s(part.method) for part in answers))
+            kinds = [faults.kind(part.method) for part in answers]
+            kind = next((each for each in ("drop", "malformed") if each in kinds), "")
+            # If a part of a batch hangs, the rest is sent.
+            if all(each == "hang" for each in kinds):
+                kind = "hang"
         if kind == "hang":
             return
         if kind == "drop":
             yield wait_s, each, None
             return
         each = each.but(message=_message(faults, each))
-        yield wait_s, each, (_malformed if kind == "malformed" else encode_line)(each.message)
-
-
-def _delay_s(faults: Faults, method: str) -> float:
-    kind, _, seconds = faults.kind(method).partition(":")
-    return faults.latency_s(method) + (float(seconds) if kind == "slow" else 0.0)
-
-
-def _worst(faults: Faults, answers: Sequence[Sent]) -> str:
-    """The fault of a line with these answers; if a part of a batch hangs, the rest is sent."""
-    kinds = [faults.kind(each.method) for each in answers]
-    if all(kind == "hang" for kind in kinds):
-        return "hang"
-    return next((kind for kind in ("drop", "malformed") if kind in kinds), "")
+        line = encode_line(each.message)
+        if kind == "malformed":
+            # The first half of the message, as a line.
+            text = re.sub(r"[\r\n]", " ", dump_json(each.message))
+            line = text[: max(1, len(text) // 2)].encode("utf-8", "backslashreplace") + b"\n"
+        yield wait_s, each, line
 
 
 def _message(faults: Faults, sent: Sent) -> object:
@@ -141,10 +138,4 @@ def _message(faults: Faults, sent: Sent) -> object:
         return sent.message
     id = sent.message.get("id") if isinstance(sent.message, dict) else None
     message = f"mcptest mock: an error for {sent.method or 'everything'} was asked for with --fault"
-    return {"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": message}}
-
-
-def _malformed(message: object) -> bytes:
-    """The first half of the message, as a line."""
-    text = re.sub(r"[\r\n]", " ", dump_json(message))
-    return text[: max(1, len(text) // 2)].encode("utf-8", "backslashreplace") + b"\n"
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": INTERNAL_ERROR, "message": message}}

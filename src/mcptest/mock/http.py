@@ -10,12 +10,21 @@ from __future__ import annotations
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.mock.faults import plan_deliveries
-from mcptest.mock.http_heads import JSON, SESSION_ID, VERSION, Refusal, check_head, check_headers
-from mcptest.mock.http_sessions import Delivery, HttpSessions, Stream, requests_in
-from mcptest.mock.protocol import STATELESS, params_of
-from mcptest.mock.report import join_reports
+from mcptest.mock.http_sessions import (
+    JSON,
+    SESSION_ID,
+    VERSION,
+    Delivery,
+    HttpSessions,
+    Refusal,
+    Stream,
+    check_head,
+    check_headers,
+    requests_in,
+)
+from mcptest.mock.protocol import params_of
 from mcptest.mock.respond import respond
-from mcptest.mock.session import problem
+from mcptest.mock.session import join_reports, problem
 from mcptest.mock.stateless import (
     check_envelope,
     has_envelope,
@@ -24,8 +33,22 @@ from mcptest.mock.stateless import (
 )
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_messages import Act, Answer
-from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, PARSE_ERROR, find_violations, message_kind
-from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
+from mcptest.protocol.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    find_violations,
+    message_kind,
+)
+from mcptest.protocol.revisions import (
+    HANDSHAKE_REVISIONS,
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    REVISIONS,
+    STATELESS,
+    UNSUPPORTED_VERSION,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +57,8 @@ if TYPE_CHECKING:
 
     from mcptest.mock.faults import Faults
     from mcptest.mock.http_sessions import HttpSession
-    from mcptest.mock.report import MockReport
     from mcptest.mock.respond import Player
-    from mcptest.mock.session import Sent
+    from mcptest.mock.session import MockReport, Sent
     from mcptest.protocol.http_messages import WebRequest
     from mcptest.protocol.jsonrpc import IdKey
 
@@ -44,13 +66,15 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpMock"]
 
-# Revisions in which every request repeats the negotiated revision in a header.
-_WITH_HEADER = HANDSHAKE_REVISIONS[2:]
-
 # The HTTP status of an answer without a handshake, by the code of its error.
 _STATUS = {
     METHOD_NOT_FOUND: 404,
-    **dict.fromkeys([-32700, -32600, -32602, -32020, -32021, -32022], 400),
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    HEADER_MISMATCH: 400,
+    MISSING_CAPABILITY: 400,
+    UNSUPPORTED_VERSION: 400,
 }
 
 _WITHOUT_SESSION = Refusal(
@@ -105,15 +129,15 @@ class HttpMock:
             return self._post(exchange, request, now)
         found = self._find_session(request, now)
         if isinstance(found, Refusal):
-            return [(0.0, self._refuse(exchange, request, found))]
+            return _at_once(self._refuse(exchange, request, found))
         if request.method == "DELETE":
             self._sessions.end(found)
             gone = Answer(exchange=exchange, status=204, headers={})
-            return [(0.0, act) for act in (*found.end(), gone)]
+            return _at_once(*found.end(), gone)
         acts = found.attach(exchange, request.header("last-event-id"))
         if isinstance(acts, Refusal):
-            return [(0.0, self._refuse(exchange, request, acts))]
-        return [(0.0, act) for act in acts]
+            return _at_once(self._refuse(exchange, request, acts))
+        return _at_once(*acts)
 
     def perform(self, item: Act | Delivery) -> list[Act]:
         """What to do about something whose time has come."""
@@ -161,7 +185,7 @@ class HttpMock:
         except (UnicodeDecodeError, NotJsonError) as error:
             sentence = f"the body is not JSON: {error}"
             refusal = Refusal(status=400, code=PARSE_ERROR, sentence=sentence)
-            return [(0.0, self._refuse(exchange, request, refusal))]
+            return _at_once(self._refuse(exchange, request, refusal))
         method = value.get("method") if isinstance(value, dict) else None
         has_session = request.header(SESSION_ID) is not None
         if (
@@ -177,7 +201,7 @@ class HttpMock:
         else:
             found = self._find_session(request, now)
         if isinstance(found, Refusal):
-            return [(0.0, self._refuse(exchange, request, found))]
+            return _at_once(self._refuse(exchange, request, found))
         if not is_first:
             _note_header(found, request)
         return self._post_to(found, exchange, value, is_first=is_first)
@@ -264,10 +288,15 @@ class HttpMock:
                 yield wait_s, Delivery(stream=stream, data=data, is_last=is_last, status=status)
 
 
+def _at_once(*acts: Act) -> Later:
+    return [(0.0, act) for act in acts]
+
+
 def _note_header(client: HttpSession, request: WebRequest) -> None:
     """Note a client that does not repeat the negotiated revision."""
     agreed, given = client.session.revision, request.header(VERSION)
-    if agreed not in _WITH_HEADER or given == agreed:
+    revision = REVISIONS.get(agreed)
+    if revision is None or not revision.has_version_header or given == agreed:
         return
     seen = "without MCP-Protocol-Version" if given is None else f"with MCP-Protocol-Version {given}"
     sentence = f"a {request.method} came {seen}; {agreed} was agreed on"

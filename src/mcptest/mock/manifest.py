@@ -16,15 +16,14 @@ import posixpath
 import re
 from io import StringIO
 
-from mcptest.core.diagnostics import Diagnostic, closest
+from mcptest.core.diagnostics import Diagnostic, suggest
 from mcptest.core.errors import FormatError
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import trail_of
-from mcptest.formats.keys import Fields, diagnose, kind_of
-from mcptest.formats.templates import references
-from mcptest.formats.yaml.document import NOT_JSON, read_document, read_json
+from mcptest.formats.keys import Fields, check_complaints, read_top, references, strings_in
+from mcptest.formats.yaml import NOT_JSON, read_document, read_json
 from mcptest.matching.expectation import Compiler
-from mcptest.matching.matchers.schema import MATCHERS
+from mcptest.matching.matchers.objects import JSON_SCHEMA
 from mcptest.mock.canned import CannedAnswer, Manifest, Offer
 
 TYPE_CHECKING = False
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Literal
 
-    from mcptest.formats.yaml.document import Document
+    from mcptest.formats.yaml import Document
     from mcptest.matching.registry import Registry
     from mcptest.mock.canned import Kind
 
@@ -80,25 +79,17 @@ def load_manifest(
     """The manifest in a file, and warnings. FormatError lists every mistake."""
     document = read_document(text, file)
     compiler = Compiler(registry)
-    manifest = None
-    if isinstance(document.value, dict):
-        fields = Fields(document.value, (), compiler.complaints)
-        fields.refuse_unknown(MANIFEST_KEYS, "a manifest")
-        stem = posixpath.basename(file).partition(".")[0]
-        manifest = Manifest(
-            name=fields.text("name") or stem or "mock",
-            version=fields.text("version"),
-            instructions=fields.text("instructions"),
-            kinds=tuple(section for section in _SECTIONS if section in document.value),
-            offers=tuple(_read_offers(fields, document, compiler)),
-        )
-    else:
-        message = f"a manifest must be a mapping and is {kind_of(document.value)}"
-        Fields({}, (), compiler.complaints).complain("", "F005", message)
-    diagnostics = diagnose(document, compiler.complaints)
-    if manifest is None or any(found.severity == "error" for found in diagnostics):
-        raise FormatError(diagnostics)
-    return manifest, diagnostics
+    fields = read_top(document, "a manifest must be a mapping", compiler.complaints)
+    fields.refuse_unknown(MANIFEST_KEYS, "a manifest")
+    stem = posixpath.basename(file).partition(".")[0]
+    manifest = Manifest(
+        name=fields.text("name") or stem or "mock",
+        version=fields.text("version"),
+        instructions=fields.text("instructions"),
+        kinds=tuple(section for section in _SECTIONS if section in fields.mapping),
+        offers=tuple(_read_offers(fields, document, compiler)),
+    )
+    return manifest, check_complaints(document, compiler.complaints)
 
 
 def merge_manifests(manifests: Sequence[Manifest]) -> Manifest:
@@ -135,15 +126,9 @@ def _describe_duplicate(offer: Offer) -> str:
 def _read_offers(fields: Fields, document: Document, compiler: Compiler) -> Iterator[Offer]:
     readers = {"tools": _read_tool, "resources": _read_resource, "prompts": _read_prompt}
     for section, read in readers.items():
-        items = fields.list_at(section)
         seen: set[str] = set()
-        for index, item in enumerate(items):
-            if not isinstance(item, dict):
-                message = f"a {section[:-1]} must be a mapping and is {kind_of(item)}"
-                fields.at((section, index)).complain("", "F008", message, on_key=False)
-                continue
-            inner = Fields(item, (section, index), compiler.complaints)
-            line = document.item_line(items, index)
+        for index, inner in fields.mappings_at(section, f"a {section[:-1]}"):
+            line = document.item_line(fields.list_at(section), index)
             offer = read(_Item(inner, compiler, document.file, line))
             if offer.name in seen:
                 inner.complain("", "F003", _describe_duplicate(offer))
@@ -167,9 +152,7 @@ class _Item:
         fields.require((key,), f"a {kind}")
         for each in ("name", "uri", "title", "description", "mimeType"):
             fields.text(each)
-        if fields.mapping.get(key) == "":
-            fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
-        return fields.text(key)
+        return fields.non_empty_text(key)
 
     def entry(self, keys: Iterable[str]) -> Body:
         """The members of the list item."""
@@ -203,17 +186,6 @@ class _Item:
         fields.complain("", "F007", message)
         return ""
 
-    def mappings_at(self, fields: Fields, key: str, what: str, example: str) -> Iterator[Fields]:
-        """The mappings in the list at a key; a complaint about everything else in it."""
-        for index, item in enumerate(fields.list_at(key)):
-            steps = (*fields.steps, key, index)
-            if isinstance(item, dict):
-                yield Fields(item, steps, self.compiler.complaints)
-            else:
-                here = Fields({}, steps, self.compiler.complaints)
-                message = f"{what} must be a mapping and is {kind_of(item)}"
-                here.complain("", "F008", message, f"for example {example}", on_key=False)
-
     def read_references(
         self, fields: Fields, key: str, known: Sequence[str] | None
     ) -> tuple[str, ...]:
@@ -243,8 +215,7 @@ class _Item:
                 help = f"the text itself is written $${{{name}}}"
                 here.complain("", "F009", message, help, on_key=False)
             elif first and known is not None and first not in known:
-                meant = closest(first, known)
-                question = f"; did you mean {meant}?" if meant else ""
+                question = suggest(first, known)
                 help = f"there are: {', '.join(known) or 'none'}"
                 message = f"there is no argument {first}{question}"
                 here.complain("", "F009", message, help, on_key=False)
@@ -262,20 +233,11 @@ _UNCLOSED = re.compile(rf"(?<!\$){_ARGS}(?:[^{{}}$]|\$(?!\{{))*(?:\$?\{{|\Z)")
 _BEGINNING = re.compile(r"\$\{[^\s{}$]*")
 
 
-def _find_in_strings(
-    pattern: re.Pattern[str], value: object, steps: Steps = ()
-) -> Iterator[tuple[Steps, str]]:
+def _find_in_strings(pattern: re.Pattern[str], value: object) -> Iterator[tuple[Steps, str]]:
     """All matches in the strings of a value; a key counts as part of its mapping."""
-    if isinstance(value, str):
-        for found in pattern.finditer(value):
+    for steps, text in strings_in(value, with_keys=True):
+        for found in pattern.finditer(text):
             yield steps, found[0]
-    elif isinstance(value, dict):
-        for key, member in value.items():
-            yield from _find_in_strings(pattern, key, steps)
-            yield from _find_in_strings(pattern, member, (*steps, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _find_in_strings(pattern, item, (*steps, index))
 
 
 # Tools
@@ -326,7 +288,7 @@ def _imply_schema(answers: Sequence[CannedAnswer]) -> Body:
 
 def _schema_check(fields: Fields, schema: Body) -> Check:
     """A function that says how arguments are not valid by the schema."""
-    matcher = MATCHERS[0]
+    matcher = JSON_SCHEMA
     try:
         compiled = matcher.parse("its inputSchema", lambda _: dump_json(schema))
     except (TypeError, ValueError) as error:
@@ -344,8 +306,8 @@ def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[CannedAns
     """The answers of a tool that has several, each for certain arguments."""
     if item.fields.mapping["answers"] == []:
         item.fields.complain("answers", "F011", '"answers" is empty: nothing is ever answered')
-    example = '{when: {who: Bob}, answer: "Hello"}'
-    inner = list(item.mappings_at(item.fields, "answers", "an answer", example))
+    example = 'for example {when: {who: Bob}, answer: "Hello"}'
+    inner = [each for _, each in item.fields.mappings_at("answers", "an answer", example)]
     for fields in inner:
         fields.refuse_unknown(("when", *ANSWER_KEYS), "an answer")
         found = item.one_of(fields, ANSWER_KEYS, "an answer")
@@ -426,7 +388,7 @@ def _read_prompt(item: _Item) -> Offer:
     name = item.read_name("prompt", (*PROMPT_KEYS, *MESSAGE_KEYS), "name")
     found = item.one_of(fields, MESSAGE_KEYS, "a prompt")
     required: dict[str, bool] = {}
-    for inner in item.mappings_at(fields, "arguments", "an argument", "{name: city}"):
+    for _, inner in fields.mappings_at("arguments", "an argument", "for example {name: city}"):
         inner.refuse_unknown(ARGUMENT_KEYS, "an argument of a prompt")
         inner.require(("name",), "an argument of a prompt")
         required[inner.text("name")] = inner.flag("required", False)
@@ -454,7 +416,7 @@ def _read_messages(item: _Item, key: str) -> Iterator[Body]:
     if key != "messages":
         return
     example = "{role: user, content: Hello}"
-    for fields in item.mappings_at(item.fields, "messages", "a message", example):
+    for _, fields in item.fields.mappings_at("messages", "a message", f"for example {example}"):
         fields.refuse_unknown(("role", "content"), "a message")
         fields.require(("role", "content"), "a message")
         content = fields.mapping.get("content")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.matching.tags import fill, pull_bound
-from mcptest.mock.defaults import (
+from mcptest.mock.contract import (
     derive_capabilities,
     derive_list,
     describe_server,
@@ -26,8 +26,16 @@ from mcptest.mock.protocol import (
     meta_of,
     params_of,
 )
-from mcptest.mock.report import MockReport
-from mcptest.mock.session import Asked, Pending, Sent, Session, error_answer, problem
+from mcptest.mock.session import (
+    Asked,
+    MockReport,
+    Pending,
+    Sent,
+    Session,
+    error_answer,
+    problem,
+    unasked,
+)
 from mcptest.protocol.dialogue import Ref
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, id_key, result_response
 
@@ -152,17 +160,12 @@ class ContractPlayer:
             session.blame(message, self._place(nearest.case) if nearest else None, found)
         return []
 
-    def response(self, session: Session, message: Message, breaches: Sequence[str]) -> list[Sent]:
-        """Continue after an answer of the client; `find_violations` is what JSON-RPC forbids."""
+    def response(self, session: Session, message: Message, violations: Sequence[str]) -> list[Sent]:
+        """Continue after an answer of the client; `violations` is what JSON-RPC forbids."""
         key = id_key(message.get("id"))
         asked = session.asked.pop(key, None)
         if asked is None:
-            found = Mismatch(
-                path="id",
-                expected=ABSENT,
-                actual=message.get("id"),
-                message="answers nothing that was asked",
-            )
+            found = unasked(message)
             if len(session.asked) != 1:
                 session.blame(message, None, (found,))
                 return []
@@ -173,7 +176,7 @@ class ContractPlayer:
             return self._refuse_answer(session, asked, message, (found,))
         reply = self._contract.outgoing[asked.outgoing].reply
         incoming = None if reply is None else self._contract.incoming[reply]
-        wrong = [problem(sentence) for sentence in breaches]
+        wrong = [problem(sentence) for sentence in violations]
         if incoming and not wrong:
             wrong = list(find_mismatches(incoming, session, message))
         if wrong:
@@ -303,7 +306,7 @@ class ContractPlayer:
         has_new_names, session.has_new_names = session.has_new_names, False
         if not session.is_ready or not session.unsent:
             return []
-        cases = {self._contract.next_case(case) for case in touched}
+        cases = {self._contract.neighbour(case, 1) for case in touched}
         if has_new_names:
             cases.update(session.held)
         return self._open_cases(session, sorted(case for case in cases if case is not None))
@@ -315,13 +318,13 @@ class ContractPlayer:
             while case is not None and self._is_turn_of(session, case):
                 sent += self._open(session, case)
                 is_done = self._is_exercised(session, case)
-                case = self._contract.next_case(case) if is_done else None
+                case = self._contract.neighbour(case, 1) if is_done else None
         return sent
 
     def _is_turn_of(self, session: Session, case: int) -> bool:
         if session.unsent.isdisjoint(self._contract.cases[case].opening):
             return False
-        previous = self._contract.previous_case(case)
+        previous = self._contract.neighbour(case, -1)
         return previous is None or self._is_exercised(session, previous)
 
     def _open(self, session: Session, case: int) -> list[Sent]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest import __version__
-from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, REVISIONS
+from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ __all__ = [
     "PROTOCOL_VERSION",
     "REMOVED",
     "SERVER_INFO",
-    "STATELESS",
     "SUBSCRIPTION_ID",
     "body_of",
     "discover_result",
@@ -35,10 +34,6 @@ __all__ = [
     "meta_of",
     "params_of",
 ]
-
-# The revision without a handshake: each request says in its `_meta` which revision it is of,
-# and what the client can do.
-(STATELESS,) = (each.version for each in REVISIONS.values() if not each.has_handshake)
 
 _PREFIX = "io.modelcontextprotocol/"
 PROTOCOL_VERSION = f"{_PREFIX}protocolVersion"

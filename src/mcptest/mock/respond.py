@@ -9,9 +9,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from mcptest.core.errors import CheckError, PatternTimeoutError
-from mcptest.mock.protocol import BEFORE_HANDSHAKE, STATELESS, params_of
-from mcptest.mock.redaction import redact_line
-from mcptest.mock.session import Sent, error_answer, problem
+from mcptest.mock.protocol import BEFORE_HANDSHAKE, params_of
+from mcptest.mock.session import Sent, error_answer, problem, redact_line
 from mcptest.mock.stateless import has_envelope, respond_stateless
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
@@ -21,7 +20,7 @@ from mcptest.protocol.jsonrpc import (
     id_key,
     message_kind,
 )
-from mcptest.protocol.revisions import REVISIONS
+from mcptest.protocol.revisions import REVISIONS, STATELESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any, Protocol
 
-    from mcptest.mock.report import MockReport
-    from mcptest.mock.session import Message, Session
+    from mcptest.mock.session import Message, MockReport, Session
     from mcptest.protocol.framing import Noise, Overlong
     from mcptest.protocol.jsonrpc import IdKey
 
@@ -58,7 +56,7 @@ if TYPE_CHECKING:
         def notification(self, session: Session, message: Message) -> list[Sent]: ...
 
         def response(
-            self, session: Session, message: Message, find_violations: Sequence[str]
+            self, session: Session, message: Message, violations: Sequence[str]
         ) -> list[Sent]: ...
 
         def report(self, session: Session) -> MockReport: ...

@@ -1,4 +1,6 @@
-"""The state of one client session, the messages sent in it, and the errors a mock answers with.
+"""The state of one client session, the errors a mock answers with, and the report at the end.
+
+Error answers and reports show values without secrets, as JSON, and not too long.
 
 A `Session` is changed in place. Before a message is handled that may have to be abandoned half
 way (a pattern takes too long, a name is not bound) a copy is taken, and restored then. Copying
@@ -7,17 +9,21 @@ is cheap because the only large part, which messages of the contract were used, 
 
 from __future__ import annotations
 
+import json
+import re
+
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
+from mcptest.core.secrets import is_secret, names_secret
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import show_json
-from mcptest.mock.redaction import hide_mismatch_secrets, hide_secrets, render_mismatch, reportable
+from mcptest.core.text import printable_json, shorten, show_json, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, Literal
 
+    from mcptest.core.results import Mismatch
     from mcptest.protocol.jsonrpc import IdKey
 
     Message = dict[str, Any]
@@ -25,8 +31,10 @@ if TYPE_CHECKING:
     Era = Literal["", "handshake", "stateless"]
 
 __all__ = [
+    "HIDDEN",
     "MAX_WRONG",
     "Asked",
+    "MockReport",
     "Pending",
     "Round",
     "Sent",
@@ -34,7 +42,15 @@ __all__ = [
     "Subscription",
     "Wrong",
     "error_answer",
+    "hide_mismatch_secrets",
+    "hide_secrets",
+    "join_reports",
     "problem",
+    "redact_line",
+    "render_mismatch",
+    "render_report",
+    "render_summary",
+    "unasked",
 ]
 
 # Wrong calls kept for the report.
@@ -220,6 +236,12 @@ def problem(sentence: str, path: str = "") -> Mismatch:
     return Mismatch(path=path, expected=ABSENT, actual=ABSENT, message=sentence)
 
 
+def unasked(message: Message) -> Mismatch:
+    """What is wrong with an answer to nothing that was asked."""
+    sentence = "answers nothing that was asked"
+    return Mismatch(path="id", expected=ABSENT, actual=message.get("id"), message=sentence)
+
+
 def error_answer(
     id: object,
     method: str,
@@ -255,3 +277,230 @@ def _in_words(mismatch: Mismatch) -> str:
         sides += f", got {show_json(mismatch.actual)}"
     hint = f" ({mismatch.hint})" if mismatch.hint else ""
     return f"{where}{mismatch.message}{sides}{hint}"
+
+
+# Values as error answers and reports show them
+
+HIDDEN = "(hidden)"
+
+_SCHEMES = ("Bearer ", "Basic ")
+
+# Messages that quote no value.
+_PLAIN = frozenset(["differs", "is missing", "is not expected"])
+
+_MAX_VALUE_CHARS = 2_000
+
+
+def hide_secrets(value: Any, key: str = "") -> Any:
+    """Replace the secrets in the value of `key`."""
+    if _is_secret(key, value):
+        return HIDDEN
+    if isinstance(value, dict):
+        return {name: hide_secrets(inner, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [hide_secrets(inner, key) for inner in value]
+    return value
+
+
+def hide_mismatch_secrets(mismatch: Mismatch) -> Mismatch:
+    """Replace secrets on both sides: the expected value may have come from the client too."""
+    steps = re.findall(r'[^.\[\]"]+', mismatch.path) or [""]
+
+    def hide(value: object) -> object:
+        if any(_is_secret(step, value) for step in steps):
+            return HIDDEN
+        found = hide_secrets(value)
+        return value if found == value else found
+
+    expected, actual = hide(mismatch.expected), hide(mismatch.actual)
+    if expected is mismatch.expected and actual is mismatch.actual:
+        return mismatch
+    message = mismatch.message if mismatch.message in _PLAIN else "differs"
+    return mismatch.but(expected=expected, actual=actual, message=message, hint="")
+
+
+def redact_line(text: str) -> str:
+    """A line that is not a message, or HIDDEN if it may contain a secret."""
+    is_open = not names_secret(text) and not any(scheme in text for scheme in _SCHEMES)
+    return text if is_open and "token" not in text.lower() else HIDDEN
+
+
+def _is_secret(key: str, value: object) -> bool:
+    if isinstance(value, str) and value.startswith(_SCHEMES):
+        return True
+    return value is not ABSENT and is_secret(key, value)
+
+
+def render_mismatch(mismatch: Mismatch) -> dict[str, object]:
+    """The members of a mismatch in reports and error answers; an absent value is null."""
+    mismatch = hide_mismatch_secrets(mismatch)
+    return {
+        "path": mismatch.path,
+        "expected": reportable(mismatch.expected),
+        "actual": reportable(mismatch.actual),
+        "message": mismatch.message + (f" ({mismatch.hint})" if mismatch.hint else ""),
+    }
+
+
+def reportable(value: object) -> object:
+    """The value if it is short JSON, otherwise the beginning of its text; null if absent."""
+    if value is ABSENT:
+        return None
+    try:
+        is_short = len(dump_json(value)) <= _MAX_VALUE_CHARS
+    except (TypeError, ValueError):
+        # YAML has values that JSON does not: .nan, .inf, dates.
+        is_short = False
+    return value if is_short else show_json(value, _MAX_VALUE_CHARS)
+
+
+_MAX_SHOWN = 20
+_MAX_CHARS = 300
+
+
+# The report: which cases the client exercised, missed and called wrongly
+
+
+class Missed(Record):
+    """A case that was not exercised.
+
+    `awaited` is the method of a request of the mock that the client has not answered, if that
+    is what the case waits for.
+    """
+
+    place: Place
+    awaited: str = ""
+
+
+class MockReport(Record):
+    """The exercised and missed cases, and what was wrong; `more_wrong` calls were not kept.
+
+    `outcomes` says of each case, in the order of the files, whether it was exercised.
+    """
+
+    exercised: tuple[Place, ...]
+    missed: tuple[Missed, ...]
+    wrong: tuple[Wrong, ...]
+    more_wrong: int = 0
+    notes: tuple[str, ...] = ()
+    outcomes: tuple[bool, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        places: Sequence[Place],
+        exercised: Iterable[bool],
+        session: Session,
+        awaited: Mapping[int, str] | None = None,
+    ) -> MockReport:
+        """The report about the cases at these places; `awaited` is by their numbers."""
+        outcomes = tuple(exercised)
+        waiting = awaited or {}
+        return cls(
+            exercised=tuple(
+                place for place, outcome in zip(places, outcomes, strict=True) if outcome
+            ),
+            missed=tuple(
+                Missed(place=place, awaited=waiting.get(number, ""))
+                for number, place in enumerate(places)
+                if not outcomes[number]
+            ),
+            wrong=tuple(session.wrong),
+            more_wrong=session.more_wrong,
+            notes=tuple(session.notes.values()),
+            outcomes=outcomes,
+        )
+
+    @property
+    def is_kept(self) -> bool:
+        """True if the client exercised every case, and did nothing else."""
+        return not self.missed and not self.wrong
+
+
+def join_reports(one: MockReport, other: MockReport) -> MockReport:
+    """One report about two sessions: a case exercised in either of them is exercised."""
+    exercised: list[Place] = []
+    missed: list[Missed] = []
+    for first, second in zip(_cases(one), _cases(other), strict=True):
+        if not isinstance(first, Missed):
+            exercised.append(first)
+        elif not isinstance(second, Missed):
+            exercised.append(second)
+        else:
+            missed.append(first if first.awaited else second)
+    wrong = (*one.wrong, *other.wrong)
+    return MockReport(
+        exercised=tuple(exercised),
+        missed=tuple(missed),
+        wrong=wrong[:MAX_WRONG],
+        more_wrong=one.more_wrong + other.more_wrong + max(0, len(wrong) - MAX_WRONG),
+        notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
+        outcomes=tuple(map(max, one.outcomes, other.outcomes)),
+    )
+
+
+def _cases(report: MockReport) -> Iterator[Place | Missed]:
+    """The cases in the order of the files."""
+    exercised, missed = iter(report.exercised), iter(report.missed)
+    for outcome in report.outcomes:
+        yield next(exercised) if outcome else next(missed)
+
+
+def render_report(report: MockReport) -> str:
+    """The report as JSON."""
+    wrong = [
+        {"request": each.request, "nearest": each.nearest, "differences": list(each.differences)}
+        for each in report.wrong
+    ]
+    if report.more_wrong:
+        rest = f"{report.more_wrong:,} more wrong calls were not recorded"
+        left_out = {"path": "", "expected": None, "actual": None, "message": rest}
+        wrong.append({"request": None, "nearest": None, "differences": [left_out]})
+    members = {
+        "exercised": [place["case"] for place in report.exercised],
+        "missed": [missed.place["case"] for missed in report.missed],
+        "waiting": [
+            {"case": missed.place["case"], "method": missed.awaited}
+            for missed in report.missed
+            if missed.awaited
+        ],
+        "wrong": wrong,
+    }
+    return printable_json(json.dumps(members, ensure_ascii=False, indent=2)) + "\n"
+
+
+def render_summary(report: MockReport) -> str:
+    """The report in a few lines, for standard error."""
+    total = len(report.exercised) + len(report.missed)
+    wrong = len(report.wrong) + report.more_wrong
+    head = f"mcptest mock: {len(report.exercised)} of {total} cases exercised"
+    lines = [f"{head}, {wrong:,} wrong call{'s' if wrong != 1 else ''}" if wrong else head]
+    for missed in report.missed[:_MAX_SHOWN]:
+        waiting = f": waiting for the client's answer to {visible(missed.awaited)}"
+        lines.append(f"  missed  {_place(missed.place)}{waiting if missed.awaited else ''}")
+    if len(report.missed) > _MAX_SHOWN:
+        lines.append(f"  … and {len(report.missed) - _MAX_SHOWN:,} more")
+    lines += [f"  wrong   {_describe_wrong(each)}" for each in report.wrong[:_MAX_SHOWN]]
+    if wrong > _MAX_SHOWN:
+        lines.append(f"  … and {wrong - _MAX_SHOWN:,} more")
+    lines += [f"  note    {visible(note)}" for note in report.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _place(place: Place) -> str:
+    return visible(f"{place['case']} ({place['file']}:{place['line']})")
+
+
+def _describe_wrong(wrong: Wrong) -> str:
+    request = wrong.request
+    method = request.get("method") if isinstance(request, dict) else None
+    text = visible(method) if isinstance(method, str) else show_json(request, 80)
+    if wrong.nearest:
+        text += f"; nearest: {_place(wrong.nearest)}"
+    for first in wrong.differences[:1]:
+        path = f"{visible(str(first['path']))}: " if first["path"] else ""
+        text += f"; {path}{visible(str(first['message']))}"
+        if first["message"] == "differs":
+            expected, actual = (show_json(first[side], 80) for side in ("expected", "actual"))
+            text += f", expected {expected}, got {actual}"
+    return shorten(text, _MAX_CHARS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from binascii import crc32
 from collections import deque
 
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import suggest
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.mock.protocol import (
@@ -22,7 +22,6 @@ from mcptest.mock.protocol import (
     PROTOCOL_VERSION,
     REMOVED,
     SERVER_INFO,
-    STATELESS,
     SUBSCRIPTION_ID,
     body_of,
     discover_result,
@@ -38,7 +37,7 @@ from mcptest.protocol.jsonrpc import (
     notification,
     result_response,
 )
-from mcptest.protocol.revisions import MISSING_CAPABILITY, UNSUPPORTED_VERSION
+from mcptest.protocol.revisions import MISSING_CAPABILITY, STATELESS, UNSUPPORTED_VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -416,8 +415,7 @@ def _subscribe(player: Player, session: Session, message: Message, key: IdKey) -
     known = (*_LIST_CHANGES, _URIS)
     unknown = [wish for wish in wishes if wish not in known] if isinstance(wishes, dict) else []
     if unknown:
-        meant = closest(unknown[0], known)
-        question = f"; did you mean {meant}?" if meant else ""
+        question = suggest(unknown[0], known)
         sentence = f"no subscription has {unknown[0]}{question}"
         session.blame(message, None, (problem(sentence, "params.notifications"),))
     sent = _enter(player, session, message)

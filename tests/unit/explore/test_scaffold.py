@@ -15,7 +15,7 @@ from mcptest.explore.scaffold import (
 )
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import load_config
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.matching.registry import builtin_registry
 
 

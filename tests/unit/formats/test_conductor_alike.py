@@ -139,9 +139,7 @@ def test_what_the_slow_reader_read_is_the_same_plan(monkeypatch: pytest.MonkeyPa
     text = HEAD + "".join(TEST.format(n=n) for n in range(40))
     quick = load_conductor(text, "f", REGISTRY, {})
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "mcptest.formats.yaml.document.read_quickly", lambda text: read_fully(text, "f")
-        )
+        patch.setattr("mcptest.formats.yaml.read_quickly", lambda text: read_fully(text, "f"))
         assert load_conductor(text, "f", REGISTRY, {}) == quick
     monkeypatch.setattr(quick_reader, "_MIN_ITEMS", 10**6)
     assert load_conductor(text, "f", REGISTRY, {}) == quick

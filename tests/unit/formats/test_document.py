@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.errors import FormatError
-from mcptest.formats.yaml.document import Document, Place, Places, locate, read_document
+from mcptest.formats.yaml import Document, Place, Places, locate, read_document
 from mcptest.formats.yaml.quick import MAX_TEXT_BYTES
 
 SUITE = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.formats.yaml.document import NOT_JSON, read_json
+from mcptest.formats.yaml import NOT_JSON, read_json
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcptest.core.errors import FormatError
-from mcptest.formats.yaml import full
-from mcptest.formats.yaml.document import NOT_JSON, read_json
+from mcptest.formats.yaml import NOT_JSON, full, read_json
 from mcptest.formats.yaml.full import read_fully
 from mcptest.formats.yaml.quick import read_quickly
 

@@ -31,7 +31,7 @@ from mcptest.formats.schemas.conductor import conductor_schema
 from mcptest.formats.schemas.types import Types
 from mcptest.formats.snapshots import read_snapshots
 from mcptest.formats.suite.loader import SuiteContext, load_suite
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.matching.registry import builtin_registry

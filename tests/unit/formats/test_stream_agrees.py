@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcptest.core.errors import FormatError
-from mcptest.formats.yaml import full
-from mcptest.formats.yaml.document import Document, locate, read_document
+from mcptest.formats.yaml import Document, full, locate, read_document
 from mcptest.formats.yaml.stream import Stream, read_stream
 
 # One JSON string per line: every trap we could think of, right and wrong.

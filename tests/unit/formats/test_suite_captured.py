@@ -133,7 +133,7 @@ def test_every_place_is_told() -> None:
             {"target": "${x}", "weight": "${x}", "matcher": {"regex": "${x}", "gt": "${x}"}}
         ],
     }
-    found = [choice.steps for choice in choosing(call, ["x"])]
+    found = [steps for steps, _ in choosing(call, ["x"])]
     assert found == [
         ("threshold",),
         ("expect", 0, "target"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.full import Tagged, read_fully
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.formats.yaml.writer import Commented, LiteralBlock, quoted, render_compact, render_yaml

@@ -6,8 +6,8 @@ import pytest
 
 from mcptest.core.results import Mismatch
 from mcptest.matching.compare import compare, is_met, source_of
+from mcptest.matching.diff import find_idle_checks
 from mcptest.matching.expectation import Compiler
-from mcptest.matching.hints import find_idle_checks
 from mcptest.matching.registry import builtin_registry
 
 

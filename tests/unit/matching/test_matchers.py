@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcptest.core.errors import UsageError
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.matching.compare import is_met
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.patterns import Pattern, parse_pattern

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from migrating import case_of_suite, contract_from, is_met, losses
 
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 
 
 def call(id: object = 1, name: str = "t", arguments: str = "{}") -> str:

@@ -18,7 +18,7 @@ from migrating import (
     suite_from,
 )
 
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.migrate.suite import ServerConfig, convert_server, write_suite
 
 LANES = ("tools", "resources", "prompts")

@@ -17,8 +17,8 @@ from mcptest.mock.player import ContractPlayer
 from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece, WebRequest
 
 if TYPE_CHECKING:
-    from mcptest.mock.report import MockReport
     from mcptest.mock.respond import Player
+    from mcptest.mock.session import MockReport
     from mcptest.protocol.http_messages import Act
 
     Message = dict[str, Any]

@@ -16,9 +16,8 @@ from mcptest.protocol.framing import encode_line
 
 if TYPE_CHECKING:
     from mcptest.mock.contract import Contract
-    from mcptest.mock.report import MockReport
     from mcptest.mock.respond import Player
-    from mcptest.mock.session import Session
+    from mcptest.mock.session import MockReport, Session
 
     Message = dict[str, Any]
 

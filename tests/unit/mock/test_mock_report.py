@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from stage import a_case, cases, contract, manifest, request
 
-from mcptest.mock.report import join_reports, render_report, render_summary
-from mcptest.mock.session import MAX_WRONG
+from mcptest.mock.session import MAX_WRONG, join_reports, render_report, render_summary
 
 if TYPE_CHECKING:
     from stage import Stage
@@ -216,7 +215,7 @@ def test_a_case_is_exercised_if_one_client_exercised_it() -> None:
     for report in (join_reports(one.report, two.report), join_reports(two.report, one.report)):
         assert [place["case"] for place in report.exercised] == ["Adds", "Takes"]
         assert [missed.place["case"] for missed in report.missed] == ["Asks"]
-        assert report.fates == (True, True, False)
+        assert report.outcomes == (True, True, False)
 
 
 def test_an_answer_that_one_client_owes_is_reported() -> None:

@@ -11,9 +11,15 @@ from stage import Stage, a_case, cases, contract, manifest
 from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.core.secrets import is_secret
-from mcptest.mock.redaction import HIDDEN, hide_mismatch_secrets, hide_secrets, redact_line
-from mcptest.mock.report import render_report, render_summary
 from mcptest.mock.respond import respond_to_noise
+from mcptest.mock.session import (
+    HIDDEN,
+    hide_mismatch_secrets,
+    hide_secrets,
+    redact_line,
+    render_report,
+    render_summary,
+)
 from mcptest.protocol.framing import Noise
 
 SECRET = "hunter2-xyz"

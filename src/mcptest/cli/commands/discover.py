@@ -30,7 +30,7 @@ from mcptest.engine.run import RunOptions, run_plan
 from mcptest.explore.discover import Surveyor, hidden_env, render_suite
 from mcptest.explore.features import is_declared, list_features
 from mcptest.formats.conductor import load_conductor
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.matching.registry import builtin_registry
 from mcptest.protocol.revisions import STATELESS
 

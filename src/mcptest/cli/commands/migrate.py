@@ -38,13 +38,12 @@ from mcptest.engine.loading import (
 from mcptest.formats.cases import is_turn
 from mcptest.formats.config import load_config
 from mcptest.formats.suite.loader import SuiteContext, load_suite
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.matching.tags import TAG_NAMES
-from mcptest.migrate.cases import read_cases
-from mcptest.migrate.conductor import has_captures, read_conductor
 from mcptest.migrate.drafts import Note
 from mcptest.migrate.matchers import Setting
+from mcptest.migrate.sources import has_captures, read_cases, read_conductor
 from mcptest.migrate.suite import ServerConfig, convert_server, write_suite
 
 TYPE_CHECKING = False

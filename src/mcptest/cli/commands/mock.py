@@ -23,8 +23,8 @@ from mcptest.mock.contract import RECORDED, build_contract
 from mcptest.mock.faults import deliver, parse_faults
 from mcptest.mock.manifest import kind_of_file, load_manifest, merge_manifests
 from mcptest.mock.player import ContractPlayer
-from mcptest.mock.report import render_report, render_summary
 from mcptest.mock.respond import respond, respond_to_noise
+from mcptest.mock.session import render_report, render_summary
 from mcptest.protocol.framing import Frame
 from mcptest.transport.process.limits import CpuLimit
 from mcptest.transport.process.signals import Interrupts
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Suite
     from mcptest.mock.canned import Manifest
     from mcptest.mock.faults import Faults
-    from mcptest.mock.report import MockReport
     from mcptest.mock.respond import Player
+    from mcptest.mock.session import MockReport
     from mcptest.protocol.framing import Noise, Overlong
 
     Server = Callable[[Player, Faults, Interrupts], MockReport]
@@ -107,7 +107,7 @@ def _http_server(word: str) -> Server:
     import secrets  # noqa: PLC0415  # not needed on stdio
 
     from mcptest.mock.http import HttpMock  # noqa: PLC0415  # not needed on stdio
-    from mcptest.mock.http_heads import ENDPOINT  # noqa: PLC0415  # not needed on stdio
+    from mcptest.mock.http_sessions import ENDPOINT  # noqa: PLC0415  # not needed on stdio
     from mcptest.transport.http.serving import open_listener, serve_http  # noqa: PLC0415  # not needed on stdio
 
     port = int(word) if word.isascii() and word.isdigit() and len(word) <= 5 else -1

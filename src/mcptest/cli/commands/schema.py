@@ -21,8 +21,8 @@ from mcptest.formats.schemas.contracts import (
     manifest_schema,
     snapshot_schema,
 )
-from mcptest.formats.schemas.servers import config_schema
 from mcptest.formats.schemas.suite import suite_schema
+from mcptest.formats.schemas.types import config_schema
 from mcptest.matching.registry import builtin_registry
 from mcptest.mock.manifest import (
     ANSWER_KEYS,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from mcptest.formats.conductor import FILE_KEYS, FORMS, TEST_KEYS
-from mcptest.formats.conductor_expect import (
+from mcptest.formats.conductor import (
     ANSWER_KEYS,
     EXPECT_KEYS,
+    FILE_KEYS,
+    FORMS,
     PERFORMANCE_KEYS,
     SLIPPED_KEYS,
+    TEST_KEYS,
 )
 from mcptest.formats.keys import STRING
 from mcptest.formats.schemas.matchers import EXPECTED, expected_definitions, pattern_of
-from mcptest.formats.schemas.servers import config_server
 from mcptest.formats.schemas.types import (
     NAME_PATTERN,
     Types,
+    config_server,
     describe,
     document,
     field_path,

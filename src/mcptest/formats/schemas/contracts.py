@@ -9,9 +9,9 @@ from mcptest.core.record import Record
 from mcptest.formats.cases import CASE, EXTENSIONS
 from mcptest.formats.keys import ANYTHING, FLAG, NON_EMPTY, STRING, Keys, one_of, whole_number
 from mcptest.formats.schemas.matchers import EXPECTED, expected_definitions
-from mcptest.formats.schemas.servers import config_server
 from mcptest.formats.schemas.types import (
     Types,
+    config_server,
     describe,
     document,
     object_with,
@@ -32,6 +32,7 @@ __all__ = ["ManifestTables", "cases_schema", "manifest_schema", "snapshot_schema
 
 
 _MESSAGE, _SENT = "message", "sent"
+_MEMBERS = ("method", "result", "error")
 
 # A key that begins like this holds a message.
 _TURN = "^(?:in|out)"
@@ -70,14 +71,10 @@ def cases_schema(registry: Registry) -> Schema:
         "items": ref(_SENT),
         "additionalProperties": ref(_SENT),
     }
-    definitions = {_MESSAGE: _message(), _SENT: sent, **expected_definitions(registry)}
+    message = {"type": "object", "anyOf": [{"required": [key]} for key in _MEMBERS]}
+    definitions = {_MESSAGE: message, _SENT: sent, **expected_definitions(registry)}
     description = "One case: messages of the client under in…, of the server under out…, in order."
     return document("cases", "mcptest case", description, body, definitions)
-
-
-def _message() -> Schema:
-    needed = [{"required": [key]} for key in ("method", "result", "error")]
-    return {"type": "object", "anyOf": needed}
 
 
 def _sent_message() -> Schema:

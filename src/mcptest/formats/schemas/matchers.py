@@ -19,7 +19,7 @@ from mcptest.formats.schemas.types import (
     pattern_message,
     ref,
 )
-from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml import read_document
 from mcptest.matching.matchers.values import _TYPE_NAMES
 from mcptest.matching.patterns import _CAMEL_CASE, HABITS, PREFIX
 from mcptest.matching.suite_matchers import EXAMPLES
@@ -186,7 +186,7 @@ def expected_definitions(registry: Registry) -> dict[str, Schema]:
         "additionalProperties": ref(EXPECTED),
         "dependentRequired": {PREFIX + "extractField": ["value"]},
     }
-    # Nobody but one who forgot the prefix has keys of these names.
+    # Keys of these names are there only if the prefix was forgotten.
     bare: Schema = {name: False for name in registry.directives if not name.islower()}
     description = "A value, or a pattern: a text that begins with match:, as in match:contains:ok."
     expected = {

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from mcptest.formats.keys import STRINGS, one_of
 from mcptest.formats.schemas.matchers import MATCHER, matcher
-from mcptest.formats.schemas.servers import add_server_types, command_or_url, source
 from mcptest.formats.schemas.types import (
     NAME_PATTERN,
     Types,
+    add_server_types,
+    command_or_url,
     document,
     filled,
     list_of,
     ref,
+    source,
     target,
 )
 from mcptest.formats.suite.expect import ASSERTION_KEYS, BUDGETS, EXPECT_KEYS

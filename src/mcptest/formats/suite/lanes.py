@@ -18,7 +18,6 @@ from mcptest.formats.keys import (
     Fields,
     Key,
     Keys,
-    kind_of,
     number,
     one_of,
     read_only,
@@ -190,8 +189,7 @@ class LaneReader:
             return []
         inner.check_keys(SECURITY_KEYS, '"security"')
         is_wanted = inner.flag("scan", True)
-        if "fail_on" in inner.mapping:
-            inner.choice("fail_on", SEVERITIES, "high")
+        inner.choice("fail_on", SEVERITIES, "high")
         case = Case(name="security scan", line=1, tags=_default_tags(fields))
         return [(default, self._left(case, "security"))] if is_wanted else []
 
@@ -202,9 +200,7 @@ class LaneReader:
             return self._entries(fields, "compliance", CHECK_KEYS, self._check)
         inner = fields.at(("compliance",)).replaced(value)
         inner.check_keys(COMPLIANCE_KEYS, '"compliance"')
-        version = ""
-        if "spec_version" in value:
-            version = inner.choice("spec_version", tuple(REVISIONS), "")
+        version = inner.choice("spec_version", REVISIONS, "")
         server = self._server_of(inner.replaced({**_shared(fields), **value}))
         tags = _default_tags(fields)
         found = []
@@ -239,32 +235,21 @@ class LaneReader:
         read: Callable[[Fields, Case], Case],
     ) -> list[tuple[str, Case]]:
         found = []
-        items = fields.list_at(lane)
         if fields.mapping.get(lane) == []:
             fields.complain(lane, "F011", f'"{lane}" is empty: it tests nothing')
-        for index, item in enumerate(items):
-            place = fields.at((lane, index))
-            if not isinstance(item, dict):
-                message = f"an entry of {lane} must be a mapping and is {kind_of(item)}"
-                place.complain("", "F008", message, on_key=False)
-                continue
-            written = place.replaced(item)
-            written.check_keys(keys, f"an entry of {lane}")
-            case = self._marked(written, self._line_of(items, index), _default_tags(fields))
-            entry = written.replaced({**_shared(fields, item), **item})
-            found.append((self._server_of(entry), read(written, case)))
+        for index, entry in fields.mappings_at(lane, f"an entry of {lane}"):
+            entry.check_keys(keys, f"an entry of {lane}")
+            tags = (*_default_tags(fields), *read_tags(entry, "tags"))
+            case = Case(
+                name=entry.text("name"),
+                line=self._line_of(fields.list_at(lane), index),
+                tags=tuple(dict.fromkeys(tags)),
+                skip=read_skip(entry, "skip"),
+                only=read_only(entry, "only"),
+            )
+            whole = entry.replaced({**_shared(fields, entry.mapping), **entry.mapping})
+            found.append((self._server_of(whole), read(entry, case)))
         return found
-
-    def _marked(self, fields: Fields, line: int, tags: tuple[str, ...]) -> Case:
-        mapping = fields.mapping
-        own = read_tags(fields, "tags") if "tags" in mapping else ()
-        return Case(
-            name=fields.text("name"),
-            line=line,
-            tags=tuple(dict.fromkeys((*tags, *own))),
-            skip=read_skip(fields, "skip") if "skip" in mapping else None,
-            only=read_only(fields, "only") if "only" in mapping else False,
-        )
 
     def _agent(self, fields: Fields, case: Case) -> Case:
         for key in ("model", "system_prompt", "prompt"):
@@ -286,8 +271,11 @@ class LaneReader:
             assert inner is not None
             inner.check_keys(RUBRIC_KEYS, "a rubric")
             inner.number("threshold", *_LEAST_MARK.bounds)
-            for index, item in enumerate(inner.list_at("criteria")):
-                _read_criterion(inner.at(("criteria", index)), item)
+            for _, criterion in inner.mappings_at("criteria", "a criterion"):
+                criterion.check_keys(CRITERION_KEYS, "a criterion")
+                for key in ("name", "description"):
+                    criterion.text(key)
+                criterion.number("weight", *CRITERION_KEYS["weight"].bounds)
         else:
             fields.text("rubric")
         return self._left(case, "evals")
@@ -346,15 +334,3 @@ def _default_tags(fields: Fields) -> tuple[str, ...]:
     tags = _shared(fields).get("tags")
     listed = [tags] if isinstance(tags, str) else tags
     return tuple(tag for tag in listed if isinstance(tag, str)) if isinstance(listed, list) else ()
-
-
-def _read_criterion(place: Fields, item: object) -> None:
-    if not isinstance(item, dict):
-        message = f"a criterion must be a mapping and is {kind_of(item)}"
-        place.complain("", "F008", message, on_key=False)
-        return
-    fields = place.replaced(item)
-    fields.check_keys(CRITERION_KEYS, "a criterion")
-    for key in ("name", "description"):
-        fields.text(key)
-    fields.number("weight", *CRITERION_KEYS["weight"].bounds)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import posixpath
 from functools import partial
 
-from mcptest.core.diagnostics import CODES, UNQUOTED, UnquotedText, closest
+from mcptest.core.diagnostics import CODES, UNQUOTED, UnquotedText, suggest
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import ISOLATIONS, Case, Gates, Suite
 from mcptest.core.record import Record
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import visible
-from mcptest.formats.config import ISOLATION, SUBPROCESS_MATCHERS, read_subprocess_matchers
+from mcptest.formats.config import SETTINGS, SUBPROCESS_MATCHERS, read_subprocess_matchers
 from mcptest.formats.keys import (
     STRING,
     STRINGS,
@@ -40,7 +40,7 @@ from mcptest.formats.suite.tests import (
     StepReader,
 )
 from mcptest.formats.suite.variables import Variables
-from mcptest.formats.yaml.document import locate, read_document
+from mcptest.formats.yaml import locate, read_document
 from mcptest.matching.suite_matchers import SuiteMatchers
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.core.plan import PluginSpec, ServerSpec
-    from mcptest.formats.yaml.document import Document, Places
+    from mcptest.formats.yaml import Document, Places
     from mcptest.matching.registry import Registry
     from mcptest.matching.snapshots import SnapshotBook
 
@@ -92,7 +92,7 @@ PERFORMANCE_KEYS = Keys(
 RUN_KEYS = Keys(
     {
         "parallel": Key(whole_number(1, 256), "How many files run at a time."),
-        "isolation": Key(ISOLATION.type, ISOLATION.description),
+        "isolation": Key(SETTINGS["isolation"].type, SETTINGS["isolation"].description),
         "retries": RETRIES,
     }
 )
@@ -345,8 +345,7 @@ class _Loader:
         )
         if name in names or not names or not self._is_whole:
             return
-        meant = closest(name, names)
-        question = f"; did you mean {meant!r}?" if meant else ""
+        question = suggest(name, names, "{!r}")
         message = f"there is no server {name!r}{question}"
         place.complain("", "F009", message, f"there are: {', '.join(names)}", on_key=False)
 
@@ -356,11 +355,12 @@ def _checks_last(suites: list[Suite], server: str) -> list[Suite]:
     mine = [suite for suite in suites if _server_name(suite) == server]
     if len(mine) == 1:
         return mine
-    calls = [
-        suite.but(cases=tuple(case for case in suite.cases if not case.check)) for suite in mine
-    ]
-    checks = [suite.but(cases=tuple(case for case in suite.cases if case.check)) for suite in mine]
-    return [suite for suite in (*calls, *checks) if suite.cases]
+    parts = (
+        suite.but(cases=tuple(case for case in suite.cases if bool(case.check) == is_check))
+        for is_check in (False, True)
+        for suite in mine
+    )
+    return [suite for suite in parts if suite.cases]
 
 
 def _server_name(suite: Suite) -> str:
@@ -481,9 +481,14 @@ class _PartReader:
                 part.top.at(key).complain("", "F004", message, on_key=False)
                 continue
             inner = posixpath.join(place, path)
-            text = _text_of(part, inner, key, self._read_beside)
-            if text is not None:
-                self._import(text, shown, posixpath.dirname(inner) or ".", part.top.at(key))
+            try:
+                text = self._read_beside(inner)
+            except (OSError, ValueError, FormatError) as error:
+                reason = str(error).removeprefix("cannot read it: ")
+                message = f"cannot import it: {reason[:1].lower()}{reason[1:]}"
+                part.top.at(key).complain("", "F001", message, on_key=False)
+                continue
+            self._import(text, shown, posixpath.dirname(inner) or ".", part.top.at(key))
         self.done.append(part)
 
     def _import(self, text: str, name: str, place: str, importer: Fields) -> None:
@@ -527,6 +532,10 @@ def _read_part(
         Fields({}, (), complaints).complain("", "F005", message)
         value = {}
     fields = Fields(value, (), complaints)
+    plugins: tuple[PluginSpec, ...] = ()
+    if isinstance(value.get("imports"), dict) and (imports := fields.mapping_at("imports")):
+        imports.check_keys(IMPORT_KEYS, '"imports"')
+        plugins = read_subprocess_matchers(imports, file)
     return Part(
         file=file,
         folder=home,
@@ -535,17 +544,8 @@ def _read_part(
         complaints=complaints,
         read_beside=lambda name: read_beside(posixpath.join(place, name)),
         point=_Pointer(document),
-        plugins=tuple(plugin.but(cwd=home) for plugin in _plugins(fields, file)),
+        plugins=tuple(plugin.but(cwd=home) for plugin in plugins),
     )
-
-
-def _plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
-    if not isinstance(fields.mapping.get("imports"), dict):
-        return ()
-    imports = fields.mapping_at("imports")
-    assert imports is not None
-    imports.check_keys(IMPORT_KEYS, '"imports"')
-    return read_subprocess_matchers(imports, file)
 
 
 def _imports(fields: Fields) -> list[tuple[str, tuple[str | int, ...]]]:
@@ -563,15 +563,3 @@ def _imports(fields: Fields) -> list[tuple[str, tuple[str | int, ...]]]:
     where = (*inner.steps, key)
     items = enumerate(inner.list_at(key))
     return [(path, (*where, index)) for index, path in items if isinstance(path, str)]
-
-
-def _text_of(
-    part: Part, path: str, key: tuple[str | int, ...], read_beside: Callable[[str], str]
-) -> str | None:
-    try:
-        return read_beside(path)
-    except (OSError, ValueError, FormatError) as error:
-        reason = str(error).removeprefix("cannot read it: ")
-        message = f"cannot import it: {reason[:1].lower()}{reason[1:]}"
-        part.top.at(key).complain("", "F001", message, on_key=False)
-        return None

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
-from mcptest.formats.config import (
-    CLIENT,
-    INHERIT_ENV,
-    ISOLATION,
-    MAX_LINE_BYTES,
-    PROTOCOL_VERSION,
-    READY_PATTERN,
-    STARTUP_TIMEOUT,
-    TIMEOUT,
-    default_startup_s,
-    read_client,
-)
-from mcptest.formats.http_servers import HTTP_KEYS, read_http
+from mcptest.core.plan import ServerSpec
+from mcptest.formats.config import HTTP_KEYS, INHERIT_ENV, SETTINGS, read_http, read_settings
 from mcptest.formats.keys import STRING, Fields, Key, Keys, kind_of
 from mcptest.formats.suite.variables import is_source
-from mcptest.matching.regex import compile_regex
-from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,13 +34,7 @@ SERVER_KEYS = Keys(
         "cwd": Key(
             STRING, "The working folder of the server. Relative to the suite's.", "${CONFIG_DIR}"
         ),
-        "startup_timeout": STARTUP_TIMEOUT,
-        "ready_pattern": READY_PATTERN,
-        "timeout": TIMEOUT,
-        "protocol_version": PROTOCOL_VERSION,
-        "isolation": ISOLATION,
-        "max_line_bytes": MAX_LINE_BYTES,
-        "client": CLIENT,
+        **SETTINGS,
         **HTTP_KEYS,
     }
 )
@@ -94,8 +74,6 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
     env = _env(fields, variables)
     cwd = fields.text("cwd")
     _refuse_nul(fields, "cwd", cwd)
-    client = fields.mapping_at("client")
-    limit = fields.whole_number("max_line_bytes", *MAX_LINE_BYTES.bounds, Limits().max_line_bytes)
     return ServerSpec(
         name=name,
         command=command,
@@ -103,14 +81,7 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
         env=env,
         inherit_env=fields.flag("inherit_env", True),
         http=http,
-        startup_timeout_s=fields.duration_s("startup_timeout")
-        or default_startup_s(command[0] if command else ""),
-        ready_pattern=_ready_pattern(fields),
-        timeout_s=fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
-        protocol_version=_revision(fields),
-        isolation=fields.choice("isolation", ISOLATIONS, isolation),
-        limits=Limits(max_line_bytes=limit),
-        client=read_client(client) if client else ClientSpec(),
+        **read_settings(fields, str, command[0] if command else "", isolation),
     )
 
 
@@ -129,35 +100,35 @@ class _Values:
 
     def header(self, fields: Fields, key: str) -> str:
         """Return a string, or a value from the environment."""
-        value = fields.mapping[key]
-        if is_source(value):
+        if is_source(fields.mapping[key]):
             return self._variables.sent_from_environment(fields, key)
-        if not isinstance(value, str):
-            message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
-            fields.complain(key, "F008", f"{message} and is {kind_of(value)}", on_key=False)
-            return ""
-        return str(self._variables.text(value, fields.at((key,))))
+        return _text(self._variables, fields, key)
 
     def secret(self, fields: Fields, key: str) -> str:
         """Return the value of the variable that is named at a key."""
         return self._variables.secret(fields, key)
 
 
+def _text(variables: Variables, fields: Fields, key: str, help: str = "") -> str:
+    """Return the string at a key, with its references replaced."""
+    value = fields.mapping[key]
+    if isinstance(value, str):
+        return str(variables.text(value, fields.at((key,))))
+    message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
+    fields.complain(key, "F008", f"{message} and is {kind_of(value)}", help, on_key=False)
+    return ""
+
+
 def _filled(written: Fields, variables: Variables) -> Fields:
     """Return the server with its references replaced, except in `env` and `headers`."""
-    filled = {
-        key: value if key in _OWN_WAY else _filled_at(key, value, written, variables)
-        for key, value in written.mapping.items()
-    }
-    return written.replaced(filled)
-
-
-def _filled_at(key: str, value: object, written: Fields, variables: Variables) -> object:
-    if key == "command" and isinstance(value, list):
+    filled = dict(written.mapping)
+    for key, value in written.mapping.items():
         place = written.at((key,))
-        return [variables.text(item, place.at((index,))) for index, item in enumerate(value)]
-    fill = variables.text if key in _TEXTS else variables.fill
-    return fill(value, written.at((key,)))
+        if key == "command" and isinstance(value, list):
+            filled[key] = [variables.text(each, place.at((i,))) for i, each in enumerate(value)]
+        elif key not in _OWN_WAY:
+            filled[key] = (variables.text if key in _TEXTS else variables.fill)(value, place)
+    return written.replaced(filled)
 
 
 def _command(fields: Fields) -> tuple[str, ...]:
@@ -190,25 +161,7 @@ def _env(fields: Fields, variables: Variables) -> dict[str, str]:
             inner.complain(key, "F009", "the name of a variable must not be empty or hold =")
         if is_source(value):
             found[key] = variables.from_environment(inner, key)
-        elif isinstance(value, str):
-            found[key] = str(variables.text(value, inner.at((key,))))
         else:
-            message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
-            message += f" and is {kind_of(value)}"
-            inner.complain(key, "F008", message, 'put it in quotes: "…"', on_key=False)
-        _refuse_nul(inner, key, key + found.get(key, ""))
+            found[key] = _text(variables, inner, key, 'put it in quotes: "…"')
+        _refuse_nul(inner, key, key + found[key])
     return found
-
-
-def _revision(fields: Fields) -> str:
-    if "protocol_version" not in fields.mapping:
-        return ""
-    return fields.choice("protocol_version", tuple(REVISIONS), "")
-
-
-def _ready_pattern(fields: Fields) -> str:
-    try:
-        return compile_regex(fields.text("ready_pattern")).pattern
-    except ValueError as error:
-        fields.complain("ready_pattern", "F015", f'"ready_pattern" {error}', on_key=False)
-        return ""

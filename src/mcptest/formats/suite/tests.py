@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from mcptest.core.plan import Case, SavedValue, Step, Template
 from mcptest.core.record import Record
 from mcptest.formats.conductor import use_of
@@ -17,10 +15,11 @@ from mcptest.formats.keys import (
     Fields,
     Key,
     Keys,
-    kind_of,
+    filled,
     read_only,
     read_skip,
     read_tags,
+    references,
     whole_number,
 )
 from mcptest.formats.suite.expect import (
@@ -33,7 +32,6 @@ from mcptest.formats.suite.expect import (
 )
 from mcptest.formats.suite.servers import SERVER
 from mcptest.formats.suite.variables import CAPTURED, choosing, least, size_put_in, text_of
-from mcptest.formats.templates import NAME, filled, references
 from mcptest.matching.suite_matchers import SuiteMatchers, parse_target
 from mcptest.protocol.framing import encode_line
 
@@ -183,11 +181,22 @@ class StepReader:
         }
         if not needs:
             return self._made(_put(fields, written, values), origin, self._complaints)
-        self._refuse_choices(fields, needs)
-        found: list[PathDiagnostic] = []
+        for steps, (message, help) in choosing(fields.mapping, needs):
+            fields.at(steps).complain("", "F013", message, help, on_key=False)
         # A copy: `CONFIG_DIR` changes from file to file.
         known = dict(self._variables.values)
-        sample = self._sample(known, needs, fields, written, origin, found)
+        samples = known | {name: f"{_SAMPLE}{name}" for name in needs}
+        if not self._can_fill(fields, written, samples):
+            return None
+
+        def make(values: Mapping[str, object], complaints: list[PathDiagnostic]) -> Step | None:
+            inner = filled(written, values)
+            assert isinstance(inner, dict)
+            place = Fields(fields.mapping, fields.steps, complaints)
+            return self._made(_put(place, written, inner), origin, complaints)
+
+        found: list[PathDiagnostic] = []
+        sample = make(samples, found)
         places = [steps for each, steps in references(written) if each in needs]
         # What is wrong with a sample may be right with the real value.
         base = len(fields.steps)
@@ -199,74 +208,38 @@ class StepReader:
         ]
         if sample is None:
             return None
-        filler = self._filler(known, needs, fields, written, origin)
-        return sample.but(template=Template(needs=needs, fill=filler))
-
-    def _sample(
-        self,
-        known: Mapping[str, object],
-        needs: tuple[str, ...],
-        fields: Fields,
-        written: dict[str, object],
-        origin: _Origin,
-        complaints: list[PathDiagnostic],
-    ) -> Step | None:
-        values = {**known, **{name: f"{_SAMPLE}{name}" for name in needs}}
-        for key, value in written.items():
-            if any(name not in values for name, _ in references(value)):
-                return None
-            if not self._variables.has_room(value, values, fields.at((key,))):
-                return None
-            try:
-                filled(value, values)
-            except ValueError as error:
-                # Two keys become equal, whatever the captured values are.
-                fields.complain(key, "F003", str(error))
-                return None
-        return self._with(values, fields, written, origin, complaints)
-
-    def _refuse_choices(self, fields: Fields, needs: tuple[str, ...]) -> None:
-        for choice in choosing(fields.mapping, needs):
-            place = fields.at(choice.steps)
-            place.complain("", "F013", choice.message, choice.help, on_key=False)
-
-    def _with(
-        self,
-        values: Mapping[str, object],
-        fields: Fields,
-        written: dict[str, object],
-        origin: _Origin,
-        complaints: list[PathDiagnostic],
-    ) -> Step | None:
-        """Return the step with these values, None if it has mistakes."""
-        inner = filled(written, values)
-        assert isinstance(inner, dict)
-        place = type(fields)(fields.mapping, fields.steps, complaints)
-        return self._made(_put(place, written, inner), origin, complaints)
-
-    def _filler(
-        self,
-        known: Mapping[str, object],
-        needs: tuple[str, ...],
-        fields: Fields,
-        written: dict[str, object],
-        origin: _Origin,
-    ) -> Callable[[Mapping[str, object]], Step]:
         idle_if_empty = frozenset(least(written.get("expect"), needs))
 
         def fill(values: Mapping[str, object]) -> Step:
             complaints: list[PathDiagnostic] = []
-            given = {**known, **{name: values[name] for name in needs}}
+            given = known | {name: values[name] for name in needs}
             size_put_in(written, given, CAPTURED)
             _refuse_idle(given, idle_if_empty)
-            step = self._with(given, fields, written, origin, complaints)
+            step = make(given, complaints)
             for complaint in complaints:
                 if complaint.severity == "error":
                     raise ValueError(complaint.message)
             assert step is not None, "a step that cannot be made was refused when it was loaded"
             return step
 
-        return fill
+        return sample.but(template=Template(needs=needs, fill=fill))
+
+    def _can_fill(
+        self, fields: Fields, written: dict[str, object], values: Mapping[str, object]
+    ) -> bool:
+        """True if all names are known, the result is not too large, and no two keys collide."""
+        for key, value in written.items():
+            if any(name not in values for name, _ in references(value)):
+                return False
+            if not self._variables.has_room(value, values, fields.at((key,))):
+                return False
+            try:
+                filled(value, values)
+            except ValueError as error:
+                # Two keys become equal, whatever the captured values are.
+                fields.complain(key, "F003", str(error))
+                return False
+        return True
 
     def _made(
         self, fields: Fields, origin: _Origin, complaints: list[PathDiagnostic]
@@ -297,9 +270,7 @@ class StepReader:
         )
 
     def _request(self, fields: Fields, call: str, id: str) -> dict[str, object]:
-        target = fields.text(call)
-        if fields.mapping[call] == "":
-            fields.complain(call, "F009", f'"{call}" is empty', on_key=False)
+        target = fields.non_empty_text(call)
         inner = fields.mapping_at("args")
         if inner and call == "uri":
             fields.complain("args", "F006", '"args" goes with a tool or a prompt, not with a uri')
@@ -322,9 +293,7 @@ class StepReader:
         return tuple(capture for capture in captures if capture)
 
     def _capture(self, fields: Fields, name: str) -> SavedValue | None:
-        if not re.fullmatch(NAME, name):
-            message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
-            fields.complain(name, "F009", message)
+        fields.check_name(name)
         path = fields.text(name)
         if not isinstance(fields.mapping[name], str):
             return None
@@ -396,18 +365,12 @@ class EntryReader:
     def read(self, lane: str) -> list[tuple[str, Case]]:
         """Return the cases of a lane, in the order of the file."""
         fields = self._part.top
-        items = fields.list_at(lane)
-        if not items and isinstance(fields.mapping.get(lane), list):
+        if fields.mapping.get(lane) == []:
             fields.complain(lane, "F011", f'"{lane}" is empty: it tests nothing')
         found = []
-        for index, item in enumerate(items):
-            place = fields.at((lane, index))
-            if isinstance(item, dict):
-                line = self._part.document.item_line(items, index)
-                found.append(self._entry(lane, place.replaced(item), index, line))
-            else:
-                message = f"an entry of {lane} must be a mapping and is {kind_of(item)}"
-                place.complain("", "F008", message, on_key=False)
+        for index, entry in fields.mappings_at(lane, f"an entry of {lane}"):
+            line = self._part.document.item_line(fields.list_at(lane), index)
+            found.append(self._entry(lane, entry, index, line))
         return found
 
     def read_unused(self) -> None:
@@ -422,9 +385,7 @@ class EntryReader:
     def _entry(self, lane: str, fields: Fields, index: int, line: int) -> tuple[str, Case]:
         fields.check_keys(ENTRY_KEYS[lane], f"an entry of {lane}")
         self._refuse_mixture(lane, fields)
-        name = fields.text("name")
-        if fields.mapping.get("name") == "":
-            fields.complain("name", "F009", '"name" is empty', on_key=False)
+        name = fields.non_empty_text("name")
         id = f"{self._part.file}#{lane}-{index + 1}"
         captured: list[str] = []
         self._steps.asked()
@@ -483,44 +444,33 @@ class EntryReader:
         if fields.mapping.get(key) == []:
             fields.complain(key, "F011", f'"{key}" is empty: it does nothing')
         found = []
-        items = fields.list_at(key)
-        for index, item in enumerate(items):
-            place = fields.at((key, index))
-            if not isinstance(item, dict):
-                message = f"a step must be a mapping and is {kind_of(item)}"
-                place.complain("", "F008", message, on_key=False)
-                continue
+        calls = CALLS.values()
+        for index, inner in fields.mappings_at(key, "a step"):
             number = f"{key.removesuffix('s')} {index + 1}"
-            inner = self._step_fields(place.replaced(item))
+            inner.check_keys(STEP_KEYS, "a step")
+            if not any(call in inner.mapping or inner.is_misspelt(call) for call in calls):
+                inner.complain("", "F007", f"a step needs one of the keys {', '.join(calls)}")
             step_id = f"{id}/{key}-{index + 1}"
             step = self._steps.read(inner, step_id, f"{name} > {number}", captured, shared)
             title = inner.text("name")
             if step:
                 label = f"{number}: {title or step.label}"
-                at = self._part.document.item_line(items, index)
+                at = self._part.document.item_line(fields.list_at(key), index)
                 found.append(step.but(label=label, at=at))
         return found
 
-    def _step_fields(self, fields: Fields) -> Fields:
-        fields.check_keys(STEP_KEYS, "a step")
-        calls = CALLS.values()
-        if not any(call in fields.mapping or fields.is_misspelt(call) for call in calls):
-            fields.complain("", "F007", f"a step needs one of the keys {', '.join(calls)}")
-        return fields
-
     def _marked(self, fields: Fields, line: int, name: str) -> Case:
-        mapping, defaults = fields.mapping, self._defaults
+        defaults = self._defaults
         retries = defaults.retries
-        if "retries" in mapping:
+        if "retries" in fields.mapping:
             retries = fields.whole_number("retries", *RETRIES.bounds, 0)
-        tags = read_tags(fields, "tags") if "tags" in mapping else ()
         return Case(
             name=name,
             line=line,
             timeout_s=fields.duration_s("timeout") or defaults.timeout_s,
-            skip=read_skip(fields, "skip") if "skip" in mapping else None,
-            only=read_only(fields, "only") if "only" in mapping else False,
-            tags=tuple(dict.fromkeys((*defaults.tags, *tags))),
+            skip=read_skip(fields, "skip"),
+            only=read_only(fields, "only"),
+            tags=tuple(dict.fromkeys((*defaults.tags, *read_tags(fields, "tags")))),
             retries=retries,
         )
 
@@ -547,7 +497,7 @@ class Defaults:
         fields.check_keys(DEFAULT_KEYS, '"defaults"')
         self.fields = fields
         self.used: set[str] = set()
-        self.tags = read_tags(fields, "tags") if "tags" in fields.mapping else ()
+        self.tags = read_tags(fields, "tags")
         self.timeout_s = fields.duration_s("timeout")
         self.retries = retries
         if "retries" in fields.mapping:

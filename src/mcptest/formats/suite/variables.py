@@ -1,4 +1,4 @@
-"""`variables:` of a suite, and `${name}` wherever a value may stand.
+"""`variables:` of a suite, and `${name}` wherever a value is allowed.
 
     variables: {order: A-17, region: {from_env: REGION, default: eu}, token: {secret_env: TOKEN}}
 
@@ -10,13 +10,24 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import PathDiagnostic, closest
+from mcptest.core.diagnostics import PathDiagnostic, closest, suggest
 from mcptest.core.record import Record
 from mcptest.core.secrets import is_secret
 from mcptest.core.strict_json import dump_json
-from mcptest.formats.keys import NON_EMPTY, STRING, Fields, Key, Keys, warn_of_weak_secret
+from mcptest.formats.keys import (
+    NON_EMPTY,
+    STRING,
+    Fields,
+    Key,
+    Keys,
+    alone,
+    filled,
+    misplaced,
+    references,
+    strings_in,
+    warn_of_weak_secret,
+)
 from mcptest.formats.suite.expect import BUDGETS
-from mcptest.formats.templates import NAME, alone, filled, misplaced, references
 from mcptest.formats.yaml.quick import MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES
 from mcptest.matching.patterns import PREFIX
 
@@ -29,8 +40,10 @@ if TYPE_CHECKING:
 
     Steps = tuple[str | int, ...]
     Names = Collection[str]
-    # Where a word of a matcher stands, the word, and what is under it.
+    # Where a word of a matcher is, the word, and what is under it.
     Word = tuple[Steps, str, object]
+    # Where a captured value is not allowed; why, and what to do instead.
+    Choice = tuple[Steps, tuple[str, str]]
 
 __all__ = [
     "CAPTURED",
@@ -107,10 +120,9 @@ class Variables:
         names = list(fields.mapping)
         for index, name in enumerate(names):
             self._later = frozenset(names[index:]) - self.values.keys()
-            if not re.fullmatch(NAME, name):
-                message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
-                fields.complain(name, "F009", message)
-            elif name == CONFIG_DIR:
+            if not fields.check_name(name):
+                continue
+            if name == CONFIG_DIR:
                 message = f"{CONFIG_DIR} is the folder of the file, and cannot be set"
                 fields.complain(name, "F003", message)
             else:
@@ -139,10 +151,8 @@ class Variables:
         if others:
             inner.complain(others[0], "F003", "from_env and secret_env cannot both be meant")
         default = self._default(inner, source)
-        name = inner.text(source)
+        name = inner.non_empty_text(source)
         if not name:
-            if inner.mapping[source] == "":
-                inner.complain(source, "F009", f'"{source}" is empty', on_key=False)
             return ""
         value = self._environment.get(name)
         if value is None:
@@ -161,10 +171,8 @@ class Variables:
 
     def secret(self, fields: Fields, key: str) -> str:
         """Return the value of the environment variable that is named at a key."""
-        name = fields.text(key)
+        name = fields.non_empty_text(key)
         if not name:
-            if fields.mapping[key] == "":
-                fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
             return ""
         value = self._environment.get(name)
         if not value:
@@ -212,7 +220,8 @@ class Variables:
                 is_whole = False
                 if self._is_whole:
                     self._complain(name, place.at(steps), known)
-        for steps in _unclosed(value):
+        unclosed = (at for at, text in strings_in(value) if re.search(_UNCLOSED, text))
+        for steps in unclosed:
             message = "a ${ that is never closed is taken as it stands"
             place.at(steps).complain("", "W001", message, on_key=False, severity="warning")
         try:
@@ -248,8 +257,7 @@ class Variables:
         return text_of(value, self.fill(value, place))
 
     def _complain(self, name: str, place: Fields, known: set[str]) -> None:
-        meant = closest(name, known)
-        question = f"; did you mean ${{{meant}}}?" if meant else ""
+        question = suggest(name, known, "${{{}}}")
         message = f"nothing is known as {name!r}{question}"
         if name in self._later:
             message = f"{name!r} is set further down; a value is known only below the place"
@@ -273,31 +281,10 @@ def _may_be_source(value: object) -> TypeGuard[dict[str, object]]:
     return isinstance(value, dict) and (len(value) == 1 or (len(value) == 2 and "default" in value))
 
 
-def _unclosed(value: object, steps: Steps = ()) -> Iterator[Steps]:
-    """Yield the places of references that are not closed."""
-    if isinstance(value, str):
-        if "${" in value and re.search(_UNCLOSED, value):
-            yield steps
-    elif isinstance(value, dict):
-        for key, member in value.items():
-            yield from _unclosed(member, (*steps, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _unclosed(item, (*steps, index))
-
-
 # Captured values must not decide what is checked
 #
 # Only the author of a file writes targets, matchers, regular expressions, schemas, limits and names
 # of plugins. A captured value may be sent, and be compared with.
-
-
-class Choice(Record):
-    """A place where a captured value is not allowed, and why."""
-
-    steps: Steps
-    message: str
-    help: str
 
 
 _CHOOSES = (
@@ -350,11 +337,12 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def choosing(call: dict[str, object], names: Names) -> Iterator[Choice]:
-    """Yield the places in a call where one of these names is used but not allowed."""
+    """Yield where in a call one of these names is used but not allowed, and why."""
     expect = call.get("expect")
-    yield from _bars(call, (), names)
-    if isinstance(expect, dict):
-        yield from _bars(expect, ("expect",), names)
+    for key in BUDGETS:
+        yield from _anywhere(call.get(key), names, (key,), _BAR)
+        if isinstance(expect, dict):
+            yield from _anywhere(expect.get(key), names, ("expect", key), _BAR)
     for steps, item in _assertions(expect):
         if not isinstance(item, dict):
             yield from _anywhere(item, names, steps, _CHOOSES)
@@ -371,12 +359,8 @@ def least(expect: object, names: Names) -> Iterator[str]:
         if isinstance(item, dict):
             for _, word, value in _words(item.get("matcher"), steps):
                 if word == "partial":
-                    yield from (name for name in _alone_in(value) if name in names)
-
-
-def _bars(fields: dict[str, object], steps: Steps, names: Names) -> Iterator[Choice]:
-    for key in BUDGETS:
-        yield from _anywhere(fields.get(key), names, (*steps, key), _BAR)
+                    found = (alone(text) for _, text in strings_in(value))
+                    yield from (name for name in found if name in names)
 
 
 def _assertions(expect: object) -> Iterator[tuple[Steps, object]]:
@@ -391,7 +375,7 @@ def _assertions(expect: object) -> Iterator[tuple[Steps, object]]:
 
 
 def _words(matcher: object, steps: Steps) -> Iterator[Word]:
-    """Every word of a matcher and of those in it; what is no matcher has the word ""."""
+    """Every word of a matcher and of those in it; what is not a matcher has the word ""."""
     if not isinstance(matcher, dict):
         yield steps, "", matcher
         return
@@ -436,14 +420,11 @@ def _in_pattern(value: str, names: Names, steps: Steps) -> Iterator[Choice]:
     found = _PATTERN_NAME.match(value)
     name = found[1] if found else ""
     if any(True for _ in misplaced(PREFIX + value.removeprefix(PREFIX))):
-        message, help = _CHOOSES
+        yield steps, _CHOOSES
     elif name == _EXPRESSION_NAME:
-        message, help = _EXPRESSION
-    elif name in _COMPARING:
-        return
-    else:
-        message, help = _LANGUAGE
-    yield Choice(steps=steps, message=message, help=help)
+        yield steps, _EXPRESSION
+    elif name not in _COMPARING:
+        yield steps, _LANGUAGE
 
 
 def _in_schema(schema: object, names: Names, steps: Steps) -> Iterator[Choice]:
@@ -474,26 +455,13 @@ def _referring(schema: object, steps: Steps) -> Iterator[Choice]:
         if key in _REFERENCES and isinstance(inner, str):
             # What is written in another way than as it is may be one of them, too.
             if "%" in inner or any(step in _VALUES for step in inner.split("/")):
-                message, help = _REFERRED
-                yield Choice(steps=here, message=message, help=help)
+                yield here, _REFERRED
         else:
             yield from _referring(inner, here)
 
 
 def _anywhere(value: object, names: Names, steps: Steps, why: tuple[str, str]) -> Iterator[Choice]:
-    for name, inner in references(value):
-        if name in names:
-            message, help = why
-            yield Choice(steps=(*steps, *inner), message=message, help=help)
-
-
-def _alone_in(value: object) -> Iterator[str]:
-    """Every name that is all of a text somewhere in a value."""
-    if isinstance(value, str):
-        yield alone(value)
-    elif isinstance(value, (dict, list)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _alone_in(each)
+    return (((*steps, *inner), why) for name, inner in references(value) if name in names)
 
 
 # Limits of `${name}`, checked before a value is built

@@ -108,7 +108,8 @@ def describe(error: MarkedYAMLError, source: Source) -> Diagnostic:
     if found.char == "\t" or "tab character" in found.problem:
         finding = _tab(found)
     else:
-        finding = next(sentence(found) for words, sentence in _SENTENCES if words in found.problem)
+        sentence = next(each for words, each in _SENTENCES if words in found.problem)
+        finding = found.here(*sentence) if isinstance(sentence, tuple) else sentence(found)
     message, line, column, help = finding
     return source.diagnostic("F002", message, line, column, help=help)
 
@@ -191,13 +192,6 @@ def _block_end(found: _SyntaxError) -> Finding:
     )
 
 
-def _escape(found: _SyntaxError) -> Finding:
-    return found.here(
-        "a double-quoted text contains an escape that YAML does not know",
-        "write two backslashes for a backslash, or put the text in single quotes",
-    )
-
-
 def _no_colon(found: _SyntaxError) -> Finding:
     opener = found.source.line(found.began)[found.began_column :][:1]
     if opener in ("[", "{"):
@@ -210,10 +204,6 @@ def _no_colon(found: _SyntaxError) -> Finding:
     )
 
 
-def _item(found: _SyntaxError) -> Finding:
-    return found.here("a list item cannot start here", "start it on a line of its own")
-
-
 def _outside(found: _SyntaxError) -> Finding:
     if found.source.line(found.line).startswith("..."):
         return found.here(
@@ -224,10 +214,6 @@ def _outside(found: _SyntaxError) -> Finding:
         "this does not belong to what came before",
         "check its indentation, and that quotes and brackets before it are closed",
     )
-
-
-def _after_tag(found: _SyntaxError) -> Finding:
-    return found.here("a tag ends with a space, and this is not one", 'write it as in !!str "text"')
 
 
 def _name(found: _SyntaxError) -> Finding:
@@ -244,7 +230,15 @@ def _other(found: _SyntaxError) -> Finding:
     return found.here(f"{problem}{context}")
 
 
-_SENTENCES: tuple[tuple[str, Callable[[_SyntaxError], Finding]], ...] = (
+_ESCAPE = (
+    "a double-quoted text contains an escape that YAML does not know",
+    "write two backslashes for a backslash, or put the text in single quotes",
+)
+_ITEM = ("a list item cannot start here", "start it on a line of its own")
+_AFTER_TAG = ("a tag ends with a space, and this is not one", 'write it as in !!str "text"')
+
+# By words of PyYAML: the message and the help, or a function that finds them.
+_SENTENCES: tuple[tuple[str, tuple[str, str] | Callable[[_SyntaxError], Finding]], ...] = (
     ("mapping values are not allowed", _colon),
     ("unexpected end of stream", _end_of_text),
     ("unexpected document", _end_of_text),
@@ -254,15 +248,15 @@ _SENTENCES: tuple[tuple[str, Callable[[_SyntaxError], Finding]], ...] = (
     ("expected key", _block_end),
     ("expected '-' indicator", _block_end),
     ("expected <block end>", _block_end),
-    ("unknown escape", _escape),
-    ("expected hexadecimal", _escape),
-    ("hexadecimal numbers", _escape),
-    ("invalid Unicode character escape", _escape),
+    ("unknown escape", _ESCAPE),
+    ("expected hexadecimal", _ESCAPE),
+    ("hexadecimal numbers", _ESCAPE),
+    ("invalid Unicode character escape", _ESCAPE),
     ("expected ':'", _no_colon),
-    ("sequence entries are not allowed", _item),
+    ("sequence entries are not allowed", _ITEM),
     ("document start>", _outside),
-    ("expected whitespace or line break", _after_tag),
-    ("expected ' '", _after_tag),
+    ("expected whitespace or line break", _AFTER_TAG),
+    ("expected ' '", _AFTER_TAG),
     ("alphabetic or numeric", _name),
     ("", _other),
 )

@@ -72,15 +72,12 @@ def read_quickly(text: str) -> Found | None:
         value, starts = _read_lines(lines, start, is_ended)
     except ValueError:
         return None
-    if _may_be_large(text, len(lines)) and not is_within_limits(value):
+    # A line opens two collections at most, around one key and one value. Counting characters is
+    # cheaper than counting nodes.
+    most_nodes = 4 * len(lines) + 2 * sum(map(text.count, ",[{"))
+    if most_nodes > MAX_NODES and not is_within_limits(value):
         return None
     return value, starts
-
-
-def _may_be_large(text: str, lines: int) -> bool:
-    """True if there could be too many nodes; counting characters is cheaper than nodes."""
-    # A line opens two collections at most, around one key and one value.
-    return 4 * lines + 2 * sum(map(text.count, ",[{")) > MAX_NODES
 
 
 def _is_doubtful(text: str) -> bool:

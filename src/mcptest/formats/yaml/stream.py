@@ -1,9 +1,8 @@
-"""The reader of YAML streams: files that hold several documents, as MCP case files do.
+"""Read YAML streams: files that hold several documents, as MCP case files do.
 
-Text and a name to blame go in; a `Stream` of plain values comes out, or a FormatError
-that carries every mistake of every document. Each document is read by itself, in one
-pass that keeps all places. Which keys there are and what tags mean is the caller's
-business; a file of one document is `mcptest.formats.yaml.document`'s.
+`read_stream` returns a `Stream` of plain values, or raises a FormatError with every mistake of
+every document. Each document is read by itself, in one pass that keeps all places. Which keys there
+are and what tags mean is up to the caller.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from yaml.events import (
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
+from mcptest.formats.yaml import NOT_JSON, Places, read_json
 from mcptest.formats.yaml.compat import Shield
-from mcptest.formats.yaml.document import NOT_JSON, Places, read_json
 from mcptest.formats.yaml.errors import Source, split_lines
 from mcptest.formats.yaml.full import (
     Builder,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-    from mcptest.formats.yaml.full import Spots, ValueSpot
+    from mcptest.formats.yaml.full import Spots
 
 __all__ = ["Piece", "Stream", "StreamDocument", "cut", "read_stream"]
 
@@ -158,7 +157,9 @@ class _Reader:
         self.spots.update(builder.spots)
         self.values.append(value)
         self.leftovers += leftovers
-        if value is not None or not _is_nothing(root[1]):
+        line, column, last_line, end, style = root[1]
+        # An empty value may not be written at all.
+        if value is not None or (line, column) != (last_line, end) or style:
             first = outline.keys[0][0] + piece.first_line if outline.keys else root[1][0]
             self._add(value, first + 1, _comments(outline, piece))
 
@@ -193,12 +194,6 @@ class _Reader:
         self.documents = [
             StreamDocument(value=value, index=0, line=line, key_lines=key_lines, comments={})
         ]
-
-
-def _is_nothing(spot: ValueSpot) -> bool:
-    """True for an empty value that is not written."""
-    line, column, last_line, end, style = spot
-    return (line, column) == (last_line, end) and style == ""
 
 
 def _comments(outline: Outline, piece: Piece) -> dict[tuple[int, int], str]:

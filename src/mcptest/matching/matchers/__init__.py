@@ -83,7 +83,9 @@ NAMES_BY_MODULE: dict[str, tuple[str, ...]] = {
         "semver",
         "jwt",
     ),
-    "objects": ("crossField",),
-    "schema": ("jsonSchema",),
-    "plugin": ("plugin",),
+    "objects": (
+        "crossField",
+        "jsonSchema",
+        "plugin",
+    ),
 }

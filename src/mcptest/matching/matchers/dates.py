@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import suggest
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
 from mcptest.matching.values import no_parameter, type_name
@@ -242,8 +242,7 @@ def _parse_format(raw: str) -> str:
     name = raw.strip()
     if name in _FORMATS:
         return name
-    meant = closest(name, _FORMATS)
-    question = f'; did you mean "{meant}"?' if meant else ""
+    question = suggest(name, _FORMATS, '"{}"')
     raise ParameterError(f"knows {', '.join(_FORMATS)}, not {dump_json(raw)}{question}")
 
 

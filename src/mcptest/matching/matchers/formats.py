@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.matching.registry import Matcher, Miss
@@ -52,10 +53,6 @@ def _is_email(text: str) -> bool:
     local, _, domain = text.rpartition("@")
     is_named = len(local) <= 64 and _matches(_LOCAL_PART, local)
     return is_named and "." in domain and _is_hostname(domain)
-
-
-def _is_ipv4(text: str) -> bool:
-    return _matches(_IPV4, text)
 
 
 def _is_ipv6(text: str) -> bool:
@@ -230,7 +227,11 @@ MATCHERS = (
         "hostname", "a host name", _is_hostname, ("api.example.org", "localhost"), ("-a", "1.2.3.4")
     ),
     _entry(
-        "ipv4", "an IPv4 address", _is_ipv4, ("127.0.0.1",), ("127.0.0.256", "1.2.3", "01.2.3.4")
+        "ipv4",
+        "an IPv4 address",
+        partial(_matches, _IPV4),
+        ("127.0.0.1",),
+        ("127.0.0.256", "1.2.3", "01.2.3.4"),
     ),
     _entry(
         "ipv6",

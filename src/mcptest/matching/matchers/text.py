@@ -81,18 +81,6 @@ def _holds(
     return check
 
 
-def _contains_text(text: str, wanted: str) -> bool:
-    return wanted in text
-
-
-def _contains_folded(text: str, wanted: str) -> bool:
-    return wanted.casefold() in text.casefold()
-
-
-def _is_folded(text: str, wanted: str) -> bool:
-    return text.casefold() == wanted.casefold()
-
-
 def _among(test: Callable[[str, str], bool]) -> Callable[[str, object], Miss | None]:
     """The same check, which on an array some element must meet."""
     of_scalar = _holds(test)
@@ -213,7 +201,7 @@ MATCHERS = (
         fails=("Sunny", None, []),
         parse=parse_string,
         wants=_quoting("a string that contains"),
-        check=_among(_contains_text),
+        check=_among(str.__contains__),
         kinds=_SCALARS_OR_ARRAY,
     ),
     Matcher(
@@ -226,7 +214,7 @@ MATCHERS = (
         fails=("rain", None),
         parse=parse_string,
         wants=_quoting("a string that contains, in any case,"),
-        check=_among(_contains_folded),
+        check=_among(lambda text, wanted: wanted.casefold() in text.casefold()),
         kinds=_SCALARS_OR_ARRAY,
     ),
     Matcher(
@@ -265,7 +253,7 @@ MATCHERS = (
         fails=("okay", None),
         parse=any_string,
         wants=_quoting("a string that is, in any case,"),
-        check=_holds(_is_folded, "it is not"),
+        check=_holds(lambda text, wanted: text.casefold() == wanted.casefold(), "it is not"),
         kinds=_SCALARS,
     ),
     *length_matchers(
