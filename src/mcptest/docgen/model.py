@@ -9,7 +9,7 @@ import re
 
 from mcptest.core.coverage import KINDS
 from mcptest.core.record import Record
-from mcptest.core.text import plural, shorten, visible
+from mcptest.core.text import excerpt, plural, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def _headings(doc: ServerDoc) -> Iterator[tuple[HeadingKey, str]]:
 
 def _slug(text: str) -> str:
     """Lower-case letters, digits, `_` and `-`; spaces become `-`, everything else is dropped."""
-    shown = " ".join(filter(None, visible(shorten(text, 400)).split(" ")))
+    shown = " ".join(filter(None, excerpt(text, 400).split(" ")))
     return re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
 
 

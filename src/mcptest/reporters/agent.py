@@ -11,7 +11,7 @@ import shlex
 
 from mcptest.core.record import ABSENT
 from mcptest.core.results import ExitCode, exit_code_of
-from mcptest.core.text import defuse, plural, shorten, show_json, visible
+from mcptest.core.text import defuse, excerpt, plural, show_json, visible
 from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun
 from mcptest.reporters.summary import coverage_lines, ending_line, not_run_line, totals
 from mcptest.reporters.text import SeenFailures, case_place, case_title, diagnostic_line
@@ -181,4 +181,4 @@ def _mismatch_lines(mismatch: Mismatch) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    return visible(shorten(text, MAX_VALUE_CHARS))
+    return excerpt(text, MAX_VALUE_CHARS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.text import defuse, plural, shorten, visible
+from mcptest.core.text import defuse, excerpt, plural, shorten
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.style import render_duration
 from mcptest.reporters.summary import ending_line, never_exercised, not_run_line, percent_text
@@ -209,7 +209,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, is_numeric: 
 
 def code_span(text: str) -> str:
     """`text` between enough backticks, on one line, and never empty."""
-    text = visible(shorten(text, MAX_TEXT_CHARS)).strip() or "(nothing)"
+    text = excerpt(text, MAX_TEXT_CHARS).strip() or "(nothing)"
     ticks = "`" * (_longest_run(text) + 1)
     # A backtick at either end would join the delimiter.
     room = " " if text[0] == "`" or text[-1] == "`" else ""

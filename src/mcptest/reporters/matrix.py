@@ -6,7 +6,7 @@ For 80 columns: what does not fit is cut here, and is complete further up or in 
 from __future__ import annotations
 
 from mcptest.core.record import ABSENT
-from mcptest.core.text import plural, shorten, show_json, visible
+from mcptest.core.text import excerpt, plural, shorten, show_json, visible
 from mcptest.reporters.style import width_of, wrap_line
 from mcptest.reporters.summary import status_counts
 
@@ -52,7 +52,7 @@ def matrix_lines(matrix: Matrix, paint: Paint) -> list[str]:
 def _way_lines(run: WayRun, paint: Paint) -> list[str]:
     head = f"{_INDENT}{visible(run.way.label):<19}"
     if run.refusal or run.error:
-        words = wrap_line(_DEEP + visible(shorten(run.refusal or run.error, _MAX_REFUSAL)), COLUMNS)
+        words = wrap_line(_DEEP + excerpt(run.refusal or run.error, _MAX_REFUSAL), COLUMNS)
         verdict = paint.red("cannot be opened") if run.error else paint.yellow("not spoken")
         return [f"{head}{verdict}", *map(paint.dim, map(_fitting, words))]
     if run.summary is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.results import FATAL
-from mcptest.core.text import defuse, shorten, visible
+from mcptest.core.text import defuse, excerpt, visible
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.summary import (
     ending_line,
@@ -41,25 +41,25 @@ class MinimalReporter(CollectedRun):
             same_as = seen.first_like(result, f"same as {place}")
             yield f"{word} {place} {name}: {same_as or headline(result)}"
         for suite, result in self.not_run():
-            reason = visible(shorten(result.reason, MAX_MESSAGE_CHARS))
+            reason = excerpt(result.reason, MAX_MESSAGE_CHARS)
             name = case_title(self.started, suite, result)
             yield f"NOT RUN {case_place(suite, result)} {name}: {reason}"
         yield from self._findings()
         if self.finished.broken_rules:
             listed = ", ".join(self.finished.broken_rules)
-            yield f"RULES BROKEN {visible(shorten(listed, MAX_MESSAGE_CHARS))}"
+            yield f"RULES BROKEN {excerpt(listed, MAX_MESSAGE_CHARS)}"
         for gate in self.finished.missed_gates:
-            yield f"GATE {visible(shorten(gate, MAX_MESSAGE_CHARS))}"
+            yield f"GATE {excerpt(gate, MAX_MESSAGE_CHARS)}"
         if self.finished.fault is not None:
-            yield f"ERROR {visible(shorten(self.finished.fault.message, MAX_MESSAGE_CHARS))}"
+            yield f"ERROR {excerpt(self.finished.fault.message, MAX_MESSAGE_CHARS)}"
 
     def _findings(self) -> Iterator[str]:
         """The findings that must not be missed: those that fail the run or cast doubt on it."""
         for finding in self.finished.findings:
             if finding.kind in FATAL:
-                yield f"FAIL {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
+                yield f"FAIL {excerpt(finding.message, MAX_MESSAGE_CHARS)}"
             elif finding.kind == "shard_missing":
-                yield f"NOTE {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
+                yield f"NOTE {excerpt(finding.message, MAX_MESSAGE_CHARS)}"
             elif finding.kind == "tls_unverified":
                 # Another program may have answered in place of the server.
                 yield f"NOTE {visible(finding.server)}: {visible(finding.message)}"

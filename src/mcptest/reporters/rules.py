@@ -6,7 +6,7 @@ import json
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.results import CaseResult, Summary
-from mcptest.core.text import defuse, defuse_markers, plural, printable_json, shorten, visible
+from mcptest.core.text import defuse, defuse_markers, excerpt, plural, printable_json
 from mcptest.reporters.json import hazard_members
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.sarif import location, render_sarif, result_of
@@ -112,7 +112,7 @@ def _summary(score: CaptureScore, paint: Paint) -> str:
 
 
 def _clean(text: str) -> str:
-    return defuse(visible(shorten(text, _MAX_MESSAGE)))
+    return defuse(excerpt(text, _MAX_MESSAGE))
 
 
 def render_conformance_json(score: CaptureScore) -> str:

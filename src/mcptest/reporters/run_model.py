@@ -33,7 +33,7 @@ from mcptest.core.results import (
     merge_sessions,
     merge_snapshots,
 )
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def _part_of_run(first: tuple[str, CollectedRun], name: str, run: CollectedRun) 
     part, other, fault = run.started.shard, first[1].started.shard, run.finished.fault
     assert other, "the first run is one with a shard"
     if part is None:
-        why = f"; its run failed: {visible(shorten(fault.message, _MAX_FILES))}" if fault else ""
+        why = f"; its run failed: {excerpt(fault.message, _MAX_FILES)}" if fault else ""
         message = (
             f"{_described(first[0], other)}, but {visible(name)} is not a part of any run{why}"
         )

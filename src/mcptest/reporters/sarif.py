@@ -10,7 +10,7 @@ import json
 from urllib.parse import quote
 
 from mcptest.core.diagnostics import CODES
-from mcptest.core.text import defuse_markers, shorten, show_json, visible
+from mcptest.core.text import defuse_markers, excerpt, shorten, show_json, visible
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.summary import ending_line
 from mcptest.reporters.text import case_name, case_title, headline, stable_server
@@ -137,7 +137,7 @@ def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
     lines = [f"{title}: {headline(result)}"]
     for mismatch in result.mismatches[:MAX_MISMATCHES]:
         sides = f"expected {show_json(mismatch.expected)}, actual {show_json(mismatch.actual)}"
-        lines.append(f"{visible(shorten(mismatch.path, MAX_TEXT_CHARS))}: {sides}")
+        lines.append(f"{excerpt(mismatch.path, MAX_TEXT_CHARS)}: {sides}")
     result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
     # The name, not the line: a test that moves is still the same.
     parts = (visible(suite.file), stable_server(suite), case_name(result))

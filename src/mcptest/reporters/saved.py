@@ -46,7 +46,7 @@ from mcptest.core.results import (
     merge_sessions,
 )
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.text import plural, shorten, show_json, visible
+from mcptest.core.text import excerpt, plural, show_json
 from mcptest.core.typed_json import JsonObject, TypedJsonError
 from mcptest.reporters.json import OFFER_LISTS, REPORT_VERSION, summary_members
 from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun, summary_of
@@ -92,7 +92,7 @@ def _describe(error: TypedJsonError) -> str:
     if error.problem == "missing":
         return f'{error.path or "a report"} needs the key "{error.name}"'
     if error.problem == "choice":
-        seen = visible(shorten(str(error.actual), MAX_SHOWN_CHARS))
+        seen = excerpt(str(error.actual), MAX_SHOWN_CHARS)
         return f'{error.path} is "{seen}"; there are: {error.expected}'
     seen = show_json(error.actual, MAX_SHOWN_CHARS)
     return f"{error.path or 'the report'} must be {error.expected}, not {seen}"
@@ -380,7 +380,7 @@ def _read_limits(part: JsonObject, name: str, known: Sequence[str]) -> dict[str,
     limits = part.inner(name)
     for key in limits.members:
         if key not in known:
-            seen = visible(shorten(key, MAX_SHOWN_CHARS))
+            seen = excerpt(key, MAX_SHOWN_CHARS)
             message = f'"{seen}" is not a gate of {name}; there are: {", ".join(known)}'
             raise _ReportError("F009", message)
     return {key: limits.number(key) for key in limits.members}

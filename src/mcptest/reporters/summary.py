@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.text import plural, shorten, visible
+from mcptest.core.text import excerpt, plural
 from mcptest.reporters.style import NO_COLOUR, render_duration
 
 TYPE_CHECKING = False
@@ -114,10 +114,10 @@ def coverage_lines(coverage: Sequence[ServerCoverage], *, whole: bool = False) -
         hit, total = server.points
         if not total:
             continue
-        name = visible(shorten(server.server, MAX_NAME_CHARS)) or "the server"
+        name = excerpt(server.server, MAX_NAME_CHARS) or "the server"
         lines.append(f"coverage of {name}: {percent_text([server])} ({hit:,} of {total:,})")
         for label, names in never_exercised(server):
-            shown = [visible(shorten(name, MAX_NAME_CHARS)) for name in names]
+            shown = [excerpt(name, MAX_NAME_CHARS) for name in names]
             for part in _all_names(shown) if whole else [_first_names(shown)]:
                 lines.append(f"  {label:<20}  {part}")
                 label = ""

@@ -12,7 +12,7 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.secrets import BLANK, REDACTED, is_secret, members_of
-from mcptest.core.text import defuse_markers, render_path, shorten, visible
+from mcptest.core.text import defuse_markers, excerpt, render_path, shorten, visible
 from mcptest.formats.yaml.quick import MAX_NODES, MAX_TEXT_BYTES, is_within_limits, resolve_plain
 from mcptest.formats.yaml.writer import json_lines, quoted
 from mcptest.traffic.cases import (
@@ -299,7 +299,7 @@ class _Describer:
 
     def _note(self, steps: Steps, sentence: str) -> None:
         path = [self._secrets.redact(each) if isinstance(each, str) else each for each in steps]
-        place = visible(shorten(render_path(path), 100))
+        place = excerpt(render_path(path), 100)
         self.notes[f"{self._case}: {place} {sentence}"] = None
 
 
