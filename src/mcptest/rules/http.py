@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.text import Trail
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
-
-    Members = dict[str, Any]
+    from mcptest.rules.rule import Entry, Facts, Findings, Members
 
 __all__ = ["RULES", "on_stream"]
 
@@ -66,7 +63,7 @@ def _is_refused(http: Members) -> bool:
     return type(status) is int and status >= 400
 
 
-def _possible_requests(entry: Entry, facts: Facts) -> list[dict[str, Any]]:
+def _possible_requests(entry: Entry, facts: Facts) -> list[Members]:
     """The open requests that a message on a POST stream may belong to."""
     if "request_id" not in entry.http:
         return list(facts.open.values())
@@ -145,7 +142,6 @@ _ANSWER_RULES = (
     Rule(
         id="HTTP-03",
         name="request-content-type",
-        category="http",
         property=f"a request that is POSTed is answered with {JSON} or {EVENT_STREAM}",
         since="2025-03-26",
         topics=("result", "error"),
@@ -155,7 +151,6 @@ _ANSWER_RULES = (
     Rule(
         id="HTTP-04",
         name="json-single-object",
-        category="http",
         property="an answer in JSON is one object, the response to the request",
         since="2025-03-26",
         topics=("server",),
@@ -165,7 +160,6 @@ _ANSWER_RULES = (
     Rule(
         id="HTTP-11",
         name="session-id-ascii",
-        category="http",
         property="a session id has only visible ASCII characters in it",
         since="2025-03-26",
         until="2025-11-25",
@@ -177,7 +171,6 @@ _ANSWER_RULES = (
     Rule(
         id="HTTP-54",
         name="x-accel-buffering",
-        category="http",
         property="event streams are sent with X-Accel-Buffering: no",
         since="2026-07-28",
         level="SHOULD",
@@ -267,7 +260,7 @@ class _ResponseOnPost(Watch):
 class _UniqueEventIds(Watch):
     def __init__(self) -> None:
         self._seen: set[str] = set()
-        self._last: dict[str, Any] | None = None
+        self._last: Members | None = None
 
     def see(self, entry: Entry, _: Facts) -> Findings:
         id = entry.http.get("event_id")
@@ -305,7 +298,6 @@ _STREAM_RULES = (
     Rule(
         id="HTTP-08",
         name="get-no-responses",
-        category="http",
         property="no response comes on a GET stream that resumes no other",
         since="2025-03-26",
         until="2025-11-25",
@@ -317,7 +309,6 @@ _STREAM_RULES = (
     Rule(
         id="HTTP-10",
         name="sse-contains-response",
-        category="http",
         property="an event stream that answers a POST has the response and then ends",
         since="2025-03-26",
         until="2025-11-25",
@@ -329,7 +320,6 @@ _STREAM_RULES = (
     Rule(
         id="HTTP-23",
         name="event-id-unique",
-        category="http",
         property="the ids of events are unique over all streams of a session",
         since="2025-03-26",
         until="2025-11-25",
@@ -341,7 +331,6 @@ _STREAM_RULES = (
     Rule(
         id="HTTP-57",
         name="old-sse-message-events",
-        category="http",
         property="over the transport of two endpoints every message comes as a message event",
         until="2024-11-05",
         topics=_MESSAGES,
@@ -385,7 +374,7 @@ def _check_related(entry: Entry, facts: Facts) -> Findings:
     return [f"{show(entry.method)} came in the answer to {asked}, which did not ask for it"]
 
 
-def _is_about(entry: Entry, request: dict[str, Any]) -> bool:
+def _is_about(entry: Entry, request: Members) -> bool:
     """True if a notification can be about a request."""
     meta = meta_of(request)
     if entry.method == "notifications/progress":
@@ -400,7 +389,6 @@ _RELATED_RULES = (
     Rule(
         id="HTTP-39",
         name="sse-no-requests",
-        category="http",
         property="no request of the server comes over HTTP",
         since="2026-07-28",
         topics=("result", "error", "request", "notification"),
@@ -411,7 +399,6 @@ _RELATED_RULES = (
     Rule(
         id="HTTP-40",
         name="sse-only-related",
-        category="http",
         property="a notification in the answer to a request belongs to that request",
         since="2026-07-28",
         topics=("notification",),
@@ -454,7 +441,7 @@ def _check_tool(index: int, tool: Any) -> Findings:
     return findings
 
 
-def _annotated(schema: dict[str, Any], path: Trail) -> Iterator[tuple[Trail, dict[str, Any], bool]]:
+def _annotated(schema: Members, path: Trail) -> Iterator[tuple[Trail, Members, bool]]:
     """The annotated schemas, each with True if only `properties` lead to it."""
     queue: list[tuple[Trail, Any, bool, bool]] = [(path, schema, True, True)]
     for place, each, is_reachable, is_root in queue:
@@ -466,7 +453,7 @@ def _annotated(schema: dict[str, Any], path: Trail) -> Iterator[tuple[Trail, dic
                 queue.append((inner_place, inner, is_property, False))
 
 
-def _annotation_faults(annotated: dict[str, Any], is_reachable: bool) -> list[str]:
+def _annotation_faults(annotated: Members, is_reachable: bool) -> list[str]:
     name, faults = annotated[_ANNOTATION], []
     if not isinstance(name, str) or not name:
         faults.append(f"must be a string that is not empty and is {show(name)}")
@@ -480,7 +467,7 @@ def _annotation_faults(annotated: dict[str, Any], is_reachable: bool) -> list[st
     return faults
 
 
-def _has_simple_type(schema: dict[str, Any]) -> bool:
+def _has_simple_type(schema: Members) -> bool:
     """True if the type fits in a header, or is not given."""
     kinds = schema.get("type")
     if kinds is None:
@@ -494,7 +481,6 @@ _PARAM_HEADER_RULES = (
     Rule(
         id="HTTP-41",
         name="x-mcp-header-valid",
-        category="http",
         property="every x-mcp-header names a header, once in its tool, on a string, an integer "
         "or a boolean to which only properties lead",
         since="2026-07-28",

@@ -10,12 +10,7 @@ from mcptest.rules.rule import Latest, Rule, Watch, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
-
-    Members = dict[str, Any]
+    from mcptest.rules.rule import Entry, Facts, Findings
 
 __all__ = ["ID_RULES", "RULES", "encoding_fault"]
 
@@ -123,7 +118,6 @@ _MESSAGE_RULES = (
     Rule(
         id="BASE-01",
         name="jsonrpc-member",
-        category="base",
         property='every message of the server is an object whose member jsonrpc is "2.0"',
         topics=("server",),
         look=_check_version,
@@ -132,7 +126,6 @@ _MESSAGE_RULES = (
     Rule(
         id="BASE-02",
         name="utf8",
-        category="base",
         property="every message of the server is UTF-8 without a byte order mark",
         topics=("server", "noise"),
         look=_check_encoding,
@@ -141,7 +134,6 @@ _MESSAGE_RULES = (
     Rule(
         id="BASE-09",
         name="result-xor-error",
-        category="base",
         property="every response has either a result or an error",
         topics=("result", "error", "malformed"),
         look=_check_result_or_error,
@@ -150,7 +142,6 @@ _MESSAGE_RULES = (
     Rule(
         id="BASE-10",
         name="result-object",
-        category="base",
         property="every result is an object",
         topics=("result",),
         look=_check_result,
@@ -159,7 +150,6 @@ _MESSAGE_RULES = (
     Rule(
         id="BASE-14",
         name="notification-no-id",
-        category="base",
         property="no notification of the server has an id",
         topics=("request", "notification"),
         look=_check_notification,
@@ -168,7 +158,6 @@ _MESSAGE_RULES = (
     Rule(
         id="BASE-17",
         name="no-batch-emit",
-        category="base",
         property="the server sends one message at a time, never an array of them",
         since="2025-06-18",
         topics=("server",),
@@ -178,7 +167,6 @@ _MESSAGE_RULES = (
     Rule(
         id="BASE-36",
         name="server-sends-no-requests",
-        category="base",
         property="the server sends no requests",
         since="2026-07-28",
         topics=("server",),
@@ -192,7 +180,7 @@ _MESSAGE_RULES = (
 _MAX_ID_CHARS = 100
 
 # An error with one of these codes may have no id: the request could not be read.
-_UNREADABLE = (-32700, -32600)
+_UNREADABLE = (jsonrpc.PARSE_ERROR, jsonrpc.INVALID_REQUEST)
 
 
 def _is_request(entry: Entry) -> bool:
@@ -305,7 +293,6 @@ ID_RULES = (
     Rule(
         id="BASE-03",
         name="request-id-type",
-        category="base",
         property="the id of every request of the server is a string or an integer",
         topics=("request",),
         look=_check_id_type,
@@ -314,7 +301,6 @@ ID_RULES = (
     Rule(
         id="BASE-04",
         name="request-id-not-null",
-        category="base",
         property="the id of no request of the server is null",
         topics=("request",),
         look=_check_id_not_null,
@@ -323,7 +309,6 @@ ID_RULES = (
     Rule(
         id="BASE-05",
         name="request-id-unique-session",
-        category="base",
         property="the server uses no id for two requests of a session",
         until="2025-11-25",
         topics=("request",),
@@ -334,7 +319,6 @@ ID_RULES = (
     Rule(
         id="BASE-08",
         name="one-response",
-        category="base",
         property="no request is answered twice, and nothing is answered that was not asked",
         topics=("client", "result", "error"),
         watch=_OneResponse,
@@ -343,7 +327,6 @@ ID_RULES = (
     Rule(
         id="BASE-12",
         name="error-id",
-        category="base",
         property="every error has the id of its request, null if it could not be read",
         until="2025-06-18",
         topics=("error",),
@@ -354,7 +337,6 @@ ID_RULES = (
     Rule(
         id="BASE-13",
         name="error-id-optional",
-        category="base",
         property="every error has the id of its request, none if it could not be read",
         since="2025-11-25",
         topics=("error",),

@@ -12,13 +12,9 @@ from mcptest.rules.rule import Rule, collect, members, show
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from mcptest.rules.content import Placed
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
-
-    Members = dict[str, Any]
+    from mcptest.rules.rule import Entry, Facts, Findings, Members
 
 __all__ = ["RULES"]
 
@@ -227,7 +223,6 @@ RULES = (
     Rule(
         id="BASE-28",
         name="meta-key-grammar",
-        category="base",
         property="every key of a _meta is a name, after a prefix of dotted labels if it has one",
         since="2025-06-18",
         topics=_TOPICS,
@@ -237,7 +232,6 @@ RULES = (
     Rule(
         id="BASE-29",
         name="meta-reserved-prefix",
-        category="base",
         property="no key of a _meta has a reserved prefix unless the protocol defines it",
         since="2025-06-18",
         topics=_TOPICS,
@@ -247,7 +241,6 @@ RULES = (
     Rule(
         id="BASE-30",
         name="trace-context-format",
-        category="base",
         property="every traceparent and tracestate in a _meta is as the W3C defines it",
         since="2026-07-28",
         topics=_TOPICS,
@@ -257,7 +250,6 @@ RULES = (
     Rule(
         id="BASE-31",
         name="extension-id-grammar",
-        category="base",
         property="every extension that the server declares is named as prefix/name",
         since="2026-07-28",
         topics=("result:server/discover",),

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from mcptest.rules.rule import Rule, Watch, show, show_member
+from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
+from mcptest.rules.rule import Rule, Watch, members, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
-
-    Members = dict[str, Any]
+    from mcptest.rules.rule import Entry, Facts, Findings
 
 __all__ = ["INVARIANTS", "RULES"]
 
@@ -114,7 +110,7 @@ def _declared_capabilities(facts: Facts) -> dict[str, object]:
     """The capability block of the session; without a handshake, the answer to server/discover."""
     if facts.is_stateless:
         return facts.capabilities
-    return facts.block if isinstance(facts.block, dict) else {}
+    return members(facts.block)
 
 
 def _check_tool_result(entry: Entry, _: Facts) -> Findings:
@@ -151,19 +147,21 @@ def _check_error(entry: Entry, _: Facts) -> Findings:
 
 
 def _check_method_not_found(entry: Entry, _: Facts) -> Findings:
-    message, code = entry.error.get("message"), entry.error.get("code")
+    message = entry.error.get("message")
     if not isinstance(message, str) or "method not found" not in message.casefold():
         return None
-    if type(code) is int and code == -32601:
+    if entry.error_code == METHOD_NOT_FOUND:
         return ()
-    return [f"the error says {show(message)}, and its code is {show(code)}, not -32601"]
+    return [
+        f"the error says {show(message)}, and its code is {show(entry.error.get('code'))}, not "
+        f"{METHOD_NOT_FOUND}"
+    ]
 
 
 INVARIANTS = (
     Rule(
         id="INV-001",
         name="initialize-first",
-        category="lifecycle",
         property="initialize is the first request the client sends",
         until="2025-11-25",
         topics=("client",),
@@ -174,7 +172,6 @@ INVARIANTS = (
     Rule(
         id="INV-002",
         name="initialized-follows",
-        category="lifecycle",
         property="notifications/initialized follows the response to initialize",
         until="2025-11-25",
         topics=("client", "result:initialize"),
@@ -185,7 +182,6 @@ INVARIANTS = (
     Rule(
         id="INV-003",
         name="lists-advertised",
-        category="capability",
         property="a server that answers tools/list, resources/list or prompts/list advertised the "
         "matching capability",
         topics=(*(f"result:{method}" for method in _LISTS), "result:server/discover"),
@@ -195,7 +191,6 @@ INVARIANTS = (
     Rule(
         id="INV-004",
         name="capabilities-work",
-        category="capability",
         property="a server that advertised a capability does not error on every call to it",
         topics=("result", "error"),
         watch=_CapabilitiesWork,
@@ -204,7 +199,6 @@ INVARIANTS = (
     Rule(
         id="INV-005",
         name="tool-result-shape",
-        category="result-shape",
         property="a successful tools/call result carries a content array or a structuredContent "
         "object, and a boolean isError when present",
         topics=("result:tools/call",),
@@ -214,7 +208,6 @@ INVARIANTS = (
     Rule(
         id="INV-006",
         name="error-envelope",
-        category="error-envelope",
         property="every JSON-RPC error carries an integer code and a string message",
         topics=("error",),
         look=_check_error,
@@ -223,7 +216,6 @@ INVARIANTS = (
     Rule(
         id="INV-007",
         name="method-not-found-code",
-        category="error-envelope",
         property="a method-not-found error has the code -32601",
         topics=("error",),
         look=_check_method_not_found,
@@ -266,8 +258,7 @@ class _NothingBeforeInitialized(Watch):
 def _check_server_info(entry: Entry, _: Facts) -> Findings:
     if not isinstance(entry.message["result"], dict):
         return None
-    meta = entry.result.get("_meta")
-    info = meta.get(_SERVER_INFO) if isinstance(meta, dict) else None
+    info = members(entry.result.get("_meta")).get(_SERVER_INFO)
     if info is None:
         return [f"the result of {show(entry.method)} has no {_SERVER_INFO} in its _meta"]
     if not isinstance(info, dict):
@@ -283,7 +274,6 @@ _LIFECYCLE = (
     Rule(
         id="LIFE-10",
         name="no-early-server-requests",
-        category="lifecycle",
         property="before notifications/initialized the server sends only pings and log messages",
         until="2025-11-25",
         level="SHOULD",
@@ -295,7 +285,6 @@ _LIFECYCLE = (
     Rule(
         id="LIFE-17",
         name="discover-serverinfo",
-        category="lifecycle",
         property="every result names the server in its _meta, with name and version",
         since="2026-07-28",
         level="SHOULD",

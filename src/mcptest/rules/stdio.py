@@ -9,12 +9,7 @@ from mcptest.rules.rule import Rule, Watch, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings, Look
-
-    Members = dict[str, Any]
+    from mcptest.rules.rule import Entry, Facts, Findings, Look
 
 __all__ = ["RULES"]
 
@@ -169,7 +164,6 @@ RULES = (
     Rule(
         id="STDIO-01",
         name="stdout-pure",
-        category="stdio",
         property="every line that the server writes to its standard output is a message",
         topics=("noise", "server"),
         watch=lambda: _StdioOnly(_check_message),
@@ -178,7 +172,6 @@ RULES = (
     Rule(
         id="STDIO-02",
         name="one-line-per-message",
-        category="stdio",
         property="no message is spread over several lines",
         topics=("noise", "server"),
         watch=lambda: _StdioOnly(_OnOneLine().see),
@@ -187,7 +180,6 @@ RULES = (
     Rule(
         id="STDIO-03",
         name="newline-terminated",
-        category="stdio",
         property="every message ends with a newline",
         topics=("noise", "server"),
         watch=lambda: _StdioOnly(_check_newline),
@@ -196,7 +188,6 @@ RULES = (
     Rule(
         id="STDIO-07",
         name="no-server-requests",
-        category="stdio",
         property="over stdio the server sends no requests of its own",
         since="2026-07-28",
         topics=("server",),
@@ -207,7 +198,6 @@ RULES = (
     Rule(
         id="STDIO-08",
         name="stderr-utf8",
-        category="stdio",
         property="what the server writes to its standard error is UTF-8",
         level="SHOULD",
         topics=(),

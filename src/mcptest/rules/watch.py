@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from mcptest.core.results import SessionScore
     from mcptest.protocol.framing import TransportFault
     from mcptest.protocol.jsonrpc import IdKey
-    from mcptest.rules.composition import Member
-    from mcptest.rules.judge import LiveJudge
+    from mcptest.rules.judge import LiveJudge, Member
 
     Item = Frame | Noise | Overlong | TransportFault
     Message = dict[str, object]
