@@ -14,7 +14,7 @@ from string import Template
 from mcptest.core.text import plural, shorten
 from mcptest.docgen.json_lines import INDENT
 from mcptest.docgen.model import CASES, CONTENTS, Code, html_anchors, split_paragraphs
-from mcptest.reporters.html.markup import Markup, element, escaped, joined
+from mcptest.reporters.html import Markup, element, escaped, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

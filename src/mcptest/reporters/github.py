@@ -11,7 +11,7 @@ import io
 from mcptest.core.events import RunFinished, SuiteFinished, SuiteStarted
 from mcptest.core.text import defuse_markers, plural, shorten, visible
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.summary import not_run_line
+from mcptest.reporters.style import not_run_line
 from mcptest.reporters.terminal import TerminalReporter
 from mcptest.reporters.text import case_title, render_result, shown_server
 

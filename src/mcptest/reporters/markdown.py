@@ -10,8 +10,13 @@ import re
 
 from mcptest.core.text import defuse, excerpt, plural, shorten
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.style import render_duration
-from mcptest.reporters.summary import ending_line, never_exercised, not_run_line, percent_text
+from mcptest.reporters.style import (
+    ending_line,
+    never_exercised,
+    not_run_line,
+    percent_text,
+    render_duration,
+)
 from mcptest.reporters.text import (
     SeenFailures,
     case_place,

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from mcptest.core.record import ABSENT
 from mcptest.core.text import excerpt, plural, shorten, show_json, visible
-from mcptest.reporters.style import width_of, wrap_line
-from mcptest.reporters.summary import status_counts
+from mcptest.reporters.style import status_counts, width_of, wrap_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ REPORTERS = {
         is_for_people=True,
     ),
     "minimal": ReporterEntry(
-        module="minimal",
+        module="agent",
         class_name="MinimalReporter",
         purpose="a person in a hurry: one line, plus one per failure",
         is_for_people=True,
@@ -54,7 +54,7 @@ REPORTERS = {
         made_with=("tool_version", "all_logs"),
     ),
     "ndjson": ReporterEntry(
-        module="ndjson",
+        module="json",
         class_name="NdjsonReporter",
         purpose="programs that follow a run",
         made_with=("tool_version", "all_logs"),

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from mcptest.core.diagnostics import CODES
 from mcptest.core.text import defuse_markers, excerpt, shorten, show_json, visible
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.summary import ending_line
+from mcptest.reporters.style import ending_line
 from mcptest.reporters.text import case_name, case_title, headline, stable_server
 
 TYPE_CHECKING = False

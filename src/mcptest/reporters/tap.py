@@ -14,7 +14,7 @@ from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult
 from mcptest.core.text import defuse, excerpt, shorten, show_json, visible
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.summary import coverage_lines, ending_line, not_run_line
+from mcptest.reporters.style import coverage_lines, ending_line, not_run_line
 from mcptest.reporters.text import case_title, diagnostic_line, headline, shown_server
 
 TYPE_CHECKING = False

@@ -20,18 +20,16 @@ from mcptest.core.events import (
 from mcptest.core.text import defuse, excerpt, plural, visible
 from mcptest.reporters.style import (
     Paint,
-    encode_narrow,
-    narrow_encoding,
-    render_duration,
-    status_marks,
-    wrap_line,
-)
-from mcptest.reporters.summary import (
     coverage_lines,
+    encode_narrow,
     ending_line,
+    narrow_encoding,
     not_run_line,
+    render_duration,
     snapshot_counts,
+    status_marks,
     totals,
+    wrap_line,
 )
 
 TYPE_CHECKING = False

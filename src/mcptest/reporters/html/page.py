@@ -17,7 +17,7 @@ from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.results import STATUSES, ExitCode, Summary, exit_code_of
 from mcptest.core.text import plural, shorten
-from mcptest.reporters.html.markup import Markup, cut, element, joined, table
+from mcptest.reporters.html import Markup, cut, element, joined, table
 from mcptest.reporters.html.parts import (
     Timing,
     render_card,
@@ -28,8 +28,7 @@ from mcptest.reporters.html.parts import (
     render_row,
     render_run_fault,
 )
-from mcptest.reporters.style import render_duration
-from mcptest.reporters.summary import not_run_line
+from mcptest.reporters.style import not_run_line, render_duration
 from mcptest.reporters.text import shown_server
 
 TYPE_CHECKING = False

@@ -9,9 +9,8 @@ from heapq import nlargest
 
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import plural, show_json
-from mcptest.reporters.html.markup import Markup, cut, element, joined, table
-from mcptest.reporters.style import render_duration
-from mcptest.reporters.summary import percent_text
+from mcptest.reporters.html import Markup, cut, element, joined, table
+from mcptest.reporters.style import percent_text, render_duration
 from mcptest.reporters.text import fault_details, fault_headline, headline, render_result
 
 TYPE_CHECKING = False
