@@ -11,7 +11,7 @@ import io
 from mcptest.core.events import RunFinished, SuiteFinished, SuiteStarted
 from mcptest.core.text import defuse_markers, plural, shorten, visible
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.style import not_run_line
+from mcptest.reporters.style import not_run_line, times
 from mcptest.reporters.terminal import TerminalReporter
 from mcptest.reporters.text import case_title, render_result, shown_server
 
@@ -85,7 +85,7 @@ class GithubReporter(CollectedRun):
             yield _command("warning", {**properties, "title": title}, result.reason)
         finished = self.finished
         for finding in finished.findings:
-            text = finding.message + (f" ({finding.count:,} times)" if finding.count > 1 else "")
+            text = f"{finding.message}{times(finding.count)}"
             title = f"mcptest: {finding.kind}"
             level = "error" if finding.kind in finished.broken_rules else "notice"
             yield _command(level, {"title": title}, f"{text}\n{finding.quote}".strip())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.text import defuse, excerpt, plural, shorten
+from mcptest.core.text import defuse, excerpt, plural
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.style import (
     ending_line,
@@ -16,6 +16,7 @@ from mcptest.reporters.style import (
     not_run_line,
     percent_text,
     render_duration,
+    times,
 )
 from mcptest.reporters.text import (
     SeenFailures,
@@ -142,28 +143,28 @@ class MarkdownReporter(CollectedRun):
         return code_span(case_title(self.started, suite, result))
 
     def _lists(self) -> Iterator[str]:
-        flaky = [
-            f"{self._named(suite, result)} passed on attempt {result.attempts:,}"
-            for suite, result in self.flaky()
-        ]
-        if flaky:
-            yield "### Flaky"
-            yield _bullets(flaky)
-        not_run = [
-            f"{self._named(suite, result)}: {code_span(result.reason)}"
-            for suite, result in self.not_run()
-        ]
-        if not_run:
-            yield "### Not run"
-            yield _bullets(not_run)
-        findings = [_finding(each.message, each.count) for each in self.finished.findings]
-        if findings:
-            yield "### Notes about the server"
-            yield _bullets(findings)
-        warnings = [each for each in self.started.warnings if each.severity != "error"]
-        if warnings:
-            yield "### Warnings"
-            yield _bullets([code_span(diagnostic_line(each)) for each in warnings])
+        lists = {
+            "Flaky": [
+                f"{self._named(suite, result)} passed on attempt {result.attempts:,}"
+                for suite, result in self.flaky()
+            ],
+            "Not run": [
+                f"{self._named(suite, result)}: {code_span(result.reason)}"
+                for suite, result in self.not_run()
+            ],
+            "Notes about the server": [
+                f"{code_span(each.message)}{times(each.count)}" for each in self.finished.findings
+            ],
+            "Warnings": [
+                code_span(diagnostic_line(each))
+                for each in self.started.warnings
+                if each.severity != "error"
+            ],
+        }
+        for title, items in lists.items():
+            if items:
+                yield f"### {title}"
+                yield _bullets(items)
 
 
 def _coverage_table(coverage: Sequence[ServerCoverage]) -> str:
@@ -180,11 +181,6 @@ def _failure(title: str, place: str, result: CaseResult, same_as: str | None) ->
         return f"{head}: the same as {code_span(same_as)}"
     lines = [line.text for line in render_result(result, columns=COLUMNS, verbose=False)]
     return f"{head}\n\n{fenced(lines)}"
-
-
-def _finding(message: str, count: int) -> str:
-    times = f" ({count:,} times)" if count > 1 else ""
-    return f"{code_span(shorten(message, MAX_TEXT_CHARS))}{times}"
 
 
 def _counts(results: Sequence[CaseResult]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from mcptest.core.diagnostics import CODES
 from mcptest.core.text import defuse_markers, excerpt, shorten, show_json, visible
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.style import ending_line
+from mcptest.reporters.style import ending_line, times
 from mcptest.reporters.text import case_name, case_title, headline, stable_server
 
 TYPE_CHECKING = False
@@ -89,8 +89,7 @@ class SarifReporter(CollectedRun):
             yield result_of("run-interrupted", "error", text, self._anywhere())
 
     def _of_finding(self, finding: Finding) -> Members:
-        times = f" ({finding.count:,} times)" if finding.count > 1 else ""
-        text = f"{finding.message}{times}\n{finding.quote}".strip()
+        text = f"{finding.message}{times(finding.count)}\n{finding.quote}".strip()
         files = (suite.file for suite, _ in self.all_suites if suite.server == finding.server)
         file = next(files, "")
         place = location(file, 1) if file else self._anywhere()

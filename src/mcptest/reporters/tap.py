@@ -14,7 +14,7 @@ from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult
 from mcptest.core.text import defuse, excerpt, shorten, show_json, visible
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.style import coverage_lines, ending_line, not_run_line
+from mcptest.reporters.style import coverage_lines, ending_line, not_run_line, times
 from mcptest.reporters.text import case_title, diagnostic_line, headline, shown_server
 
 TYPE_CHECKING = False
@@ -97,8 +97,7 @@ class TapReporter(CollectedRun):
 
     def _comments(self) -> Iterator[str]:
         for finding in self.finished.findings:
-            times = f" ({finding.count:,} times)" if finding.count > 1 else ""
-            yield f"note: {excerpt(finding.message, MAX_TAIL_CHARS)}{times}"
+            yield f"note: {excerpt(finding.message, MAX_TAIL_CHARS)}{times(finding.count)}"
         yield from coverage_lines(self.finished.coverage)
         if self.finished.not_run and self.finished.may_leave_out:
             yield not_run_line(self.finished)

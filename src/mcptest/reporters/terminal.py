@@ -28,6 +28,7 @@ from mcptest.reporters.style import (
     render_duration,
     snapshot_counts,
     status_marks,
+    times,
     totals,
     wrap_line,
 )
@@ -269,9 +270,7 @@ def _section(lines: Iterable[str]) -> list[str]:
 
 def finding_lines(finding: Finding, server: str, paint: Paint) -> list[str]:
     """One finding, with its server unless that is the one of the run."""
-    text = _cut(finding.message)
-    if finding.count > 1:
-        text += f" ({finding.count:,} times)"
+    text = _cut(finding.message) + times(finding.count)
     if finding.server not in ("", server):
         text += f" [{visible(finding.server)}]"
     lines = [f"{paint.yellow('note:')} {text}"]

@@ -5,7 +5,7 @@ A forgotten conversion therefore shows as stray entities on the page and never a
 
 from __future__ import annotations
 
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import plural, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Attribute = str | int | bool
 
-__all__ = ["Markup", "cut", "element", "escaped", "joined", "table"]
+__all__ = ["Markup", "and_more", "cut", "element", "escaped", "joined", "table"]
 
 # The last two would be commands to a CI system if the page were printed to its log.
 _ENTITIES = (
@@ -65,11 +65,25 @@ def joined(parts: Iterable[str], between: str = "") -> Markup:
     )
 
 
-def table(heads: Sequence[str], rows: Iterable[Markup], **attributes: Attribute) -> Markup:
-    """A table with column headers; an empty header is a column without one."""
+def table(
+    heads: Sequence[str], rows: Iterable[Markup], *, left_out: str = "", **attributes: Attribute
+) -> Markup:
+    """A table with column headers; an empty header is a column without one.
+
+    The last row says what is left out.
+    """
     cells = (element("th", head, scope="col") if head else element("td") for head in heads)
     head = element("thead", element("tr", *cells))
-    return element("table", head, element("tbody", *rows), **attributes)
+    last = [element("tr", element("td", left_out, colspan=len(heads)))] if left_out else []
+    return element("table", head, element("tbody", *rows, *last), **attributes)
+
+
+def and_more(items: Sequence[object], limit: int, noun: str = "") -> str:
+    """How many of the items are beyond the limit; "" if none are."""
+    hidden = len(items) - limit
+    if hidden <= 0:
+        return ""
+    return f"… and {plural(hidden, f'more {noun}')}" if noun else f"… and {hidden:,} more"
 
 
 def _attribute(name: str, value: Attribute) -> str:

@@ -17,7 +17,7 @@ from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.results import STATUSES, ExitCode, Summary, exit_code_of
 from mcptest.core.text import plural, shorten
-from mcptest.reporters.html import Markup, cut, element, joined, table
+from mcptest.reporters.html import Markup, and_more, cut, element, joined, table
 from mcptest.reporters.html.parts import (
     Timing,
     render_card,
@@ -28,7 +28,7 @@ from mcptest.reporters.html.parts import (
     render_row,
     render_run_fault,
 )
-from mcptest.reporters.style import not_run_line, render_duration
+from mcptest.reporters.style import ending_line, not_run_line, render_duration
 from mcptest.reporters.text import shown_server
 
 TYPE_CHECKING = False
@@ -49,6 +49,10 @@ MAX_NAME_CHARS = 300
 # Pages with more than these begin with details closed.
 MAX_OPEN_CARDS = 50
 MAX_OPEN_TESTS = 300
+MAX_TEXT_CHARS = 1_000
+MAX_DIAGNOSTICS = 500
+MAX_FINDINGS = 500
+MAX_TITLE_CHARS = 200
 
 
 class HtmlReporter:
@@ -108,8 +112,9 @@ class HtmlReporter:
         finished = self._finished or self._cut_short()
         # If no test could run only the reason is reported.
         has_tests = finished.fault is None and self._number > 0
-        sections = self._sections_of_tests() if has_tests else []
-        sections += [
+        sections = [
+            *([("failures", self._failures()), ("tests", self._tests())] if has_tests else []),
+            *([("durations", render_durations(self._timings))] if has_tests else []),
             ("coverage", render_coverage(finished.coverage)),
             ("findings", _render_findings(finished.findings, self._started.server)),
             ("warnings", _render_diagnostics("Warnings", self._started.warnings)),
@@ -123,13 +128,6 @@ class HtmlReporter:
         ]
         title = _title(self._started, finished)
         return _render_document(title, joined(body, "\n"), self._tool_version)
-
-    def _sections_of_tests(self) -> list[tuple[str, Markup]]:
-        return [
-            ("failures", self._failures()),
-            ("tests", self._tests()),
-            ("durations", render_durations(self._timings)),
-        ]
 
     def _cut_short(self) -> RunFinished:
         counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
@@ -226,11 +224,6 @@ class _Suite:
         return element("details", head, rows, class_="suite", open=is_open)
 
 
-MAX_NAME_CHARS = 300
-MAX_TEXT_CHARS = 1_000
-MAX_DIAGNOSTICS = 500
-MAX_FINDINGS = 500
-
 # Headline, look, and what the exit status means.
 _VERDICTS = {
     ExitCode.PASSED: ("Passed", "good", "everything that was asked for ran and passed"),
@@ -287,28 +280,21 @@ def _count_list(summary: Summary) -> Markup:
         ("skipped", summary.skipped, "skipped"),
         ("flaky", summary.flaky, "flaky"),
     ]
-    items = [element("li", plural(summary.total, "test"))]
-    items += [
+    items = (
         element("li", f"{count:,} {word}", class_=f"is-{name}")
         for name, count, word in counts
         if count
-    ]
-    return element("ul", *items, class_="counts")
+    )
+    return element("ul", element("li", plural(summary.total, "test")), *items, class_="counts")
 
 
 def _stops(started: RunStarted, finished: RunFinished) -> list[Markup]:
     """Why not all selected tests ran."""
-    ran, total = finished.summary.total, started.total
-    parts = []
-    if finished.interrupted:
-        parts.append(f"interrupted: {ran:,} of {plural(total, 'test')} ran")
-        if finished.interrupted_in:
-            name = shorten(finished.interrupted_in, MAX_NAME_CHARS)
-            parts.append(f'in the middle of "{name}"; its call may have taken effect')
-    elif finished.bailed:
-        left = f"{max(0, total - ran):,} of {plural(total, 'test')} not run"
-        parts.append(f"stopped after the first failure: {left}")
-    return [element("p", part, class_="stopped") for part in parts]
+    parts = [ending_line(started, finished)]
+    if finished.interrupted and finished.interrupted_in:
+        name = shorten(finished.interrupted_in, MAX_NAME_CHARS)
+        parts.append(f'in the middle of "{name}"; its call may have taken effect')
+    return [element("p", part, class_="stopped") for part in parts if part]
 
 
 def _render_contents(ids: Sequence[str]) -> Markup:
@@ -354,10 +340,8 @@ def _render_findings(findings: Sequence[Finding], server: str) -> Markup:
         return Markup("")
     words = ("kind", "what happened", "times")
     rows = [_finding_row(finding, server) for finding in findings[:MAX_FINDINGS]]
-    hidden = len(findings) - MAX_FINDINGS
-    if hidden > 0:
-        rows.append(element("tr", element("td", f"… and {hidden:,} more", colspan=len(words))))
-    inside = element("div", table(words, rows), class_="scroll")
+    whole = table(words, rows, left_out=and_more(findings, MAX_FINDINGS))
+    inside = element("div", whole, class_="scroll")
     return element("section", element("h2", "Findings"), inside, id="findings")
 
 
@@ -380,21 +364,19 @@ def _render_diagnostics(title: str, diagnostics: Sequence[Diagnostic]) -> Markup
     if not diagnostics:
         return Markup("")
     blocks = [
-        element("pre", *_diagnostic_lines(diagnostic), tabindex=0)
+        element(
+            "pre",
+            *(
+                element("span", cut(line, MAX_TEXT_CHARS))
+                for line in render_diagnostic(diagnostic).split("\n")
+            ),
+            tabindex=0,
+        )
         for diagnostic in diagnostics[:MAX_DIAGNOSTICS]
     ]
-    hidden = len(diagnostics) - MAX_DIAGNOSTICS
-    if hidden > 0:
-        blocks.append(element("p", f"… and {hidden:,} more", class_="aside"))
+    if more := and_more(diagnostics, MAX_DIAGNOSTICS):
+        blocks.append(element("p", more, class_="aside"))
     return element("section", element("h2", title), *blocks, id=title.lower())
-
-
-def _diagnostic_lines(diagnostic: Diagnostic) -> list[Markup]:
-    lines = render_diagnostic(diagnostic).split("\n")
-    return [element("span", cut(line, MAX_TEXT_CHARS)) for line in lines]
-
-
-MAX_TITLE_CHARS = 200
 
 
 def _render_document(title: str, body: Markup, tool_version: str) -> str:
