@@ -12,7 +12,6 @@ from mcptest.core.coverage import KINDS
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import plural, render_path, shorten
-from mcptest.docgen.json_lines import is_tag, json_lines, one_line, split_tag
 from mcptest.docgen.model import (
     CaseDoc,
     Code,
@@ -21,6 +20,10 @@ from mcptest.docgen.model import (
     Row,
     ServerDescription,
     Table,
+    is_tag,
+    json_lines,
+    one_line,
+    split_tag,
 )
 from mcptest.explore.features import feature_name
 from mcptest.formats.conductor import use_of

@@ -31,13 +31,13 @@ from mcptest.reporters.text import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mcptest.core.coverage import ServerCoverage
     from mcptest.core.events import SuiteStarted
     from mcptest.core.results import CaseResult
 
-__all__ = ["MarkdownReporter", "code_cell", "code_span", "fenced"]
+__all__ = ["MarkdownReporter", "code_cell", "code_span", "fenced", "render_table"]
 
 COLUMNS = 100
 # A comment on GitHub holds 65,536 characters; the rest is left for the tables.
@@ -116,7 +116,7 @@ class MarkdownReporter(CollectedRun):
             took = render_duration(self.finished.duration_s)
             rows.append(("all", *_counts(everything)[:-1], took))
         header = ("suite", "passed", "failed", "errors", "skipped", "time")
-        return _table(header, rows, is_numeric=True)
+        return render_table(header, rows, is_numeric=True)
 
     def _suite_cell(self, suite: SuiteStarted) -> str:
         server = shown_server(self.started, suite)
@@ -172,7 +172,7 @@ def _coverage_table(coverage: Sequence[ServerCoverage]) -> str:
     for server in coverage[:MAX_ROWS]:
         never = "; ".join(f"{label}: {_names(names)}" for label, names in never_exercised(server))
         rows.append((code_cell(server.server), percent_text([server]), never or "nothing is left"))
-    return _table(("server", "coverage", "not exercised"), rows, is_numeric=False)
+    return render_table(("server", "coverage", "not exercised"), rows)
 
 
 def _failure(title: str, place: str, result: CaseResult, same_as: str | None) -> str:
@@ -202,7 +202,10 @@ def _bullets(items: Sequence[str]) -> str:
     return "\n".join(f"- {item}" for item in (*items[:MAX_ROWS], *more))
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, is_numeric: bool) -> str:
+def render_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, is_numeric: bool = False
+) -> str:
+    """A table of cells that are Markdown already; numbers are on the right of their cells."""
     others = "---:" if is_numeric else "---"
     rule = ["---", *[others] * (len(header) - 1)]
     return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
@@ -225,11 +228,11 @@ def code_cell(text: str) -> str:
     return code_span(text.replace("\\|", "\\\\|")).replace("|", "\\|")
 
 
-def fenced(lines: Sequence[str]) -> str:
+def fenced(lines: Sequence[str], language: str = "text") -> str:
     """Lines in a fence that is longer than any inside."""
     body = "\n".join(lines).strip("\n")
     fence = "`" * max(3, _longest_run(body) + 1)
-    return f"{fence}text\n{body}\n{fence}"
+    return f"{fence}{language}\n{body}\n{fence}"
 
 
 def _longest_run(text: str) -> int:

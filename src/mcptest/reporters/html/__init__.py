@@ -5,6 +5,11 @@ A forgotten conversion therefore shows as stray entities on the page and never a
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from importlib.resources import files
+from string import Template
+
 from mcptest.core.text import plural, shorten, visible
 
 TYPE_CHECKING = False
@@ -13,7 +18,7 @@ if TYPE_CHECKING:
 
     Attribute = str | int | bool
 
-__all__ = ["Markup", "and_more", "cut", "element", "escaped", "joined", "table"]
+__all__ = ["Markup", "and_more", "cut", "element", "escaped", "joined", "render_page", "table"]
 
 # The last two would be commands to a CI system if the page were printed to its log.
 _ENTITIES = (
@@ -84,6 +89,20 @@ def and_more(items: Sequence[object], limit: int, noun: str = "") -> str:
     if hidden <= 0:
         return ""
     return f"… and {plural(hidden, f'more {noun}')}" if noun else f"… and {hidden:,} more"
+
+
+def render_page(package: str, **parts: str) -> str:
+    """`assets/page.html` of a package with these parts, and its style and script if it has one.
+
+    The policy in the head allows exactly these two, by their hashes.
+    """
+    assets = files(package).joinpath("assets")
+    for part, file in (("style", "page.css"), ("script", "page.js")):
+        if assets.joinpath(file).is_file():
+            parts[part] = assets.joinpath(file).read_text(encoding="utf-8")
+            digest = hashlib.sha256(parts[part].encode("utf-8")).digest()
+            parts[f"{part}_hash"] = f"sha256-{base64.b64encode(digest).decode('ascii')}"
+    return Template(assets.joinpath("page.html").read_text(encoding="utf-8")).substitute(parts)
 
 
 def _attribute(name: str, value: Attribute) -> str:

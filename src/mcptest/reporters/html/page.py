@@ -8,16 +8,11 @@ allows exactly these two, by their hashes, and no requests.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib.resources import files
-from string import Template
-
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.results import STATUSES, ExitCode, Summary, exit_code_of
 from mcptest.core.text import plural, shorten
-from mcptest.reporters.html import Markup, and_more, cut, element, joined, table
+from mcptest.reporters.html import Markup, and_more, cut, element, joined, render_page, table
 from mcptest.reporters.html.parts import (
     Timing,
     render_card,
@@ -381,22 +376,9 @@ def _render_diagnostics(title: str, diagnostics: Sequence[Diagnostic]) -> Markup
 
 def _render_document(title: str, body: Markup, tool_version: str) -> str:
     """The whole document."""
-    style, script = _asset("page.css"), _asset("page.js")
-    return Template(_asset("page.html")).substitute(
+    return render_page(
+        "mcptest.reporters.html",
         title=cut(title, MAX_TITLE_CHARS),
-        style=style,
-        style_hash=_hash(style),
-        script=script,
-        script_hash=_hash(script),
         body=body,
         footer=joined(["made by mcptest ", element("span", tool_version, class_="version")]),
     )
-
-
-def _asset(name: str) -> str:
-    return files("mcptest.reporters.html").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
