@@ -15,7 +15,7 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import excerpt, quote_bytes
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, TransportFault, read_message
-from mcptest.protocol.revisions import REVISIONS, STATELESS, VERSION_KEY
+from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
 from mcptest.protocol.sse import OverlongEvent, SseDecoder
 
 TYPE_CHECKING = False
@@ -371,28 +371,27 @@ def message_headers(message: object, negotiated: str) -> dict[str, str]:
     One that names its revision itself, as in the stateless era, repeats in headers what it is
     about; others name the revision that a handshake has agreed on.
     """
+    revision = REVISIONS.get(negotiated)
     if isinstance(message, dict) and "method" in message:
-        version = own_version(message) or (negotiated if negotiated == STATELESS else "")
+        is_stateless = revision is not None and revision.is_stateless
+        version = own_version(message) or (negotiated if is_stateless else "")
         if version:
             return {VERSION_HEADER: encoded_value(version)} | _repeated(message)
-    revision = REVISIONS.get(negotiated)
     return {VERSION_HEADER: negotiated} if revision and revision.has_version_header else {}
 
 
 def own_version(message: object) -> str:
     """The revision that a message names, or ""."""
-    params = message.get("params") if isinstance(message, dict) else None
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    version = jsonrpc.meta_of(message).get(VERSION_KEY)
     return version if isinstance(version, str) else ""
 
 
 def _repeated(message: dict[str, Any]) -> dict[str, str]:
-    method, params = message["method"], message.get("params")
+    method = message["method"]
     if not isinstance(method, str):
         return {}
     headers = {"Mcp-Method": encoded_value(method)}
-    name = params.get(_NAMED_BY.get(method, "")) if isinstance(params, dict) else None
+    name = jsonrpc.params_of(message).get(_NAMED_BY.get(method, ""))
     if isinstance(name, str):
         headers["Mcp-Name"] = encoded_value(name)
     return headers

@@ -89,7 +89,7 @@ HANDSHAKE_REVISIONS = tuple(
 DEFAULT_OFFER = HANDSHAKE_REVISIONS[-1]
 
 # The revision without a handshake.
-STATELESS = "2026-07-28"
+(STATELESS,) = REVISIONS.keys() - HANDSHAKE_REVISIONS
 
 # Where a request of a stateless revision names the revision it uses.
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"

@@ -6,6 +6,7 @@ The rules are SAMP, ROOT, ELIC and MRTR.
 from __future__ import annotations
 
 from mcptest.core.text import render_path, shorten
+from mcptest.protocol.jsonrpc import meta_of
 from mcptest.protocol.revisions import URL_ELICITATION_REQUIRED
 from mcptest.rules.content import INPUT_METHODS, is_url
 from mcptest.rules.rule import (
@@ -16,7 +17,6 @@ from mcptest.rules.rule import (
     collect,
     limit,
     members,
-    meta_of,
     objects,
     show,
     show_member,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcptest.protocol.jsonrpc import meta_of
 from mcptest.protocol.revisions import (
     HEADER_MISMATCH,
     MISSING_CAPABILITY,
@@ -10,7 +11,7 @@ from mcptest.protocol.revisions import (
     URL_ELICITATION_REQUIRED,
     VERSION_KEY,
 )
-from mcptest.rules.rule import META_CAPABILITIES, Rule, members, meta_of, must_be, show, show_member
+from mcptest.rules.rule import META_CAPABILITIES, Rule, members, must_be, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

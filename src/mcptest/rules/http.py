@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from mcptest.core.text import render_trail, shorten
 from mcptest.protocol import jsonrpc
-from mcptest.rules.rule import Rule, Watch, collect, members, meta_of, show
+from mcptest.rules.rule import Rule, Watch, collect, members, show
 from mcptest.rules.schemas import inner_schemas
 
 TYPE_CHECKING = False
@@ -376,7 +376,7 @@ def _check_related(entry: Entry, facts: Facts) -> Findings:
 
 def _is_about(entry: Entry, request: Members) -> bool:
     """True if a notification can be about a request."""
-    meta = meta_of(request)
+    meta = jsonrpc.meta_of(request)
     if entry.method == "notifications/progress":
         token = jsonrpc.id_key(entry.params.get("progressToken"))
         return "progressToken" in meta and jsonrpc.id_key(meta["progressToken"]) == token

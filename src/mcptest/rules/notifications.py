@@ -7,7 +7,7 @@ from mcptest.core.record import Record
 from mcptest.protocol import jsonrpc
 from mcptest.rules.client_requests import declared_in, is_declared
 from mcptest.rules.http import on_stream
-from mcptest.rules.rule import Latest, Rule, Watch, has_kind, members, meta_of, show, show_member
+from mcptest.rules.rule import Latest, Rule, Watch, has_kind, members, show, show_member
 from mcptest.rules.shapes import shape_faults
 
 TYPE_CHECKING = False
@@ -71,7 +71,7 @@ class _LoggingDeclared(Watch):
 
 
 def _asks_for_logs(message: object) -> bool:
-    return meta_of(message).get(_META_LEVEL) is not None
+    return jsonrpc.meta_of(message).get(_META_LEVEL) is not None
 
 
 def _remember_log_level(entry: Entry, kept: Latest) -> None:
@@ -172,7 +172,7 @@ class _TokenRequest(Record):
 
 
 def _remember_token(entry: Entry, given: Latest) -> None:
-    token = meta_of(entry.message).get(_TOKEN)
+    token = jsonrpc.meta_of(entry.message).get(_TOKEN)
     if token is not None:
         request = jsonrpc.id_key(entry.message.get("id"))
         given.add(
@@ -200,7 +200,7 @@ def _check_token_in_use(entry: Entry, facts: Facts, given: Latest) -> Findings:
     # Messages on different streams have no order.
     if found is None or entry.http.get("stream") == "get":
         return None
-    open_token = meta_of(facts.open.get(found.request)).get(_TOKEN)
+    open_token = jsonrpc.meta_of(facts.open.get(found.request)).get(_TOKEN)
     if open_token is not None and jsonrpc.id_key(open_token) == jsonrpc.id_key(token):
         return ()
     if found.has_task and facts.may_have_tasks:
@@ -211,7 +211,7 @@ def _check_token_in_use(entry: Entry, facts: Facts, given: Latest) -> Findings:
 
 def _forget_progress(entry: Entry, last: Latest) -> None:
     """A token that is given again starts over."""
-    last.drop(jsonrpc.id_key(meta_of(entry.message).get(_TOKEN)))
+    last.drop(jsonrpc.id_key(jsonrpc.meta_of(entry.message).get(_TOKEN)))
 
 
 def _check_increasing(entry: Entry, _: Facts, last: Latest) -> Findings:
@@ -238,7 +238,7 @@ class _ServerTokens(Watch):
         self._given = Latest()
 
     def see(self, entry: Entry, facts: Facts) -> Findings:
-        meta = meta_of(entry.message)
+        meta = jsonrpc.meta_of(entry.message)
         if _TOKEN not in meta:
             return None
         token = meta[_TOKEN]
@@ -346,7 +346,7 @@ def _subscription_id(entry: Entry, _: Facts, listens: Latest) -> Findings:
         return _compare("result", meta, entry.message.get("id"))
     if not listens:
         return None
-    meta = meta_of(entry.message)
+    meta = jsonrpc.meta_of(entry.message)
     stream = _stream_of(entry, listens)
     if stream is not None:
         return _compare("params", meta, stream)
@@ -377,7 +377,7 @@ def _place(front: str) -> str:
 def _no_request_scoped(entry: Entry, _: Facts, listens: Latest) -> Findings:
     if not listens:
         return None
-    is_marked = _META_SUBSCRIPTION in meta_of(entry.message)
+    is_marked = _META_SUBSCRIPTION in jsonrpc.meta_of(entry.message)
     if entry.method not in _REQUEST_SCOPED:
         return () if is_marked else None
     if is_marked or _stream_of(entry, listens) is not None:
@@ -528,13 +528,13 @@ class _QuietTasks(Watch):
             return self._check(entry, facts)
         if entry.result.get("resultType") != "task":
             return None
-        token = meta_of(entry.request).get("progressToken")
+        token = jsonrpc.meta_of(entry.request).get("progressToken")
         if token is not None:
             self._tokens.add(jsonrpc.id_key(token))
         return ()
 
     def _check(self, entry: Entry, facts: Facts) -> Findings:
-        meta = meta_of(entry.message)
+        meta = jsonrpc.meta_of(entry.message)
         if _META_TASK in meta:
             return [f"{entry.method} came for a task: {show(meta[_META_TASK])}"]
         stream = meta.get(_META_SUBSCRIPTION)
@@ -549,7 +549,7 @@ class _QuietTasks(Watch):
 def _is_in_use(token: object, facts: Facts) -> bool:
     """True if an open request has given the token again."""
     key = jsonrpc.id_key(token)
-    given = (meta_of(request).get("progressToken") for request in facts.open.values())
+    given = (jsonrpc.meta_of(request).get("progressToken") for request in facts.open.values())
     return any(each is not None and jsonrpc.id_key(each) == key for each in given)
 
 

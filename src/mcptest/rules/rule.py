@@ -42,7 +42,6 @@ __all__ = [
     "kind_of",
     "limit",
     "members",
-    "meta_of",
     "must_be",
     "objects",
     "show",
@@ -175,7 +174,7 @@ class Entry:
     @property
     def params(self) -> Members:
         """The params of a request or notification, {} when there are none."""
-        return members(members(self.message).get("params"))
+        return jsonrpc.params_of(self.message)
 
     @property
     def result(self) -> Members:
@@ -196,7 +195,7 @@ class Entry:
     @property
     def request_params(self) -> Members:
         """The params of the request that this answers, {} when there are none."""
-        return members(self.request.get("params")) if self.request else {}
+        return jsonrpc.params_of(self.request)
 
 
 def kind_of(message: object) -> Kind:
@@ -254,11 +253,6 @@ def members(value: object) -> Members:
 def objects(value: object) -> list[Members]:
     """The objects in an array; [] for anything else."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def meta_of(message: object) -> Members:
-    """The `_meta` in the params of a request or notification, {} when there is none."""
-    return members(members(members(message).get("params")).get("_meta"))
 
 
 def has_kind(value: object, kind: str) -> bool:
