@@ -238,7 +238,10 @@ def is_plain_answer(message: object) -> TypeGuard[Message]:
     if type(result) is not dict or "id" not in message:
         return False
     content = result.get("content")
-    if type(content) is not list or not content or not _has_only_content(result):
+    has_only_content = len(result) == 1 or (
+        len(result) == 2 and type(result.get("isError")) is bool
+    )
+    if type(content) is not list or not content or not has_only_content:
         return False
     for block in content:
         if type(block) is not dict or len(block) != 2:
@@ -246,7 +249,3 @@ def is_plain_answer(message: object) -> TypeGuard[Message]:
         if block.get("type") != "text" or type(block.get("text")) is not str:
             return False
     return True
-
-
-def _has_only_content(result: Message) -> bool:
-    return len(result) == 1 or (len(result) == 2 and type(result.get("isError")) is bool)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
         Conflict,
         Fault,
         LogWish,
-        Mismatch,
         Status,
     )
 
@@ -316,7 +315,15 @@ def _case_members(result: CaseResult, *, all_logs: bool) -> Members:
         "status": result.status,
         "duration_ms": _milliseconds(result.duration_s),
         "line": result.line,
-        "mismatches": [_mismatch_members(each) for each in result.mismatches[:MAX_MISMATCHES]],
+        "mismatches": [
+            {
+                "path": each.path,
+                **_side_members({"expected": each.expected, "actual": each.actual}),
+                "message": each.message,
+                "hint": each.hint,
+            }
+            for each in result.mismatches[:MAX_MISMATCHES]
+        ],
         "error": None if result.fault is None else _fault_members(result.fault),
     }
     if result.status == "skipped" or result.reason:
@@ -348,11 +355,6 @@ def _case_members(result: CaseResult, *, all_logs: bool) -> Members:
             for line in log[-MAX_LOG_LINES:]
         ]
     return members
-
-
-def _mismatch_members(mismatch: Mismatch) -> Members:
-    sides = _side_members({"expected": mismatch.expected, "actual": mismatch.actual})
-    return {"path": mismatch.path, **sides, "message": mismatch.message, "hint": mismatch.hint}
 
 
 def _fault_members(fault: Fault) -> Members:

@@ -104,7 +104,7 @@ class MarkdownReporter(CollectedRun):
 
     def _suite_table(self) -> str:
         rows = [
-            (self._suite_cell(suite), *_counts(results))
+            (code_cell(suite.name or suite.file) + self._on_server(suite), *_counts(results))
             for suite, results in self.suites[:MAX_ROWS]
         ]
         hidden = len(self.suites) - MAX_ROWS
@@ -118,10 +118,9 @@ class MarkdownReporter(CollectedRun):
         header = ("suite", "passed", "failed", "errors", "skipped", "time")
         return render_table(header, rows, is_numeric=True)
 
-    def _suite_cell(self, suite: SuiteStarted) -> str:
+    def _on_server(self, suite: SuiteStarted) -> str:
         server = shown_server(self.started, suite)
-        name = code_cell(suite.name or suite.file)
-        return f"{name} on {code_cell(server)}" if server else name
+        return f" on {code_cell(server)}" if server else ""
 
     def _failure_blocks(self) -> Iterator[str]:
         failures = self.failures()

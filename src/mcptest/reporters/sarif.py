@@ -19,7 +19,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import SuiteStarted
     from mcptest.core.results import CaseResult, Finding
 
@@ -64,7 +63,9 @@ class SarifReporter(CollectedRun):
 
     def _results(self) -> Iterator[Members]:
         for diagnostic in self.started.warnings:
-            yield _of_diagnostic(diagnostic)
+            text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
+            place = location(diagnostic.file, diagnostic.line, diagnostic.column)
+            yield result_of(diagnostic.code, diagnostic.severity, text, place)
         for suite, result in self.failures():
             yield _of_failure(suite, result, case_title(self.started, suite, result))
         for suite, result in self.flaky():
@@ -125,12 +126,6 @@ def _description(rule: str) -> str:
     return f"The server {broken}: {kind.replace('_', ' ')}."
 
 
-def _of_diagnostic(diagnostic: Diagnostic) -> Members:
-    text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
-    place = location(diagnostic.file, diagnostic.line, diagnostic.column)
-    return result_of(diagnostic.code, diagnostic.severity, text, place)
-
-
 def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
     rule = _FAILED if result.fault is None else f"fault/{result.fault.kind}"
     lines = [f"{title}: {headline(result)}"]
@@ -147,29 +142,22 @@ def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
 
 def result_of(rule: str, level: str, text: str, place: Members | None) -> Members:
     """One result, safe to display."""
-    members: Members = {"ruleId": visible(rule), "level": level, "message": {"text": _text(text)}}
+    text = visible(shorten(text, 10 * MAX_TEXT_CHARS), keep_newlines=True)
+    # Together `](` would be a link.
+    text = text.replace("](", "] (") or "(nothing is known)"
+    members: Members = {"ruleId": visible(rule), "level": level, "message": {"text": text}}
     if place:
         members["locations"] = [place]
     return members
 
 
-def _text(text: str) -> str:
-    """A message without `](`, which would be a link."""
-    text = visible(shorten(text, 10 * MAX_TEXT_CHARS), keep_newlines=True)
-    return text.replace("](", "] (") or "(nothing is known)"
-
-
 def location(file: str, line: int, column: int = 0) -> Members:
     """A place in a file; lines and columns count from 1."""
-    artifact: Members = {"uri": _uri(file)}
-    if not file.startswith("/"):
-        artifact["uriBaseId"] = "%SRCROOT%"
+    path = quote(file.removeprefix("./").encode("utf-8", "surrogatepass"))
+    artifact = {"uri": path, "uriBaseId": "%SRCROOT%"}
+    if file.startswith("/"):
+        artifact = {"uri": f"file://{path}"}
     place: Members = {"artifactLocation": artifact}
     if line > 0:
         place["region"] = {"startLine": line, **({"startColumn": column} if column > 0 else {})}
     return {"physicalLocation": place}
-
-
-def _uri(file: str) -> str:
-    path = quote(file.removeprefix("./").encode("utf-8", "surrogatepass"))
-    return f"file://{path}" if file.startswith("/") else path

@@ -49,7 +49,7 @@ from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import excerpt, plural, show_json
 from mcptest.core.typed_json import JsonObject, TypedJsonError
 from mcptest.reporters.json import OFFER_LISTS, REPORT_VERSION, summary_members
-from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun, summary_of
+from mcptest.reporters.run_model import CollectedRun, report_suite, summary_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,9 +201,7 @@ def _add_missing_tests(run: CollectedRun, file: str) -> None:
         message=f"this report has the results of {there}, and does not say why",
         hint="run the tests again; the report has been cut or changed",
     )
-    lost = CaseResult(name="the report is whole", status="error", line=0, fault=fault)
-    suite = SuiteStarted(name=file, file=file, format=REPORT_FORMAT, server="", total=1)
-    run.all_suites.append((suite, [lost]))
+    run.all_suites.append(report_suite(file, "the report is whole", fault))
     summary = summary_of(result for _, results in run.all_suites for result in results)
     # A report that is rendered from this run includes the error, and is complete.
     run.started = run.started.but(suites=len(run.all_suites), total=summary.total)

@@ -46,7 +46,10 @@ class TapReporter(CollectedRun):
         for number, (is_ok, title, block) in enumerate(points, 1):
             lines += [f"{'ok' if is_ok else 'not ok'} {number} - {title}", *block]
         lines += [f"# {line}" for line in self._comments()]
-        lines += self._bail_out()
+        if self.finished.fault is not None:
+            lines.append(f"Bail out! {excerpt(self.finished.fault.message, MAX_TAIL_CHARS)}")
+        elif self.finished.interrupted:
+            lines.append(f"Bail out! {ending_line(self.started, self.finished)}")
         return defuse("\n".join(lines) + "\n")
 
     def _points(self) -> Iterator[tuple[bool, str, list[str]]]:
@@ -103,14 +106,6 @@ class TapReporter(CollectedRun):
             yield not_run_line(self.finished)
         if self.finished.bailed:
             yield ending_line(self.started, self.finished)
-
-    def _bail_out(self) -> list[str]:
-        if self.finished.fault is not None:
-            message = excerpt(self.finished.fault.message, MAX_TAIL_CHARS)
-            return [f"Bail out! {message}"]
-        if self.finished.interrupted:
-            return [f"Bail out! {ending_line(self.started, self.finished)}"]
-        return []
 
 
 def _description(text: str) -> str:

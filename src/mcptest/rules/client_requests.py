@@ -17,6 +17,7 @@ from mcptest.rules.rule import (
     collect,
     limit,
     members,
+    must_be,
     objects,
     show,
     show_member,
@@ -263,11 +264,6 @@ _PRIMITIVES = ("string", "number", "integer", "boolean")
 _FORMATS = ("email", "uri", "date", "date-time")
 
 
-def _is_form(asked: ClientRequest, facts: Facts) -> bool:
-    """True for a form; before there were modes, every elicitation was one."""
-    return facts.newest < "2025-11-25" or asked.params.get("mode", "form") != "url"
-
-
 def _wrong_mode(asked: ClientRequest, _: Facts) -> Findings:
     """That the client did not declare the mode; None when it declared no elicitation at all."""
     if asked.capabilities is None or not is_declared(asked.capabilities, "elicitation"):
@@ -285,7 +281,8 @@ def _wrong_mode(asked: ClientRequest, _: Facts) -> Findings:
 
 
 def _flat(asked: ClientRequest, facts: Facts) -> Findings:
-    if not _is_form(asked, facts):
+    # Before there were modes, every elicitation was a form.
+    if facts.newest >= "2025-11-25" and asked.params.get("mode", "form") == "url":
         return None
     properties = members(members(asked.params.get("requestedSchema")).get("properties"))
     has_choices = facts.oldest >= "2025-11-25"
@@ -350,7 +347,7 @@ def _url_error_faults(listed: list[Any]) -> Iterator[str]:
     for index, each in enumerate(listed):
         where = f"error.data.elicitations[{index}]"
         if not isinstance(each, dict):
-            yield f"{where} must be an object and is {show(each)}"
+            yield must_be(where, "an object", each)
             continue
         if each.get("mode") != "url":
             yield f'{where}.mode must be "url" and is {show_member(each, "mode")}'

@@ -416,15 +416,14 @@ _MARKS = frozenset("!#$%&'*+-.^_`|~")
 
 def _check_annotations(entry: Entry, _: Facts) -> Findings:
     tools = entry.result.get("tools")
-    if not isinstance(tools, list):
-        return None
-    return collect(_check_tool(index, tool) for index, tool in enumerate(tools))
+    return collect(
+        _check_tool(index, schema)
+        for index, tool in enumerate(tools if isinstance(tools, list) else ())
+        if isinstance(schema := members(tool).get("inputSchema"), dict)
+    )
 
 
-def _check_tool(index: int, tool: Any) -> Findings:
-    schema = tool.get("inputSchema") if isinstance(tool, dict) else None
-    if not isinstance(schema, dict):
-        return None
+def _check_tool(index: int, schema: Members) -> Findings:
     names: dict[str, str] = {}
     findings: list[str] | None = None
     root: Trail = (((None, "result"), "tools"), index), "inputSchema"

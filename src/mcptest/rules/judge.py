@@ -161,7 +161,12 @@ class Scorer:
         known = self._by_key.get(key)
         if known:
             return known
-        wanted = set(_topics(entry))
+        if entry.kind == "noise":
+            wanted = {"noise"}
+        elif entry.is_client:
+            wanted = {"client", f"client:{entry.method}"}
+        else:
+            wanted = {"server", entry.kind, f"{entry.kind}:{entry.method}"}
         every: Judges = [
             (judged, judged.see)
             for judged in self._judged
@@ -205,14 +210,6 @@ class Scorer:
             exchange=judged.exchange,
             count=judged.count,
         )
-
-
-def _topics(entry: Entry) -> tuple[str, ...]:
-    if entry.kind == "noise":
-        return ("noise",)
-    if entry.is_client:
-        return ("client", f"client:{entry.method}")
-    return ("server", entry.kind, f"{entry.kind}:{entry.method}")
 
 
 # Most calls of most runs get plain answers that differ only in their id and text. Rules without

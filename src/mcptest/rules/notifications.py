@@ -540,17 +540,13 @@ class _QuietTasks(Watch):
         stream = meta.get(_META_SUBSCRIPTION)
         if stream is not None and jsonrpc.id_key(stream) in self._listens:
             return [f"{entry.method} came on the stream {show(stream)}, which listens to tasks"]
-        token = entry.params.get("progressToken")
-        if token is None or jsonrpc.id_key(token) not in self._tokens or _is_in_use(token, facts):
+        token = entry.params.get(_TOKEN)
+        key = jsonrpc.id_key(token)
+        given = (jsonrpc.meta_of(request).get(_TOKEN) for request in facts.open.values())
+        # An open request may have given the token again.
+        if token is None or key not in self._tokens or key in map(jsonrpc.id_key, given):
             return None
         return [f"progress with the token {show(token)} came for a request that became a task"]
-
-
-def _is_in_use(token: object, facts: Facts) -> bool:
-    """True if an open request has given the token again."""
-    key = jsonrpc.id_key(token)
-    given = (jsonrpc.meta_of(request).get("progressToken") for request in facts.open.values())
-    return any(each is not None and jsonrpc.id_key(each) == key for each in given)
 
 
 RULES = (

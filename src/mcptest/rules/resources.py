@@ -254,25 +254,23 @@ class _Uris(Watch):
         else:
             links = result_blocks(entry, facts, "resource_link")
             holders, repeated = [*links, *result_contents(entry, facts)], None
-        return collect([*(_uri(path, holder) for path, holder in holders), repeated])
-
-
-def _uri(path: str, holder: Members) -> Iterator[str]:
-    uri = holder.get("uri")
-    reason = uri_fault(uri) if isinstance(uri, str) else ""
-    if reason:
-        yield f"{path}.uri must be a URI and is {show(uri)}: {reason}"
+        wrong = (
+            f"{path}.uri must be a URI and is {show(uri)}: {reason}"
+            for path, holder in holders
+            if isinstance(uri := holder.get("uri"), str) and (reason := uri_fault(uri))
+        )
+        return collect([wrong if holders else None, repeated])
 
 
 def _templates(entry: Entry, facts: Facts) -> Findings:
-    return collect(_template(path, holder) for path, holder in listed_objects(entry, facts))
-
-
-def _template(path: str, holder: Members) -> Iterator[str]:
-    template = holder.get("uriTemplate")
-    reason = template_fault(template) if isinstance(template, str) else ""
-    if reason:
-        yield f"{path}.uriTemplate must be a URI template and is {show(template)}: {reason}"
+    listed = listed_objects(entry, facts)
+    wrong = (
+        f"{path}.uriTemplate must be a URI template and is {show(template)}: {reason}"
+        for path, holder in listed
+        if isinstance(template := holder.get("uriTemplate"), str)
+        and (reason := template_fault(template))
+    )
+    return limit(wrong) if listed else None
 
 
 def _blobs(entry: Entry, facts: Facts) -> Findings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import render_path, shorten
 from mcptest.rules.content import (
@@ -12,7 +14,7 @@ from mcptest.rules.content import (
     media_faults,
 )
 from mcptest.rules.resources import ListedOnce, list_changed_rule
-from mcptest.rules.rule import Rule, Watch, collect, members, objects, show
+from mcptest.rules.rule import Rule, Watch, collect, limit, members, objects, show
 from mcptest.rules.schemas import is_affordable, is_plainly_valid, make_validator
 
 TYPE_CHECKING = False
@@ -33,18 +35,19 @@ _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 
 def _name_charset(entry: Entry, facts: Facts) -> Findings:
-    return collect(
-        _name_faults(f"{path}.name", tool["name"])
-        for path, tool in listed_objects(entry, facts)
-        if isinstance(tool.get("name"), str)
-    )
-
-
-def _name_faults(path: str, name: str) -> Iterator[str]:
-    if not 1 <= len(name) <= _MAX_NAME_CHARS:
-        yield f"{path} should have 1 to {_MAX_NAME_CHARS} characters and has {len(name):,}"
-    elif not _IN_NAMES.issuperset(name):
-        yield f"{path} should have only letters, digits, _, . and -, and is {show(name)}"
+    faults: list[str] | None = None
+    for path, tool in listed_objects(entry, facts):
+        name = tool.get("name")
+        if not isinstance(name, str):
+            continue
+        faults = faults or []
+        if not 1 <= len(name) <= _MAX_NAME_CHARS:
+            limits = f"1 to {_MAX_NAME_CHARS} characters"
+            faults.append(f"{path}.name should have {limits} and has {len(name):,}")
+        elif not _IN_NAMES.issuperset(name):
+            rule = "only letters, digits, _, . and -"
+            faults.append(f"{path}.name should have {rule}, and is {show(name)}")
+    return None if faults is None else limit(faults)
 
 
 def _icons(entry: Entry, facts: Facts) -> Findings:
@@ -67,13 +70,8 @@ def _icon_faults(path: str, holder: Members) -> Iterator[str]:
         if isinstance(source, str) and not source[:8].lower().startswith(("https://", "data:")):
             yield f"{place}.src should be an https: or data: URL and is {show(source)}"
         for at, size in enumerate(sizes if isinstance(sizes, list) else ()):
-            if isinstance(size, str) and not _is_size(size.lower()):
+            if isinstance(size, str) and not re.fullmatch("any|[0-9]+x[0-9]+", size.lower()):
                 yield f'{place}.sizes[{at}] should be WxH or "any" and is {show(size)}'
-
-
-def _is_size(size: str) -> bool:
-    width, _, height = size.partition("x")
-    return size.isascii() and (size == "any" or (width.isdigit() and height.isdigit()))
 
 
 # Structured content

@@ -115,13 +115,16 @@ class HtmlReporter:
             ("warnings", _render_diagnostics("Warnings", self._started.warnings)),
         ]
         sections = [(id_, markup) for id_, markup in sections if markup]
+        links = [element("a", id_.capitalize(), href=f"#{id_}") for id_, _ in sections]
         controls = _render_filter(finished.summary) if has_tests else Markup("")
         body = [
             _render_banner(self._started, finished),
-            *([_render_contents([id_ for id_, _ in sections])] if sections else []),
+            *([element("nav", joined(links, "\n"), aria_label="Sections")] if sections else []),
             element("main", controls, *(markup for _, markup in sections)),
         ]
-        title = _title(self._started, finished)
+        # For the browser tab, the verdict first.
+        tests = f"{plural(finished.summary.total, 'test')} of {self._started.server}"
+        title = f"{_VERDICTS[exit_code_of(finished)][0]}: {tests} (mcptest)"
         return _render_document(title, joined(body, "\n"), self._tool_version)
 
     def _cut_short(self) -> RunFinished:
@@ -230,12 +233,6 @@ _VERDICTS = {
 }
 
 
-def _title(started: RunStarted, finished: RunFinished) -> str:
-    """The title for the browser tab, the verdict first."""
-    headline = _VERDICTS[exit_code_of(finished)][0]
-    return f"{headline}: {plural(finished.summary.total, 'test')} of {started.server} (mcptest)"
-
-
 def _render_banner(started: RunStarted, finished: RunFinished) -> Markup:
     """The verdict, the counts, and everything that explains the exit status."""
     status = exit_code_of(finished)
@@ -290,12 +287,6 @@ def _stops(started: RunStarted, finished: RunFinished) -> list[Markup]:
         name = shorten(finished.interrupted_in, MAX_NAME_CHARS)
         parts.append(f'in the middle of "{name}"; its call may have taken effect')
     return [element("p", part, class_="stopped") for part in parts if part]
-
-
-def _render_contents(ids: Sequence[str]) -> Markup:
-    """Links to the sections of this page, named after their ids."""
-    links = (element("a", id_.capitalize(), href=f"#{id_}") for id_ in ids)
-    return element("nav", joined(links, "\n"), aria_label="Sections")
 
 
 def _render_filter(summary: Summary) -> Markup:
