@@ -196,19 +196,15 @@ def _context(asked: ClientRequest, facts: Facts) -> Findings:
 
 _NO_SAMPLING = "the server asked for no sampling"
 
-_SAMPLING_RULES = (
-    Rule(
-        id="SAMP-01",
-        name="capability-gate",
+_SAMPLING_RULES = {
+    "SAMP-01 capability-gate": Rule(
         property="the server asks for sampling only when the client declared it",
         must_since="2025-06-18",
         topics=_asking_topics(_SAMPLING),
         look=_each_asked(_SAMPLING, _undeclared),
         nothing=_NO_SAMPLING,
     ),
-    Rule(
-        id="SAMP-02",
-        name="tools-gate",
+    "SAMP-02 tools-gate": Rule(
         property="the server offers tools in sampling only when the client declared sampling.tools",
         since="2025-11-25",
         topics=_asking_topics(_SAMPLING),
@@ -216,16 +212,12 @@ _SAMPLING_RULES = (
         nothing=_NO_SAMPLING,
         elsewhere="no tools in sampling",
     ),
-    Rule(
-        id="SAMP-03",
-        name="request-shape",
+    "SAMP-03 request-shape": Rule(
         property="a request for sampling has messages with role and content, and an integer "
         "maxTokens",
         nothing=_NO_SAMPLING,
     ),
-    Rule(
-        id="SAMP-04",
-        name="tool-result-only",
+    "SAMP-04 tool-result-only": Rule(
         property="a message with tool results holds nothing else",
         since="2025-11-25",
         topics=_asking_topics(_SAMPLING),
@@ -233,9 +225,7 @@ _SAMPLING_RULES = (
         nothing="the server sent no tool results in sampling",
         elsewhere="no tools in sampling",
     ),
-    Rule(
-        id="SAMP-06",
-        name="context-values",
+    "SAMP-06 context-values": Rule(
         property="from 2025-11-25 on includeContext is none unless the client declared "
         "sampling.context",
         level="SHOULD",
@@ -243,16 +233,14 @@ _SAMPLING_RULES = (
         look=_each_asked(_SAMPLING, _context),
         nothing=_NO_SAMPLING,
     ),
-    Rule(
-        id="ROOT-01",
-        name="capability-gate",
+    "ROOT-01 capability-gate": Rule(
         property="the server asks for roots only when the client declared them",
         must_since="2025-06-18",
         topics=_asking_topics("roots/list"),
         look=_each_asked("roots/list", _undeclared),
         nothing="the server asked for no roots",
     ),
-)
+}
 
 
 # Elicitation
@@ -385,10 +373,8 @@ class _CompleteKnown(Watch):
             self._ids.add(id)
 
 
-_ELICITATION_RULES = (
-    Rule(
-        id="ELIC-01",
-        name="capability-gate",
+_ELICITATION_RULES = {
+    "ELIC-01 capability-gate": Rule(
         property="the server asks for elicitation only when the client declared it",
         since="2025-06-18",
         topics=_asking_topics(_ELICITATION),
@@ -396,44 +382,34 @@ _ELICITATION_RULES = (
         nothing=_NO_ELICITATION,
         elsewhere="no elicitation",
     ),
-    Rule(
-        id="ELIC-02",
-        name="mode-gate",
+    "ELIC-02 mode-gate": Rule(
         property="the server asks for elicitation only in modes that the client declared",
         since="2025-11-25",
         look=_each_asked(_ELICITATION, _wrong_mode),
         nothing=_NO_ELICITATION,
         elsewhere="no modes of elicitation",
     ),
-    Rule(
-        id="ELIC-03",
-        name="message-present",
+    "ELIC-03 message-present": Rule(
         property="an elicitation has a message",
         since="2025-06-18",
         nothing=_NO_ELICITATION,
         elsewhere="no elicitation",
     ),
-    Rule(
-        id="ELIC-04",
-        name="flat-schema",
+    "ELIC-04 flat-schema": Rule(
         property="the schema of a form is a flat object of primitive properties",
         since="2025-06-18",
         look=_each_asked(_ELICITATION, _flat),
         nothing="the server asked for no form",
         elsewhere="no elicitation",
     ),
-    Rule(
-        id="ELIC-05",
-        name="url-params",
+    "ELIC-05 url-params": Rule(
         property="an elicitation in the mode url has a valid URL, and in 2025-11-25 an id",
         since="2025-11-25",
         look=_each_asked(_ELICITATION, _url_params),
         nothing="the server asked for no visit to a URL",
         elsewhere="no modes of elicitation",
     ),
-    Rule(
-        id="ELIC-09",
-        name="error-32042-shape",
+    "ELIC-09 error-32042-shape": Rule(
         property="the error -32042 lists at least one elicitation, each in the mode url with an id",
         since="2025-11-25",
         until="2025-11-25",
@@ -441,9 +417,7 @@ _ELICITATION_RULES = (
         look=_url_error,
         nothing="no error has the code -32042",
     ),
-    Rule(
-        id="ELIC-10",
-        name="complete-known-id",
+    "ELIC-10 complete-known-id": Rule(
         property="notifications/elicitation/complete names an elicitation that the server sent",
         since="2025-11-25",
         until="2025-11-25",
@@ -455,7 +429,7 @@ _ELICITATION_RULES = (
         watch=_CompleteKnown,
         nothing="the server reported no elicitation as complete",
     ),
-)
+}
 
 
 # Requests in several rounds: a result may say that input is needed first
@@ -500,12 +474,10 @@ def _gate(entry: Entry, facts: Facts) -> Findings:
 _NO_ROUNDS = "no result says that input is required"
 _NO_INPUT = "no results that require input"
 
-RULES = (
-    *_SAMPLING_RULES,
-    *_ELICITATION_RULES,
-    Rule(
-        id="MRTR-01",
-        name="allowed-methods",
+RULES = {
+    **_SAMPLING_RULES,
+    **_ELICITATION_RULES,
+    "MRTR-01 allowed-methods": Rule(
         property="only tools/call, prompts/get and resources/read are answered with input_required",
         since="2026-07-28",
         topics=("result",),
@@ -513,9 +485,7 @@ RULES = (
         nothing=_NO_ROUNDS,
         elsewhere=_NO_INPUT,
     ),
-    Rule(
-        id="MRTR-02",
-        name="something-to-do",
+    "MRTR-02 something-to-do": Rule(
         property="a result that requires input has inputRequests or requestState",
         since="2026-07-28",
         topics=_INPUT_RESULTS,
@@ -523,18 +493,14 @@ RULES = (
         nothing=_NO_ROUNDS,
         elsewhere=_NO_INPUT,
     ),
-    Rule(
-        id="MRTR-03",
-        name="request-kinds",
+    "MRTR-03 request-kinds": Rule(
         property="each input request is an elicitation, a sampling or a wish for roots, with "
         "params and without id",
         since="2026-07-28",
         nothing="no result asks for input",
         elsewhere=_NO_INPUT,
     ),
-    Rule(
-        id="MRTR-04",
-        name="capability-gate",
+    "MRTR-04 capability-gate": Rule(
         property="only input is asked for whose kind and mode the request declared",
         since="2026-07-28",
         topics=_INPUT_RESULTS,
@@ -542,12 +508,10 @@ RULES = (
         nothing="no result asks for input",
         elsewhere=_NO_INPUT,
     ),
-    Rule(
-        id="MRTR-05",
-        name="state-opaque-string",
+    "MRTR-05 state-opaque-string": Rule(
         property="requestState is a string",
         since="2026-07-28",
         nothing="no result has a requestState",
         elsewhere=_NO_INPUT,
     ),
-)
+}

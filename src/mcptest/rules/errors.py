@@ -145,61 +145,49 @@ _MEANINGS: dict[int, Look] = {
 
 _NO_ERROR = "no request was answered with an error"
 
-_ERROR_RULES = (
-    Rule(
-        id="BASE-11",
-        name="error-shape",
+_ERROR_RULES = {
+    "BASE-11 error-shape": Rule(
         property="every error is an object with an integer code and a string message",
         topics=("error",),
         look=_check_shape,
         nothing=_NO_ERROR,
     ),
-    Rule(
-        id="BASE-23",
-        name="reserved-error-range",
+    "BASE-23 reserved-error-range": Rule(
         property="no error has a code from -32099 to -32020 that the protocol does not define",
         since="2026-07-28",
         topics=("error",),
         look=_by_code(_check_reserved_code),
         nothing=_NO_ERROR,
     ),
-    Rule(
-        id="BASE-24",
-        name="error-meaning",
+    "BASE-24 error-meaning": Rule(
         property="-32020, -32021 and -32022 are sent only for what they mean, with their data",
         since="2026-07-28",
         topics=("error",),
         look=_check_meaning,
         nothing="no error has one of these codes",
     ),
-    Rule(
-        id="BASE-25",
-        name="no-32002",
+    "BASE-25 no-32002": Rule(
         property="no error has the code -32002",
         since="2026-07-28",
         topics=("error",),
         look=_check_not_code(RESOURCE_NOT_FOUND),
         nothing=_NO_ERROR,
     ),
-    Rule(
-        id="BASE-26",
-        name="no-32042",
+    "BASE-26 no-32042": Rule(
         property="no error has the code -32042",
         since="2026-07-28",
         topics=("error",),
         look=_check_not_code(URL_ELICITATION_REQUIRED),
         nothing=_NO_ERROR,
     ),
-    Rule(
-        id="BASE-27",
-        name="legacy-error-range",
+    "BASE-27 legacy-error-range": Rule(
         property="no error has a code without a meaning",
         level="SHOULD",
         topics=("error",),
         look=_by_code(_check_legacy_code),
         nothing=_NO_ERROR,
     ),
-)
+}
 
 
 _PROTOCOL_TYPES = ("complete", "input_required")
@@ -242,26 +230,22 @@ def _check_known_result_type(entry: Entry, _: Facts) -> Findings:
     ]
 
 
-_RESULT_RULES = (
-    Rule(
-        id="BASE-21",
-        name="result-type-present",
+_RESULT_RULES = {
+    "BASE-21 result-type-present": Rule(
         property="every result has a string resultType",
         since="2026-07-28",
         topics=("result",),
         look=_check_result_type,
         nothing="no request was answered with a result",
     ),
-    Rule(
-        id="BASE-22",
-        name="result-type-known",
+    "BASE-22 result-type-known": Rule(
         property="every resultType is one of the protocol or of an extension the request declared",
         since="2026-07-28",
         topics=("result",),
         look=_check_known_result_type,
         nothing="no result names its type",
     ),
-)
+}
 
 
 # Requests that need a client capability of the same name.
@@ -317,10 +301,8 @@ def _check_revision(entry: Entry, facts: Facts) -> Findings:
     ]
 
 
-_NEGOTIATED_RULES = (
-    Rule(
-        id="BASE-37",
-        name="only-negotiated-capabilities",
+_NEGOTIATED_RULES = {
+    "BASE-37 only-negotiated-capabilities": Rule(
         property="the server asks its client only for what the client declared",
         until="2025-11-25",
         must_since="2025-06-18",
@@ -329,9 +311,7 @@ _NEGOTIATED_RULES = (
         nothing="the server asked for nothing that needs a capability",
         elsewhere="no requests from servers",
     ),
-    Rule(
-        id="BASE-38",
-        name="only-version-methods",
+    "BASE-38 only-version-methods": Rule(
         property="the server sends no method that is newer than the revision",
         until="2025-11-25",
         must_since="2025-06-18",
@@ -339,6 +319,6 @@ _NEGOTIATED_RULES = (
         look=_check_revision,
         nothing="the server sent nothing whose revision is known",
     ),
-)
+}
 
-RULES = (*_ERROR_RULES, *_RESULT_RULES, *_NEGOTIATED_RULES)
+RULES = {**_ERROR_RULES, **_RESULT_RULES, **_NEGOTIATED_RULES}

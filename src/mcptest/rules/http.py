@@ -138,28 +138,22 @@ def _check_buffering(entry: Entry, _: Facts) -> Findings:
     return [f"X-Accel-Buffering of an event stream is {seen}; with no, proxies do not hold it back"]
 
 
-_ANSWER_RULES = (
-    Rule(
-        id="HTTP-03",
-        name="request-content-type",
+_ANSWER_RULES = {
+    "HTTP-03 request-content-type": Rule(
         property=f"a request that is POSTed is answered with {JSON} or {EVENT_STREAM}",
         since="2025-03-26",
         topics=("result", "error"),
         look=_check_content_type,
         nothing="the capture names no Content-Type of the answer to a POST",
     ),
-    Rule(
-        id="HTTP-04",
-        name="json-single-object",
+    "HTTP-04 json-single-object": Rule(
         property="an answer in JSON is one object, the response to the request",
         since="2025-03-26",
         topics=("server",),
         look=_check_json_body,
         nothing="no POST was answered in JSON",
     ),
-    Rule(
-        id="HTTP-11",
-        name="session-id-ascii",
+    "HTTP-11 session-id-ascii": Rule(
         property="a session id has only visible ASCII characters in it",
         since="2025-03-26",
         until="2025-11-25",
@@ -168,9 +162,7 @@ _ANSWER_RULES = (
         nothing="the server gave no session id",
         elsewhere="no sessions",
     ),
-    Rule(
-        id="HTTP-54",
-        name="x-accel-buffering",
+    "HTTP-54 x-accel-buffering": Rule(
         property="event streams are sent with X-Accel-Buffering: no",
         since="2026-07-28",
         level="SHOULD",
@@ -178,7 +170,7 @@ _ANSWER_RULES = (
         look=_check_buffering,
         nothing="the capture has no headers of an event stream",
     ),
-)
+}
 
 
 # Limits on what is remembered: streams without a response, and ids of events.
@@ -294,10 +286,8 @@ class _SseMessageEvents(Watch):
         return [f"a message came as the event {show(name)}; it must be a message event"]
 
 
-_STREAM_RULES = (
-    Rule(
-        id="HTTP-08",
-        name="get-no-responses",
+_STREAM_RULES = {
+    "HTTP-08 get-no-responses": Rule(
         property="no response comes on a GET stream that resumes no other",
         since="2025-03-26",
         until="2025-11-25",
@@ -306,9 +296,7 @@ _STREAM_RULES = (
         nothing="nothing came on a GET stream",
         elsewhere="no GET streams",
     ),
-    Rule(
-        id="HTTP-10",
-        name="sse-contains-response",
+    "HTTP-10 sse-contains-response": Rule(
         property="an event stream that answers a POST has the response and then ends",
         since="2025-03-26",
         until="2025-11-25",
@@ -317,9 +305,7 @@ _STREAM_RULES = (
         watch=_ResponseOnPost,
         nothing="no POST was answered with an event stream",
     ),
-    Rule(
-        id="HTTP-23",
-        name="event-id-unique",
+    "HTTP-23 event-id-unique": Rule(
         property="the ids of events are unique over all streams of a session",
         since="2025-03-26",
         until="2025-11-25",
@@ -328,9 +314,7 @@ _STREAM_RULES = (
         nothing="no event has an id",
         elsewhere="no ids of events",
     ),
-    Rule(
-        id="HTTP-57",
-        name="old-sse-message-events",
+    "HTTP-57 old-sse-message-events": Rule(
         property="over the transport of two endpoints every message comes as a message event",
         until="2024-11-05",
         topics=_MESSAGES,
@@ -338,7 +322,7 @@ _STREAM_RULES = (
         nothing="nothing came over the transport of two endpoints",
         elsewhere="another transport over HTTP",
     ),
-)
+}
 
 
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
@@ -385,10 +369,8 @@ def _is_about(entry: Entry, request: Members) -> bool:
     return entry.method not in _SUBSCRIBED or request.get("method") == "subscriptions/listen"
 
 
-_RELATED_RULES = (
-    Rule(
-        id="HTTP-39",
-        name="sse-no-requests",
+_RELATED_RULES = {
+    "HTTP-39 sse-no-requests": Rule(
         property="no request of the server comes over HTTP",
         since="2026-07-28",
         topics=("result", "error", "request", "notification"),
@@ -396,16 +378,14 @@ _RELATED_RULES = (
         nothing="nothing came over HTTP",
         elsewhere="requests of the server",
     ),
-    Rule(
-        id="HTTP-40",
-        name="sse-only-related",
+    "HTTP-40 sse-only-related": Rule(
         property="a notification in the answer to a request belongs to that request",
         since="2026-07-28",
         topics=("notification",),
         look=_check_related,
         nothing="no notification came in the answer to a POST",
     ),
-)
+}
 
 
 _ANNOTATION = "x-mcp-header"
@@ -476,10 +456,8 @@ def _has_simple_type(schema: Members) -> bool:
     return isinstance(kinds, str) and kinds in _TYPES
 
 
-_PARAM_HEADER_RULES = (
-    Rule(
-        id="HTTP-41",
-        name="x-mcp-header-valid",
+_PARAM_HEADER_RULES = {
+    "HTTP-41 x-mcp-header-valid": Rule(
         property="every x-mcp-header names a header, once in its tool, on a string, an integer "
         "or a boolean to which only properties lead",
         since="2026-07-28",
@@ -488,6 +466,6 @@ _PARAM_HEADER_RULES = (
         nothing="no tool has an x-mcp-header",
         elsewhere="no x-mcp-header",
     ),
-)
+}
 
-RULES = (*_ANSWER_RULES, *_STREAM_RULES, *_RELATED_RULES, *_PARAM_HEADER_RULES)
+RULES = {**_ANSWER_RULES, **_STREAM_RULES, **_RELATED_RULES, **_PARAM_HEADER_RULES}

@@ -201,41 +201,33 @@ _FORMATS = {"traceparent": _is_traceparent, "tracestate": _is_tracestate}
 
 _NO_META = "the server sent no _meta"
 
-RULES = (
-    Rule(
-        id="BASE-28",
-        name="meta-key-grammar",
+RULES = {
+    "BASE-28 meta-key-grammar": Rule(
         property="every key of a _meta is a name, after a prefix of dotted labels if it has one",
         since="2025-06-18",
         topics=_TOPICS,
         look=_grammar,
         nothing=_NO_META,
     ),
-    Rule(
-        id="BASE-29",
-        name="meta-reserved-prefix",
+    "BASE-29 meta-reserved-prefix": Rule(
         property="no key of a _meta has a reserved prefix unless the protocol defines it",
         since="2025-06-18",
         topics=_TOPICS,
         look=_reserved,
         nothing=_NO_META,
     ),
-    Rule(
-        id="BASE-30",
-        name="trace-context-format",
+    "BASE-30 trace-context-format": Rule(
         property="every traceparent and tracestate in a _meta is as the W3C defines it",
         since="2026-07-28",
         topics=_TOPICS,
         look=_trace_context,
         nothing="no _meta of the server has a trace context",
     ),
-    Rule(
-        id="BASE-31",
-        name="extension-id-grammar",
+    "BASE-31 extension-id-grammar": Rule(
         property="every extension that the server declares is named as prefix/name",
         since="2026-07-28",
         topics=("result:server/discover",),
         look=_extension_names,
         nothing="the server declared no extensions",
     ),
-)
+}

@@ -109,24 +109,18 @@ def _check_log_stream(entry: Entry, facts: Facts, asked: Latest) -> Findings:
 
 _NO_LOGS = "the server sent no log message"
 
-_LOG_RULES = (
-    Rule(
-        id="LOG-01",
-        name="capability",
+_LOG_RULES = {
+    "LOG-01 capability": Rule(
         property="a server that sends log messages declared the capability logging",
         topics=(_MESSAGE, "result:initialize", "result:server/discover"),
         watch=_LoggingDeclared,
         nothing="the server sent no log message, or never declared what it can do",
     ),
-    Rule(
-        id="LOG-02",
-        name="level-enum",
+    "LOG-02 level-enum": Rule(
         property="a log message has one of the eight levels, and data",
         nothing=_NO_LOGS,
     ),
-    Rule(
-        id="LOG-06",
-        name="silent-without-level",
+    "LOG-06 silent-without-level": Rule(
         property="no log message comes for a request that set no log level",
         since="2026-07-28",
         topics=("client", _MESSAGE),
@@ -134,9 +128,7 @@ _LOG_RULES = (
         nothing=_NO_LOGS,
         elsewhere="no log levels in requests",
     ),
-    Rule(
-        id="LOG-07",
-        name="only-own-stream",
+    "LOG-07 only-own-stream": Rule(
         property="log messages come before the response, and on the stream, of the request that "
         "asked for them",
         since="2026-07-28",
@@ -145,7 +137,7 @@ _LOG_RULES = (
         nothing="no log message came for a request that asked for them",
         elsewhere="no log levels in requests",
     ),
-)
+}
 
 
 # Progress
@@ -254,40 +246,30 @@ class _ServerTokens(Watch):
 
 _NO_PROGRESS = "the server sent no progress"
 
-_PROGRESS_RULES = (
-    Rule(
-        id="PROG-01",
-        name="token-known",
+_PROGRESS_RULES = {
+    "PROG-01 token-known": Rule(
         property="progress has a token that a request of the client gave, of the same type",
         topics=("client", _PROGRESS),
         watch=lambda: _ClientMemory(_remember_token, _check_token),
         nothing=_NO_PROGRESS,
     ),
-    Rule(
-        id="PROG-03",
-        name="increasing",
+    "PROG-03 increasing": Rule(
         property="the progress of a token increases with each message",
         topics=("client", _PROGRESS),
         watch=lambda: _ClientMemory(_forget_progress, _check_increasing),
         nothing="the server sent progress less than twice for any token",
     ),
-    Rule(
-        id="PROG-04",
-        name="stops",
+    "PROG-04 stops": Rule(
         property="no progress comes after the response to its request",
         topics=("client", _PROGRESS),
         watch=lambda: _ClientMemory(_remember_token, _check_token_in_use),
         nothing="the server sent no progress for a request of the client",
     ),
-    Rule(
-        id="PROG-05",
-        name="numbers",
+    "PROG-05 numbers": Rule(
         property="progress and total are numbers, and a message is a string",
         nothing=_NO_PROGRESS,
     ),
-    Rule(
-        id="PROG-06",
-        name="peer-token-type",
+    "PROG-06 peer-token-type": Rule(
         property="tokens in requests of the server are strings or integers, and no two open "
         "requests share one",
         until="2025-11-25",
@@ -296,7 +278,7 @@ _PROGRESS_RULES = (
         nothing="the server asked for no progress",
         elsewhere="no requests of the server's own",
     ),
-)
+}
 
 
 # Subscriptions: since 2026-07-28 a client asks to listen to changes
@@ -392,10 +374,8 @@ def _no_unsolicited(entry: Entry, _: Facts, listens: Latest) -> Findings:
 _NO_STREAM = "nothing came on a stream of subscriptions"
 _ELSEWHERE = "no streams of subscriptions"
 
-_SUBSCRIPTION_RULES = (
-    Rule(
-        id="SUB-03",
-        name="subscription-id",
+_SUBSCRIPTION_RULES = {
+    "SUB-03 subscription-id": Rule(
         property="every message of a subscription carries the id of the request to listen",
         since="2026-07-28",
         topics=(_LISTENING, *_CHANGES, _ACKNOWLEDGED, "result:subscriptions/listen"),
@@ -403,9 +383,7 @@ _SUBSCRIPTION_RULES = (
         nothing=_NO_STREAM,
         elsewhere=_ELSEWHERE,
     ),
-    Rule(
-        id="SUB-05",
-        name="no-request-scoped",
+    "SUB-05 no-request-scoped": Rule(
         property="no progress and no log message comes on the stream of a subscription",
         since="2026-07-28",
         topics=(
@@ -418,9 +396,7 @@ _SUBSCRIPTION_RULES = (
         nothing=_NO_STREAM,
         elsewhere=_ELSEWHERE,
     ),
-    Rule(
-        id="SUB-07",
-        name="no-unsolicited",
+    "SUB-07 no-unsolicited": Rule(
         property="the server tells of changes only when the client has asked to listen",
         since="2026-07-28",
         topics=(_LISTENING, *_CHANGES),
@@ -428,7 +404,7 @@ _SUBSCRIPTION_RULES = (
         nothing="the server reported no change",
         elsewhere=_ELSEWHERE,
     ),
-)
+}
 
 
 # Cancellation
@@ -469,10 +445,8 @@ def _check_listen_cancelled(entry: Entry, facts: Facts, listens: Latest) -> Find
 
 _NOTHING = "the server cancelled nothing"
 
-_CANCELLATION_RULES = (
-    Rule(
-        id="CANC-04",
-        name="server-cancels-own-only",
+_CANCELLATION_RULES = {
+    "CANC-04 server-cancels-own-only": Rule(
         property="the server cancels only requests of its own",
         until="2025-11-25",
         topics=("request", _CANCELLED),
@@ -480,9 +454,7 @@ _CANCELLATION_RULES = (
         nothing=_NOTHING,
         elsewhere="no requests of the server's own",
     ),
-    Rule(
-        id="CANC-05",
-        name="server-cancels-listen-only",
+    "CANC-05 server-cancels-listen-only": Rule(
         property="the server cancels only requests to listen",
         since="2026-07-28",
         topics=(_LISTENING, _CANCELLED),
@@ -490,7 +462,7 @@ _CANCELLATION_RULES = (
         nothing=_NOTHING,
         elsewhere="no requests to listen",
     ),
-)
+}
 
 
 # The extension for tasks
@@ -549,14 +521,12 @@ class _QuietTasks(Watch):
         return [f"progress with the token {show(token)} came for a request that became a task"]
 
 
-RULES = (
-    *_LOG_RULES,
-    *_PROGRESS_RULES,
-    *_SUBSCRIPTION_RULES,
-    *_CANCELLATION_RULES,
-    Rule(
-        id="XTASK-01",
-        name="only-to-declaring",
+RULES = {
+    **_LOG_RULES,
+    **_PROGRESS_RULES,
+    **_SUBSCRIPTION_RULES,
+    **_CANCELLATION_RULES,
+    "XTASK-01 only-to-declaring": Rule(
         property="only a request that declared the extension for tasks is answered with one",
         since="2026-07-28",
         topics=("result",),
@@ -564,9 +534,7 @@ RULES = (
         nothing="no request was answered with a task",
         elsewhere="no extension for tasks",
     ),
-    Rule(
-        id="XTASK-13",
-        name="no-progress-no-log",
+    "XTASK-13 no-progress-no-log": Rule(
         property="no progress and no log message comes for a task",
         since="2026-07-28",
         topics=(
@@ -579,4 +547,4 @@ RULES = (
         nothing="no request was answered with a task",
         elsewhere="no extension for tasks",
     ),
-)
+}

@@ -1,6 +1,6 @@
 """Every rule there is, in the order in which reports show them: by family, then by id.
 
-A new rule is one entry in the module of its family.
+A new rule is one entry, under its id and its name, in the table of its family.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mcptest.rules import (
     stdio,
     tools,
 )
-from mcptest.rules.rule import CATEGORIES
+from mcptest.rules.rule import CATEGORIES, name_rules
 from mcptest.rules.shapes import with_shape
 
 TYPE_CHECKING = False
@@ -39,5 +39,7 @@ def _order(rule: Rule) -> tuple[int, str]:
 
 
 RULES: tuple[Rule, ...] = tuple(
-    sorted((with_shape(rule) for module in _MODULES for rule in module.RULES), key=_order)
+    sorted(
+        (with_shape(rule) for module in _MODULES for rule in name_rules(module.RULES)), key=_order
+    )
 )

@@ -47,12 +47,10 @@ __all__ = ["RULES", "ListedOnce", "list_changed_rule"]
 # Changes of lists
 
 
-def list_changed_rule(id: str, family: str) -> Rule:
+def list_changed_rule(family: str) -> Rule:
     """The rule for tools, resources or prompts."""
     method = f"notifications/{family}/list_changed"
     return Rule(
-        id=id,
-        name="list-changed-declared",
         property=f"a server that sends {method} declared {family}.listChanged",
         until="2025-11-25",
         must_since="2025-06-18",
@@ -181,41 +179,31 @@ def _no_hints(entry: Entry, _: Facts) -> Findings:
 
 _NO_HINTS = "no hints for caching"
 
-_LIST_RULES = (
-    Rule(
-        id="PAGE-01",
-        name="cursor-string",
+_LIST_RULES = {
+    "PAGE-01 cursor-string": Rule(
         property="nextCursor is a string",
         nothing="no list has a next page",
     ),
-    Rule(
-        id="CACHE-01",
-        name="hints-present",
+    "CACHE-01 hints-present": Rule(
         property="complete results of discovery, lists and resources/read have ttlMs and "
         "cacheScope",
         since="2026-07-28",
         nothing="nothing that may be cached was answered",
         elsewhere=_NO_HINTS,
     ),
-    Rule(
-        id="CACHE-02",
-        name="ttl-non-negative",
+    "CACHE-02 ttl-non-negative": Rule(
         property="ttlMs is an integer from 0 up",
         since="2026-07-28",
         nothing="no result has a ttlMs",
         elsewhere=_NO_HINTS,
     ),
-    Rule(
-        id="CACHE-03",
-        name="scope-enum",
+    "CACHE-03 scope-enum": Rule(
         property="cacheScope is public or private",
         since="2026-07-28",
         nothing="no result has a cacheScope",
         elsewhere=_NO_HINTS,
     ),
-    Rule(
-        id="CACHE-04",
-        name="one-scope-per-list",
+    "CACHE-04 one-scope-per-list": Rule(
         property="all pages of one list have the same cacheScope",
         since="2026-07-28",
         topics=tuple(f"result:{method}" for method in LISTED),
@@ -223,9 +211,7 @@ _LIST_RULES = (
         nothing="of no list were two pages read",
         elsewhere=_NO_HINTS,
     ),
-    Rule(
-        id="CACHE-05",
-        name="none-on-input-required",
+    "CACHE-05 none-on-input-required": Rule(
         property="a result that requires input has no hints for caching",
         since="2026-07-28",
         topics=tuple(f"result:{method}" for method in INPUT_METHODS),
@@ -233,7 +219,7 @@ _LIST_RULES = (
         nothing="no result says that input is required",
         elsewhere=_NO_HINTS,
     ),
-)
+}
 
 
 # Resources
@@ -306,40 +292,32 @@ def _annotation_faults(path: str, holder: Members, *, has_dates: bool) -> list[s
     return faults
 
 
-_RESOURCE_RULES = (
-    Rule(
-        id="RES-03",
-        name="uri-valid",
+_RESOURCE_RULES = {
+    "RES-03 uri-valid": Rule(
         property="the uris of resources are URIs, and no two listed resources share one",
         topics=SHAPE_TOPICS,
         watch=_Uris,
         nothing="no resource was listed, linked or embedded",
     ),
-    Rule(
-        id="RES-04",
-        name="template-valid",
+    "RES-04 template-valid": Rule(
         property="every uriTemplate is a URI template (RFC 6570)",
         topics=("result:resources/templates/list",),
         look=_templates,
         nothing="no template was listed",
     ),
-    Rule(
-        id="RES-06",
-        name="blob-base64",
+    "RES-06 blob-base64": Rule(
         property="the blobs of resources are base64",
         look=_blobs,
         nothing="no resource came with a blob",
     ),
-    Rule(
-        id="RES-12",
-        name="size-annotations",
+    "RES-12 size-annotations": Rule(
         property="sizes are integers, priorities are from 0 to 1, audiences are user or "
         "assistant, and dates are ISO 8601",
         look=_annotations,
         nothing="nothing came with a size or with annotations",
     ),
-    list_changed_rule("RES-14", "resources"),
-)
+    "RES-14 list-changed-declared": list_changed_rule("resources"),
+}
 
 
 # Prompts
@@ -383,26 +361,20 @@ def _has_more(entry: Entry, facts: Facts) -> Findings:
 
 _COMPLETIONS = ("result:completion/complete",)
 
-RULES = (
-    *_LIST_RULES,
-    *_RESOURCE_RULES,
-    Rule(
-        id="PROMPT-03",
-        name="shape",
+RULES = {
+    **_LIST_RULES,
+    **_RESOURCE_RULES,
+    "PROMPT-03 shape": Rule(
         property="every prompt and every argument of one has a name, and required is a boolean",
         nothing="no prompt was listed",
     ),
-    Rule(
-        id="PROMPT-05",
-        name="image-base64-mime",
+    "PROMPT-05 image-base64-mime": Rule(
         property="images in prompts are base64 and name a media type",
         topics=("result:prompts/get",),
         look=each_block(("image",), _media),
         nothing="no prompt has an image",
     ),
-    Rule(
-        id="PROMPT-06",
-        name="audio-base64-mime",
+    "PROMPT-06 audio-base64-mime": Rule(
         property="audio in prompts is base64 and names a media type",
         since="2025-03-26",
         topics=("result:prompts/get",),
@@ -410,34 +382,26 @@ RULES = (
         nothing="no prompt has audio",
         elsewhere="no audio",
     ),
-    Rule(
-        id="PROMPT-07",
-        name="embedded-resource-complete",
+    "PROMPT-07 embedded-resource-complete": Rule(
         property="a resource in a prompt has a uri, a mimeType, and either a text or a blob",
         nothing="no prompt has an embedded resource",
     ),
-    list_changed_rule("PROMPT-11", "prompts"),
-    Rule(
-        id="COMP-02",
-        name="max-100",
+    "PROMPT-11 list-changed-declared": list_changed_rule("prompts"),
+    "COMP-02 max-100": Rule(
         property="a completion has at most 100 values",
         topics=_COMPLETIONS,
         look=_max_values,
         nothing="no completion was answered with values",
     ),
-    Rule(
-        id="COMP-03",
-        name="shape",
+    "COMP-03 shape": Rule(
         property="values are strings, total is an integer and hasMore a boolean",
         nothing="no completion was answered with a result",
     ),
-    Rule(
-        id="COMP-06",
-        name="has-more-truth",
+    "COMP-06 has-more-truth": Rule(
         property="a completion whose total is greater than its values says that there are more",
         level="SHOULD",
         topics=_COMPLETIONS,
         look=_has_more,
         nothing="no completion names a total",
     ),
-)
+}

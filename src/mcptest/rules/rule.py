@@ -43,6 +43,7 @@ __all__ = [
     "limit",
     "members",
     "must_be",
+    "name_rules",
     "objects",
     "show",
     "show_member",
@@ -88,7 +89,7 @@ CATEGORIES = {
 
 
 class Rule(Record):
-    """One rule.
+    """One rule, listed in the table of its family under its id and name: `ID name`.
 
     `topics` are the entries of a session it subscribes to: "client" and "server" for everything
     one side sends, "client:METHOD", "noise"; "request", "notification", "result", "error" and
@@ -104,8 +105,8 @@ class Rule(Record):
     `elsewhere` for a revision that does not have the rule.
     """
 
-    id: str
-    name: str
+    id: str = ""
+    name: str = ""
     property: str
     topics: tuple[str, ...] = ()
     look: Look | None = None
@@ -123,6 +124,12 @@ class Rule(Record):
 
     def level_at(self, version: str) -> Level:
         return "SHOULD" if version < self.must_since else self.level
+
+
+def name_rules(table: Mapping[str, Rule]) -> list[Rule]:
+    """The rules of a table whose keys are `ID name`."""
+    titles = ((key.partition(" "), rule) for key, rule in table.items())
+    return [rule.but(id=id, name=name) for (id, _, name), rule in titles]
 
 
 def category_of(rule: Rule) -> str:

@@ -158,10 +158,8 @@ def _check_method_not_found(entry: Entry, _: Facts) -> Findings:
     ]
 
 
-INVARIANTS = (
-    Rule(
-        id="INV-001",
-        name="initialize-first",
+INVARIANTS = {
+    "INV-001 initialize-first": Rule(
         property="initialize is the first request the client sends",
         until="2025-11-25",
         topics=("client",),
@@ -169,9 +167,7 @@ INVARIANTS = (
         nothing="the client sent no request",
         elsewhere="no handshake",
     ),
-    Rule(
-        id="INV-002",
-        name="initialized-follows",
+    "INV-002 initialized-follows": Rule(
         property="notifications/initialized follows the response to initialize",
         until="2025-11-25",
         topics=("client", "result:initialize"),
@@ -179,49 +175,39 @@ INVARIANTS = (
         nothing="initialize was not answered with a result, or nothing followed its response",
         elsewhere="no handshake",
     ),
-    Rule(
-        id="INV-003",
-        name="lists-advertised",
+    "INV-003 lists-advertised": Rule(
         property="a server that answers tools/list, resources/list or prompts/list advertised the "
         "matching capability",
         topics=(*(f"result:{method}" for method in _LISTS), "result:server/discover"),
         watch=_ListsAdvertised,
         nothing="no list was answered, or the server was never asked what it can do",
     ),
-    Rule(
-        id="INV-004",
-        name="capabilities-work",
+    "INV-004 capabilities-work": Rule(
         property="a server that advertised a capability does not error on every call to it",
         topics=("result", "error"),
         watch=_CapabilitiesWork,
         nothing="no call to an advertised capability was answered",
     ),
-    Rule(
-        id="INV-005",
-        name="tool-result-shape",
+    "INV-005 tool-result-shape": Rule(
         property="a successful tools/call result carries a content array or a structuredContent "
         "object, and a boolean isError when present",
         topics=("result:tools/call",),
         look=_check_tool_result,
         nothing="no tools/call was answered with a result",
     ),
-    Rule(
-        id="INV-006",
-        name="error-envelope",
+    "INV-006 error-envelope": Rule(
         property="every JSON-RPC error carries an integer code and a string message",
         topics=("error",),
         look=_check_error,
         nothing="no error was sent",
     ),
-    Rule(
-        id="INV-007",
-        name="method-not-found-code",
+    "INV-007 method-not-found-code": Rule(
         property="a method-not-found error has the code -32601",
         topics=("error",),
         look=_check_method_not_found,
         nothing="no error says that a method was not found",
     ),
-)
+}
 
 
 # What a server may send before notifications/initialized: pings, log messages, and messages about
@@ -270,10 +256,8 @@ def _check_server_info(entry: Entry, _: Facts) -> Findings:
     ]
 
 
-_LIFECYCLE = (
-    Rule(
-        id="LIFE-10",
-        name="no-early-server-requests",
+_LIFECYCLE = {
+    "LIFE-10 no-early-server-requests": Rule(
         property="before notifications/initialized the server sends only pings and log messages",
         until="2025-11-25",
         level="SHOULD",
@@ -282,9 +266,7 @@ _LIFECYCLE = (
         nothing="there was no handshake, or the client went on without finishing it",
         elsewhere="no handshake",
     ),
-    Rule(
-        id="LIFE-17",
-        name="discover-serverinfo",
+    "LIFE-17 discover-serverinfo": Rule(
         property="every result names the server in its _meta, with name and version",
         since="2026-07-28",
         level="SHOULD",
@@ -293,6 +275,6 @@ _LIFECYCLE = (
         nothing="nothing was answered with a result",
         elsewhere="serverInfo in the result of initialize",
     ),
-)
+}
 
-RULES = (*INVARIANTS, *_LIFECYCLE)
+RULES = {**INVARIANTS, **_LIFECYCLE}

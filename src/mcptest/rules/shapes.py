@@ -386,10 +386,8 @@ def _schema_errors(tools: list[Any], facts: Facts) -> Iterator[Findings]:
                 yield [f"{place} is not valid: {reason} (the tool {show(tool.get('name'))})"]
 
 
-RULES = (
-    Rule(
-        id="BASE-39",
-        name="schema-dialect-valid",
+RULES = {
+    "BASE-39 schema-dialect-valid": Rule(
         property="the schemas of every tool are valid in the dialect they name, or else in "
         "JSON Schema 2020-12",
         topics=("result:tools/list",),
@@ -398,11 +396,9 @@ RULES = (
         nothing="no tool with a schema in a known dialect was listed",
         elsewhere="no default dialect for schemas",
     ),
-    Rule(
-        id=_GENERAL,
-        name="frame-matches-schema",
+    f"{_GENERAL} frame-matches-schema": Rule(
         property="every result, request and notification of the server has the members its "
         "method needs, and they are of the right types, as far as no other rule says so",
         nothing="the server sent nothing that has a shape of its own",
     ),
-)
+}

@@ -160,34 +160,26 @@ class _StderrUtf8(Watch):
 
 _NOTHING = "the server wrote nothing, or not to its standard output"
 
-RULES = (
-    Rule(
-        id="STDIO-01",
-        name="stdout-pure",
+RULES = {
+    "STDIO-01 stdout-pure": Rule(
         property="every line that the server writes to its standard output is a message",
         topics=("noise", "server"),
         watch=lambda: _StdioOnly(_check_message),
         nothing=_NOTHING,
     ),
-    Rule(
-        id="STDIO-02",
-        name="one-line-per-message",
+    "STDIO-02 one-line-per-message": Rule(
         property="no message is spread over several lines",
         topics=("noise", "server"),
         watch=lambda: _StdioOnly(_OnOneLine().see),
         nothing=_NOTHING,
     ),
-    Rule(
-        id="STDIO-03",
-        name="newline-terminated",
+    "STDIO-03 newline-terminated": Rule(
         property="every message ends with a newline",
         topics=("noise", "server"),
         watch=lambda: _StdioOnly(_check_newline),
         nothing=_NOTHING,
     ),
-    Rule(
-        id="STDIO-07",
-        name="no-server-requests",
+    "STDIO-07 no-server-requests": Rule(
         property="over stdio the server sends no requests of its own",
         since="2026-07-28",
         topics=("server",),
@@ -195,13 +187,11 @@ RULES = (
         nothing=_NOTHING,
         elsewhere="requests of the server",
     ),
-    Rule(
-        id="STDIO-08",
-        name="stderr-utf8",
+    "STDIO-08 stderr-utf8": Rule(
         property="what the server writes to its standard error is UTF-8",
         level="SHOULD",
         topics=(),
         watch=_StderrUtf8,
         nothing="nothing is known of what the server wrote to its standard error",
     ),
-)
+}

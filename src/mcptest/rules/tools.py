@@ -190,31 +190,23 @@ def _is_unwrapped(value: object, texts: list[str], blocks: list[object]) -> bool
 _LISTS = ("result:tools/list",)
 _CALLS = ("result:tools/call",)
 
-RULES = (
-    Rule(
-        id="TOOL-03",
-        name="required-members",
+RULES = {
+    "TOOL-03 required-members": Rule(
         property="every tool has a name, which is a string, and an inputSchema, which is an object",
         nothing="no tool was listed",
     ),
-    Rule(
-        id="TOOL-04",
-        name="input-schema-object",
+    "TOOL-04 input-schema-object": Rule(
         property='every inputSchema is a schema of the type "object"',
         nothing="no tool was listed with an inputSchema",
     ),
-    Rule(
-        id="TOOL-05",
-        name="unique-names",
+    "TOOL-05 unique-names": Rule(
         property="no two tools share a name",
         level="SHOULD",
         topics=_LISTS,
         watch=lambda: ListedOnce("name"),
         nothing="no tool was listed",
     ),
-    Rule(
-        id="TOOL-06",
-        name="name-charset",
+    "TOOL-06 name-charset": Rule(
         property="the names of tools have 1 to 128 letters, digits, underscores, dots and hyphens",
         since="2025-11-25",
         level="SHOULD",
@@ -222,9 +214,7 @@ RULES = (
         look=_name_charset,
         nothing="no tool was listed",
     ),
-    Rule(
-        id="TOOL-07",
-        name="output-conforms",
+    "TOOL-07 output-conforms": Rule(
         property="the structured content of a tool with an outputSchema is valid by it",
         since="2025-06-18",
         topics=_CALLS,
@@ -232,9 +222,7 @@ RULES = (
         nothing="no structured content came from a tool whose outputSchema is known",
         elsewhere="no outputSchema",
     ),
-    Rule(
-        id="TOOL-08",
-        name="structured-present",
+    "TOOL-08 structured-present": Rule(
         property="a tool with an outputSchema answers with structured content",
         since="2025-06-18",
         topics=_CALLS,
@@ -242,25 +230,19 @@ RULES = (
         nothing="no result came from a tool that is known to have an outputSchema",
         elsewhere="no outputSchema",
     ),
-    Rule(
-        id="TOOL-09",
-        name="structured-object",
+    "TOOL-09 structured-object": Rule(
         property="structured content is an object",
         since="2025-06-18",
         until="2025-11-25",
         nothing="no result has structured content",
     ),
-    Rule(
-        id="TOOL-10",
-        name="output-schema-object",
+    "TOOL-10 output-schema-object": Rule(
         property='every outputSchema is a schema of the type "object"',
         since="2025-06-18",
         until="2025-11-25",
         nothing="no tool was listed with an outputSchema",
     ),
-    Rule(
-        id="TOOL-11",
-        name="structured-text-copy",
+    "TOOL-11 structured-text-copy": Rule(
         property="structured content is also in a text block, as JSON",
         since="2025-06-18",
         level="SHOULD",
@@ -269,50 +251,36 @@ RULES = (
         nothing="no result has structured content",
         elsewhere="no structured content",
     ),
-    Rule(
-        id="TOOL-12",
-        name="content-array",
+    "TOOL-12 content-array": Rule(
         property="every result of a tool has a content array",
         nothing="no tools/call was answered with a complete result",
     ),
-    Rule(
-        id="TOOL-13",
-        name="content-types",
+    "TOOL-13 content-types": Rule(
         property="every content block is of a type that the revision has, with its members",
         nothing="no result of a tool has a content block",
     ),
-    Rule(
-        id="TOOL-14",
-        name="base64-media",
+    "TOOL-14 base64-media": Rule(
         property="images and audio from tools are base64 and name their media type",
         topics=_CALLS,
         look=each_block(("image", "audio"), media_faults),
         nothing="no tool answered with an image or with audio",
     ),
-    Rule(
-        id="TOOL-15",
-        name="is-error-boolean",
+    "TOOL-15 is-error-boolean": Rule(
         property="isError is a boolean",
         nothing="no result of a tool has isError",
     ),
-    Rule(
-        id="TOOL-19",
-        name="annotations-types",
+    "TOOL-19 annotations-types": Rule(
         property="the hints in the annotations of tools are booleans, and their titles are strings",
         since="2025-03-26",
         nothing="no tool was listed with annotations",
         elsewhere="no annotations of tools",
     ),
-    list_changed_rule("TOOL-20", "tools"),
-    Rule(
-        id="TOOL-23",
-        name="embedded-resource-shape",
+    "TOOL-20 list-changed-declared": list_changed_rule("tools"),
+    "TOOL-23 embedded-resource-shape": Rule(
         property="a resource in the content of a tool has a uri, and either a text or a blob",
         nothing="no tool answered with an embedded resource",
     ),
-    Rule(
-        id="TOOL-25",
-        name="icons-safe",
+    "TOOL-25 icons-safe": Rule(
         property="icons have https: or data: URLs, and sizes such as 48x48 or any",
         since="2025-11-25",
         level="SHOULD",
@@ -325,4 +293,4 @@ RULES = (
         nothing="nothing was named with an icon",
         elsewhere="no icons",
     ),
-)
+}
