@@ -71,13 +71,12 @@ def _possible_requests(entry: Entry, facts: Facts) -> list[Members]:
     return [request] if request else []
 
 
-class _SseTransport:
+class _SseAware(Watch):
     """Detects the deprecated HTTP+SSE transport."""
 
-    def __init__(self) -> None:
-        self._is_detected: bool | None = None
+    _is_detected: bool | None = None
 
-    def is_used(self, entry: Entry, facts: Facts) -> bool:
+    def uses_sse(self, entry: Entry, facts: Facts) -> bool:
         if facts.transport.lower().startswith(("sse", "http+sse")):
             return True
         if self._is_detected is None and entry.kind in ("result", "error") and entry.http:
@@ -181,12 +180,9 @@ _MAX_ID_CHARS = 1000
 _MESSAGES = ("result", "error", "request", "notification")
 
 
-class _NoResponsesOnGet(Watch):
-    def __init__(self) -> None:
-        self._sse = _SseTransport()
-
+class _NoResponsesOnGet(_SseAware):
     def see(self, entry: Entry, facts: Facts) -> Findings:
-        if not entry.http or self._sse.is_used(entry, facts) or not on_stream(entry, "get"):
+        if not entry.http or self.uses_sse(entry, facts) or not on_stream(entry, "get"):
             return None
         if entry.kind not in ("result", "error"):
             return ()
@@ -194,11 +190,10 @@ class _NoResponsesOnGet(Watch):
         return [f"the response to id {id} came on a GET stream; only a resumed one may have it"]
 
 
-class _ResponseOnPost(Watch):
+class _ResponseOnPost(_SseAware):
     """An event stream that answers a POST delivers the response and then ends."""
 
     def __init__(self) -> None:
-        self._sse = _SseTransport()
         self._requests = 0
         # Streams without a response, by the id of their request, with the number of requests
         # that had been sent when the stream was first seen.
@@ -211,7 +206,7 @@ class _ResponseOnPost(Watch):
             elif entry.method == "notifications/cancelled":
                 self._open.pop(jsonrpc.id_key(entry.params.get("requestId")), None)
             return None
-        if not entry.http or self._sse.is_used(entry, facts):
+        if not entry.http or self.uses_sse(entry, facts):
             return None
         if entry.kind in ("result", "error"):
             return self._see_response(entry, facts)
@@ -269,12 +264,9 @@ class _UniqueEventIds(Watch):
         return ()
 
 
-class _SseMessageEvents(Watch):
-    def __init__(self) -> None:
-        self._sse = _SseTransport()
-
+class _SseMessageEvents(_SseAware):
     def see(self, entry: Entry, facts: Facts) -> Findings:
-        if not entry.http or not self._sse.is_used(entry, facts):
+        if not entry.http or not self.uses_sse(entry, facts):
             return None
         if entry.http.get("stream") == "post":
             return [
