@@ -478,7 +478,7 @@ def status_fault(
 ) -> TransportFault:
     """The fault for a refused message, with the body of the refusal."""
     # It says that it is cut: half a secret is recognised by that alone.
-    told = f": {quote_bytes(raw)}" if raw.strip() else ", without a word"
+    body = f": {quote_bytes(raw)}" if raw.strip() else ", without a word"
     hint = _HINTS.get(status, "")
     if status == _UNAUTHORIZED:
         wants = headers.get("www-authenticate", "")
@@ -490,7 +490,7 @@ def status_fault(
         hint += f"; it says to come back after {excerpt(later, 40)}"
     return TransportFault(
         kind="auth_failed" if status == _UNAUTHORIZED else "http_status",
-        message=f"the server refused {said} with status {status}{told}",
+        message=f"the server refused {said} with status {status}{body}",
         hint=hint.lstrip("; "),
         id=id,
         effect="definite" if 400 <= status < 500 or said in _OPENING else "indefinite",
