@@ -14,8 +14,7 @@ from mcptest.core.text import visible
 from mcptest.engine.loading import PlaceholderEnvironment, load_plan
 from mcptest.engine.matrix import Transport, run_matrix
 from mcptest.formats.config import default_startup_s
-from mcptest.reporters.style import Paint
-from mcptest.reporters.summary import totals
+from mcptest.reporters.style import Paint, totals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

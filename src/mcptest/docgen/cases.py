@@ -12,7 +12,6 @@ from mcptest.core.coverage import KINDS
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import plural, render_path, shorten
-from mcptest.docgen.json_lines import is_tag, json_lines, one_line, split_tag
 from mcptest.docgen.model import (
     CaseDoc,
     Code,
@@ -21,6 +20,10 @@ from mcptest.docgen.model import (
     Row,
     ServerDescription,
     Table,
+    is_tag,
+    json_lines,
+    one_line,
+    split_tag,
 )
 from mcptest.explore.features import feature_name
 from mcptest.formats.conductor import use_of
@@ -125,8 +128,13 @@ def describe_server(suites: Iterable[Suite]) -> ServerDescription:
     introduction: Message = {}
     features: dict[str, dict[str, Message]] = {name: {} for name in KINDS}
     for method, result in _answers(suites):
-        if method in ("initialize", "server/discover") and _is_same_server(introduction, result):
-            introduction = {**result, **introduction}
+        if method in ("initialize", "server/discover"):
+            names = [
+                _as_dict(each.get("serverInfo")).get("name") for each in (introduction, result)
+            ]
+            # It may come from the server that is known already, or from another one.
+            if not all(isinstance(name, str) for name in names) or names[0] == names[1]:
+                introduction = {**result, **introduction}
         kind = _BY_METHOD.get(method)
         entries = result.get(kind.name) if kind else None
         for entry in map(_as_dict, entries if isinstance(entries, list) else ()):
@@ -153,12 +161,6 @@ def _answers(suites: Iterable[Suite]) -> Iterator[tuple[str, Message]]:
                 method = _request_of(dialogue, turn).get("method")
                 if not turn.is_ours and isinstance(method, str):
                     yield method, _as_dict(_as_dict(turn.value).get("result"))
-
-
-def _is_same_server(known: Message, result: Message) -> bool:
-    """True if an introduction may come from the server that is known already."""
-    names = [_as_dict(each.get("serverInfo")).get("name") for each in (known, result)]
-    return not all(isinstance(name, str) for name in names) or names[0] == names[1]
 
 
 def _stated(value: Message) -> Message:

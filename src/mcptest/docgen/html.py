@@ -6,25 +6,26 @@ the head allows exactly this style, by its hash, no script and no request.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib.resources import files
-from string import Template
-
 from mcptest.core.text import plural, shorten
-from mcptest.docgen.json_lines import INDENT
-from mcptest.docgen.model import CASES, CONTENTS, Code, html_anchors, split_paragraphs
-from mcptest.reporters.html.markup import Markup, element, escaped, joined
+from mcptest.docgen.model import (
+    CASES,
+    CONTENTS,
+    INDENT,
+    Code,
+    html_anchors,
+    split_paragraphs,
+)
+from mcptest.reporters.html import Markup, element, escaped, joined, render_page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from mcptest.docgen.json_lines import Line
     from mcptest.docgen.model import (
         CaseDoc,
         FeatureDoc,
         HeadingKey,
+        Line,
         MessageDoc,
         Row,
         ServerDoc,
@@ -42,18 +43,7 @@ MAX_LEVEL = 5
 
 def render_html(doc: ServerDoc) -> str:
     """The whole page."""
-    style = _read_asset("page.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
-    return Template(_read_asset("page.html")).substitute(
-        title=escaped(doc.title),
-        style=style,
-        style_hash=f"sha256-{digest}",
-        body=_Renderer(doc).body(),
-    )
-
-
-def _read_asset(name: str) -> str:
-    return files("mcptest.docgen").joinpath("assets", name).read_text(encoding="utf-8")
+    return render_page("mcptest.docgen", title=escaped(doc.title), body=_Renderer(doc).body())
 
 
 class _Renderer:

@@ -9,13 +9,19 @@ from __future__ import annotations
 import re
 
 from mcptest.core.text import defuse, visible
-from mcptest.docgen.json_lines import line_text
-from mcptest.docgen.model import CASES, CONTENTS, Code, markdown_anchors, split_paragraphs
-from mcptest.reporters.markdown import code_cell, code_span
+from mcptest.docgen.model import (
+    CASES,
+    CONTENTS,
+    Code,
+    line_text,
+    markdown_anchors,
+    split_paragraphs,
+)
+from mcptest.reporters.markdown import code_cell, code_span, fenced, render_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from mcptest.docgen.model import (
         CaseDoc,
@@ -176,7 +182,7 @@ def _message_blocks(message: MessageDoc) -> Iterator[str]:
     pieces = [piece for _, pieces in message.lines for piece in pieces]
     # With tags it is not JSON.
     has_tags = any(kind == "tag" and text.startswith("!!") for kind, text in pieces)
-    yield render_fence(list(map(line_text, message.lines)), "yaml" if has_tags else "json")
+    yield fenced(list(map(line_text, message.lines)), "yaml" if has_tags else "json")
     if message.notes:
         yield _bullets(message.notes)
 
@@ -239,16 +245,3 @@ def _escape(text: str, code: Callable[[str], str], *, starts_line: bool = True) 
             word = re.sub(_NUMBER, r"\1\\\2", word)
         escaped.append(word)
     return " ".join(escaped)
-
-
-def render_fence(lines: Sequence[str], language: str) -> str:
-    """Lines in a fence that is longer than any run of backticks in them."""
-    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return "\n".join([f"{fence}{language}", *lines, fence])
-
-
-def render_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are Markdown already."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

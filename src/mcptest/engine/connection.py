@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         SessionEvent,
         UnexpectedResponse,
     )
-    from mcptest.rules.composition import Member
+    from mcptest.rules.judge import Member
     from mcptest.transport.http.client import HttpTransport
     from mcptest.transport.memory.server import MemoryTransport
     from mcptest.transport.process.stopping import Stopped

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Case, ServerSpec, Suite
     from mcptest.core.results import CaseResult, Finding, SessionScore
     from mcptest.engine.server import Launcher
-    from mcptest.rules.composition import Member
+    from mcptest.rules.judge import Member
 
 __all__ = ["FileRun", "Session", "SuiteRun"]
 

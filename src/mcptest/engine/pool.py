@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.dialogue import Dialogue
-    from mcptest.rules.composition import Member
+    from mcptest.rules.judge import Member
 
 __all__ = ["FATAL_FAULTS", "ServerPool"]
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.framing import Ring
     from mcptest.protocol.session import Message
-    from mcptest.rules.composition import Member
+    from mcptest.rules.judge import Member
     from mcptest.transport.memory.server import MemoryTarget
     from mcptest.transport.process.signals import Interrupts
 

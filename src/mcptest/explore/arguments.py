@@ -16,7 +16,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, shorten, visible
 from mcptest.matching.regex import sample_match
 
 TYPE_CHECKING = False
@@ -226,7 +226,7 @@ class _Builder:
             "number": f"{key}=1.5",
         }
         example = next((f"for example {examples[kind]}" for kind in examples if kind in kinds), "")
-        shown = visible(shorten(word.value, 80))
+        shown = excerpt(word.value, 80)
         raise UsageError(f"{key} must be {wanted} and is {shown!r}", example)
 
 
@@ -254,7 +254,7 @@ def _choose(word: Word, choices: list[object]) -> object:
     meant = closest(word.value, written)
     question = f"; did you mean {visible(meant)!r}?" if meant else ""
     there = shorten(", ".join(map(visible, written)), 400)
-    shown = visible(shorten(word.value, 80))
+    shown = excerpt(word.value, 80)
     raise UsageError(f"{visible(word.key)} cannot be {shown!r}{question}", f"it is one of: {there}")
 
 

@@ -13,7 +13,7 @@ import unicodedata
 
 from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, required_names
-from mcptest.core.text import is_visible, shorten, visible
+from mcptest.core.text import excerpt, is_visible, shorten, visible
 from mcptest.explore.arguments import is_fit_to_write, sample_arguments, sample_string
 from mcptest.explore.features import feature_name
 from mcptest.formats.yaml.writer import Commented, render_yaml
@@ -192,7 +192,7 @@ class Surveyor:
         usual = _USUAL.get(method, {"result": {}})
         probe = Probe(name=name, method=method, params=params, response=usual, remarks=remarks)
         if isinstance(answer, str):
-            return probe.but(skip=visible(shorten(answer, 300)))
+            return probe.but(skip=excerpt(answer, 300))
         why = self._unfinished()
         if why:
             return probe.but(skip=shorten(f"the call did not come to its end: {why}", 300))
@@ -249,7 +249,7 @@ def _summary(feature: Message) -> str:
 
 
 def _short(name: str) -> str:
-    return visible(shorten(name, 80))
+    return excerpt(name, 80)
 
 
 # The shape of an answer

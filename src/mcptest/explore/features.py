@@ -68,7 +68,9 @@ def list_features(ask: Ask, kind: Kind) -> Listing:
         features += named
         first_page_count = first_page_count if pages.count > 1 else len(named)
     problem = pages.problem.message if pages.problem else ""
-    if kind.name == "resourceTemplates" and _is_unknown_method(answers[-1]):
+    error = answers[-1].get("error")
+    is_unknown = isinstance(error, dict) and error.get("code") == METHOD_NOT_FOUND
+    if kind.name == "resourceTemplates" and is_unknown:
         # Templates share the capability of resources, and many servers have only resources.
         problem = ""
     if nameless and not problem:
@@ -80,8 +82,3 @@ def list_features(ask: Ask, kind: Kind) -> Listing:
         answers=tuple(answers),
         problem=problem,
     )
-
-
-def _is_unknown_method(answer: Message) -> bool:
-    error = answer.get("error")
-    return isinstance(error, dict) and error.get("code") == METHOD_NOT_FOUND

@@ -27,7 +27,7 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import BrokenStreamError, JsonStream
-from mcptest.protocol.jsonrpc import id_key, is_illegal, message_kind
+from mcptest.protocol.jsonrpc import id_key, is_illegal, message_kind, meta_of
 from mcptest.protocol.revisions import VERSION_KEY
 
 TYPE_CHECKING = False
@@ -248,7 +248,9 @@ class SessionRecorder:
         result = message.get("result")
         if opened is self._initialize and isinstance(result, dict):
             self.capabilities = result.get("capabilities")
-            version = result.get("protocolVersion", _version_in(opened.exchange.request))
+            version = result.get(
+                "protocolVersion", meta_of(opened.exchange.request).get(VERSION_KEY)
+            )
             self.protocol_version = version if isinstance(version, str) else ""
 
     def _find_request(self, message: Any, answers: Container[IdKey] | None) -> _OpenExchange | None:
@@ -293,13 +295,6 @@ class SessionRecorder:
                 request: Any = opened.exchange.request
                 self._by_id.pop(id_key(request["id"]), None)
         return [opened.close() for opened in taken]
-
-
-def _version_in(request: Any) -> object:
-    """The revision that a request of the stateless protocol names."""
-    params = request.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta.get(VERSION_KEY) if isinstance(meta, dict) else None
 
 
 # Reading. Unknown members are passed on unchecked, so that a capture may hold more than mcptest

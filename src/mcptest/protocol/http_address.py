@@ -150,7 +150,7 @@ def proxy_for(address: Address, environment: Mapping[str, str]) -> str:
         return ""
     names = [f"{address.scheme}_proxy", f"{address.scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY"]
     if address.scheme == "http" and environment.get("REQUEST_METHOD"):
-        # In a CGI program the upper-case name is a header of whoever calls it.
+        # In a CGI program the upper-case name is a header of the caller.
         names.remove("HTTP_PROXY")
     return next((environment[name] for name in names if environment.get(name)), "")
 

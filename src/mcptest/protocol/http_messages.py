@@ -15,7 +15,7 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import excerpt, quote_bytes
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, TransportFault, read_message
-from mcptest.protocol.revisions import REVISIONS, STATELESS, VERSION_KEY
+from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
 from mcptest.protocol.sse import OverlongEvent, SseDecoder
 
 TYPE_CHECKING = False
@@ -371,28 +371,27 @@ def message_headers(message: object, negotiated: str) -> dict[str, str]:
     One that names its revision itself, as in the stateless era, repeats in headers what it is
     about; others name the revision that a handshake has agreed on.
     """
+    revision = REVISIONS.get(negotiated)
     if isinstance(message, dict) and "method" in message:
-        version = own_version(message) or (negotiated if negotiated == STATELESS else "")
+        is_stateless = revision is not None and revision.is_stateless
+        version = own_version(message) or (negotiated if is_stateless else "")
         if version:
             return {VERSION_HEADER: encoded_value(version)} | _repeated(message)
-    revision = REVISIONS.get(negotiated)
     return {VERSION_HEADER: negotiated} if revision and revision.has_version_header else {}
 
 
 def own_version(message: object) -> str:
     """The revision that a message names, or ""."""
-    params = message.get("params") if isinstance(message, dict) else None
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    version = jsonrpc.meta_of(message).get(VERSION_KEY)
     return version if isinstance(version, str) else ""
 
 
 def _repeated(message: dict[str, Any]) -> dict[str, str]:
-    method, params = message["method"], message.get("params")
+    method = message["method"]
     if not isinstance(method, str):
         return {}
     headers = {"Mcp-Method": encoded_value(method)}
-    name = params.get(_NAMED_BY.get(method, "")) if isinstance(params, dict) else None
+    name = jsonrpc.params_of(message).get(_NAMED_BY.get(method, ""))
     if isinstance(name, str):
         headers["Mcp-Name"] = encoded_value(name)
     return headers
@@ -479,7 +478,7 @@ def status_fault(
 ) -> TransportFault:
     """The fault for a refused message, with the body of the refusal."""
     # It says that it is cut: half a secret is recognised by that alone.
-    told = f": {quote_bytes(raw)}" if raw.strip() else ", without a word"
+    body = f": {quote_bytes(raw)}" if raw.strip() else ", without a word"
     hint = _HINTS.get(status, "")
     if status == _UNAUTHORIZED:
         wants = headers.get("www-authenticate", "")
@@ -491,7 +490,7 @@ def status_fault(
         hint += f"; it says to come back after {excerpt(later, 40)}"
     return TransportFault(
         kind="auth_failed" if status == _UNAUTHORIZED else "http_status",
-        message=f"the server refused {said} with status {status}{told}",
+        message=f"the server refused {said} with status {status}{body}",
         hint=hint.lstrip("; "),
         id=id,
         effect="definite" if 400 <= status < 500 or said in _OPENING else "indefinite",

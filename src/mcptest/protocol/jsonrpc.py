@@ -13,7 +13,7 @@ from mcptest.core.text import excerpt, shorten
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal, TypeGuard
+    from typing import Any, Literal, TypeGuard
 
     MessageKind = Literal["request", "notification", "response", "malformed"]
     IdKey = tuple[str, object]
@@ -31,10 +31,14 @@ __all__ = [
     "find_violations",
     "id_key",
     "is_illegal",
+    "is_message",
+    "is_message_or_batch",
     "is_plain_answer",
     "is_plain_result",
     "message_kind",
+    "meta_of",
     "notification",
+    "params_of",
     "replace_id",
     "request",
     "result_response",
@@ -51,6 +55,7 @@ INTERNAL_ERROR = -32603
 
 _ID_TYPES = frozenset([str, int])
 _REPLACEABLE_TYPES = frozenset([str, int, float])
+_MEMBERS = frozenset(["jsonrpc", "id", "method", "params", "result", "error"])
 
 
 def request(id: object, method: str, params: object = ABSENT) -> dict[str, object]:
@@ -115,6 +120,35 @@ def message_kind(message: object) -> MessageKind:
     if "result" in message or "error" in message or "id" in message:
         return "response"
     return "malformed"
+
+
+def is_message(value: object) -> TypeGuard[dict[str, Any]]:
+    """True if a JSON value is meant as a message and not, for example, as an entry of a log."""
+    if not isinstance(value, dict) or message_kind(value) == "malformed":
+        return False
+    if not isinstance(value.get("method", ""), str):
+        return False
+    if "jsonrpc" in value:
+        return True
+    # Some programs omit the version; then there may be no other members either.
+    is_response = "id" in value and ("result" in value or "error" in value)
+    return value.keys() <= _MEMBERS and (is_response or "method" in value)
+
+
+def is_message_or_batch(value: object) -> bool:
+    return bool(value) and all(map(is_message, value if isinstance(value, list) else [value]))
+
+
+def params_of(message: object) -> dict[str, Any]:
+    """The params of a message, {} if they are not an object."""
+    params = message.get("params") if isinstance(message, dict) else None
+    return params if isinstance(params, dict) else {}
+
+
+def meta_of(message: object) -> dict[str, Any]:
+    """The `_meta` in the params of a message, {} if there is none."""
+    meta = params_of(message).get("_meta")
+    return meta if isinstance(meta, dict) else {}
 
 
 def is_plain_result(message: object) -> TypeGuard[dict[str, object]]:
@@ -204,7 +238,10 @@ def is_plain_answer(message: object) -> TypeGuard[Message]:
     if type(result) is not dict or "id" not in message:
         return False
     content = result.get("content")
-    if type(content) is not list or not content or not _has_only_content(result):
+    has_only_content = len(result) == 1 or (
+        len(result) == 2 and type(result.get("isError")) is bool
+    )
+    if type(content) is not list or not content or not has_only_content:
         return False
     for block in content:
         if type(block) is not dict or len(block) != 2:
@@ -212,7 +249,3 @@ def is_plain_answer(message: object) -> TypeGuard[Message]:
         if block.get("type") != "text" or type(block.get("text")) is not str:
             return False
     return True
-
-
-def _has_only_content(result: Message) -> bool:
-    return len(result) == 1 or (len(result) == 2 and type(result.get("isError")) is bool)

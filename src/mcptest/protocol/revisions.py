@@ -32,9 +32,11 @@ __all__ = [
     "HANDSHAKE_REVISIONS",
     "HEADER_MISMATCH",
     "MISSING_CAPABILITY",
+    "RESOURCE_NOT_FOUND",
     "REVISIONS",
     "STATELESS",
     "UNSUPPORTED_VERSION",
+    "URL_ELICITATION_REQUIRED",
     "VERSION_KEY",
     "Revision",
     "discovery_fault",
@@ -87,10 +89,14 @@ HANDSHAKE_REVISIONS = tuple(
 DEFAULT_OFFER = HANDSHAKE_REVISIONS[-1]
 
 # The revision without a handshake.
-STATELESS = "2026-07-28"
+(STATELESS,) = REVISIONS.keys() - HANDSHAKE_REVISIONS
 
 # Where a request of a stateless revision names the revision it uses.
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+
+# Error codes that the stateless revision withdrew.
+RESOURCE_NOT_FOUND = -32002
+URL_ELICITATION_REQUIRED = -32042
 
 # Error codes of the stateless revision.
 HEADER_MISMATCH = -32020

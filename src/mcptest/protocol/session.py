@@ -190,7 +190,7 @@ class ClientSession:
     @property
     def is_stateless(self) -> bool:
         """True if there is no handshake, and each request carries its own metadata."""
-        return not self.revision.has_handshake
+        return self.revision.is_stateless
 
     def discover(self) -> Message:
         """The first request in the stateless era."""
@@ -308,8 +308,8 @@ class ClientSession:
         if not self._wire_ids or _CANCELLED not in line:
             return line
         message = _parsed(line)
-        params = message.get("params") if isinstance(message, dict) else None
-        if not isinstance(params, dict) or "requestId" not in params:
+        params = jsonrpc.params_of(message)
+        if "requestId" not in params:
             return line
         wire_id = self.wire_id(params["requestId"])
         return encode_line({**message, "params": {**params, "requestId": wire_id}})
@@ -376,10 +376,9 @@ class ClientSession:
         message = _parsed(line)
         if not isinstance(message, dict) or "method" not in message:
             return line
-        params = message.get("params")
-        is_cancellation = message["method"] == "notifications/cancelled"
-        if is_cancellation and isinstance(params, dict) and "requestId" in params:
-            written = self.written_id(params.get("requestId"))
+        params = jsonrpc.params_of(message)
+        if message["method"] == "notifications/cancelled" and "requestId" in params:
+            written = self.written_id(params["requestId"])
             return encode_line({**message, "params": {**params, "requestId": written}})
         if "id" not in message:
             return line

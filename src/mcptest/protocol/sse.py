@@ -1,8 +1,8 @@
 """Server-sent events: split the body of an event stream into events, and write events.
 
 Lines end with LF, CR LF or CR alone, and a stream may be cut anywhere, also between the two
-bytes of one line end or within a character. What an event carries stays bytes: whether it is
-UTF-8 and JSON is asked where messages are read, so that an answer which is neither is told.
+bytes of one line end or within a character. The data of an event stays bytes: the reader of
+messages checks that it is UTF-8 and JSON, and reports what is not.
 """
 
 from __future__ import annotations

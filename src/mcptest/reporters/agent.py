@@ -1,7 +1,7 @@
-"""The report for coding agents: a verdict, and for each failure what is needed to act on it.
+"""The reports without decoration: one for coding agents, and the shortest one for people.
 
-Short and without decoration: what, where, expected, actual, and the command that repeats the test.
-Strings from a server are always quoted, and declared to be data.
+For each failure an agent gets what is needed to act on it: what, where, expected, actual, and the
+command that repeats the test. Strings from a server are always quoted, and declared to be data.
 """
 
 from __future__ import annotations
@@ -10,11 +10,19 @@ import re
 import shlex
 
 from mcptest.core.record import ABSENT
-from mcptest.core.results import ExitCode, exit_code_of
-from mcptest.core.text import defuse, plural, shorten, show_json, visible
+from mcptest.core.results import FATAL, ExitCode, exit_code_of
+from mcptest.core.text import defuse, excerpt, plural, show_json, visible
 from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun
-from mcptest.reporters.summary import coverage_lines, ending_line, not_run_line, totals
-from mcptest.reporters.text import SeenFailures, case_place, case_title, diagnostic_line
+from mcptest.reporters.style import (
+    coverage_lines,
+    ending_line,
+    not_run_line,
+    percent_shown,
+    percent_text,
+    snapshot_counts,
+    totals,
+)
+from mcptest.reporters.text import SeenFailures, case_place, case_title, diagnostic_line, headline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
     from mcptest.core.events import SuiteStarted
     from mcptest.core.results import CaseResult, Fault, Mismatch
 
-__all__ = ["AgentReporter"]
+__all__ = ["AgentReporter", "MinimalReporter"]
 
 MAX_FAILURES = 25
 MAX_MISMATCHES = 5
@@ -46,7 +54,8 @@ class AgentReporter(CollectedRun):
     def render(self) -> str:
         """The report of what has happened so far."""
         failures = self.failures()
-        lines = [f"{self._verdict()}: {self._totals()}", *self._run_lines()]
+        counts = totals(self.finished.summary, self.finished.duration_s)
+        lines = [f"{self._verdict()}: {counts}", *self._run_lines()]
         if failures:
             lines.append(f"note: {_WARNING}")
         lines += self._failure_lines(failures)
@@ -62,9 +71,6 @@ class AgentReporter(CollectedRun):
             (not summary.passed, "NOTHING RAN"),
         )
         return next((verdict for holds, verdict in verdicts if holds), "PASSED")
-
-    def _totals(self) -> str:
-        return totals(self.finished.summary, self.finished.duration_s)
 
     def _run_lines(self) -> Iterator[str]:
         finished = self.finished
@@ -145,6 +151,56 @@ class AgentReporter(CollectedRun):
         return " ".join(visible(shlex.quote(word)) for word in words)
 
 
+class MinimalReporter(CollectedRun):
+    """A listener that has a line for each problem."""
+
+    def render(self) -> str:
+        return defuse("\n".join([*self._problems(), self._last_line()]) + "\n")
+
+    def _problems(self) -> Iterator[str]:
+        for mistake in self.started.warnings:
+            if mistake.severity == "error":
+                yield diagnostic_line(mistake)
+        seen = SeenFailures()
+        for suite, result in self.failures():
+            word = "FAIL" if result.status == "failed" else "ERROR"
+            name, place = case_title(self.started, suite, result), case_place(suite, result)
+            same_as = seen.first_like(result, f"same as {place}")
+            yield f"{word} {place} {name}: {same_as or headline(result)}"
+        for suite, result in self.not_run():
+            reason = _short(result.reason)
+            name = case_title(self.started, suite, result)
+            yield f"NOT RUN {case_place(suite, result)} {name}: {reason}"
+        yield from self._findings()
+        if self.finished.broken_rules:
+            listed = ", ".join(self.finished.broken_rules)
+            yield f"RULES BROKEN {_short(listed)}"
+        for gate in self.finished.missed_gates:
+            yield f"GATE {_short(gate)}"
+        if self.finished.fault is not None:
+            yield f"ERROR {_short(self.finished.fault.message)}"
+
+    def _findings(self) -> Iterator[str]:
+        """The findings that must not be missed: those that fail the run or cast doubt on it."""
+        for finding in self.finished.findings:
+            if finding.kind in FATAL:
+                yield f"FAIL {_short(finding.message)}"
+            elif finding.kind == "shard_missing":
+                yield f"NOTE {_short(finding.message)}"
+            elif finding.kind == "tls_unverified":
+                # Another program may have answered in place of the server.
+                yield f"NOTE {visible(finding.server)}: {visible(finding.message)}"
+
+    def _last_line(self) -> str:
+        finished = self.finished
+        parts = [totals(finished.summary, finished.duration_s)]
+        if percent_shown(finished.coverage) is not None:
+            parts.append(f"coverage {percent_text(finished.coverage)}")
+        parts += snapshot_counts(finished.snapshots) if finished.snapshots else []
+        parts += [not_run_line(finished), ending_line(self.started, finished)]
+        return "; ".join(part for part in parts if part)
+
+
 def _plain_part(name: str) -> str:
     """The longest part of a name that can be typed; the filter accepts any part."""
     parts = re.split(r"[^\x21-\x7e\xa1-\uffff ]+", name)
@@ -181,4 +237,4 @@ def _mismatch_lines(mismatch: Mismatch) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    return visible(shorten(text, MAX_VALUE_CHARS))
+    return excerpt(text, MAX_VALUE_CHARS)

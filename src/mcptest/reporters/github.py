@@ -11,7 +11,7 @@ import io
 from mcptest.core.events import RunFinished, SuiteFinished, SuiteStarted
 from mcptest.core.text import defuse_markers, plural, shorten, visible
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.summary import not_run_line
+from mcptest.reporters.style import not_run_line, times
 from mcptest.reporters.terminal import TerminalReporter
 from mcptest.reporters.text import case_title, render_result, shown_server
 
@@ -19,9 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event
-    from mcptest.core.results import CaseResult
 
 __all__ = ["GithubReporter"]
 
@@ -68,12 +66,16 @@ class GithubReporter(CollectedRun):
 
     def _annotations(self) -> Iterator[str]:
         for diagnostic in self.started.warnings:
-            yield _of_diagnostic(diagnostic)
+            properties = _place(diagnostic.file, diagnostic.line, diagnostic.column)
+            text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
+            yield _command(diagnostic.severity, {**properties, "title": diagnostic.code}, text)
         for suite, result in self.failures():
             verdict = "failed" if result.status == "failed" else "ended in an error"
             properties = _place(suite.file, result.line)
             title = f"{case_title(self.started, suite, result)} {verdict}"
-            yield _command("error", {**properties, "title": title}, _message(result))
+            lines = render_result(result, columns=WIDTH, verbose=False)
+            text = "\n".join(line.text for line in lines).strip("\n")
+            yield _command("error", {**properties, "title": title}, text)
         for suite, result in self.flaky():
             properties = _place(suite.file, result.line)
             title = f"{case_title(self.started, suite, result)} is flaky"
@@ -85,7 +87,7 @@ class GithubReporter(CollectedRun):
             yield _command("warning", {**properties, "title": title}, result.reason)
         finished = self.finished
         for finding in finished.findings:
-            text = finding.message + (f" ({finding.count:,} times)" if finding.count > 1 else "")
+            text = f"{finding.message}{times(finding.count)}"
             title = f"mcptest: {finding.kind}"
             level = "error" if finding.kind in finished.broken_rules else "notice"
             yield _command(level, {"title": title}, f"{text}\n{finding.quote}".strip())
@@ -101,21 +103,12 @@ class GithubReporter(CollectedRun):
             yield _command("error", {"title": "mcptest: interrupted"}, text)
 
 
-def _message(result: CaseResult) -> str:
-    lines = render_result(result, columns=WIDTH, verbose=False)
-    return "\n".join(line.text for line in lines).strip("\n")
-
-
-def _of_diagnostic(diagnostic: Diagnostic) -> str:
-    properties = _place(diagnostic.file, diagnostic.line)
-    if diagnostic.line:
-        properties["col"] = str(diagnostic.column)
-    text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
-    return _command(diagnostic.severity, {**properties, "title": diagnostic.code}, text)
-
-
-def _place(file: str, line: int) -> dict[str, str]:
-    return {"file": file, "line": str(line)} if line else {"file": file}
+def _place(file: str, line: int, column: int | None = None) -> dict[str, str]:
+    place = {"file": file}
+    if line:
+        place["line"] = str(line)
+        place |= {} if column is None else {"col": str(column)}
+    return place
 
 
 def _command(name: str, properties: dict[str, str], text: str) -> str:
@@ -123,16 +116,12 @@ def _command(name: str, properties: dict[str, str], text: str) -> str:
 
     Invisible characters are shown as escapes: annotations are displayed in a browser.
     """
-    written = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
-    lead = f"{name} {written}" if written else name
-    return f"::{lead}::{_data(shorten(text, MAX_MESSAGE_CHARS))}\n"
-
-
-def _data(text: str) -> str:
-    text = defuse_markers(visible(text, keep_newlines=True))
-    return text.replace("%", "%25").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    text = defuse_markers(visible(text))
-    return text.replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    written = []
+    for key, value in properties.items():
+        value = defuse_markers(visible(value)).replace("%", "%25")
+        if value:
+            written.append(f"{key}={value.replace(':', '%3A').replace(',', '%2C')}")
+    lead = f"{name} {','.join(written)}" if written else name
+    text = defuse_markers(visible(shorten(text, MAX_MESSAGE_CHARS), keep_newlines=True))
+    text = text.replace("%", "%25").replace("\n", "%0A")
+    return f"::{lead}::{text}\n"

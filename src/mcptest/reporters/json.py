@@ -1,4 +1,4 @@
-"""The report for other programs: one JSON object, version 1.
+"""The reports for other programs: one JSON object, version 1, or one object per event (NDJSON).
 
 Events go in; `render` returns the object as text, one test per line. Encode it with
 ``errors="backslashreplace"``: a lone surrogate becomes its JSON escape, so the bytes are valid
@@ -13,29 +13,35 @@ from __future__ import annotations
 import json
 
 from mcptest.core.coverage import KINDS
-from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
+from mcptest.core.events import (
+    CaseFinished,
+    CaseStarted,
+    RunFinished,
+    RunStarted,
+    SuiteFinished,
+    SuiteStarted,
+)
 from mcptest.core.record import ABSENT
 from mcptest.core.results import STATUSES, Summary
 from mcptest.core.text import defuse_markers, printable_json, shorten, show_json
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.reporters.summary import percent_shown
+from mcptest.reporters.style import percent_shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mcptest.core.coverage import CoveredOffer, MeasuredGates, ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event, ReportedShard
     from mcptest.core.matrix import Matrix, Way, WayRun
+    from mcptest.core.record import Record
     from mcptest.core.results import (
         CaptureScore,
         CaseResult,
         Conflict,
         Fault,
-        Finding,
         LogWish,
-        Mismatch,
         Status,
     )
 
@@ -45,17 +51,10 @@ __all__ = [
     "OFFER_LISTS",
     "REPORT_VERSION",
     "JsonReporter",
-    "case_members",
-    "coverage_members",
-    "diagnostic_members",
-    "dump_line",
-    "fault_members",
-    "finding_members",
+    "NdjsonReporter",
     "hazard_members",
-    "milliseconds",
     "render_failure",
     "render_validation",
-    "shard_members",
     "summary_members",
 ]
 
@@ -90,7 +89,7 @@ class JsonReporter:
             self._counts[event.result.status] += 1
             self._flaky += event.result.is_flaky
             self._not_run += event.result.not_run
-            members = case_members(event.result, all_logs=self._all_logs)
+            members = _case_members(event.result, all_logs=self._all_logs)
             self._suites[-1][1].append(members)
         elif isinstance(event, SuiteStarted):
             self._suites.append((event, []))
@@ -113,9 +112,73 @@ class JsonReporter:
         if finished.fault is None:
             return _render_report(started, finished, self._tool_version, suites=self._suites)
         # No test could run, so there are no suites to report.
-        error = fault_members(finished.fault)
-        error["diagnostics"] = [diagnostic_members(each) for each in mistakes]
+        error = _fault_members(finished.fault)
+        error["diagnostics"] = [_diagnostic_members(each) for each in mistakes]
         return _render_report(started, finished, self._tool_version, error=error)
+
+
+class NdjsonReporter:
+    """A listener that passes each event to `write` as one line of text.
+
+    The members are those of the JSON report; `event` says what a line is about.
+    """
+
+    wants_log: LogWish = "failures"
+
+    def __init__(
+        self, write: Callable[[str], None], tool_version: str, *, all_logs: bool = False
+    ) -> None:
+        self._write = write
+        self._tool_version = tool_version
+        self._all_logs = all_logs
+        self._suite = SuiteStarted(name="", file="", format="", server="", total=0)
+
+    def __call__(self, event: Event) -> None:
+        members = self._members(event)
+        if members:
+            self._write(_dump_line(members) + "\n")
+
+    def _members(self, event: Event) -> Members:
+        if isinstance(event, SuiteStarted):
+            self._suite = event
+            return {"event": "suite_started", **_suite_members(event), "selected": event.total}
+        # The suite of a test: a file can have one for each of several servers.
+        origin = {"file": self._suite.file, "server": self._suite.server}
+        if isinstance(event, CaseFinished):
+            test = _case_members(event.result, all_logs=self._all_logs)
+            return {"event": "test_finished", **origin, **test}
+        if isinstance(event, CaseStarted):
+            return {"event": "test_started", "name": event.name, **origin, "line": event.line}
+        if isinstance(event, SuiteFinished):
+            origin["file"] = event.file
+            return {"event": "suite_finished", "name": event.name, **origin}
+        if isinstance(event, RunStarted):
+            return {
+                "event": "run_started",
+                **_head_members(self._tool_version),
+                "started_at": event.started_at,
+                "server": event.server,
+                "suites": event.suites,
+                "selected": event.total,
+                "warnings": [_diagnostic_members(each) for each in event.warnings],
+                **_shard_members(event.shard),
+            }
+        if isinstance(event, RunFinished):
+            return {
+                "event": "run_finished",
+                "duration_ms": _milliseconds(event.duration_s),
+                "summary": summary_members(event.summary),
+                "findings": [dict(finding.fields()) for finding in event.findings],
+                "coverage": _coverage_members(event.coverage),
+                "gates": list(event.missed_gates),
+                "not_run": event.not_run,
+                "not_run_allowed": event.may_leave_out,
+                "error": None if event.fault is None else _fault_members(event.fault),
+                "interrupted": event.interrupted,
+                "interrupted_in": event.interrupted_in or None,
+                "bailed": event.bailed,
+            }
+        return {}
 
 
 def render_failure(
@@ -129,7 +192,7 @@ def render_failure(
     """The report of a run that never began: files, command line or server are at fault."""
     started = RunStarted(started_at=started_at, server="", suites=0, total=0, shard=shard)
     finished = RunFinished(summary=Summary(), duration_s=0.0)
-    listed = [diagnostic_members(each) for each in diagnostics]
+    listed = [_diagnostic_members(each) for each in diagnostics]
     error: Members = {"kind": kind, "message": message, "diagnostics": listed}
     return _render_report(started, finished, tool_version, error=error)
 
@@ -139,15 +202,13 @@ def render_validation(
 ) -> str:
     """The report of files without mistakes; for those with mistakes there is `render_failure`."""
     report: Members = {
-        "version": REPORT_VERSION,
-        "tool": "mcptest",
-        "tool_version": tool_version,
+        **_head_members(tool_version),
         "files": files,
         "tests": tests,
-        "warnings": [diagnostic_members(each) for each in warnings],
+        "warnings": [_diagnostic_members(each) for each in warnings],
         "error": None,
     }
-    return _render_lines({name: dump_line(value) for name, value in report.items()})
+    return _render_lines({name: _dump_line(value) for name, value in report.items()})
 
 
 def _render_report(
@@ -159,20 +220,18 @@ def _render_report(
     error: Members | None = None,
 ) -> str:
     report: Members = {
-        "version": REPORT_VERSION,
-        "tool": "mcptest",
-        "tool_version": tool_version,
+        **_head_members(tool_version),
         "started_at": started.started_at,
-        "duration_ms": milliseconds(finished.duration_s),
+        "duration_ms": _milliseconds(finished.duration_s),
         "server": started.server,
         "summary": summary_members(finished.summary),
         # In its place; written below.
         "suites": [],
-        "warnings": [diagnostic_members(each) for each in started.warnings],
-        "findings": [finding_members(finding) for finding in finished.findings],
+        "warnings": [_diagnostic_members(each) for each in started.warnings],
+        "findings": [dict(finding.fields()) for finding in finished.findings],
         "invariants": _invariant_members(finished.conformance),
         "composition": [hazard_members(each) for each in finished.conformance.conflicts],
-        "coverage": coverage_members(finished.coverage),
+        "coverage": _coverage_members(finished.coverage),
         "gates": list(finished.missed_gates),
         "broken_rules": list(finished.broken_rules),
         "not_run": finished.not_run,
@@ -182,7 +241,7 @@ def _render_report(
         "interrupted_in": finished.interrupted_in or None,
         "bailed": finished.bailed,
         "selected": started.total,
-        **shard_members(started.shard),
+        **_shard_members(started.shard),
     }
     if finished.server_revisions:
         report["spoken"] = [dict(each.fields()) for each in finished.server_revisions]
@@ -195,13 +254,12 @@ def _render_report(
         }
     if finished.matrix:
         report["matrix"] = _matrix_members(finished.matrix)
-    lines = {name: dump_line(value) for name, value in report.items()}
+    lines = {name: _dump_line(value) for name, value in report.items()}
     texts = []
     for suite, tests in suites:
-        head = {name: getattr(suite, name) for name in ("name", "file", "format", "server")}
-        rows = ",\n".join(f"      {dump_line(test)}" for test in tests)
+        rows = ",\n".join(f"      {_dump_line(test)}" for test in tests)
         body = f"[\n{rows}\n    ]" if tests else "[]"
-        texts.append(f'    {dump_line(head)[:-1]}, "tests": {body}}}')
+        texts.append(f'    {_dump_line(_suite_members(suite))[:-1]}, "tests": {body}}}')
     if texts:
         lines["suites"] = "[\n" + ",\n".join(texts) + "\n  ]"
     return _render_lines(lines)
@@ -209,35 +267,40 @@ def _render_report(
 
 def _render_lines(members: Mapping[str, str]) -> str:
     """An object with one member per line: easy to read, search and compare."""
-    lines = ",\n".join(f"  {dump_line(name)}: {text}" for name, text in members.items())
+    lines = ",\n".join(f"  {_dump_line(name)}: {text}" for name, text in members.items())
     return "{\n" + lines + "\n}\n"
 
 
 # The parts of a report: one function for each record. saved.py reads them back.
 
 
-def dump_line(value: object) -> str:
+def _dump_line(value: object) -> str:
     """One line of JSON that neither a terminal nor a CI system takes for a command."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     return defuse_markers(printable_json(text))
 
 
-def milliseconds(seconds: float) -> float:
+def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
+def _head_members(tool_version: str) -> Members:
+    return {"version": REPORT_VERSION, "tool": "mcptest", "tool_version": tool_version}
+
+
+def _suite_members(suite: SuiteStarted) -> Members:
+    return _some_fields(suite, "name", "file", "format", "server")
+
+
+def _some_fields(record: Record, *names: str) -> Members:
+    return {name: getattr(record, name) for name in names}
+
+
 def summary_members(summary: Summary) -> Members:
-    return {
-        "total": summary.total,
-        "passed": summary.passed,
-        "failed": summary.failed,
-        "errors": summary.errors,
-        "skipped": summary.skipped,
-        "flaky": summary.flaky,
-    }
+    return {"total": summary.total, **dict(summary.fields())}
 
 
-def shard_members(shard: ReportedShard | None) -> Members:
+def _shard_members(shard: ReportedShard | None) -> Members:
     """The member that names the part of a sharded run; none for a whole run."""
     if shard is None:
         return {}
@@ -245,15 +308,23 @@ def shard_members(shard: ReportedShard | None) -> Members:
     return {"shard": {**parts, "count": shard.count, "selection": shard.selection or None}}
 
 
-def case_members(result: CaseResult, *, all_logs: bool) -> Members:
+def _case_members(result: CaseResult, *, all_logs: bool) -> Members:
     """One test. The log of a test that passed at once is left out unless `all_logs`."""
     members: Members = {
         "name": result.name,
         "status": result.status,
-        "duration_ms": milliseconds(result.duration_s),
+        "duration_ms": _milliseconds(result.duration_s),
         "line": result.line,
-        "mismatches": [_mismatch_members(each) for each in result.mismatches[:MAX_MISMATCHES]],
-        "error": None if result.fault is None else fault_members(result.fault),
+        "mismatches": [
+            {
+                "path": each.path,
+                **_side_members({"expected": each.expected, "actual": each.actual}),
+                "message": each.message,
+                "hint": each.hint,
+            }
+            for each in result.mismatches[:MAX_MISMATCHES]
+        ],
+        "error": None if result.fault is None else _fault_members(result.fault),
     }
     if result.status == "skipped" or result.reason:
         members["reason"] = result.reason
@@ -280,24 +351,16 @@ def case_members(result: CaseResult, *, all_logs: bool) -> Members:
         members["stderr"] = result.stderr[-MAX_TAIL_CHARS:]
     if log:
         members["log"] = [
-            {"at_ms": milliseconds(line.at_s), "direction": line.direction, "text": line.text}
+            {"at_ms": _milliseconds(line.at_s), "direction": line.direction, "text": line.text}
             for line in log[-MAX_LOG_LINES:]
         ]
     return members
 
 
-def _mismatch_members(mismatch: Mismatch) -> Members:
-    sides = _side_members({"expected": mismatch.expected, "actual": mismatch.actual})
-    return {"path": mismatch.path, **sides, "message": mismatch.message, "hint": mismatch.hint}
-
-
-def fault_members(fault: Fault) -> Members:
+def _fault_members(fault: Fault) -> Members:
     evidence = fault.evidence
-    members: Members = {
-        "kind": fault.kind,
-        "message": fault.message,
-        "hint": fault.hint,
-        "effect": fault.effect,
+    members = {
+        **_some_fields(fault, "kind", "message", "hint", "effect"),
         "exit_status": evidence.exit_status,
         "stderr_tail": evidence.stderr_tail[-MAX_TAIL_CHARS:],
         "stdout_tail": evidence.stdout_tail[-MAX_TAIL_CHARS:],
@@ -307,28 +370,11 @@ def fault_members(fault: Fault) -> Members:
     return members | ({"url": evidence.url} if evidence.url else {})
 
 
-def finding_members(finding: Finding) -> Members:
-    return {
-        "kind": finding.kind,
-        "server": finding.server,
-        "message": finding.message,
-        "quote": finding.quote,
-        "count": finding.count,
-    }
+def _diagnostic_members(diagnostic: Diagnostic) -> Members:
+    return _some_fields(diagnostic, "code", "file", "line", "column", "message", "help")
 
 
-def diagnostic_members(diagnostic: Diagnostic) -> Members:
-    return {
-        "code": diagnostic.code,
-        "file": diagnostic.file,
-        "line": diagnostic.line,
-        "column": diagnostic.column,
-        "message": diagnostic.message,
-        "help": diagnostic.help,
-    }
-
-
-def coverage_members(coverage: Sequence[ServerCoverage]) -> Members | None:
+def _coverage_members(coverage: Sequence[ServerCoverage]) -> Members | None:
     """What was exercised of each server; None if it was not measured."""
     if not coverage:
         return None
@@ -357,8 +403,7 @@ def _gate_members(gates: MeasuredGates) -> Members:
     """The gates of a suite, and what this run, which had only a part of it, measured."""
     return {
         "suite": gates.home,
-        "coverage": gates.coverage,
-        "performance": gates.performance,
+        **_some_fields(gates, "coverage", "performance"),
         "files": list(gates.files),
         "ran": list(gates.ran),
         "servers": [_server_members(server) for server in gates.servers],
@@ -385,10 +430,12 @@ def _invariant_members(score: CaptureScore) -> list[Members]:
 
 def hazard_members(hazard: Conflict) -> Members:
     what = "tool" if hazard.kind == "tool_overlap" else "ids"
-    members: Members = {"kind": hazard.kind, "message": hazard.message}
-    members["servers"] = list(hazard.servers)
-    members[what] = hazard.what[0] if what == "tool" else list(hazard.what)
-    return members
+    return {
+        "kind": hazard.kind,
+        "message": hazard.message,
+        "servers": list(hazard.servers),
+        what: hazard.what[0] if what == "tool" else list(hazard.what),
+    }
 
 
 def _matrix_members(matrix: Matrix) -> Members:
@@ -399,10 +446,7 @@ def _matrix_members(matrix: Matrix) -> Members:
         "compared": matrix.compared,
         "differences": [
             {
-                "suite": each.suite,
-                "file": each.file,
-                "line": each.line,
-                "test": each.test,
+                **_some_fields(each, "suite", "file", "line", "test"),
                 "results": [
                     _way_members(seen.way)
                     | {"status": seen.status}
@@ -429,7 +473,7 @@ def _matrix_members(matrix: Matrix) -> Members:
 
 
 def _way_members(way: Way) -> Members:
-    return {"transport": way.transport, "revision": way.revision}
+    return _some_fields(way, "transport", "revision")
 
 
 def _way_run_members(run: WayRun) -> Members:

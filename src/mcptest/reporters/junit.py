@@ -11,7 +11,7 @@ from mcptest.core.events import SuiteStarted
 from mcptest.core.results import CaseResult, Fault
 from mcptest.core.text import defuse, defuse_markers, shorten, visible
 from mcptest.reporters.run_model import CollectedRun, summary_of
-from mcptest.reporters.summary import not_run_line
+from mcptest.reporters.style import not_run_line
 from mcptest.reporters.text import fault_headline, place_line, render_result, stable_server
 
 TYPE_CHECKING = False

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.text import defuse, plural, shorten, visible
+from mcptest.core.text import defuse, excerpt, plural
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.style import render_duration
-from mcptest.reporters.summary import ending_line, never_exercised, not_run_line, percent_text
+from mcptest.reporters.style import (
+    ending_line,
+    never_exercised,
+    not_run_line,
+    percent_text,
+    render_duration,
+    times,
+)
 from mcptest.reporters.text import (
     SeenFailures,
     case_place,
@@ -25,13 +31,13 @@ from mcptest.reporters.text import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mcptest.core.coverage import ServerCoverage
     from mcptest.core.events import SuiteStarted
     from mcptest.core.results import CaseResult
 
-__all__ = ["MarkdownReporter", "code_cell", "code_span", "fenced"]
+__all__ = ["MarkdownReporter", "code_cell", "code_span", "fenced", "render_table"]
 
 COLUMNS = 100
 # A comment on GitHub holds 65,536 characters; the rest is left for the tables.
@@ -98,7 +104,7 @@ class MarkdownReporter(CollectedRun):
 
     def _suite_table(self) -> str:
         rows = [
-            (self._suite_cell(suite), *_counts(results))
+            (code_cell(suite.name or suite.file) + self._on_server(suite), *_counts(results))
             for suite, results in self.suites[:MAX_ROWS]
         ]
         hidden = len(self.suites) - MAX_ROWS
@@ -110,12 +116,11 @@ class MarkdownReporter(CollectedRun):
             took = render_duration(self.finished.duration_s)
             rows.append(("all", *_counts(everything)[:-1], took))
         header = ("suite", "passed", "failed", "errors", "skipped", "time")
-        return _table(header, rows, is_numeric=True)
+        return render_table(header, rows, is_numeric=True)
 
-    def _suite_cell(self, suite: SuiteStarted) -> str:
+    def _on_server(self, suite: SuiteStarted) -> str:
         server = shown_server(self.started, suite)
-        name = code_cell(suite.name or suite.file)
-        return f"{name} on {code_cell(server)}" if server else name
+        return f" on {code_cell(server)}" if server else ""
 
     def _failure_blocks(self) -> Iterator[str]:
         failures = self.failures()
@@ -137,28 +142,28 @@ class MarkdownReporter(CollectedRun):
         return code_span(case_title(self.started, suite, result))
 
     def _lists(self) -> Iterator[str]:
-        flaky = [
-            f"{self._named(suite, result)} passed on attempt {result.attempts:,}"
-            for suite, result in self.flaky()
-        ]
-        if flaky:
-            yield "### Flaky"
-            yield _bullets(flaky)
-        not_run = [
-            f"{self._named(suite, result)}: {code_span(result.reason)}"
-            for suite, result in self.not_run()
-        ]
-        if not_run:
-            yield "### Not run"
-            yield _bullets(not_run)
-        findings = [_finding(each.message, each.count) for each in self.finished.findings]
-        if findings:
-            yield "### Notes about the server"
-            yield _bullets(findings)
-        warnings = [each for each in self.started.warnings if each.severity != "error"]
-        if warnings:
-            yield "### Warnings"
-            yield _bullets([code_span(diagnostic_line(each)) for each in warnings])
+        lists = {
+            "Flaky": [
+                f"{self._named(suite, result)} passed on attempt {result.attempts:,}"
+                for suite, result in self.flaky()
+            ],
+            "Not run": [
+                f"{self._named(suite, result)}: {code_span(result.reason)}"
+                for suite, result in self.not_run()
+            ],
+            "Notes about the server": [
+                f"{code_span(each.message)}{times(each.count)}" for each in self.finished.findings
+            ],
+            "Warnings": [
+                code_span(diagnostic_line(each))
+                for each in self.started.warnings
+                if each.severity != "error"
+            ],
+        }
+        for title, items in lists.items():
+            if items:
+                yield f"### {title}"
+                yield _bullets(items)
 
 
 def _coverage_table(coverage: Sequence[ServerCoverage]) -> str:
@@ -166,7 +171,7 @@ def _coverage_table(coverage: Sequence[ServerCoverage]) -> str:
     for server in coverage[:MAX_ROWS]:
         never = "; ".join(f"{label}: {_names(names)}" for label, names in never_exercised(server))
         rows.append((code_cell(server.server), percent_text([server]), never or "nothing is left"))
-    return _table(("server", "coverage", "not exercised"), rows, is_numeric=False)
+    return render_table(("server", "coverage", "not exercised"), rows)
 
 
 def _failure(title: str, place: str, result: CaseResult, same_as: str | None) -> str:
@@ -175,11 +180,6 @@ def _failure(title: str, place: str, result: CaseResult, same_as: str | None) ->
         return f"{head}: the same as {code_span(same_as)}"
     lines = [line.text for line in render_result(result, columns=COLUMNS, verbose=False)]
     return f"{head}\n\n{fenced(lines)}"
-
-
-def _finding(message: str, count: int) -> str:
-    times = f" ({count:,} times)" if count > 1 else ""
-    return f"{code_span(shorten(message, MAX_TEXT_CHARS))}{times}"
 
 
 def _counts(results: Sequence[CaseResult]) -> tuple[str, ...]:
@@ -201,7 +201,10 @@ def _bullets(items: Sequence[str]) -> str:
     return "\n".join(f"- {item}" for item in (*items[:MAX_ROWS], *more))
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, is_numeric: bool) -> str:
+def render_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, is_numeric: bool = False
+) -> str:
+    """A table of cells that are Markdown already; numbers are on the right of their cells."""
     others = "---:" if is_numeric else "---"
     rule = ["---", *[others] * (len(header) - 1)]
     return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
@@ -209,7 +212,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, is_numeric: 
 
 def code_span(text: str) -> str:
     """`text` between enough backticks, on one line, and never empty."""
-    text = visible(shorten(text, MAX_TEXT_CHARS)).strip() or "(nothing)"
+    text = excerpt(text, MAX_TEXT_CHARS).strip() or "(nothing)"
     ticks = "`" * (_longest_run(text) + 1)
     # A backtick at either end would join the delimiter.
     room = " " if text[0] == "`" or text[-1] == "`" else ""
@@ -224,11 +227,11 @@ def code_cell(text: str) -> str:
     return code_span(text.replace("\\|", "\\\\|")).replace("|", "\\|")
 
 
-def fenced(lines: Sequence[str]) -> str:
+def fenced(lines: Sequence[str], language: str = "text") -> str:
     """Lines in a fence that is longer than any inside."""
     body = "\n".join(lines).strip("\n")
     fence = "`" * max(3, _longest_run(body) + 1)
-    return f"{fence}text\n{body}\n{fence}"
+    return f"{fence}{language}\n{body}\n{fence}"
 
 
 def _longest_run(text: str) -> int:

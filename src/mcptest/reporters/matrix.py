@@ -6,20 +6,18 @@ For 80 columns: what does not fit is cut here, and is complete further up or in 
 from __future__ import annotations
 
 from mcptest.core.record import ABSENT
-from mcptest.core.text import plural, shorten, show_json, visible
-from mcptest.reporters.style import width_of, wrap_line
-from mcptest.reporters.summary import status_counts
+from mcptest.core.text import excerpt, plural, shorten, show_json, visible
+from mcptest.reporters.style import status_counts, width_of, wrap_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from mcptest.core.matrix import (
         Matrix,
         OfferDifference,
         ResultDifference,
         SeenResult,
-        SeenValue,
         Way,
         WayRun,
     )
@@ -52,7 +50,7 @@ def matrix_lines(matrix: Matrix, paint: Paint) -> list[str]:
 def _way_lines(run: WayRun, paint: Paint) -> list[str]:
     head = f"{_INDENT}{visible(run.way.label):<19}"
     if run.refusal or run.error:
-        words = wrap_line(_DEEP + visible(shorten(run.refusal or run.error, _MAX_REFUSAL)), COLUMNS)
+        words = wrap_line(_DEEP + excerpt(run.refusal or run.error, _MAX_REFUSAL), COLUMNS)
         verdict = paint.red("cannot be opened") if run.error else paint.yellow("not spoken")
         return [f"{head}{verdict}", *map(paint.dim, map(_fitting, words))]
     if run.summary is None:
@@ -70,7 +68,7 @@ def _offer_lines(matrix: Matrix, paint: Paint) -> Iterator[str]:
     for each in matrix.offers[:_MAX_ROWS]:
         what = f"{visible(each.what)}, {visible(each.member)}" if each.member else ""
         yield _fitting(f"{_INDENT}{what or visible(each.what)}")
-        yield from _presence(each) if not each.member else _values(each.seen)
+        yield from _values(each) if each.member else _presence(each)
     more = count - len(matrix.offers[:_MAX_ROWS])
     if more:
         yield f"{_INDENT}… and {more:,} more"
@@ -84,8 +82,8 @@ def _presence(difference: OfferDifference) -> Iterator[str]:
             yield f"{_DEEP}{word:<9}{visible(way.label)}"
 
 
-def _values(seen: Iterable[SeenValue]) -> Iterator[str]:
-    for each in seen:
+def _values(difference: OfferDifference) -> Iterator[str]:
+    for each in difference.seen:
         value = "(nothing)" if each.value is ABSENT else show_json(each.value, COLUMNS)
         yield _fitting(f"{_DEEP}{visible(each.way.label):<19}{value}")
 
@@ -113,7 +111,8 @@ def _table(matrix: Matrix, paint: Paint) -> Iterator[str]:
     yield paint.red(f"{len(rows):,} of {compared} {verb} different results in different ways:")
     room = COLUMNS - _CELL * len(ways)
     for words in ([way.transport for way in ways], [way.revision for way in ways]):
-        yield paint.bold(" " * room + _cells(words))
+        cells = "".join(visible(word).ljust(_CELL) for word in words).rstrip()
+        yield paint.bold(" " * room + cells)
     suite = ""
     for row in rows[:_MAX_ROWS]:
         if row.suite != suite:
@@ -146,10 +145,6 @@ def _cell(seen: SeenResult | None, paint: Paint) -> str:
     colours = {"passed": paint.green, "skipped": paint.yellow}
     colour = colours.get(status or "", paint.red)
     return (colour(status) if status else "-") + " " * (_CELL - len(status or "-"))
-
-
-def _cells(words: Iterable[str]) -> str:
-    return "".join(visible(word).ljust(_CELL) for word in words).rstrip()
 
 
 def _fitting(line: str) -> str:

@@ -20,8 +20,7 @@ class ReporterEntry(Record):
     """How one reporter is found, made and described."""
 
     # Module and class, imported when the reporter is used.
-    module: str
-    class_name: str
+    source: str
     purpose: str
     # What it is made with: "tool_version", "all_logs", "options" (those that name the server).
     made_with: tuple[str, ...] = ()
@@ -30,63 +29,54 @@ class ReporterEntry(Record):
 
     def load(self) -> Any:
         """The class. What it is made with differs, so its type is not known here."""
-        module = __import__(f"mcptest.reporters.{self.module}", fromlist=[self.class_name])
-        return getattr(module, self.class_name)
+        module, _, name = self.source.rpartition(".")
+        return getattr(__import__(f"mcptest.reporters.{module}", fromlist=[name]), name)
 
 
 REPORTERS = {
     "terminal": ReporterEntry(
-        module="terminal",
-        class_name="TerminalReporter",
+        source="terminal.TerminalReporter",
         purpose="a person who watches; the default",
         is_for_people=True,
     ),
     "minimal": ReporterEntry(
-        module="minimal",
-        class_name="MinimalReporter",
+        source="agent.MinimalReporter",
         purpose="a person in a hurry: one line, plus one per failure",
         is_for_people=True,
     ),
     "json": ReporterEntry(
-        module="json",
-        class_name="JsonReporter",
+        source="json.JsonReporter",
         purpose="other programs; `mcptest report` renders it again",
         made_with=("tool_version", "all_logs"),
     ),
     "ndjson": ReporterEntry(
-        module="ndjson",
-        class_name="NdjsonReporter",
+        source="json.NdjsonReporter",
         purpose="programs that follow a run",
         made_with=("tool_version", "all_logs"),
     ),
-    "junit": ReporterEntry(module="junit", class_name="JunitReporter", purpose="build servers"),
-    "tap": ReporterEntry(module="tap", class_name="TapReporter", purpose="TAP harnesses"),
+    "junit": ReporterEntry(source="junit.JunitReporter", purpose="build servers"),
+    "tap": ReporterEntry(source="tap.TapReporter", purpose="TAP harnesses"),
     "github": ReporterEntry(
-        module="github",
-        class_name="GithubReporter",
+        source="github.GithubReporter",
         purpose="the log of a GitHub Actions job",
     ),
     "markdown": ReporterEntry(
-        module="markdown",
-        class_name="MarkdownReporter",
+        source="markdown.MarkdownReporter",
         purpose="a job summary or a comment",
     ),
     "sarif": ReporterEntry(
-        module="sarif",
-        class_name="SarifReporter",
+        source="sarif.SarifReporter",
         purpose="code scanning",
         made_with=("tool_version",),
     ),
     "agent": ReporterEntry(
-        module="agent",
-        class_name="AgentReporter",
+        source="agent.AgentReporter",
         purpose="coding agents",
         made_with=("options",),
         is_for_people=True,
     ),
     "html": ReporterEntry(
-        module="html.page",
-        class_name="HtmlReporter",
+        source="html.page.HtmlReporter",
         purpose="a browser",
         made_with=("tool_version",),
     ),

@@ -6,7 +6,7 @@ import json
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.results import CaseResult, Summary
-from mcptest.core.text import defuse, defuse_markers, plural, printable_json, shorten, visible
+from mcptest.core.text import defuse, defuse_markers, excerpt, plural, printable_json
 from mcptest.reporters.json import hazard_members
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.sarif import location, render_sarif, result_of
@@ -14,9 +14,9 @@ from mcptest.reporters.style import encode_narrow, status_marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from mcptest.core.results import CaptureScore, Conflict, SessionScore, Verdict
+    from mcptest.core.results import CaptureScore, SessionScore, Verdict
     from mcptest.reporters.style import Paint
 
     Members = dict[str, object]
@@ -33,6 +33,7 @@ _MARKS = {"pass": "passed", "fail": "failed", "warning": "error", "not_applicabl
 # The rules that are always shown; of all others only what is broken.
 _SHOWN_FAMILY = "INV-"
 _MAX_MESSAGE = 1_000
+_VERDICT_MEMBERS = ("id", "category", "status", "message", "exchange")
 
 
 def render_conformance(
@@ -40,62 +41,52 @@ def render_conformance(
 ) -> str:
     """The whole report; `encoding` is that of a stream which cannot take every character."""
     lines: list[str] = []
+    marks = status_marks(paint, encoding)
     for session in score.sessions:
-        lines += [
-            paint.bold(_clean(session.server_label)),
-            *_rows(session, paint, encoding, is_verbose),
-            "",
-        ]
+        name = paint.bold(_clean(session.server_label))
+        lines += [name, *_rows(session, paint, marks, is_verbose), ""]
     if len(score.sessions) > 1:
         lines += [
             paint.bold("all sessions together"),
-            *_hazard_rows(score.conflicts, paint, encoding),
+            *(
+                f"  {marks['failed']} {hazard.kind}: {_clean(hazard.message)}"
+                for hazard in score.conflicts
+            ),
+            *([] if score.conflicts else [f"  {marks['passed']} nothing clashes"]),
             "",
         ]
     lines.append(_summary(score, paint))
     return encode_narrow("\n".join(lines) + "\n", encoding)
 
 
-def _rows(session: SessionScore, paint: Paint, encoding: str, is_verbose: bool) -> Iterator[str]:
-    marks = status_marks(paint, encoding)
+def _rows(
+    session: SessionScore, paint: Paint, marks: dict[str, str], is_verbose: bool
+) -> Iterator[str]:
     quiet = 0
     for verdict in session.verdicts:
         is_broken = verdict.status in ("fail", "warning")
         if is_broken or is_verbose or verdict.id.startswith(_SHOWN_FAMILY):
-            yield f"  {marks[_MARKS[verdict.status]]} {verdict.id} {_told(verdict, paint)}"
+            yield f"  {marks[_MARKS[verdict.status]]} {verdict.id} {_describe(verdict, paint)}"
         else:
             quiet += verdict.status == "pass"
     if quiet:
         yield paint.dim(f"    and {plural(quiet, 'further rule')} kept; -v shows all")
 
 
-def _told(verdict: Verdict, paint: Paint) -> str:
+def _describe(verdict: Verdict, paint: Paint) -> str:
     message = _clean(verdict.message)
     if verdict.status == "not_applicable":
         return paint.dim(f"not applicable: {message}")
     if verdict.status == "pass":
         return message
-    return f"{'should: ' if verdict.status == 'warning' else ''}{message}{_where(verdict)}"
-
-
-def _where(verdict: Verdict) -> str:
     parts = []
     if verdict.exchange is not None:
-        at = (
-            f"exchange {verdict.exchange}" if verdict.exchange >= 0 else "before the first exchange"
-        )
-        parts.append(at)
+        is_early = verdict.exchange < 0
+        parts.append("before the first exchange" if is_early else f"exchange {verdict.exchange}")
     if verdict.count > 1:
         parts.append(f"{verdict.count:,} times")
-    return f" ({', '.join(parts)})" if parts else ""
-
-
-def _hazard_rows(hazards: Sequence[Conflict], paint: Paint, encoding: str) -> Iterator[str]:
-    marks = status_marks(paint, encoding)
-    for hazard in hazards:
-        yield f"  {marks['failed']} {hazard.kind}: {_clean(hazard.message)}"
-    if not hazards:
-        yield f"  {marks['passed']} nothing clashes"
+    where = f" ({', '.join(parts)})" if parts else ""
+    return f"{'should: ' if verdict.status == 'warning' else ''}{message}{where}"
 
 
 def _summary(score: CaptureScore, paint: Paint) -> str:
@@ -112,37 +103,26 @@ def _summary(score: CaptureScore, paint: Paint) -> str:
 
 
 def _clean(text: str) -> str:
-    return defuse(visible(shorten(text, _MAX_MESSAGE)))
+    return defuse(excerpt(text, _MAX_MESSAGE))
 
 
 def render_conformance_json(score: CaptureScore) -> str:
-    text = json.dumps(conformance_members(score), indent=1, ensure_ascii=False)
-    return defuse_markers(printable_json(text)) + "\n"
-
-
-def conformance_members(score: CaptureScore) -> Members:
-    """The score as a JSON object."""
-    return {
+    members = {
         "sessions": [
             {
                 "server_label": session.server_label,
-                "invariants": [verdict_members(verdict) for verdict in session.verdicts],
+                "invariants": [
+                    {name: getattr(verdict, name) for name in _VERDICT_MEMBERS}
+                    for verdict in session.verdicts
+                ],
             }
             for session in score.sessions
         ],
         "composition": [hazard_members(hazard) for hazard in score.conflicts],
         "passed": score.passed,
     }
-
-
-def verdict_members(verdict: Verdict) -> Members:
-    return {
-        "id": verdict.id,
-        "category": verdict.category,
-        "status": verdict.status,
-        "message": verdict.message,
-        "exchange": verdict.exchange,
-    }
+    text = json.dumps(members, indent=1, ensure_ascii=False)
+    return defuse_markers(printable_json(text)) + "\n"
 
 
 def render_conformance_junit(score: CaptureScore, file: str) -> str:
@@ -156,7 +136,11 @@ def render_conformance_junit(score: CaptureScore, file: str) -> str:
             reporter(CaseFinished(result=_case(verdict)))
     if len(score.sessions) > 1:
         reporter(_suite("composition", file, len(score.conflicts) or 1))
-        for result in _hazard_cases(score):
+        results = [
+            CaseResult(name=hazard.kind, status="failed", line=0, reason=hazard.message)
+            for hazard in score.conflicts
+        ] or [CaseResult(name="nothing clashes", status="passed", line=0)]
+        for result in results:
             reporter(CaseFinished(result=result))
     reporter(RunFinished(summary=Summary(), duration_s=0.0))
     return reporter.render()
@@ -175,13 +159,6 @@ def _case(verdict: Verdict) -> CaseResult:
     return CaseResult(
         name=verdict.id, status="failed", line=0, reason=f"{verdict.message}{_at(verdict)}"
     )
-
-
-def _hazard_cases(score: CaptureScore) -> Iterator[CaseResult]:
-    if not score.conflicts:
-        yield CaseResult(name="nothing clashes", status="passed", line=0)
-    for hazard in score.conflicts:
-        yield CaseResult(name=hazard.kind, status="failed", line=0, reason=hazard.message)
 
 
 def render_conformance_sarif(score: CaptureScore, file: str, tool_version: str) -> str:

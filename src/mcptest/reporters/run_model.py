@@ -33,7 +33,7 @@ from mcptest.core.results import (
     merge_sessions,
     merge_snapshots,
 )
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,14 @@ if TYPE_CHECKING:
     from mcptest.core.events import Event, ReportedShard
     from mcptest.core.results import CaseResult, Fault, LogWish
 
-__all__ = ["REPORT_FORMAT", "CollectedRun", "failed_run", "merge_runs", "summary_of"]
+__all__ = [
+    "REPORT_FORMAT",
+    "CollectedRun",
+    "failed_run",
+    "merge_runs",
+    "report_suite",
+    "summary_of",
+]
 
 # The format of a suite that represents a whole report: one without tests, or without some.
 REPORT_FORMAT = "report"
@@ -157,7 +164,12 @@ def merge_runs(
     suites = [pair for _, run in runs for pair in run.suites]
     fault = _common_fault(runs)
     if fault is None:
-        suites += [_as_suite(name, run) for name, run in runs if _could_not_run(run)]
+        # A run in which no test could run, as a failed test, so that it is not lost.
+        suites += [
+            report_suite(name, "the tests can be run", run.finished.fault)
+            for name, run in runs
+            if _could_not_run(run)
+        ]
     merged.all_suites = sorted(suites, key=lambda pair: (pair[0].file, pair[0].name))
     summary = summary_of(result for _, results in merged.all_suites for result in results)
     ends = [run.finished for _, run in runs]
@@ -245,7 +257,7 @@ def _part_of_run(first: tuple[str, CollectedRun], name: str, run: CollectedRun) 
     part, other, fault = run.started.shard, first[1].started.shard, run.finished.fault
     assert other, "the first run is one with a shard"
     if part is None:
-        why = f"; its run failed: {visible(shorten(fault.message, _MAX_FILES))}" if fault else ""
+        why = f"; its run failed: {excerpt(fault.message, _MAX_FILES)}" if fault else ""
         message = (
             f"{_described(first[0], other)}, but {visible(name)} is not a part of any run{why}"
         )
@@ -330,10 +342,10 @@ def _common_fault(runs: Sequence[tuple[str, CollectedRun]]) -> Fault | None:
     return next((fault for fault in found if fault.kind != _NOTHING_SELECTED), found[0])
 
 
-def _as_suite(name: str, run: CollectedRun) -> tuple[SuiteStarted, list[CaseResult]]:
-    """A run in which no test could run, as a failed test, so that it is not lost."""
-    result = CaseResult(
-        name="the tests can be run", status="error", line=0, fault=run.finished.fault
-    )
-    suite = SuiteStarted(name=name, file=name, format=REPORT_FORMAT, server="", total=1)
+def report_suite(
+    file: str, test: str, fault: Fault | None
+) -> tuple[SuiteStarted, list[CaseResult]]:
+    """A suite that represents a report: one test, which is an error."""
+    result = CaseResult(name=test, status="error", line=0, fault=fault)
+    suite = SuiteStarted(name=file, file=file, format=REPORT_FORMAT, server="", total=1)
     return suite, [result]

@@ -10,16 +10,15 @@ import json
 from urllib.parse import quote
 
 from mcptest.core.diagnostics import CODES
-from mcptest.core.text import defuse_markers, shorten, show_json, visible
+from mcptest.core.text import defuse_markers, excerpt, shorten, show_json, visible
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.summary import ending_line
+from mcptest.reporters.style import ending_line, times
 from mcptest.reporters.text import case_name, case_title, headline, stable_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import SuiteStarted
     from mcptest.core.results import CaseResult, Finding
 
@@ -64,7 +63,9 @@ class SarifReporter(CollectedRun):
 
     def _results(self) -> Iterator[Members]:
         for diagnostic in self.started.warnings:
-            yield _of_diagnostic(diagnostic)
+            text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
+            place = location(diagnostic.file, diagnostic.line, diagnostic.column)
+            yield result_of(diagnostic.code, diagnostic.severity, text, place)
         for suite, result in self.failures():
             yield _of_failure(suite, result, case_title(self.started, suite, result))
         for suite, result in self.flaky():
@@ -89,8 +90,7 @@ class SarifReporter(CollectedRun):
             yield result_of("run-interrupted", "error", text, self._anywhere())
 
     def _of_finding(self, finding: Finding) -> Members:
-        times = f" ({finding.count:,} times)" if finding.count > 1 else ""
-        text = f"{finding.message}{times}\n{finding.quote}".strip()
+        text = f"{finding.message}{times(finding.count)}\n{finding.quote}".strip()
         files = (suite.file for suite, _ in self.all_suites if suite.server == finding.server)
         file = next(files, "")
         place = location(file, 1) if file else self._anywhere()
@@ -126,18 +126,12 @@ def _description(rule: str) -> str:
     return f"The server {broken}: {kind.replace('_', ' ')}."
 
 
-def _of_diagnostic(diagnostic: Diagnostic) -> Members:
-    text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
-    place = location(diagnostic.file, diagnostic.line, diagnostic.column)
-    return result_of(diagnostic.code, diagnostic.severity, text, place)
-
-
 def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
     rule = _FAILED if result.fault is None else f"fault/{result.fault.kind}"
     lines = [f"{title}: {headline(result)}"]
     for mismatch in result.mismatches[:MAX_MISMATCHES]:
         sides = f"expected {show_json(mismatch.expected)}, actual {show_json(mismatch.actual)}"
-        lines.append(f"{visible(shorten(mismatch.path, MAX_TEXT_CHARS))}: {sides}")
+        lines.append(f"{excerpt(mismatch.path, MAX_TEXT_CHARS)}: {sides}")
     result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
     # The name, not the line: a test that moves is still the same.
     parts = (visible(suite.file), stable_server(suite), case_name(result))
@@ -148,29 +142,22 @@ def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
 
 def result_of(rule: str, level: str, text: str, place: Members | None) -> Members:
     """One result, safe to display."""
-    members: Members = {"ruleId": visible(rule), "level": level, "message": {"text": _text(text)}}
+    text = visible(shorten(text, 10 * MAX_TEXT_CHARS), keep_newlines=True)
+    # Together `](` would be a link.
+    text = text.replace("](", "] (") or "(nothing is known)"
+    members: Members = {"ruleId": visible(rule), "level": level, "message": {"text": text}}
     if place:
         members["locations"] = [place]
     return members
 
 
-def _text(text: str) -> str:
-    """A message without `](`, which would be a link."""
-    text = visible(shorten(text, 10 * MAX_TEXT_CHARS), keep_newlines=True)
-    return text.replace("](", "] (") or "(nothing is known)"
-
-
 def location(file: str, line: int, column: int = 0) -> Members:
     """A place in a file; lines and columns count from 1."""
-    artifact: Members = {"uri": _uri(file)}
-    if not file.startswith("/"):
-        artifact["uriBaseId"] = "%SRCROOT%"
+    path = quote(file.removeprefix("./").encode("utf-8", "surrogatepass"))
+    artifact = {"uri": path, "uriBaseId": "%SRCROOT%"}
+    if file.startswith("/"):
+        artifact = {"uri": f"file://{path}"}
     place: Members = {"artifactLocation": artifact}
     if line > 0:
         place["region"] = {"startLine": line, **({"startColumn": column} if column > 0 else {})}
     return {"physicalLocation": place}
-
-
-def _uri(file: str) -> str:
-    path = quote(file.removeprefix("./").encode("utf-8", "surrogatepass"))
-    return f"file://{path}" if file.startswith("/") else path

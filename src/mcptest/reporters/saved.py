@@ -46,10 +46,10 @@ from mcptest.core.results import (
     merge_sessions,
 )
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.text import plural, shorten, show_json, visible
+from mcptest.core.text import excerpt, plural, show_json
 from mcptest.core.typed_json import JsonObject, TypedJsonError
 from mcptest.reporters.json import OFFER_LISTS, REPORT_VERSION, summary_members
-from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun, summary_of
+from mcptest.reporters.run_model import CollectedRun, report_suite, summary_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _describe(error: TypedJsonError) -> str:
     if error.problem == "missing":
         return f'{error.path or "a report"} needs the key "{error.name}"'
     if error.problem == "choice":
-        seen = visible(shorten(str(error.actual), MAX_SHOWN_CHARS))
+        seen = excerpt(str(error.actual), MAX_SHOWN_CHARS)
         return f'{error.path} is "{seen}"; there are: {error.expected}'
     seen = show_json(error.actual, MAX_SHOWN_CHARS)
     return f"{error.path or 'the report'} must be {error.expected}, not {seen}"
@@ -201,9 +201,7 @@ def _add_missing_tests(run: CollectedRun, file: str) -> None:
         message=f"this report has the results of {there}, and does not say why",
         hint="run the tests again; the report has been cut or changed",
     )
-    lost = CaseResult(name="the report is whole", status="error", line=0, fault=fault)
-    suite = SuiteStarted(name=file, file=file, format=REPORT_FORMAT, server="", total=1)
-    run.all_suites.append((suite, [lost]))
+    run.all_suites.append(report_suite(file, "the report is whole", fault))
     summary = summary_of(result for _, results in run.all_suites for result in results)
     # A report that is rendered from this run includes the error, and is complete.
     run.started = run.started.but(suites=len(run.all_suites), total=summary.total)
@@ -380,7 +378,7 @@ def _read_limits(part: JsonObject, name: str, known: Sequence[str]) -> dict[str,
     limits = part.inner(name)
     for key in limits.members:
         if key not in known:
-            seen = visible(shorten(key, MAX_SHOWN_CHARS))
+            seen = excerpt(key, MAX_SHOWN_CHARS)
             message = f'"{seen}" is not a gate of {name}; there are: {", ".join(known)}'
             raise _ReportError("F009", message)
     return {key: limits.number(key) for key in limits.members}

@@ -12,9 +12,9 @@ import re
 
 from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult
-from mcptest.core.text import defuse, shorten, show_json, visible
+from mcptest.core.text import defuse, excerpt, shorten, show_json, visible
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.summary import coverage_lines, ending_line, not_run_line
+from mcptest.reporters.style import coverage_lines, ending_line, not_run_line, times
 from mcptest.reporters.text import case_title, diagnostic_line, headline, shown_server
 
 TYPE_CHECKING = False
@@ -46,14 +46,17 @@ class TapReporter(CollectedRun):
         for number, (is_ok, title, block) in enumerate(points, 1):
             lines += [f"{'ok' if is_ok else 'not ok'} {number} - {title}", *block]
         lines += [f"# {line}" for line in self._comments()]
-        lines += self._bail_out()
+        if self.finished.fault is not None:
+            lines.append(f"Bail out! {excerpt(self.finished.fault.message, MAX_TAIL_CHARS)}")
+        elif self.finished.interrupted:
+            lines.append(f"Bail out! {ending_line(self.started, self.finished)}")
         return defuse("\n".join(lines) + "\n")
 
     def _points(self) -> Iterator[tuple[bool, str, list[str]]]:
         for suite, result in self.results():
             title = _description(case_title(self.started, suite, result))
             if result.status == "skipped":
-                reason = visible(shorten(result.reason, MAX_TAIL_CHARS))
+                reason = excerpt(result.reason, MAX_TAIL_CHARS)
                 # An older reader would take the first # for that of the directive.
                 title = f"{title.replace(_HASH, _NO_HASH)} # SKIP {_description(reason)}".rstrip()
             is_ok = result.status in ("passed", "skipped")
@@ -73,7 +76,7 @@ class TapReporter(CollectedRun):
         if finished.broken_rules:
             yield False, "no rule is broken", _block(self._broken())
         for gate in finished.missed_gates:
-            message = visible(shorten(gate, MAX_TAIL_CHARS))
+            message = excerpt(gate, MAX_TAIL_CHARS)
             yield False, "the gate is reached", _block({"message": message, "severity": "fail"})
         if finished.not_run and not finished.may_leave_out:
             members = {"message": not_run_line(finished), "severity": "fail"}
@@ -86,10 +89,10 @@ class TapReporter(CollectedRun):
     def _broken(self) -> dict[str, object]:
         """The rules that fail the run, and their findings."""
         rules = self.finished.broken_rules
-        listed = visible(shorten(", ".join(rules), MAX_TAIL_CHARS))
+        listed = excerpt(", ".join(rules), MAX_TAIL_CHARS)
         members: dict[str, object] = {"message": f"rules broken: {listed}", "severity": "fail"}
         found = [
-            visible(shorten(each.message, MAX_TAIL_CHARS))
+            excerpt(each.message, MAX_TAIL_CHARS)
             for each in self.finished.findings
             if each.kind in rules
         ]
@@ -97,21 +100,12 @@ class TapReporter(CollectedRun):
 
     def _comments(self) -> Iterator[str]:
         for finding in self.finished.findings:
-            times = f" ({finding.count:,} times)" if finding.count > 1 else ""
-            yield f"note: {visible(shorten(finding.message, MAX_TAIL_CHARS))}{times}"
+            yield f"note: {excerpt(finding.message, MAX_TAIL_CHARS)}{times(finding.count)}"
         yield from coverage_lines(self.finished.coverage)
         if self.finished.not_run and self.finished.may_leave_out:
             yield not_run_line(self.finished)
         if self.finished.bailed:
             yield ending_line(self.started, self.finished)
-
-    def _bail_out(self) -> list[str]:
-        if self.finished.fault is not None:
-            message = visible(shorten(self.finished.fault.message, MAX_TAIL_CHARS))
-            return [f"Bail out! {message}"]
-        if self.finished.interrupted:
-            return [f"Bail out! {ending_line(self.started, self.finished)}"]
-        return []
 
 
 def _description(text: str) -> str:
@@ -143,18 +137,18 @@ def _diagnostics(suite: SuiteStarted, result: CaseResult, server: str) -> dict[s
     if result.tags:
         members["tags"] = [visible(tag) for tag in result.tags]
     if result.notes:
-        members["notes"] = [visible(shorten(note, MAX_TAIL_CHARS)) for note in result.notes]
+        members["notes"] = [excerpt(note, MAX_TAIL_CHARS) for note in result.notes]
     return members
 
 
 def _fault_members(fault: Fault) -> dict[str, object]:
     members: dict[str, object] = {
-        "message": visible(shorten(fault.message, MAX_TAIL_CHARS)),
+        "message": excerpt(fault.message, MAX_TAIL_CHARS),
         "severity": "error",
         "kind": visible(fault.kind),
     }
     rows = {"hint": fault.hint, "ended": fault.evidence.exit_status}
-    members |= {name: visible(shorten(text, MAX_TAIL_CHARS)) for name, text in rows.items() if text}
+    members |= {name: excerpt(text, MAX_TAIL_CHARS) for name, text in rows.items() if text}
     tails = {
         "server_stderr": fault.evidence.stderr_tail,
         "server_stdout": fault.evidence.stdout_tail,
@@ -171,9 +165,9 @@ def _mismatch(mismatch: Mismatch) -> dict[str, object]:
     for name, side in (("expected", mismatch.expected), ("actual", mismatch.actual)):
         if side is not ABSENT:
             members[name] = _scalar(side)
-    members["message"] = visible(shorten(mismatch.message, MAX_TAIL_CHARS))
+    members["message"] = excerpt(mismatch.message, MAX_TAIL_CHARS)
     if mismatch.hint:
-        members["hint"] = visible(shorten(mismatch.hint, MAX_TAIL_CHARS))
+        members["hint"] = excerpt(mismatch.hint, MAX_TAIL_CHARS)
     return members
 
 

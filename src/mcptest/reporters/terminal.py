@@ -17,21 +17,20 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.text import defuse, plural, shorten, visible
+from mcptest.core.text import defuse, excerpt, plural, visible
 from mcptest.reporters.style import (
     Paint,
-    encode_narrow,
-    narrow_encoding,
-    render_duration,
-    status_marks,
-    wrap_line,
-)
-from mcptest.reporters.summary import (
     coverage_lines,
+    encode_narrow,
     ending_line,
+    narrow_encoding,
     not_run_line,
+    render_duration,
     snapshot_counts,
+    status_marks,
+    times,
     totals,
+    wrap_line,
 )
 
 TYPE_CHECKING = False
@@ -185,7 +184,7 @@ class TerminalReporter:
             same_as = self._seen.first_like(result, " same cause as above")
         # With -v every test shows what it sent and what came back.
         elif result.mismatches and not self._verbose:
-            name = visible(shorten(result.name, MAX_NAME_CHARS))
+            name = excerpt(result.name, MAX_NAME_CHARS)
             server = shown_server(self._run, self._suite)
             label = f' same as "{name}"' + (f" on {server}" if server else "")
             same_as = self._seen.first_like(result, label)
@@ -237,7 +236,7 @@ class TerminalReporter:
         if ending:
             lines.append(paint.red(ending) if finished.interrupted else paint.yellow(ending))
         if finished.interrupted and finished.interrupted_in:
-            name = visible(shorten(finished.interrupted_in, MAX_QUOTE_CHARS))
+            name = excerpt(finished.interrupted_in, MAX_QUOTE_CHARS)
             lines.append(f'  in the middle of "{name}"; its call may have taken effect')
         return lines
 
@@ -271,14 +270,12 @@ def _section(lines: Iterable[str]) -> list[str]:
 
 def finding_lines(finding: Finding, server: str, paint: Paint) -> list[str]:
     """One finding, with its server unless that is the one of the run."""
-    text = _cut(finding.message)
-    if finding.count > 1:
-        text += f" ({finding.count:,} times)"
+    text = _cut(finding.message) + times(finding.count)
     if finding.server not in ("", server):
         text += f" [{visible(finding.server)}]"
     lines = [f"{paint.yellow('note:')} {text}"]
     if finding.quote:
-        lines.append(f"      {visible(shorten(finding.quote, MAX_QUOTE_CHARS))}")
+        lines.append(f"      {excerpt(finding.quote, MAX_QUOTE_CHARS)}")
     return lines
 
 
@@ -303,4 +300,4 @@ def _cut_list(names: Iterable[str]) -> str:
 
 
 def _cut(text: str) -> str:
-    return visible(shorten(text, MAX_MESSAGE_CHARS))
+    return excerpt(text, MAX_MESSAGE_CHARS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mcptest.core.matrix import names_a_way
 from mcptest.core.record import ABSENT
-from mcptest.core.text import plural, shorten, show_json, visible
+from mcptest.core.text import excerpt, plural, show_json, visible
 from mcptest.matching.diff import DiffLine, context_diff, render_mismatch
 
 TYPE_CHECKING = False
@@ -60,7 +60,7 @@ def render_result(
     """Everything about a failed case except its place."""
     lines: list[DiffLine] = []
     if result.reason:
-        reason = visible(shorten(result.reason, MAX_MESSAGE_CHARS))
+        reason = excerpt(result.reason, MAX_MESSAGE_CHARS)
         lines.append(DiffLine(sign=" ", text=reason))
     if result.fault is not None:
         lines.append(DiffLine(sign="+", text=fault_headline(result.fault)))
@@ -79,7 +79,7 @@ def render_result(
         lines += _context_lines(result)
     if verbose:
         answer = "" if result.actual is ABSENT else show_json(result.actual, MAX_VERBOSE_CHARS)
-        sent = visible(shorten(result.sent, MAX_VERBOSE_CHARS))
+        sent = excerpt(result.sent, MAX_VERBOSE_CHARS)
         rows = _label_lines([("sent", sent), ("answer", answer)])
         lines += [_BLANK, *rows] if rows else []
     if result.stderr and (result.fault is None or not result.fault.evidence.stderr_tail):
@@ -100,7 +100,7 @@ def _context_lines(result: CaseResult) -> list[DiffLine]:
 
 
 def fault_headline(fault: Fault) -> str:
-    return f"{visible(fault.kind)}: {visible(shorten(fault.message, MAX_MESSAGE_CHARS))}"
+    return f"{visible(fault.kind)}: {excerpt(fault.message, MAX_MESSAGE_CHARS)}"
 
 
 def fault_details(fault: Fault, *, verbose: bool) -> list[DiffLine]:
@@ -115,7 +115,7 @@ def fault_details(fault: Fault, *, verbose: bool) -> list[DiffLine]:
         ("command", " ".join(evidence.command)),
         ("folder", evidence.cwd if verbose else ""),
     ]
-    shown_rows = [(label, visible(shorten(text, MAX_MESSAGE_CHARS))) for label, text in rows]
+    shown_rows = [(label, excerpt(text, MAX_MESSAGE_CHARS)) for label, text in rows]
     return [
         *_label_lines(shown_rows),
         *_tail_lines("stderr", evidence.stderr_tail),
@@ -130,7 +130,7 @@ def _label_lines(rows: list[tuple[str, str]]) -> list[DiffLine]:
 def note_lines(result: CaseResult) -> list[DiffLine]:
     """The notes of the runner about a case, whatever its status."""
     return [
-        DiffLine(sign="…", text=f"note: {visible(shorten(note, MAX_MESSAGE_CHARS))}")
+        DiffLine(sign="…", text=f"note: {excerpt(note, MAX_MESSAGE_CHARS)}")
         for note in result.notes
     ]
 
@@ -147,7 +147,7 @@ def _tail_lines(label: str, text: str) -> Iterator[DiffLine]:
     if hidden > 0:
         lines = [f"… {plural(hidden, 'earlier line')}", *lines[hidden:]]
     for line in lines:
-        yield DiffLine(sign=" ", text=f"  {label:<8}  | {visible(shorten(line, MAX_TAIL_CHARS))}")
+        yield DiffLine(sign=" ", text=f"  {label:<8}  | {excerpt(line, MAX_TAIL_CHARS)}")
         label = ""
 
 
@@ -157,14 +157,14 @@ def headline(result: CaseResult) -> str:
         return fault_headline(result.fault)
     if result.mismatches:
         first, others = result.mismatches[0], len(result.mismatches) - 1
-        where = visible(shorten(first.path, MAX_NAME_CHARS)) or "(the whole answer)"
-        text = f"{where}: {visible(shorten(first.message, MAX_HEADLINE_CHARS)) or 'differs'}"
+        where = excerpt(first.path, MAX_NAME_CHARS) or "(the whole answer)"
+        text = f"{where}: {excerpt(first.message, MAX_HEADLINE_CHARS) or 'differs'}"
         return f"{text} (and {others:,} more)" if others else text
-    return visible(shorten(result.reason, MAX_HEADLINE_CHARS)) or "no reason is known"
+    return excerpt(result.reason, MAX_HEADLINE_CHARS) or "no reason is known"
 
 
 def case_name(result: CaseResult) -> str:
-    return visible(shorten(result.name, MAX_NAME_CHARS)) or "(a test without a name)"
+    return excerpt(result.name, MAX_NAME_CHARS) or "(a test without a name)"
 
 
 def case_title(started: RunStarted, suite: SuiteStarted, result: CaseResult) -> str:
@@ -185,7 +185,7 @@ def stable_server(suite: SuiteStarted) -> str:
     an identifier.
     """
     is_named = suite.format == "suite" or names_a_way(suite.server)
-    return visible(shorten(suite.server, MAX_NAME_CHARS)) if is_named else ""
+    return excerpt(suite.server, MAX_NAME_CHARS) if is_named else ""
 
 
 def case_place(suite: SuiteStarted, result: CaseResult) -> str:
@@ -203,8 +203,8 @@ def diagnostic_line(diagnostic: Diagnostic) -> str:
     place = visible(diagnostic.file)
     if diagnostic.line:
         place += f":{diagnostic.line}:{diagnostic.column}"
-    message = visible(shorten(diagnostic.message, MAX_HEADLINE_CHARS))
-    help = f"; {visible(shorten(diagnostic.help, MAX_HEADLINE_CHARS))}" if diagnostic.help else ""
+    message = excerpt(diagnostic.message, MAX_HEADLINE_CHARS)
+    help = f"; {excerpt(diagnostic.help, MAX_HEADLINE_CHARS)}" if diagnostic.help else ""
     return f"{place}: {diagnostic.severity}[{diagnostic.code}]: {message}{help}"
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from mcptest.core.results import CaptureScore
 from mcptest.protocol.capture import MessageOrder, read_capture
 from mcptest.protocol.jsonrpc import id_key
-from mcptest.rules.composition import Member, find_conflicts
-from mcptest.rules.facts import Facts
-from mcptest.rules.judge import Scorer
+from mcptest.rules.judge import Member, Scorer, find_conflicts
 from mcptest.rules.registry import RULES
+from mcptest.rules.rule import Facts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

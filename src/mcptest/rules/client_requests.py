@@ -1,46 +1,44 @@
-"""What a server asks of its client, and the rules about sampling and roots: SAMP and ROOT."""
+"""What a server asks of its client: sampling, roots, elicitation, input in several rounds.
+
+The rules are SAMP, ROOT, ELIC and MRTR.
+"""
 
 from __future__ import annotations
 
 from mcptest.core.text import render_path, shorten
-from mcptest.rules.facts import META_CAPABILITIES
-from mcptest.rules.rule import Rule, limit, meta_of, show
-from mcptest.rules.shapes import SHAPE_TOPICS, by_shape
+from mcptest.protocol.jsonrpc import meta_of
+from mcptest.protocol.revisions import URL_ELICITATION_REQUIRED
+from mcptest.rules.content import INPUT_METHODS, is_url
+from mcptest.rules.rule import (
+    META_CAPABILITIES,
+    Latest,
+    Rule,
+    Watch,
+    collect,
+    limit,
+    members,
+    must_be,
+    objects,
+    show,
+    show_member,
+)
+from mcptest.rules.shapes import shape_faults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings, Look
+    from mcptest.rules.rule import Entry, Facts, Findings, Look, Members
 
-    Members = dict[str, Any]
-
-__all__ = [
-    "CAPABILITIES",
-    "INPUT_METHODS",
-    "RULES",
-    "ClientRequest",
-    "asked_in",
-    "asking_topics",
-    "declared_in",
-    "each_asked",
-    "input_path",
-    "is_declared",
-    "undeclared",
-]
+__all__ = ["RULES", "declared_in", "is_declared"]
 
 # What a server may ask for, and the capability of the client that allows it.
-CAPABILITIES = {
+_CAPABILITIES = {
     "elicitation/create": "elicitation",
     "roots/list": "roots",
     "sampling/createMessage": "sampling",
 }
-
-# The requests that may be answered with a wish for input.
-INPUT_METHODS = ("tools/call", "prompts/get", "resources/read")
-
 _MAX_STEP = 40
 
 
@@ -60,7 +58,7 @@ class ClientRequest:
         self, method: str, params: object, capabilities: Members | None, key: str | None = None
     ) -> None:
         self.method = method
-        self.params: Members = params if isinstance(params, dict) else {}
+        self.params = members(params)
         self.capabilities = capabilities
         self.key = key
 
@@ -75,12 +73,7 @@ class ClientRequest:
         """What asks, as a sentence can begin."""
         if self.key is None:
             return f"the server's request {self.method}"
-        return f"{input_path(self.key)} ({self.method})"
-
-
-def input_path(key: str) -> str:
-    """The path of an input request in the result."""
-    return _path("result", "inputRequests", key)
+        return f"{_path('result', 'inputRequests', self.key)} ({self.method})"
 
 
 def _path(*steps: str | int) -> str:
@@ -89,78 +82,72 @@ def _path(*steps: str | int) -> str:
     )
 
 
-def asking_topics(method: str) -> tuple[str, ...]:
+_INPUT_RESULTS = tuple(f"result:{method}" for method in INPUT_METHODS)
+
+
+def _asking_topics(method: str) -> tuple[str, ...]:
     """What a rule about one kind of question subscribes to."""
-    return (
-        f"request:{method}",
-        *(f"result:{each}" for each in INPUT_METHODS),
-        "result:tasks/get",
-    )
+    return (f"request:{method}", *_INPUT_RESULTS, "result:tasks/get")
 
 
-def each_asked(method: str, check: Callable[[ClientRequest, Facts], Findings]) -> Look:
+def _each_asked(method: str, check: Callable[[ClientRequest, Facts], Findings]) -> Look:
     """A check that judges every request of one method."""
 
     def look(entry: Entry, facts: Facts) -> Findings:
         # Nearly every result asks for nothing, and many rules check.
-        if entry.kind == "result":
-            result = entry.message["result"]
-            if not isinstance(result, dict) or "inputRequests" not in result:
-                return None
-        found: list[str] | None = None
-        for asked in asked_in(entry, facts):
-            findings = check(asked, facts) if asked.method == method else None
-            if findings is not None:
-                found = limit((*(found or ()), *findings))
-        return found
+        if entry.kind == "result" and "inputRequests" not in entry.result:
+            return None
+        return collect(
+            check(asked, facts) for asked in _asked_in(entry, facts) if asked.method == method
+        )
 
     return look
 
 
-def asked_in(entry: Entry, facts: Facts) -> Iterator[ClientRequest]:
+def _asked_in(entry: Entry, facts: Facts) -> Iterator[ClientRequest]:
     """Everything that a message of the server asks its client for."""
     if entry.kind == "request":
         yield ClientRequest(entry.method, entry.params, facts.client_capabilities)
-    elif "inputRequests" in entry.result and facts.is_stateless:
+    elif facts.is_stateless:
         is_task = entry.method == "tasks/get"
-        inputs = entry.result["inputRequests"]
-        if not isinstance(inputs, dict) or not (is_task or _wants_input(entry)):
+        if not is_task and not _requires_input(entry):
             return
         # A task was begun by an earlier request, and that one may have declared something else.
         capabilities = None if is_task else declared_in(entry.request)
-        for key, value in inputs.items():
+        for key, value in members(entry.result.get("inputRequests")).items():
             if isinstance(value, dict) and isinstance(value.get("method"), str):
                 yield ClientRequest(value["method"], value.get("params"), capabilities, key)
 
 
-def _wants_input(entry: Entry) -> bool:
+def _requires_input(entry: Entry) -> bool:
     return bool(entry.result.get("resultType") == "input_required")
 
 
 def declared_in(request: object) -> Members:
     """The capabilities that a request without a handshake declared for itself."""
-    declared = meta_of(request).get(META_CAPABILITIES)
-    return declared if isinstance(declared, dict) else {}
+    return members(meta_of(request).get(META_CAPABILITIES))
 
 
 def is_declared(capabilities: object, *names: str) -> bool:
     """True if a capability, or one inside it, was declared."""
     for name in names:
-        capabilities = capabilities.get(name) if isinstance(capabilities, dict) else None
+        capabilities = members(capabilities).get(name)
     return capabilities is not None
 
 
-def undeclared(asked: ClientRequest, _: Facts) -> Findings:
+def _undeclared(asked: ClientRequest, _: Facts) -> Findings:
     """That the client never declared what is asked of it; None when that cannot be known."""
     if asked.capabilities is None:
         return None
-    capability = CAPABILITIES[asked.method]
+    capability = _CAPABILITIES[asked.method]
     if is_declared(asked.capabilities, capability):
         return ()
     return [f"{asked.place} needs the capability {capability}, which the client did not declare"]
 
 
-_METHOD = "sampling/createMessage"
+# Sampling and roots
+
+_SAMPLING = "sampling/createMessage"
 
 
 def _tools_gate(asked: ClientRequest, _: Facts) -> Findings:
@@ -180,9 +167,11 @@ def _results_alone(asked: ClientRequest, _: Facts) -> Findings:
     mixed: list[str] = []
     has_results = False
     for index, message in enumerate(messages if isinstance(messages, list) else ()):
-        content = message.get("content") if isinstance(message, dict) else None
-        blocks = content if isinstance(content, list) else [content]
-        types = [block.get("type") for block in blocks if isinstance(block, dict)]
+        content = members(message).get("content")
+        types = [
+            block.get("type")
+            for block in objects(content if isinstance(content, list) else [content])
+        ]
         if "tool_result" not in types:
             continue
         has_results = True
@@ -194,81 +183,335 @@ def _results_alone(asked: ClientRequest, _: Facts) -> Findings:
 
 
 def _context(asked: ClientRequest, facts: Facts) -> Findings:
-    value, where = asked.params.get("includeContext", "none"), asked.at("includeContext")
+    value = asked.params.get("includeContext", "none")
     if value == "none" or asked.capabilities is None or facts.oldest < "2025-11-25":
         return ()
     if is_declared(asked.capabilities, "sampling", "context"):
         return ()
     return [
-        f"{where} is {show(value)}, which needs the capability sampling.context, and the client "
-        "did not declare it"
+        f"{asked.at('includeContext')} is {show(value)}, which needs the capability "
+        "sampling.context, and the client did not declare it"
     ]
 
 
 _NO_SAMPLING = "the server asked for no sampling"
 
-RULES = (
-    Rule(
-        id="SAMP-01",
-        name="capability-gate",
-        category="sampling",
+_SAMPLING_RULES = {
+    "SAMP-01 capability-gate": Rule(
         property="the server asks for sampling only when the client declared it",
         must_since="2025-06-18",
-        topics=asking_topics(_METHOD),
-        look=each_asked(_METHOD, undeclared),
+        topics=_asking_topics(_SAMPLING),
+        look=_each_asked(_SAMPLING, _undeclared),
         nothing=_NO_SAMPLING,
     ),
-    Rule(
-        id="SAMP-02",
-        name="tools-gate",
-        category="sampling",
+    "SAMP-02 tools-gate": Rule(
         property="the server offers tools in sampling only when the client declared sampling.tools",
         since="2025-11-25",
-        topics=asking_topics(_METHOD),
-        look=each_asked(_METHOD, _tools_gate),
+        topics=_asking_topics(_SAMPLING),
+        look=_each_asked(_SAMPLING, _tools_gate),
         nothing=_NO_SAMPLING,
         elsewhere="no tools in sampling",
     ),
-    Rule(
-        id="SAMP-03",
-        name="request-shape",
-        category="sampling",
+    "SAMP-03 request-shape": Rule(
         property="a request for sampling has messages with role and content, and an integer "
         "maxTokens",
-        topics=SHAPE_TOPICS,
-        look=by_shape("SAMP-03"),
         nothing=_NO_SAMPLING,
     ),
-    Rule(
-        id="SAMP-04",
-        name="tool-result-only",
-        category="sampling",
+    "SAMP-04 tool-result-only": Rule(
         property="a message with tool results holds nothing else",
         since="2025-11-25",
-        topics=asking_topics(_METHOD),
-        look=each_asked(_METHOD, _results_alone),
+        topics=_asking_topics(_SAMPLING),
+        look=_each_asked(_SAMPLING, _results_alone),
         nothing="the server sent no tool results in sampling",
         elsewhere="no tools in sampling",
     ),
-    Rule(
-        id="SAMP-06",
-        name="context-values",
-        category="sampling",
+    "SAMP-06 context-values": Rule(
         property="from 2025-11-25 on includeContext is none unless the client declared "
         "sampling.context",
         level="SHOULD",
-        topics=asking_topics(_METHOD),
-        look=each_asked(_METHOD, _context),
+        topics=_asking_topics(_SAMPLING),
+        look=_each_asked(_SAMPLING, _context),
         nothing=_NO_SAMPLING,
     ),
-    Rule(
-        id="ROOT-01",
-        name="capability-gate",
-        category="roots",
+    "ROOT-01 capability-gate": Rule(
         property="the server asks for roots only when the client declared them",
         must_since="2025-06-18",
-        topics=asking_topics("roots/list"),
-        look=each_asked("roots/list", undeclared),
+        topics=_asking_topics("roots/list"),
+        look=_each_asked("roots/list", _undeclared),
         nothing="the server asked for no roots",
     ),
-)
+}
+
+
+# Elicitation
+
+_ELICITATION = "elicitation/create"
+_NO_ELICITATION = "the server asked its client's user for nothing"
+
+_PRIMITIVES = ("string", "number", "integer", "boolean")
+_FORMATS = ("email", "uri", "date", "date-time")
+
+
+def _wrong_mode(asked: ClientRequest, _: Facts) -> Findings:
+    """That the client did not declare the mode; None when it declared no elicitation at all."""
+    if asked.capabilities is None or not is_declared(asked.capabilities, "elicitation"):
+        return None
+    mode = asked.params.get("mode", "form")
+    has_url = is_declared(asked.capabilities, "elicitation", "url")
+    # An empty object means forms.
+    has_form = is_declared(asked.capabilities, "elicitation", "form") or not has_url
+    if has_url if mode == "url" else has_form:
+        return ()
+    return [f"{asked.place} is in the mode {mode}, which the client did not declare"]
+
+
+# The form
+
+
+def _flat(asked: ClientRequest, facts: Facts) -> Findings:
+    # Before there were modes, every elicitation was a form.
+    if facts.newest >= "2025-11-25" and asked.params.get("mode", "form") == "url":
+        return None
+    properties = members(members(asked.params.get("requestedSchema")).get("properties"))
+    has_choices = facts.oldest >= "2025-11-25"
+    return limit(
+        f"{asked.at('requestedSchema', 'properties', name)} {problem}"
+        for name, wanted in properties.items()
+        if (problem := _property_problem(wanted, has_choices=has_choices))
+    )
+
+
+def _property_problem(wanted: Members, *, has_choices: bool) -> str:
+    kind = wanted.get("type")
+    if kind == "array" and has_choices:
+        is_choice = _is_choice(members(wanted.get("items")))
+        return "" if is_choice else "is an array of something else than choices"
+    if kind not in _PRIMITIVES:
+        found = show_member(wanted, "type")
+        return f"must be of one of the types {', '.join(_PRIMITIVES)}; its type is {found}"
+    if kind == "string" and "format" in wanted and wanted["format"] not in _FORMATS:
+        return f"has the format {show(wanted['format'])}; there are {', '.join(_FORMATS)}"
+    return ""
+
+
+def _is_choice(items: Members) -> bool:
+    """True if the items of an array are strings to choose from."""
+    listed = items.get("enum")
+    if isinstance(listed, list):
+        return all(isinstance(each, str) for each in listed)
+    titled = items.get("anyOf", items.get("oneOf"))
+    return isinstance(titled, list) and all(
+        isinstance(members(each).get("const"), str) for each in titled
+    )
+
+
+def _url_params(asked: ClientRequest, _: Facts) -> Findings:
+    if asked.params.get("mode") != "url":
+        return None
+    url = asked.params.get("url")
+    if isinstance(url, str) and is_url(url):
+        return ()
+    return [f"{asked.at('url')} must be a URL and is {show_member(asked.params, 'url')}"]
+
+
+def _needed_urls(entry: Entry) -> list[Any] | None:
+    """What an error lists that says that a user must visit URLs first; None for other errors."""
+    if entry.error_code != URL_ELICITATION_REQUIRED:
+        return None
+    listed = members(entry.error.get("data")).get("elicitations")
+    return listed if isinstance(listed, list) else []
+
+
+def _url_error(entry: Entry, _: Facts) -> Findings:
+    listed = _needed_urls(entry)
+    if listed is None:
+        return None
+    if not listed:
+        return ["error.data.elicitations must list what is needed, and it lists nothing"]
+    return limit(_url_error_faults(listed))
+
+
+def _url_error_faults(listed: list[Any]) -> Iterator[str]:
+    for index, each in enumerate(listed):
+        where = f"error.data.elicitations[{index}]"
+        if not isinstance(each, dict):
+            yield must_be(where, "an object", each)
+            continue
+        if each.get("mode") != "url":
+            yield f'{where}.mode must be "url" and is {show_member(each, "mode")}'
+        for name in ("elicitationId", "url"):
+            if not isinstance(each.get(name), str):
+                yield f"{where}.{name} must be a string and is {show_member(each, name)}"
+
+
+class _CompleteKnown(Watch):
+    def __init__(self) -> None:
+        self._ids = Latest()
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        if entry.kind == "request":
+            self._remember(entry.params)
+        elif entry.kind == "error":
+            for each in _needed_urls(entry) or ():
+                self._remember(each)
+        else:
+            if faults := shape_faults(entry, facts, "ELIC-10"):
+                return faults
+            id = entry.params["elicitationId"]
+            if id in self._ids:
+                return ()
+            if not self._ids.has_forgotten:
+                return [
+                    f"params.elicitationId is {show(id)}, and the server sent no elicitation "
+                    "with it"
+                ]
+        return None
+
+    def _remember(self, wanted: object) -> None:
+        id = members(wanted).get("elicitationId")
+        if isinstance(id, str):
+            self._ids.add(id)
+
+
+_ELICITATION_RULES = {
+    "ELIC-01 capability-gate": Rule(
+        property="the server asks for elicitation only when the client declared it",
+        since="2025-06-18",
+        topics=_asking_topics(_ELICITATION),
+        look=_each_asked(_ELICITATION, _undeclared),
+        nothing=_NO_ELICITATION,
+        elsewhere="no elicitation",
+    ),
+    "ELIC-02 mode-gate": Rule(
+        property="the server asks for elicitation only in modes that the client declared",
+        since="2025-11-25",
+        look=_each_asked(_ELICITATION, _wrong_mode),
+        nothing=_NO_ELICITATION,
+        elsewhere="no modes of elicitation",
+    ),
+    "ELIC-03 message-present": Rule(
+        property="an elicitation has a message",
+        since="2025-06-18",
+        nothing=_NO_ELICITATION,
+        elsewhere="no elicitation",
+    ),
+    "ELIC-04 flat-schema": Rule(
+        property="the schema of a form is a flat object of primitive properties",
+        since="2025-06-18",
+        look=_each_asked(_ELICITATION, _flat),
+        nothing="the server asked for no form",
+        elsewhere="no elicitation",
+    ),
+    "ELIC-05 url-params": Rule(
+        property="an elicitation in the mode url has a valid URL, and in 2025-11-25 an id",
+        since="2025-11-25",
+        look=_each_asked(_ELICITATION, _url_params),
+        nothing="the server asked for no visit to a URL",
+        elsewhere="no modes of elicitation",
+    ),
+    "ELIC-09 error-32042-shape": Rule(
+        property="the error -32042 lists at least one elicitation, each in the mode url with an id",
+        since="2025-11-25",
+        until="2025-11-25",
+        topics=("error",),
+        look=_url_error,
+        nothing="no error has the code -32042",
+    ),
+    "ELIC-10 complete-known-id": Rule(
+        property="notifications/elicitation/complete names an elicitation that the server sent",
+        since="2025-11-25",
+        until="2025-11-25",
+        topics=(
+            f"request:{_ELICITATION}",
+            "error",
+            "notification:notifications/elicitation/complete",
+        ),
+        watch=_CompleteKnown,
+        nothing="the server reported no elicitation as complete",
+    ),
+}
+
+
+# Requests in several rounds: a result may say that input is needed first
+
+
+def _interim(check: Callable[[Entry, Facts], Findings]) -> Look:
+    """A check that judges only results that require input."""
+
+    def look(entry: Entry, facts: Facts) -> Findings:
+        return check(entry, facts) if _requires_input(entry) else None
+
+    return look
+
+
+def _allowed_method(entry: Entry, _: Facts) -> Findings:
+    if entry.request is None:
+        return None
+    if entry.method in INPUT_METHODS:
+        return ()
+    return [
+        f'result.resultType is "input_required" in the answer to {show(entry.method)}; only '
+        f"{', '.join(INPUT_METHODS)} may be answered so"
+    ]
+
+
+def _something_to_do(entry: Entry, _: Facts) -> Findings:
+    if any(entry.result.get(name) is not None for name in ("inputRequests", "requestState")):
+        return ()
+    return ["the result requires input, and has neither inputRequests nor requestState"]
+
+
+def _gate(entry: Entry, facts: Facts) -> Findings:
+    return collect(
+        check(asked, facts)
+        for asked in _asked_in(entry, facts)
+        if asked.method in _CAPABILITIES
+        for check in (_undeclared, _wrong_mode)
+        if check is _undeclared or asked.method == _ELICITATION
+    )
+
+
+_NO_ROUNDS = "no result says that input is required"
+_NO_INPUT = "no results that require input"
+
+RULES = {
+    **_SAMPLING_RULES,
+    **_ELICITATION_RULES,
+    "MRTR-01 allowed-methods": Rule(
+        property="only tools/call, prompts/get and resources/read are answered with input_required",
+        since="2026-07-28",
+        topics=("result",),
+        look=_interim(_allowed_method),
+        nothing=_NO_ROUNDS,
+        elsewhere=_NO_INPUT,
+    ),
+    "MRTR-02 something-to-do": Rule(
+        property="a result that requires input has inputRequests or requestState",
+        since="2026-07-28",
+        topics=_INPUT_RESULTS,
+        look=_interim(_something_to_do),
+        nothing=_NO_ROUNDS,
+        elsewhere=_NO_INPUT,
+    ),
+    "MRTR-03 request-kinds": Rule(
+        property="each input request is an elicitation, a sampling or a wish for roots, with "
+        "params and without id",
+        since="2026-07-28",
+        nothing="no result asks for input",
+        elsewhere=_NO_INPUT,
+    ),
+    "MRTR-04 capability-gate": Rule(
+        property="only input is asked for whose kind and mode the request declared",
+        since="2026-07-28",
+        topics=_INPUT_RESULTS,
+        look=_interim(_gate),
+        nothing="no result asks for input",
+        elsewhere=_NO_INPUT,
+    ),
+    "MRTR-05 state-opaque-string": Rule(
+        property="requestState is a string",
+        since="2026-07-28",
+        nothing="no result has a requestState",
+        elsewhere=_NO_INPUT,
+    ),
+}

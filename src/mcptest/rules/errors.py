@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from mcptest.protocol.revisions import VERSION_KEY
-from mcptest.rules.facts import META_CAPABILITIES
-from mcptest.rules.rule import Rule, members, show, show_member
+from mcptest.protocol.jsonrpc import meta_of
+from mcptest.protocol.revisions import (
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    RESOURCE_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+    URL_ELICITATION_REQUIRED,
+    VERSION_KEY,
+)
+from mcptest.rules.rule import META_CAPABILITIES, Rule, members, must_be, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
-
-    Members = dict[str, Any]
+    from mcptest.rules.rule import Entry, Facts, Findings, Look
 
 __all__ = ["RULES"]
 
-_HEADER_MISMATCH = -32020
-_MISSING_CAPABILITY = -32021
-_UNSUPPORTED_VERSION = -32022
-_RESOURCE_NOT_FOUND = -32002
-_URL_ELICITATION_REQUIRED = -32042
-
 # Codes of earlier revisions, and what to send instead.
 _WITHDRAWN = {
-    _RESOURCE_NOT_FOUND: "a resource that is not found is -32602",
-    _URL_ELICITATION_REQUIRED: "ask with a result of the type input_required",
+    RESOURCE_NOT_FOUND: "a resource that is not found is -32602",
+    URL_ELICITATION_REQUIRED: "ask with a result of the type input_required",
 }
 # Reserved for the protocol.
 _RESERVED = range(-32099, -32019)
@@ -40,7 +37,7 @@ _STATUS_LIKE = range(100)
 def _check_shape(entry: Entry, _: Facts) -> Findings:
     error = entry.message["error"]
     if not isinstance(error, dict):
-        return [f"error must be an object and is {show(error)}"]
+        return [must_be("error", "an object", error)]
     findings = []
     if type(error.get("code")) is not int:
         findings.append(f"error.code must be an integer and is {show_member(error, 'code')}")
@@ -49,43 +46,39 @@ def _check_shape(entry: Entry, _: Facts) -> Findings:
     return findings
 
 
-def _check_reserved_code(entry: Entry, _: Facts) -> Findings:
-    code = entry.error_code
-    if code is None:
-        return None
-    if code not in _RESERVED or code in _MEANINGS or code in _WITHDRAWN:
-        return ()
-    return [f"error.code is {code}; the codes from -32099 to -32020 are the protocol's own"]
+def _by_code(describe: Callable[[int, Entry, Facts], str]) -> Look:
+    """A check of the code of an error; `describe` says what is wrong with it, "" if nothing is."""
 
-
-def _check_not_code(withdrawn: int) -> Callable[[Entry, Facts], Findings]:
-    """A check for one code that this revision no longer has."""
-
-    def look(entry: Entry, _: Facts) -> Findings:
+    def look(entry: Entry, facts: Facts) -> Findings:
         code = entry.error_code
         if code is None:
             return None
-        if code != withdrawn:
-            return ()
-        return [f"error.code is {code}, which this revision no longer has: {_WITHDRAWN[code]}"]
+        fault = describe(code, entry, facts)
+        return [f"error.code is {code}{fault}"] if fault else ()
 
     return look
 
 
-def _check_legacy_code(entry: Entry, facts: Facts) -> Findings:
-    code = entry.error_code
-    if code is None:
-        return None
+def _check_reserved_code(code: int, _: Entry, __: Facts) -> str:
+    if code not in _RESERVED or code in _MEANINGS or code in _WITHDRAWN:
+        return ""
+    return "; the codes from -32099 to -32020 are the protocol's own"
+
+
+def _check_not_code(withdrawn: int) -> Look:
+    """A check for one code that this revision no longer has."""
+    fault = f", which this revision no longer has: {_WITHDRAWN[withdrawn]}"
+    return _by_code(lambda code, _, __: fault if code == withdrawn else "")
+
+
+def _check_legacy_code(code: int, entry: Entry, facts: Facts) -> str:
     if code in _STATUS_LIKE:
-        return [f"error.code is {code}; JSON-RPC has -32601, -32602 and others that say more"]
-    if code in _LEGACY and code not in _WITHDRAWN and _knows_revision(entry, facts):
-        return [f"error.code is {code}; the codes from -32019 to -32000 no longer have a meaning"]
-    return ()
-
-
-def _knows_revision(entry: Entry, facts: Facts) -> bool:
-    """True if the server knows this revision: server/discover may be sent to any server."""
-    return facts.is_stateless and entry.method != "server/discover"
+        return "; JSON-RPC has -32601, -32602 and others that say more"
+    # A request for server/discover may be sent to a server that does not know this revision.
+    knows_revision = facts.is_stateless and entry.method != "server/discover"
+    if code in _LEGACY and code not in _WITHDRAWN and knows_revision:
+        return "; the codes from -32019 to -32000 no longer have a meaning"
+    return ""
 
 
 # What the codes of the protocol mean
@@ -110,21 +103,17 @@ def _check_missing_capability(entry: Entry, _: Facts) -> Findings:
             "error.data.requiredCapabilities must be an object that names what is missing and is "
             + show_member(data, "requiredCapabilities")
         ]
-    declared = members(entry.request_params.get("_meta")).get(META_CAPABILITIES)
-    if isinstance(declared, dict) and not _is_missing(declared, required):
+    declared = meta_of(entry.request).get(META_CAPABILITIES)
+    is_missing = not isinstance(declared, dict) or any(
+        name not in declared or not members(parts).keys() <= members(declared[name]).keys()
+        for name, parts in required.items()
+    )
+    if not is_missing:
         return [
             f"error.data.requiredCapabilities is {show(required)}, and the request declared all "
             "of it"
         ]
     return ()
-
-
-def _is_missing(declared: dict[str, object], required: dict[str, object]) -> bool:
-    """True if a capability, or a part of one, is required and not declared."""
-    return any(
-        name not in declared or not members(parts).keys() <= members(declared[name]).keys()
-        for name, parts in required.items()
-    )
 
 
 def _check_unsupported_version(entry: Entry, _: Facts) -> Findings:
@@ -138,7 +127,7 @@ def _check_unsupported_version(entry: Entry, _: Facts) -> Findings:
         findings.append(
             f"error.data.requested must be a string and is {show_member(data, 'requested')}"
         )
-    asked = members(entry.request_params.get("_meta")).get(VERSION_KEY)
+    asked = meta_of(entry.request).get(VERSION_KEY)
     if findings or not isinstance(asked, str):
         return findings
     if requested != asked:
@@ -148,75 +137,57 @@ def _check_unsupported_version(entry: Entry, _: Facts) -> Findings:
     return ()
 
 
-_MEANINGS: dict[int, Callable[[Entry, Facts], Findings]] = {
-    _HEADER_MISMATCH: _check_header_mismatch,
-    _MISSING_CAPABILITY: _check_missing_capability,
-    _UNSUPPORTED_VERSION: _check_unsupported_version,
+_MEANINGS: dict[int, Look] = {
+    HEADER_MISMATCH: _check_header_mismatch,
+    MISSING_CAPABILITY: _check_missing_capability,
+    UNSUPPORTED_VERSION: _check_unsupported_version,
 }
 
 _NO_ERROR = "no request was answered with an error"
 
-_ERROR_RULES = (
-    Rule(
-        id="BASE-11",
-        name="error-shape",
-        category="base",
+_ERROR_RULES = {
+    "BASE-11 error-shape": Rule(
         property="every error is an object with an integer code and a string message",
         topics=("error",),
         look=_check_shape,
         nothing=_NO_ERROR,
     ),
-    Rule(
-        id="BASE-23",
-        name="reserved-error-range",
-        category="base",
+    "BASE-23 reserved-error-range": Rule(
         property="no error has a code from -32099 to -32020 that the protocol does not define",
         since="2026-07-28",
         topics=("error",),
-        look=_check_reserved_code,
+        look=_by_code(_check_reserved_code),
         nothing=_NO_ERROR,
     ),
-    Rule(
-        id="BASE-24",
-        name="error-meaning",
-        category="base",
+    "BASE-24 error-meaning": Rule(
         property="-32020, -32021 and -32022 are sent only for what they mean, with their data",
         since="2026-07-28",
         topics=("error",),
         look=_check_meaning,
         nothing="no error has one of these codes",
     ),
-    Rule(
-        id="BASE-25",
-        name="no-32002",
-        category="base",
+    "BASE-25 no-32002": Rule(
         property="no error has the code -32002",
         since="2026-07-28",
         topics=("error",),
-        look=_check_not_code(_RESOURCE_NOT_FOUND),
+        look=_check_not_code(RESOURCE_NOT_FOUND),
         nothing=_NO_ERROR,
     ),
-    Rule(
-        id="BASE-26",
-        name="no-32042",
-        category="base",
+    "BASE-26 no-32042": Rule(
         property="no error has the code -32042",
         since="2026-07-28",
         topics=("error",),
-        look=_check_not_code(_URL_ELICITATION_REQUIRED),
+        look=_check_not_code(URL_ELICITATION_REQUIRED),
         nothing=_NO_ERROR,
     ),
-    Rule(
-        id="BASE-27",
-        name="legacy-error-range",
-        category="base",
+    "BASE-27 legacy-error-range": Rule(
         property="no error has a code without a meaning",
         level="SHOULD",
         topics=("error",),
-        look=_check_legacy_code,
+        look=_by_code(_check_legacy_code),
         nothing=_NO_ERROR,
     ),
-)
+}
 
 
 _PROTOCOL_TYPES = ("complete", "input_required")
@@ -248,7 +219,7 @@ def _check_known_result_type(entry: Entry, _: Facts) -> Findings:
         return None
     if named in _PROTOCOL_TYPES:
         return ()
-    capabilities = members(entry.request_params.get("_meta")).get(META_CAPABILITIES)
+    capabilities = meta_of(entry.request).get(META_CAPABILITIES)
     declared = members(members(capabilities).get("extensions"))
     # An unknown extension may add any type.
     if any(named in _EXTENSION_TYPES.get(extension, (named,)) for extension in declared):
@@ -259,28 +230,22 @@ def _check_known_result_type(entry: Entry, _: Facts) -> Findings:
     ]
 
 
-_RESULT_RULES = (
-    Rule(
-        id="BASE-21",
-        name="result-type-present",
-        category="base",
+_RESULT_RULES = {
+    "BASE-21 result-type-present": Rule(
         property="every result has a string resultType",
         since="2026-07-28",
         topics=("result",),
         look=_check_result_type,
         nothing="no request was answered with a result",
     ),
-    Rule(
-        id="BASE-22",
-        name="result-type-known",
-        category="base",
+    "BASE-22 result-type-known": Rule(
         property="every resultType is one of the protocol or of an extension the request declared",
         since="2026-07-28",
         topics=("result",),
         look=_check_known_result_type,
         nothing="no result names its type",
     ),
-)
+}
 
 
 # Requests that need a client capability of the same name.
@@ -336,11 +301,8 @@ def _check_revision(entry: Entry, facts: Facts) -> Findings:
     ]
 
 
-_NEGOTIATED_RULES = (
-    Rule(
-        id="BASE-37",
-        name="only-negotiated-capabilities",
-        category="base",
+_NEGOTIATED_RULES = {
+    "BASE-37 only-negotiated-capabilities": Rule(
         property="the server asks its client only for what the client declared",
         until="2025-11-25",
         must_since="2025-06-18",
@@ -349,10 +311,7 @@ _NEGOTIATED_RULES = (
         nothing="the server asked for nothing that needs a capability",
         elsewhere="no requests from servers",
     ),
-    Rule(
-        id="BASE-38",
-        name="only-version-methods",
-        category="base",
+    "BASE-38 only-version-methods": Rule(
         property="the server sends no method that is newer than the revision",
         until="2025-11-25",
         must_since="2025-06-18",
@@ -360,6 +319,6 @@ _NEGOTIATED_RULES = (
         look=_check_revision,
         nothing="the server sent nothing whose revision is known",
     ),
-)
+}
 
-RULES = (*_ERROR_RULES, *_RESULT_RULES, *_NEGOTIATED_RULES)
+RULES = {**_ERROR_RULES, **_RESULT_RULES, **_NEGOTIATED_RULES}

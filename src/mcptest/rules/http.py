@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from mcptest.core.text import render_trail, shorten
 from mcptest.protocol import jsonrpc
-from mcptest.rules.rule import Rule, Watch, collect, members, meta_of, show
+from mcptest.rules.rule import Rule, Watch, collect, members, show
 from mcptest.rules.schemas import inner_schemas
 
 TYPE_CHECKING = False
@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.text import Trail
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
-
-    Members = dict[str, Any]
+    from mcptest.rules.rule import Entry, Facts, Findings, Members
 
 __all__ = ["RULES", "on_stream"]
 
@@ -66,7 +63,7 @@ def _is_refused(http: Members) -> bool:
     return type(status) is int and status >= 400
 
 
-def _possible_requests(entry: Entry, facts: Facts) -> list[dict[str, Any]]:
+def _possible_requests(entry: Entry, facts: Facts) -> list[Members]:
     """The open requests that a message on a POST stream may belong to."""
     if "request_id" not in entry.http:
         return list(facts.open.values())
@@ -74,13 +71,12 @@ def _possible_requests(entry: Entry, facts: Facts) -> list[dict[str, Any]]:
     return [request] if request else []
 
 
-class _SseTransport:
+class _SseAware(Watch):
     """Detects the deprecated HTTP+SSE transport."""
 
-    def __init__(self) -> None:
-        self._is_detected: bool | None = None
+    _is_detected: bool | None = None
 
-    def is_used(self, entry: Entry, facts: Facts) -> bool:
+    def uses_sse(self, entry: Entry, facts: Facts) -> bool:
         if facts.transport.lower().startswith(("sse", "http+sse")):
             return True
         if self._is_detected is None and entry.kind in ("result", "error") and entry.http:
@@ -141,31 +137,22 @@ def _check_buffering(entry: Entry, _: Facts) -> Findings:
     return [f"X-Accel-Buffering of an event stream is {seen}; with no, proxies do not hold it back"]
 
 
-_ANSWER_RULES = (
-    Rule(
-        id="HTTP-03",
-        name="request-content-type",
-        category="http",
+_ANSWER_RULES = {
+    "HTTP-03 request-content-type": Rule(
         property=f"a request that is POSTed is answered with {JSON} or {EVENT_STREAM}",
         since="2025-03-26",
         topics=("result", "error"),
         look=_check_content_type,
         nothing="the capture names no Content-Type of the answer to a POST",
     ),
-    Rule(
-        id="HTTP-04",
-        name="json-single-object",
-        category="http",
+    "HTTP-04 json-single-object": Rule(
         property="an answer in JSON is one object, the response to the request",
         since="2025-03-26",
         topics=("server",),
         look=_check_json_body,
         nothing="no POST was answered in JSON",
     ),
-    Rule(
-        id="HTTP-11",
-        name="session-id-ascii",
-        category="http",
+    "HTTP-11 session-id-ascii": Rule(
         property="a session id has only visible ASCII characters in it",
         since="2025-03-26",
         until="2025-11-25",
@@ -174,10 +161,7 @@ _ANSWER_RULES = (
         nothing="the server gave no session id",
         elsewhere="no sessions",
     ),
-    Rule(
-        id="HTTP-54",
-        name="x-accel-buffering",
-        category="http",
+    "HTTP-54 x-accel-buffering": Rule(
         property="event streams are sent with X-Accel-Buffering: no",
         since="2026-07-28",
         level="SHOULD",
@@ -185,7 +169,7 @@ _ANSWER_RULES = (
         look=_check_buffering,
         nothing="the capture has no headers of an event stream",
     ),
-)
+}
 
 
 # Limits on what is remembered: streams without a response, and ids of events.
@@ -196,12 +180,9 @@ _MAX_ID_CHARS = 1000
 _MESSAGES = ("result", "error", "request", "notification")
 
 
-class _NoResponsesOnGet(Watch):
-    def __init__(self) -> None:
-        self._sse = _SseTransport()
-
+class _NoResponsesOnGet(_SseAware):
     def see(self, entry: Entry, facts: Facts) -> Findings:
-        if not entry.http or self._sse.is_used(entry, facts) or not on_stream(entry, "get"):
+        if not entry.http or self.uses_sse(entry, facts) or not on_stream(entry, "get"):
             return None
         if entry.kind not in ("result", "error"):
             return ()
@@ -209,11 +190,10 @@ class _NoResponsesOnGet(Watch):
         return [f"the response to id {id} came on a GET stream; only a resumed one may have it"]
 
 
-class _ResponseOnPost(Watch):
+class _ResponseOnPost(_SseAware):
     """An event stream that answers a POST delivers the response and then ends."""
 
     def __init__(self) -> None:
-        self._sse = _SseTransport()
         self._requests = 0
         # Streams without a response, by the id of their request, with the number of requests
         # that had been sent when the stream was first seen.
@@ -226,7 +206,7 @@ class _ResponseOnPost(Watch):
             elif entry.method == "notifications/cancelled":
                 self._open.pop(jsonrpc.id_key(entry.params.get("requestId")), None)
             return None
-        if not entry.http or self._sse.is_used(entry, facts):
+        if not entry.http or self.uses_sse(entry, facts):
             return None
         if entry.kind in ("result", "error"):
             return self._see_response(entry, facts)
@@ -267,7 +247,7 @@ class _ResponseOnPost(Watch):
 class _UniqueEventIds(Watch):
     def __init__(self) -> None:
         self._seen: set[str] = set()
-        self._last: dict[str, Any] | None = None
+        self._last: Members | None = None
 
     def see(self, entry: Entry, _: Facts) -> Findings:
         id = entry.http.get("event_id")
@@ -284,12 +264,9 @@ class _UniqueEventIds(Watch):
         return ()
 
 
-class _SseMessageEvents(Watch):
-    def __init__(self) -> None:
-        self._sse = _SseTransport()
-
+class _SseMessageEvents(_SseAware):
     def see(self, entry: Entry, facts: Facts) -> Findings:
-        if not entry.http or not self._sse.is_used(entry, facts):
+        if not entry.http or not self.uses_sse(entry, facts):
             return None
         if entry.http.get("stream") == "post":
             return [
@@ -301,11 +278,8 @@ class _SseMessageEvents(Watch):
         return [f"a message came as the event {show(name)}; it must be a message event"]
 
 
-_STREAM_RULES = (
-    Rule(
-        id="HTTP-08",
-        name="get-no-responses",
-        category="http",
+_STREAM_RULES = {
+    "HTTP-08 get-no-responses": Rule(
         property="no response comes on a GET stream that resumes no other",
         since="2025-03-26",
         until="2025-11-25",
@@ -314,10 +288,7 @@ _STREAM_RULES = (
         nothing="nothing came on a GET stream",
         elsewhere="no GET streams",
     ),
-    Rule(
-        id="HTTP-10",
-        name="sse-contains-response",
-        category="http",
+    "HTTP-10 sse-contains-response": Rule(
         property="an event stream that answers a POST has the response and then ends",
         since="2025-03-26",
         until="2025-11-25",
@@ -326,10 +297,7 @@ _STREAM_RULES = (
         watch=_ResponseOnPost,
         nothing="no POST was answered with an event stream",
     ),
-    Rule(
-        id="HTTP-23",
-        name="event-id-unique",
-        category="http",
+    "HTTP-23 event-id-unique": Rule(
         property="the ids of events are unique over all streams of a session",
         since="2025-03-26",
         until="2025-11-25",
@@ -338,10 +306,7 @@ _STREAM_RULES = (
         nothing="no event has an id",
         elsewhere="no ids of events",
     ),
-    Rule(
-        id="HTTP-57",
-        name="old-sse-message-events",
-        category="http",
+    "HTTP-57 old-sse-message-events": Rule(
         property="over the transport of two endpoints every message comes as a message event",
         until="2024-11-05",
         topics=_MESSAGES,
@@ -349,7 +314,7 @@ _STREAM_RULES = (
         nothing="nothing came over the transport of two endpoints",
         elsewhere="another transport over HTTP",
     ),
-)
+}
 
 
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
@@ -385,9 +350,9 @@ def _check_related(entry: Entry, facts: Facts) -> Findings:
     return [f"{show(entry.method)} came in the answer to {asked}, which did not ask for it"]
 
 
-def _is_about(entry: Entry, request: dict[str, Any]) -> bool:
+def _is_about(entry: Entry, request: Members) -> bool:
     """True if a notification can be about a request."""
-    meta = meta_of(request)
+    meta = jsonrpc.meta_of(request)
     if entry.method == "notifications/progress":
         token = jsonrpc.id_key(entry.params.get("progressToken"))
         return "progressToken" in meta and jsonrpc.id_key(meta["progressToken"]) == token
@@ -396,11 +361,8 @@ def _is_about(entry: Entry, request: dict[str, Any]) -> bool:
     return entry.method not in _SUBSCRIBED or request.get("method") == "subscriptions/listen"
 
 
-_RELATED_RULES = (
-    Rule(
-        id="HTTP-39",
-        name="sse-no-requests",
-        category="http",
+_RELATED_RULES = {
+    "HTTP-39 sse-no-requests": Rule(
         property="no request of the server comes over HTTP",
         since="2026-07-28",
         topics=("result", "error", "request", "notification"),
@@ -408,17 +370,14 @@ _RELATED_RULES = (
         nothing="nothing came over HTTP",
         elsewhere="requests of the server",
     ),
-    Rule(
-        id="HTTP-40",
-        name="sse-only-related",
-        category="http",
+    "HTTP-40 sse-only-related": Rule(
         property="a notification in the answer to a request belongs to that request",
         since="2026-07-28",
         topics=("notification",),
         look=_check_related,
         nothing="no notification came in the answer to a POST",
     ),
-)
+}
 
 
 _ANNOTATION = "x-mcp-header"
@@ -429,15 +388,14 @@ _MARKS = frozenset("!#$%&'*+-.^_`|~")
 
 def _check_annotations(entry: Entry, _: Facts) -> Findings:
     tools = entry.result.get("tools")
-    if not isinstance(tools, list):
-        return None
-    return collect(_check_tool(index, tool) for index, tool in enumerate(tools))
+    return collect(
+        _check_tool(index, schema)
+        for index, tool in enumerate(tools if isinstance(tools, list) else ())
+        if isinstance(schema := members(tool).get("inputSchema"), dict)
+    )
 
 
-def _check_tool(index: int, tool: Any) -> Findings:
-    schema = tool.get("inputSchema") if isinstance(tool, dict) else None
-    if not isinstance(schema, dict):
-        return None
+def _check_tool(index: int, schema: Members) -> Findings:
     names: dict[str, str] = {}
     findings: list[str] | None = None
     root: Trail = (((None, "result"), "tools"), index), "inputSchema"
@@ -454,7 +412,7 @@ def _check_tool(index: int, tool: Any) -> Findings:
     return findings
 
 
-def _annotated(schema: dict[str, Any], path: Trail) -> Iterator[tuple[Trail, dict[str, Any], bool]]:
+def _annotated(schema: Members, path: Trail) -> Iterator[tuple[Trail, Members, bool]]:
     """The annotated schemas, each with True if only `properties` lead to it."""
     queue: list[tuple[Trail, Any, bool, bool]] = [(path, schema, True, True)]
     for place, each, is_reachable, is_root in queue:
@@ -466,7 +424,7 @@ def _annotated(schema: dict[str, Any], path: Trail) -> Iterator[tuple[Trail, dic
                 queue.append((inner_place, inner, is_property, False))
 
 
-def _annotation_faults(annotated: dict[str, Any], is_reachable: bool) -> list[str]:
+def _annotation_faults(annotated: Members, is_reachable: bool) -> list[str]:
     name, faults = annotated[_ANNOTATION], []
     if not isinstance(name, str) or not name:
         faults.append(f"must be a string that is not empty and is {show(name)}")
@@ -480,7 +438,7 @@ def _annotation_faults(annotated: dict[str, Any], is_reachable: bool) -> list[st
     return faults
 
 
-def _has_simple_type(schema: dict[str, Any]) -> bool:
+def _has_simple_type(schema: Members) -> bool:
     """True if the type fits in a header, or is not given."""
     kinds = schema.get("type")
     if kinds is None:
@@ -490,11 +448,8 @@ def _has_simple_type(schema: dict[str, Any]) -> bool:
     return isinstance(kinds, str) and kinds in _TYPES
 
 
-_PARAM_HEADER_RULES = (
-    Rule(
-        id="HTTP-41",
-        name="x-mcp-header-valid",
-        category="http",
+_PARAM_HEADER_RULES = {
+    "HTTP-41 x-mcp-header-valid": Rule(
         property="every x-mcp-header names a header, once in its tool, on a string, an integer "
         "or a boolean to which only properties lead",
         since="2026-07-28",
@@ -503,6 +458,6 @@ _PARAM_HEADER_RULES = (
         nothing="no tool has an x-mcp-header",
         elsewhere="no x-mcp-header",
     ),
-)
+}
 
-RULES = (*_ANSWER_RULES, *_STREAM_RULES, *_RELATED_RULES, *_PARAM_HEADER_RULES)
+RULES = {**_ANSWER_RULES, **_STREAM_RULES, **_RELATED_RULES, **_PARAM_HEADER_RULES}

@@ -10,12 +10,7 @@ from mcptest.rules.rule import Latest, Rule, Watch, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
-
-    Members = dict[str, Any]
+    from mcptest.rules.rule import Entry, Facts, Findings
 
 __all__ = ["ID_RULES", "RULES", "encoding_fault"]
 
@@ -119,80 +114,59 @@ def _check_no_request(entry: Entry, _: Facts) -> Findings:
 
 _NO_MESSAGE = "the server sent nothing"
 
-_MESSAGE_RULES = (
-    Rule(
-        id="BASE-01",
-        name="jsonrpc-member",
-        category="base",
+_MESSAGE_RULES = {
+    "BASE-01 jsonrpc-member": Rule(
         property='every message of the server is an object whose member jsonrpc is "2.0"',
         topics=("server",),
         look=_check_version,
         nothing=_NO_MESSAGE,
     ),
-    Rule(
-        id="BASE-02",
-        name="utf8",
-        category="base",
+    "BASE-02 utf8": Rule(
         property="every message of the server is UTF-8 without a byte order mark",
         topics=("server", "noise"),
         look=_check_encoding,
         nothing=_NO_MESSAGE,
     ),
-    Rule(
-        id="BASE-09",
-        name="result-xor-error",
-        category="base",
+    "BASE-09 result-xor-error": Rule(
         property="every response has either a result or an error",
         topics=("result", "error", "malformed"),
         look=_check_result_or_error,
         nothing="the server answered nothing",
     ),
-    Rule(
-        id="BASE-10",
-        name="result-object",
-        category="base",
+    "BASE-10 result-object": Rule(
         property="every result is an object",
         topics=("result",),
         look=_check_result,
         nothing="no request was answered with a result",
     ),
-    Rule(
-        id="BASE-14",
-        name="notification-no-id",
-        category="base",
+    "BASE-14 notification-no-id": Rule(
         property="no notification of the server has an id",
         topics=("request", "notification"),
         look=_check_notification,
         nothing="the server sent no notification",
     ),
-    Rule(
-        id="BASE-17",
-        name="no-batch-emit",
-        category="base",
+    "BASE-17 no-batch-emit": Rule(
         property="the server sends one message at a time, never an array of them",
         since="2025-06-18",
         topics=("server",),
         look=_check_no_batch,
         nothing=_NO_MESSAGE,
     ),
-    Rule(
-        id="BASE-36",
-        name="server-sends-no-requests",
-        category="base",
+    "BASE-36 server-sends-no-requests": Rule(
         property="the server sends no requests",
         since="2026-07-28",
         topics=("server",),
         look=_check_no_request,
         nothing=_NO_MESSAGE,
     ),
-)
+}
 
 
 # Longer ids are kept as a hash.
 _MAX_ID_CHARS = 100
 
 # An error with one of these codes may have no id: the request could not be read.
-_UNREADABLE = (-32700, -32600)
+_UNREADABLE = (jsonrpc.PARSE_ERROR, jsonrpc.INVALID_REQUEST)
 
 
 def _is_request(entry: Entry) -> bool:
@@ -301,29 +275,20 @@ def _check_error_id(entry: Entry, facts: Facts) -> Findings:
 _NO_REQUEST = "the server sent no request"
 _NO_ERROR = "no request was answered with an error"
 
-ID_RULES = (
-    Rule(
-        id="BASE-03",
-        name="request-id-type",
-        category="base",
+ID_RULES = {
+    "BASE-03 request-id-type": Rule(
         property="the id of every request of the server is a string or an integer",
         topics=("request",),
         look=_check_id_type,
         nothing=_NO_REQUEST,
     ),
-    Rule(
-        id="BASE-04",
-        name="request-id-not-null",
-        category="base",
+    "BASE-04 request-id-not-null": Rule(
         property="the id of no request of the server is null",
         topics=("request",),
         look=_check_id_not_null,
         nothing=_NO_REQUEST,
     ),
-    Rule(
-        id="BASE-05",
-        name="request-id-unique-session",
-        category="base",
+    "BASE-05 request-id-unique-session": Rule(
         property="the server uses no id for two requests of a session",
         until="2025-11-25",
         topics=("request",),
@@ -331,19 +296,13 @@ ID_RULES = (
         nothing=_NO_REQUEST,
         elsewhere="no requests from servers",
     ),
-    Rule(
-        id="BASE-08",
-        name="one-response",
-        category="base",
+    "BASE-08 one-response": Rule(
         property="no request is answered twice, and nothing is answered that was not asked",
         topics=("client", "result", "error"),
         watch=_OneResponse,
         nothing="the server answered nothing",
     ),
-    Rule(
-        id="BASE-12",
-        name="error-id",
-        category="base",
+    "BASE-12 error-id": Rule(
         property="every error has the id of its request, null if it could not be read",
         until="2025-06-18",
         topics=("error",),
@@ -351,10 +310,7 @@ ID_RULES = (
         nothing=_NO_ERROR,
         elsewhere="another rule for it (BASE-13)",
     ),
-    Rule(
-        id="BASE-13",
-        name="error-id-optional",
-        category="base",
+    "BASE-13 error-id-optional": Rule(
         property="every error has the id of its request, none if it could not be read",
         since="2025-11-25",
         topics=("error",),
@@ -362,6 +318,6 @@ ID_RULES = (
         nothing=_NO_ERROR,
         elsewhere="another rule for it (BASE-12)",
     ),
-)
+}
 
-RULES = (*_MESSAGE_RULES, *ID_RULES)
+RULES = {**_MESSAGE_RULES, **ID_RULES}

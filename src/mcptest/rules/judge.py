@@ -1,20 +1,22 @@
-"""Judge a session by rules, entry by entry, in bounded memory."""
+"""Judge a session by rules, entry by entry, in bounded memory; compare it with others."""
 
 from __future__ import annotations
 
-from mcptest.core.results import SessionScore, Verdict
+from collections import Counter
+from itertools import combinations, islice
+
+from mcptest.core.results import Conflict, SessionScore, Verdict
+from mcptest.core.text import join_words, list_names
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.jsonrpc import is_plain_answer
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.composition import Member
-from mcptest.rules.facts import Facts
 from mcptest.rules.jsonrpc import ID_RULES
-from mcptest.rules.rule import Entry, kind_of
+from mcptest.rules.rule import Entry, Facts, category_of, kind_of, members, name_rules, objects
 from mcptest.rules.session import INVARIANTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from mcptest.rules.rule import Look, Rule
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     # What must be equal: what is known so far, the tool, and the shape of the answer.
     Likeness = tuple[int, str, object, int]
 
-__all__ = ["LiveJudge", "Scorer"]
+__all__ = ["LiveJudge", "Member", "Scorer", "find_conflicts"]
 
 _MAX_ALIKE = 1000
 _MAX_KEYS = 1000
@@ -108,31 +110,27 @@ class Scorer:
         is_client: bool,
     ) -> Entry:
         """A message with what is needed to judge it."""
-        kind = kind_of(message)
         method, request = "", None
         if isinstance(message, dict):
             if "method" in message:
                 method = message["method"] if isinstance(message["method"], str) else ""
             else:
-                request = self._request_of(message, is_client=is_client)
+                held = self.facts.server_open if is_client else self.facts.open
+                request = held.get(jsonrpc.id_key(message.get("id")))
+                is_error_without_id = "error" in message and message.get("id") is None
+                if request is None and is_error_without_id and len(held) == 1:
+                    # The id could not be read: it is for the one request that is open.
+                    request = next(iter(held.values()))
                 method = str(request.get("method", "")) if request else ""
         return Entry(
             message,
             is_client=is_client,
-            kind=kind,
+            kind=kind_of(message),
             method=method,
             request=request,
             exchange=exchange,
             http=http,
         )
-
-    def _request_of(self, answer: dict[str, Any], *, is_client: bool) -> dict[str, Any] | None:
-        held = self.facts.server_open if is_client else self.facts.open
-        found = held.get(jsonrpc.id_key(answer.get("id")))
-        if found is None and answer.get("id") is None and "error" in answer and len(held) == 1:
-            # The id could not be read: it is for the one request that is open.
-            return next(iter(held.values()))
-        return found
 
     # Judging
 
@@ -163,13 +161,18 @@ class Scorer:
         known = self._by_key.get(key)
         if known:
             return known
-        wanted = set(_topics(entry))
+        if entry.kind == "noise":
+            wanted = {"noise"}
+        elif entry.is_client:
+            wanted = {"client", f"client:{entry.method}"}
+        else:
+            wanted = {"server", entry.kind, f"{entry.kind}:{entry.method}"}
         every: Judges = [
             (judged, judged.see)
             for judged in self._judged
             if wanted.intersection(judged.rule.topics)
             and judged.rule.applies(oldest, newest)
-            and not (is_stdio and judged.rule.category == "http")
+            and not (is_stdio and category_of(judged.rule) == "http")
         ]
         found = every, [each for each in every if each[0].watch]
         # Servers choose the methods, so the number of entries is limited.
@@ -191,7 +194,7 @@ class Scorer:
     def _verdict(self, judged: _Judged) -> Verdict:
         rule, facts = judged.rule, self.facts
         verdict = Verdict(
-            id=rule.id, category=rule.category, status="not_applicable", message=rule.nothing
+            id=rule.id, category=category_of(rule), status="not_applicable", message=rule.nothing
         )
         if not rule.applies(facts.oldest, facts.newest):
             revision = f"revision {facts.version}" if facts.version else "this revision"
@@ -207,14 +210,6 @@ class Scorer:
             exchange=judged.exchange,
             count=judged.count,
         )
-
-
-def _topics(entry: Entry) -> tuple[str, ...]:
-    if entry.kind == "noise":
-        return ("noise",)
-    if entry.is_client:
-        return ("client", f"client:{entry.method}")
-    return ("server", entry.kind, f"{entry.kind}:{entry.method}")
 
 
 # Most calls of most runs get plain answers that differ only in their id and text. Rules without
@@ -247,7 +242,7 @@ def likeness_of(entry: Entry, facts: Facts) -> Likeness | None:
 
 _FRAME = frozenset(["jsonrpc", "id", "result"])
 _CALL = frozenset(["jsonrpc", "id", "method", "params"])
-_HANDSHAKE = frozenset(["protocolVersion", "capabilities", "serverInfo"])
+_HANDSHAKE = dict.fromkeys(["protocolVersion", "capabilities", "serverInfo"])
 _INFO = frozenset(["name", "version"])
 _CAPABILITIES = frozenset(["tools", "resources", "prompts"])
 
@@ -279,17 +274,18 @@ def _is_ordinary_call(entry: Entry) -> bool:
 
 
 def _is_plain_handshake(result: object) -> bool:
-    if type(result) is not dict or result.keys() != _HANDSHAKE:
+    if type(result) is not dict or result.keys() != _HANDSHAKE.keys():
         return False
-    capabilities, info = result["capabilities"], result["serverInfo"]
-    if type(result["protocolVersion"]) is not str or result["protocolVersion"] not in REVISIONS:
-        return False
-    if type(info) is not dict or info.keys() != _INFO:
-        return False
-    if not all(type(each) is str for each in info.values()) or type(capabilities) is not dict:
-        return False
-    return capabilities.keys() <= _CAPABILITIES and all(
-        each == {} for each in capabilities.values()
+    version, capabilities, info = (result[name] for name in _HANDSHAKE)
+    return (
+        type(version) is str
+        and version in REVISIONS
+        and type(capabilities) is dict
+        and capabilities.keys() <= _CAPABILITIES
+        and all(each == {} for each in capabilities.values())
+        and type(info) is dict
+        and info.keys() == _INFO
+        and all(type(each) is str for each in info.values())
     )
 
 
@@ -313,7 +309,7 @@ class LiveJudge:
         if written_ids is not None:
             facts.written_ids = written_ids
         facts.label, facts.transport = label, transport
-        self._scorer = Scorer((*INVARIANTS, *ID_RULES), facts, label, self._before_each)
+        self._scorer = Scorer(name_rules(INVARIANTS | ID_RULES), facts, label, self._before_each)
         self.member = Member(label, transport)
         self._exchange = -1
         # True once all rules are in use.
@@ -392,3 +388,100 @@ class LiveJudge:
         has_declared = facts.capabilities or (facts.version and not facts.is_stateless)
         facts.block = facts.capabilities if has_declared else None
         return self._scorer.finish()
+
+
+# Several servers behind one client
+
+# Ids, and names of tools, that are kept of one session.
+MAX_KEPT = 100_000
+_SHOWN = 5
+
+# Many sessions that all begin with id 1 collide in a great number of pairs.
+MAX_COLLISIONS = 100
+
+
+class Member:
+    """What is kept of one session to compare it with the others."""
+
+    def __init__(self, label: str, transport: str) -> None:
+        self.label = label
+        self.transport = transport
+        self.ids: dict[jsonrpc.IdKey, object] = {}
+        self.tools: dict[str, None] = {}
+        # The name in serverInfo: several servers may share a label.
+        self.own_name = ""
+
+    def add_exchange(self, request: Any, response: Any) -> None:
+        """An exchange of the session; a batch is several of them."""
+        if isinstance(request, list):
+            for part in request:
+                self.add_exchange(members(part), None)
+            return
+        if not isinstance(request, dict) or "method" not in request:
+            return
+        if "id" in request and len(self.ids) < MAX_KEPT:
+            self.ids[jsonrpc.id_key(request["id"])] = request["id"]
+        if not isinstance(response, dict):
+            return
+        result = members(response.get("result"))
+        if request["method"] == "initialize":
+            name = members(result.get("serverInfo")).get("name")
+            self.own_name = name if isinstance(name, str) else ""
+        elif request["method"] == "tools/list":
+            for tool in objects(result.get("tools")):
+                if isinstance(tool.get("name"), str) and len(self.tools) < MAX_KEPT:
+                    self.tools[tool["name"]] = None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Sessions of the same server have the same identity."""
+        return self.label, self.own_name
+
+    @property
+    def name(self) -> str:
+        """The server's name in its label: what follows `stdio://` and the like."""
+        return self.label.partition("://")[2] or self.label
+
+
+def find_conflicts(sessions: list[Member]) -> list[Conflict]:
+    """Every clash between two or more of the sessions, names first."""
+    return [*_overlaps(sessions), *islice(_collisions(sessions), MAX_COLLISIONS)]
+
+
+def _overlaps(sessions: list[Member]) -> Iterator[Conflict]:
+    owners: dict[str, dict[tuple[str, str], None]] = {}
+    for member in sessions:
+        prefixes = (f"{member.name}__", f"{member.own_name or member.name}__")
+        for tool in member.tools:
+            if not tool.startswith(prefixes):
+                owners.setdefault(tool, {})[member.identity] = None
+    for tool, servers in owners.items():
+        if len(servers) > 1:
+            # Servers with the same label are told apart by the names they have.
+            counts = Counter(label for label, _ in servers)
+            labels = [
+                label if counts[label] == 1 else f"{label} ({name})" for label, name in servers
+            ]
+            yield Conflict(
+                kind="tool_overlap",
+                message=f"the tool {tool} is offered by {join_words(labels)}: a client that does "
+                "not name the server with it cannot tell whose it is",
+                servers=tuple(labels),
+                what=(tool,),
+            )
+
+
+def _collisions(sessions: list[Member]) -> Iterator[Conflict]:
+    for one, other in combinations(sessions, 2):
+        if one.transport and other.transport and one.transport != other.transport:
+            continue
+        shared = [id for key, id in one.ids.items() if key in other.ids]
+        if shared:
+            shown = list_names([jsonrpc.describe_id(id) for id in shared], _SHOWN)
+            yield Conflict(
+                kind="id_collision",
+                message=f"{one.label} and {other.label} both got requests with {shown}: on "
+                "one shared transport their answers could not be told apart",
+                servers=(one.label, other.label),
+                what=tuple(shared[:_SHOWN]),
+            )

@@ -6,19 +6,17 @@ structured content is the server's own business.
 
 from __future__ import annotations
 
+import re
+
 from mcptest.rules.content import LISTED, all_blocks, input_requests, objects_in
 from mcptest.rules.rule import Rule, collect, members, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from mcptest.rules.content import Placed
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
-
-    Members = dict[str, Any]
+    from mcptest.rules.rule import Entry, Facts, Findings, Members
 
 __all__ = ["RULES"]
 
@@ -102,18 +100,20 @@ def _extension_names(entry: Entry, _: Facts) -> Findings:
     return collect(map(judge, members(members(entry.result.get("capabilities")).get("extensions"))))
 
 
+_LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_NAME = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
+
+
 def _key_fault(key: str) -> str:
     """What is wrong with a key, "" when nothing is."""
     prefix, slash, name = key.partition("/") if "/" in key else ("", "", key)
     for label in prefix.split(".") if slash else ():
-        is_label = label.isascii() and label[:1].isalpha() and label[-1:].isalnum()
-        if not is_label or not label.replace("-", "").isalnum():
+        if not re.fullmatch(_LABEL, label):
             return (
                 f"{show(label)} in its prefix must begin with a letter, end with a letter or "
                 "digit, and have only letters, digits and hyphens"
             )
-    bare = name.replace("-", "").replace("_", "").replace(".", "")
-    if not name or (name.isascii() and bare.isalnum() and name[0].isalnum() and name[-1].isalnum()):
+    if re.fullmatch(_NAME, name):
         return ""
     return (
         f"{show(name)} must begin and end with a letter or digit, and have only letters, digits, "
@@ -178,90 +178,56 @@ def _trace_context(entry: Entry, _: Facts) -> Findings:
     )
 
 
-_HEX = frozenset("0123456789abcdef")
-_LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-_STATE_KEY = _LOWER | frozenset("_-*/@")
-_STATE_VALUE = frozenset(map(chr, range(0x20, 0x7F))) - frozenset(",=")
+# After the version: the trace, the parent and the flags. Later versions may append more.
+_PARENT = "-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+_TRACEPARENT = f"00{_PARENT}|(?!00|ff)[0-9a-f]{{2}}{_PARENT}(?:-.*)?"
+_STATE = r"([a-z0-9][a-z0-9_\-*/@]{0,255})=[ -+\--<>-~]{1,256}"
 _MAX_STATES = 32
-_MAX_STATE_CHARS = 256
-# The lengths of the parts of a traceparent: version, trace, parent, flags.
-_PARENT_PARTS = (2, 32, 16, 2)
 
 
 def _is_traceparent(value: str) -> bool:
-    parts = value.split("-", 4)
-    if len(parts) < 4 or tuple(map(len, parts[:4])) != _PARENT_PARTS:
-        return False
-    version, trace, parent, _ = parts[:4]
-    if not all(_HEX.issuperset(part) for part in parts[:4]) or version == "ff":
-        return False
-    # Later versions may append more.
-    has_end = len(parts) == 4 or version != "00"
-    return has_end and trace.strip("0") != "" and parent.strip("0") != ""
+    return re.fullmatch(_TRACEPARENT, value, re.DOTALL) is not None
 
 
 def _is_tracestate(value: str) -> bool:
     # Members may be empty.
     listed = [member for each in value.split(",") if (member := each.strip(" \t"))]
-    keys = {member.partition("=")[0] for member in listed}
-    return len(listed) <= _MAX_STATES and len(keys) == len(listed) and all(map(_is_state, listed))
-
-
-def _is_state(member: str) -> bool:
-    key, equals, value = member.partition("=")
-    return (
-        equals == "="
-        and 0 < len(key) <= _MAX_STATE_CHARS
-        and 0 < len(value) <= _MAX_STATE_CHARS
-        and key[0] in _LOWER
-        and _STATE_KEY.issuperset(key)
-        and _STATE_VALUE.issuperset(value)
-    )
+    found = [re.fullmatch(_STATE, member) for member in listed[: _MAX_STATES + 1]]
+    keys = {each[1] for each in found if each}
+    return len(keys) == len(listed) <= _MAX_STATES
 
 
 _FORMATS = {"traceparent": _is_traceparent, "tracestate": _is_tracestate}
 
 _NO_META = "the server sent no _meta"
 
-RULES = (
-    Rule(
-        id="BASE-28",
-        name="meta-key-grammar",
-        category="base",
+RULES = {
+    "BASE-28 meta-key-grammar": Rule(
         property="every key of a _meta is a name, after a prefix of dotted labels if it has one",
         since="2025-06-18",
         topics=_TOPICS,
         look=_grammar,
         nothing=_NO_META,
     ),
-    Rule(
-        id="BASE-29",
-        name="meta-reserved-prefix",
-        category="base",
+    "BASE-29 meta-reserved-prefix": Rule(
         property="no key of a _meta has a reserved prefix unless the protocol defines it",
         since="2025-06-18",
         topics=_TOPICS,
         look=_reserved,
         nothing=_NO_META,
     ),
-    Rule(
-        id="BASE-30",
-        name="trace-context-format",
-        category="base",
+    "BASE-30 trace-context-format": Rule(
         property="every traceparent and tracestate in a _meta is as the W3C defines it",
         since="2026-07-28",
         topics=_TOPICS,
         look=_trace_context,
         nothing="no _meta of the server has a trace context",
     ),
-    Rule(
-        id="BASE-31",
-        name="extension-id-grammar",
-        category="base",
+    "BASE-31 extension-id-grammar": Rule(
         property="every extension that the server declares is named as prefix/name",
         since="2026-07-28",
         topics=("result:server/discover",),
         look=_extension_names,
         nothing="the server declared no extensions",
     ),
-)
+}

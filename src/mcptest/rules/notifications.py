@@ -1,26 +1,45 @@
-"""Rules about log messages, progress and cancellation (LOG, PROG, CANC)."""
+"""Rules about what a server sends unasked: log messages, progress, cancellation, subscriptions
+and tasks (LOG, PROG, CANC, SUB, XTASK)."""
 
 from __future__ import annotations
 
 from mcptest.core.record import Record
 from mcptest.protocol import jsonrpc
-from mcptest.rules.client_requests import is_declared
+from mcptest.rules.client_requests import declared_in, is_declared
 from mcptest.rules.http import on_stream
-from mcptest.rules.rule import Latest, Rule, Watch, has_kind, meta_of, show, show_member
-from mcptest.rules.shapes import SHAPE_TOPICS, by_shape, shape_faults
-from mcptest.rules.subscriptions import LISTENING, Listens
+from mcptest.rules.rule import Latest, Rule, Watch, has_kind, members, show, show_member
+from mcptest.rules.shapes import shape_faults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
+    from mcptest.rules.rule import Entry, Facts, Findings, Members
 
-    Members = dict[str, Any]
+    Remember = Callable[[Entry, Latest], None]
+    CheckWith = Callable[[Entry, Facts, Latest], Findings]
 
 __all__ = ["RULES"]
+
+
+class _ClientMemory(Watch):
+    """Remembers something of the requests of the client, and passes it to `check`."""
+
+    def __init__(self, remember: Remember, check: CheckWith) -> None:
+        self._remember = remember
+        self._check = check
+        self._kept = Latest()
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        if not entry.is_client:
+            return self._check(entry, facts, self._kept)
+        if entry.kind == "request":
+            self._remember(entry, self._kept)
+        return None
+
+
+# Log messages
 
 _MESSAGE = "notification:notifications/message"
 _META_LEVEL = "io.modelcontextprotocol/logLevel"
@@ -52,40 +71,30 @@ class _LoggingDeclared(Watch):
 
 
 def _asks_for_logs(message: object) -> bool:
-    return meta_of(message).get(_META_LEVEL) is not None
+    return jsonrpc.meta_of(message).get(_META_LEVEL) is not None
 
 
-class _WithLogRequests(Watch):
-    """Passes `check` True if any request so far has asked for log messages."""
-
-    def __init__(self, check: Callable[[Entry, Facts, bool], Findings]) -> None:
-        self._check = check
-        self._was_asked = False
-
-    def see(self, entry: Entry, facts: Facts) -> Findings:
-        if not entry.is_client:
-            return self._check(entry, facts, self._was_asked)
-        if not self._was_asked and entry.kind == "request":
-            self._was_asked = _asks_for_logs(entry.message)
-        return None
+def _remember_log_level(entry: Entry, kept: Latest) -> None:
+    if _asks_for_logs(entry.message):
+        kept.add("asked")
 
 
 def _is_log_level_open(facts: Facts) -> bool:
     return any(_asks_for_logs(request) for request in facts.open.values())
 
 
-def _check_log_requested(_: Entry, facts: Facts, was_asked: bool) -> Findings:
+def _check_log_requested(_: Entry, facts: Facts, asked: Latest) -> Findings:
     if _is_log_level_open(facts):
         return ()
     if facts.open:
         return ["a log message came, and no open request set a log level in its _meta"]
     # LOG-07 judges log messages that come too late.
-    return None if was_asked else ["a log message came, and no request ever set a log level"]
+    return None if asked else ["a log message came, and no request ever set a log level"]
 
 
-def _check_log_stream(entry: Entry, facts: Facts, was_asked: bool) -> Findings:
+def _check_log_stream(entry: Entry, facts: Facts, asked: Latest) -> Findings:
     if not _is_log_level_open(facts):
-        is_late = was_asked and not facts.open
+        is_late = asked and not facts.open
         return ["a log message came when no request was open any more"] if is_late else None
     if not on_stream(entry, "post") or "request_id" not in entry.http:
         return ()
@@ -100,50 +109,38 @@ def _check_log_stream(entry: Entry, facts: Facts, was_asked: bool) -> Findings:
 
 _NO_LOGS = "the server sent no log message"
 
-_LOG_RULES = (
-    Rule(
-        id="LOG-01",
-        name="capability",
-        category="logging",
+_LOG_RULES = {
+    "LOG-01 capability": Rule(
         property="a server that sends log messages declared the capability logging",
         topics=(_MESSAGE, "result:initialize", "result:server/discover"),
         watch=_LoggingDeclared,
         nothing="the server sent no log message, or never declared what it can do",
     ),
-    Rule(
-        id="LOG-02",
-        name="level-enum",
-        category="logging",
+    "LOG-02 level-enum": Rule(
         property="a log message has one of the eight levels, and data",
-        topics=SHAPE_TOPICS,
-        look=by_shape("LOG-02"),
         nothing=_NO_LOGS,
     ),
-    Rule(
-        id="LOG-06",
-        name="silent-without-level",
-        category="logging",
+    "LOG-06 silent-without-level": Rule(
         property="no log message comes for a request that set no log level",
         since="2026-07-28",
         topics=("client", _MESSAGE),
-        watch=lambda: _WithLogRequests(_check_log_requested),
+        watch=lambda: _ClientMemory(_remember_log_level, _check_log_requested),
         nothing=_NO_LOGS,
         elsewhere="no log levels in requests",
     ),
-    Rule(
-        id="LOG-07",
-        name="only-own-stream",
-        category="logging",
+    "LOG-07 only-own-stream": Rule(
         property="log messages come before the response, and on the stream, of the request that "
         "asked for them",
         since="2026-07-28",
         topics=("client", _MESSAGE),
-        watch=lambda: _WithLogRequests(_check_log_stream),
+        watch=lambda: _ClientMemory(_remember_log_level, _check_log_stream),
         nothing="no log message came for a request that asked for them",
         elsewhere="no log levels in requests",
     ),
-)
+}
 
+
+# Progress
 
 _PROGRESS = "notification:notifications/progress"
 _TOKEN = "progressToken"
@@ -166,22 +163,13 @@ class _TokenRequest(Record):
     has_task: bool
 
 
-class _WithTokens(Watch):
-    """Passes `check` the progress tokens that the client has given so far."""
-
-    def __init__(self, check: Callable[[Entry, Facts, Latest], Findings]) -> None:
-        self._check = check
-        self._given = Latest()
-
-    def see(self, entry: Entry, facts: Facts) -> Findings:
-        if not entry.is_client:
-            return self._check(entry, facts, self._given)
-        token = meta_of(entry.message).get(_TOKEN) if entry.kind == "request" else None
-        if token is not None:
-            request = jsonrpc.id_key(entry.message.get("id"))
-            given = _TokenRequest(request=request, has_task="task" in entry.params)
-            self._given.add(jsonrpc.id_key(token), given)
-        return None
+def _remember_token(entry: Entry, given: Latest) -> None:
+    token = jsonrpc.meta_of(entry.message).get(_TOKEN)
+    if token is not None:
+        request = jsonrpc.id_key(entry.message.get("id"))
+        given.add(
+            jsonrpc.id_key(token), _TokenRequest(request=request, has_task="task" in entry.params)
+        )
 
 
 def _check_token(entry: Entry, facts: Facts, given: Latest) -> Findings:
@@ -204,7 +192,7 @@ def _check_token_in_use(entry: Entry, facts: Facts, given: Latest) -> Findings:
     # Messages on different streams have no order.
     if found is None or entry.http.get("stream") == "get":
         return None
-    open_token = meta_of(facts.open.get(found.request)).get(_TOKEN)
+    open_token = jsonrpc.meta_of(facts.open.get(found.request)).get(_TOKEN)
     if open_token is not None and jsonrpc.id_key(open_token) == jsonrpc.id_key(token):
         return ()
     if found.has_task and facts.may_have_tasks:
@@ -213,34 +201,26 @@ def _check_token_in_use(entry: Entry, facts: Facts, given: Latest) -> Findings:
     return [f"progress with the token {show(token)} came after the response to its request"]
 
 
-class _IncreasingProgress(Watch):
-    """Keeps the last progress of each token; a token that is given again starts over."""
+def _forget_progress(entry: Entry, last: Latest) -> None:
+    """A token that is given again starts over."""
+    last.drop(jsonrpc.id_key(jsonrpc.meta_of(entry.message).get(_TOKEN)))
 
-    def __init__(self) -> None:
-        self._last = Latest()
 
-    def see(self, entry: Entry, _: Facts) -> Findings:
-        if not entry.is_client:
-            return self._check(entry.params.get(_TOKEN), entry.params.get("progress"))
-        token = meta_of(entry.message).get(_TOKEN) if entry.kind == "request" else None
-        if token is not None:
-            self._last.drop(jsonrpc.id_key(token))
+def _check_increasing(entry: Entry, _: Facts, last: Latest) -> Findings:
+    token, value = entry.params.get(_TOKEN), entry.params.get("progress")
+    if token is None or not has_kind(value, "a number"):
         return None
-
-    def _check(self, token: object, value: Any) -> Findings:
-        if token is None or not has_kind(value, "a number"):
-            return None
-        key = jsonrpc.id_key(token)
-        before = self._last.get(key)
-        self._last.add(key, value)
-        if before is None:
-            return None
-        if value > before:
-            return ()
-        return [
-            f"params.progress of the token {show(token)} is {show(value)} after {show(before)}: "
-            "it must increase"
-        ]
+    key = jsonrpc.id_key(token)
+    before = last.get(key)
+    last.add(key, value)
+    if before is None:
+        return None
+    if value > before:
+        return ()
+    return [
+        f"params.progress of the token {show(token)} is {show(value)} after {show(before)}: "
+        "it must increase"
+    ]
 
 
 class _ServerTokens(Watch):
@@ -250,7 +230,7 @@ class _ServerTokens(Watch):
         self._given = Latest()
 
     def see(self, entry: Entry, facts: Facts) -> Findings:
-        meta = meta_of(entry.message)
+        meta = jsonrpc.meta_of(entry.message)
         if _TOKEN not in meta:
             return None
         token = meta[_TOKEN]
@@ -266,47 +246,30 @@ class _ServerTokens(Watch):
 
 _NO_PROGRESS = "the server sent no progress"
 
-_PROGRESS_RULES = (
-    Rule(
-        id="PROG-01",
-        name="token-known",
-        category="progress",
+_PROGRESS_RULES = {
+    "PROG-01 token-known": Rule(
         property="progress has a token that a request of the client gave, of the same type",
         topics=("client", _PROGRESS),
-        watch=lambda: _WithTokens(_check_token),
+        watch=lambda: _ClientMemory(_remember_token, _check_token),
         nothing=_NO_PROGRESS,
     ),
-    Rule(
-        id="PROG-03",
-        name="increasing",
-        category="progress",
+    "PROG-03 increasing": Rule(
         property="the progress of a token increases with each message",
         topics=("client", _PROGRESS),
-        watch=_IncreasingProgress,
+        watch=lambda: _ClientMemory(_forget_progress, _check_increasing),
         nothing="the server sent progress less than twice for any token",
     ),
-    Rule(
-        id="PROG-04",
-        name="stops",
-        category="progress",
+    "PROG-04 stops": Rule(
         property="no progress comes after the response to its request",
         topics=("client", _PROGRESS),
-        watch=lambda: _WithTokens(_check_token_in_use),
+        watch=lambda: _ClientMemory(_remember_token, _check_token_in_use),
         nothing="the server sent no progress for a request of the client",
     ),
-    Rule(
-        id="PROG-05",
-        name="numbers",
-        category="progress",
+    "PROG-05 numbers": Rule(
         property="progress and total are numbers, and a message is a string",
-        topics=SHAPE_TOPICS,
-        look=by_shape("PROG-05"),
         nothing=_NO_PROGRESS,
     ),
-    Rule(
-        id="PROG-06",
-        name="peer-token-type",
-        category="progress",
+    "PROG-06 peer-token-type": Rule(
         property="tokens in requests of the server are strings or integers, and no two open "
         "requests share one",
         until="2025-11-25",
@@ -315,8 +278,136 @@ _PROGRESS_RULES = (
         nothing="the server asked for no progress",
         elsewhere="no requests of the server's own",
     ),
-)
+}
 
+
+# Subscriptions: since 2026-07-28 a client asks to listen to changes
+
+_META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+# The topic under which a client asks to listen.
+_LISTENING = "client:subscriptions/listen"
+
+_CHANGES = (
+    "notification:notifications/prompts/list_changed",
+    "notification:notifications/resources/list_changed",
+    "notification:notifications/resources/updated",
+    "notification:notifications/tasks",
+    "notification:notifications/tools/list_changed",
+)
+_ACKNOWLEDGED = "notification:notifications/subscriptions/acknowledged"
+_REQUEST_SCOPED = ("notifications/progress", "notifications/message")
+
+
+def _remember_listen(entry: Entry, listens: Latest) -> None:
+    listens.add(jsonrpc.id_key(entry.message.get("id")))
+
+
+def _is_listen(id: object, listens: Latest) -> bool | None:
+    """True if this is the id of a request to listen, None if it may have been forgotten."""
+    if jsonrpc.id_key(id) in listens:
+        return True
+    return None if listens.has_forgotten else False
+
+
+def _stream_of(entry: Entry, listens: Latest) -> Any:
+    """The id of the request to listen in whose answer this came over HTTP, None when it came
+    otherwise."""
+    id = entry.http.get("request_id") if on_stream(entry, "post") else None
+    return id if id is not None and _is_listen(id, listens) else None
+
+
+def _while_listening(check: CheckWith) -> Callable[[], Watch]:
+    """The start of a rule that must know who listens; it subscribes to `_LISTENING` as well."""
+    return lambda: _ClientMemory(_remember_listen, check)
+
+
+def _subscription_id(entry: Entry, _: Facts, listens: Latest) -> Findings:
+    if entry.kind == "result":
+        meta = members(entry.result.get("_meta"))
+        return _compare("result", meta, entry.message.get("id"))
+    if not listens:
+        return None
+    meta = jsonrpc.meta_of(entry.message)
+    stream = _stream_of(entry, listens)
+    if stream is not None:
+        return _compare("params", meta, stream)
+    is_listen = _META_SUBSCRIPTION in meta and _is_listen(meta[_META_SUBSCRIPTION], listens)
+    if is_listen is None:
+        return None
+    if is_listen:
+        return ()
+    return [
+        f"{_place('params')} of {entry.method} must be the id of a request to listen and is "
+        f"{show_member(meta, _META_SUBSCRIPTION)}"
+    ]
+
+
+def _compare(front: str, meta: Members, id: object) -> Findings:
+    if _META_SUBSCRIPTION in meta and jsonrpc.id_key(meta[_META_SUBSCRIPTION]) == jsonrpc.id_key(
+        id
+    ):
+        return ()
+    found = show_member(meta, _META_SUBSCRIPTION)
+    return [f"{_place(front)} must be {show(id)}, the id of the request to listen, and is {found}"]
+
+
+def _place(front: str) -> str:
+    return f'{front}._meta["{_META_SUBSCRIPTION}"]'
+
+
+def _no_request_scoped(entry: Entry, _: Facts, listens: Latest) -> Findings:
+    if not listens:
+        return None
+    is_marked = _META_SUBSCRIPTION in jsonrpc.meta_of(entry.message)
+    if entry.method not in _REQUEST_SCOPED:
+        return () if is_marked else None
+    if is_marked or _stream_of(entry, listens) is not None:
+        return [f"{entry.method} came on the stream of a subscription"]
+    return None
+
+
+def _no_unsolicited(entry: Entry, _: Facts, listens: Latest) -> Findings:
+    return () if listens else [f"{entry.method} came, and the client never asked to listen"]
+
+
+_NO_STREAM = "nothing came on a stream of subscriptions"
+_ELSEWHERE = "no streams of subscriptions"
+
+_SUBSCRIPTION_RULES = {
+    "SUB-03 subscription-id": Rule(
+        property="every message of a subscription carries the id of the request to listen",
+        since="2026-07-28",
+        topics=(_LISTENING, *_CHANGES, _ACKNOWLEDGED, "result:subscriptions/listen"),
+        watch=_while_listening(_subscription_id),
+        nothing=_NO_STREAM,
+        elsewhere=_ELSEWHERE,
+    ),
+    "SUB-05 no-request-scoped": Rule(
+        property="no progress and no log message comes on the stream of a subscription",
+        since="2026-07-28",
+        topics=(
+            _LISTENING,
+            *_CHANGES,
+            _ACKNOWLEDGED,
+            *(f"notification:{method}" for method in _REQUEST_SCOPED),
+        ),
+        watch=_while_listening(_no_request_scoped),
+        nothing=_NO_STREAM,
+        elsewhere=_ELSEWHERE,
+    ),
+    "SUB-07 no-unsolicited": Rule(
+        property="the server tells of changes only when the client has asked to listen",
+        since="2026-07-28",
+        topics=(_LISTENING, *_CHANGES),
+        watch=_while_listening(_no_unsolicited),
+        nothing="the server reported no change",
+        elsewhere=_ELSEWHERE,
+    ),
+}
+
+
+# Cancellation
 
 _CANCELLED = "notification:notifications/cancelled"
 
@@ -342,30 +433,20 @@ class _CancelsOwnRequests(Watch):
         return [f"params.requestId must be the id of a request of the server and is {found}"]
 
 
-class _CancelsListenRequests(Watch):
-    def __init__(self) -> None:
-        self._listens = Listens()
-
-    def see(self, entry: Entry, facts: Facts) -> Findings:
-        if entry.is_client:
-            self._listens.add(entry)
-            return None
-        if faults := shape_faults(entry, facts, "CANC-05"):
-            return faults
-        is_listen = self._listens.has(entry.params.get("requestId"))
-        if is_listen is not False:
-            return () if is_listen else None
-        found = show_member(entry.params, "requestId")
-        return [f"params.requestId must be the id of a request to listen and is {found}"]
+def _check_listen_cancelled(entry: Entry, facts: Facts, listens: Latest) -> Findings:
+    if faults := shape_faults(entry, facts, "CANC-05"):
+        return faults
+    is_listen = _is_listen(entry.params.get("requestId"), listens)
+    if is_listen is not False:
+        return () if is_listen else None
+    found = show_member(entry.params, "requestId")
+    return [f"params.requestId must be the id of a request to listen and is {found}"]
 
 
 _NOTHING = "the server cancelled nothing"
 
-_CANCELLATION_RULES = (
-    Rule(
-        id="CANC-04",
-        name="server-cancels-own-only",
-        category="cancellation",
+_CANCELLATION_RULES = {
+    "CANC-04 server-cancels-own-only": Rule(
         property="the server cancels only requests of its own",
         until="2025-11-25",
         topics=("request", _CANCELLED),
@@ -373,17 +454,97 @@ _CANCELLATION_RULES = (
         nothing=_NOTHING,
         elsewhere="no requests of the server's own",
     ),
-    Rule(
-        id="CANC-05",
-        name="server-cancels-listen-only",
-        category="cancellation",
+    "CANC-05 server-cancels-listen-only": Rule(
         property="the server cancels only requests to listen",
         since="2026-07-28",
-        topics=(LISTENING, _CANCELLED),
-        watch=_CancelsListenRequests,
+        topics=(_LISTENING, _CANCELLED),
+        watch=_while_listening(_check_listen_cancelled),
         nothing=_NOTHING,
         elsewhere="no requests to listen",
     ),
-)
+}
 
-RULES = (*_LOG_RULES, *_PROGRESS_RULES, *_CANCELLATION_RULES)
+
+# The extension for tasks
+
+_EXTENSION = "io.modelcontextprotocol/tasks"
+_META_TASK = "io.modelcontextprotocol/related-task"
+
+
+def _declaring(entry: Entry, _: Facts) -> Findings:
+    if entry.result.get("resultType") != "task" or entry.request is None:
+        return None
+    if is_declared(declared_in(entry.request), "extensions", _EXTENSION):
+        return ()
+    return [
+        f'result.resultType is "task" in the answer to {show(entry.method)}, and the request did '
+        f"not declare the extension {_EXTENSION}"
+    ]
+
+
+class _QuietTasks(Watch):
+    """Knows the progress tokens of requests that became tasks, and who listens to tasks."""
+
+    def __init__(self) -> None:
+        self._tokens = Latest()
+        self._listens = Latest()
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        if entry.is_client:
+            if entry.kind == "request" and members(entry.params.get("notifications")).get(
+                "taskIds"
+            ):
+                self._listens.add(jsonrpc.id_key(entry.message.get("id")))
+            return None
+        if entry.kind == "notification":
+            return self._check(entry, facts)
+        if entry.result.get("resultType") != "task":
+            return None
+        token = jsonrpc.meta_of(entry.request).get("progressToken")
+        if token is not None:
+            self._tokens.add(jsonrpc.id_key(token))
+        return ()
+
+    def _check(self, entry: Entry, facts: Facts) -> Findings:
+        meta = jsonrpc.meta_of(entry.message)
+        if _META_TASK in meta:
+            return [f"{entry.method} came for a task: {show(meta[_META_TASK])}"]
+        stream = meta.get(_META_SUBSCRIPTION)
+        if stream is not None and jsonrpc.id_key(stream) in self._listens:
+            return [f"{entry.method} came on the stream {show(stream)}, which listens to tasks"]
+        token = entry.params.get(_TOKEN)
+        key = jsonrpc.id_key(token)
+        given = (jsonrpc.meta_of(request).get(_TOKEN) for request in facts.open.values())
+        # An open request may have given the token again.
+        if token is None or key not in self._tokens or key in map(jsonrpc.id_key, given):
+            return None
+        return [f"progress with the token {show(token)} came for a request that became a task"]
+
+
+RULES = {
+    **_LOG_RULES,
+    **_PROGRESS_RULES,
+    **_SUBSCRIPTION_RULES,
+    **_CANCELLATION_RULES,
+    "XTASK-01 only-to-declaring": Rule(
+        property="only a request that declared the extension for tasks is answered with one",
+        since="2026-07-28",
+        topics=("result",),
+        look=_declaring,
+        nothing="no request was answered with a task",
+        elsewhere="no extension for tasks",
+    ),
+    "XTASK-13 no-progress-no-log": Rule(
+        property="no progress and no log message comes for a task",
+        since="2026-07-28",
+        topics=(
+            _LISTENING,
+            "result:tools/call",
+            _PROGRESS,
+            _MESSAGE,
+        ),
+        watch=_QuietTasks,
+        nothing="no request was answered with a task",
+        elsewhere="no extension for tasks",
+    ),
+}

@@ -1,31 +1,25 @@
 """Every rule there is, in the order in which reports show them: by family, then by id.
 
-A new rule is one entry in the module of its family.
+A new rule is one entry, under its id and its name, in the table of its family.
 """
 
 from __future__ import annotations
 
-from itertools import chain
-
 from mcptest.rules import (
     client_requests,
-    elicitation,
     errors,
     http,
-    input_rounds,
     jsonrpc,
-    lists,
     meta,
     notifications,
-    prompts,
     resources,
     session,
     shapes,
     stdio,
-    subscriptions,
-    tasks,
     tools,
 )
+from mcptest.rules.rule import CATEGORIES, name_rules
+from mcptest.rules.shapes import with_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,13 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES"]
 
-_FAMILIES = (
-    *("INV", "BASE", "LIFE", "STDIO", "HTTP", "TOOL", "RES", "PROMPT", "COMP", "SUB", "LOG"),
-    *("PAGE", "CACHE", "PROG", "CANC", "SAMP", "ROOT", "ELIC", "MRTR", "XTASK"),
-)
+_FAMILIES = [name.partition("-")[0] for name in CATEGORIES]
 _MODULES = (
-    *(session, jsonrpc, errors, meta, shapes, stdio, http, tools, resources, prompts, lists),
-    *(subscriptions, notifications, client_requests, elicitation, input_rounds, tasks),
+    *(session, jsonrpc, errors, meta, shapes, stdio, http),
+    *(tools, resources, notifications, client_requests),
 )
 
 
@@ -48,5 +39,7 @@ def _order(rule: Rule) -> tuple[int, str]:
 
 
 RULES: tuple[Rule, ...] = tuple(
-    sorted(chain.from_iterable(module.RULES for module in _MODULES), key=_order)
+    sorted(
+        (with_shape(rule) for module in _MODULES for rule in name_rules(module.RULES)), key=_order
+    )
 )

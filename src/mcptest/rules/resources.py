@@ -1,30 +1,228 @@
-"""Rules about resources and annotations: RES."""
+"""Rules about resources, prompts, completion and lists (RES, PROMPT, COMP, PAGE, CACHE)."""
 
 from __future__ import annotations
 
 from mcptest.rules.content import (
+    INPUT_METHODS,
     LISTED,
-    each_contents,
+    base64_fault,
+    complete_result,
+    each_block,
+    is_iso_date,
+    is_media_type,
     listed_objects,
+    media_faults,
     result_blocks,
     result_contents,
+    template_fault,
+    uri_fault,
 )
-from mcptest.rules.lists import ListedOnce, list_changed_rule
-from mcptest.rules.rule import Rule, Watch, collect, members, must_be, show
-from mcptest.rules.shapes import SHAPE_TOPICS, by_shape, shape_faults
-from mcptest.rules.syntax import base64_fault, is_iso_date, template_fault, uri_fault
+from mcptest.rules.rule import (
+    Latest,
+    Rule,
+    Watch,
+    collect,
+    has_kind,
+    limit,
+    members,
+    must_be,
+    show,
+    show_member,
+)
+from mcptest.rules.shapes import SHAPE_TOPICS, shape_faults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
+    from mcptest.rules.rule import Entry, Facts, Findings, Members
 
-    Members = dict[str, Any]
+    # The cursor of the page that a name was first seen on; None for the first page.
+    Walk = dict[str, str | None]
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "ListedOnce", "list_changed_rule"]
+
+
+# Changes of lists
+
+
+def list_changed_rule(family: str) -> Rule:
+    """The rule for tools, resources or prompts."""
+    method = f"notifications/{family}/list_changed"
+    return Rule(
+        property=f"a server that sends {method} declared {family}.listChanged",
+        until="2025-11-25",
+        must_since="2025-06-18",
+        topics=(f"notification:{method}", "result:initialize"),
+        watch=lambda: _ListChanged(family),
+        nothing=f"no {method} was sent, or what the server declared is not known",
+        elsewhere="subscriptions instead",
+    )
+
+
+class _ListChanged(Watch):
+    """Declared is what the answer to initialize says, or the capture when there is none."""
+
+    def __init__(self, family: str) -> None:
+        self._family = family
+        self._is_known = False
+        self._has_early = False
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        if entry.kind == "result":
+            self._is_known = True
+            return None
+        if self._is_known or facts.capabilities:
+            return self._judge(facts)
+        self._has_early = True
+        return None
+
+    def end(self, facts: Facts) -> Findings:
+        is_known = self._is_known or isinstance(facts.block, dict)
+        return self._judge(facts) if self._has_early and is_known else None
+
+    def _judge(self, facts: Facts) -> Findings:
+        if members(facts.capabilities.get(self._family)).get("listChanged") is True:
+            return ()
+        return [
+            f"the server sent notifications/{self._family}/list_changed and did not declare "
+            f"{self._family}.listChanged"
+        ]
+
+
+# Repetitions in lists
+
+_MAX_NAMES = 10_000
+_MAX_WALKS = 20
+
+
+class ListedOnce(Watch):
+    """No two objects of a list have the same `member`, on one page or over several.
+
+    A list is read from page to page by its cursors, and several reads may be under way. So each
+    cursor leads back to the read it belongs to, and a page that is requested again is no
+    repetition.
+    """
+
+    def __init__(self, member: str) -> None:
+        self._member = member
+        self._walks: dict[str, Walk] = {}
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        cursor = entry.request_params.get("cursor")
+        cursor = cursor if isinstance(cursor, str) else None
+        walk = self._walk(cursor, entry.result.get("nextCursor"))
+        # The first path of each name of this page, and the names that occurred before.
+        paths: dict[str, str] = {}
+        repeated: list[str] = []
+        for path, thing in listed_objects(entry, facts):
+            name = thing.get(self._member)
+            if not isinstance(name, str):
+                continue
+            if name in paths or walk.get(name, cursor) != cursor:
+                other = paths.get(name, "an earlier page")
+                repeated.append(f"{path}.{self._member} is {show(name)}, which {other} has too")
+            elif len(walk) < _MAX_NAMES:
+                walk[name] = cursor
+            paths.setdefault(name, path)
+        return limit(repeated) if paths else None
+
+    def _walk(self, cursor: str | None, next_cursor: object) -> Walk:
+        walk: Walk = {} if cursor is None else self._walks.get(cursor, {})
+        if isinstance(next_cursor, str):
+            self._walks.pop(next_cursor, None)
+            self._walks[next_cursor] = walk
+            if len(self._walks) > _MAX_WALKS:
+                del self._walks[next(iter(self._walks))]
+        return walk
+
+
+# Caching
+
+
+class _OneScope(Watch):
+    """Knows the scope of the page that gave each cursor, None when pages disagree about it."""
+
+    def __init__(self) -> None:
+        self._scopes = Latest()
+
+    def see(self, entry: Entry, _: Facts) -> Findings:
+        scope, cursor = entry.result.get("cacheScope"), entry.request_params.get("cursor")
+        if not isinstance(scope, str):
+            return None
+        before = self._scopes.get((entry.method, cursor)) if isinstance(cursor, str) else None
+        key = (entry.method, entry.result.get("nextCursor"))
+        if isinstance(key[1], str):
+            given = before or scope
+            is_new = key not in self._scopes or self._scopes.get(key) == given
+            self._scopes.add(key, given if is_new else None)
+        if before is None:
+            return None
+        if before == scope:
+            return ()
+        return [
+            f"result.cacheScope of this page of {entry.method} is {show(scope)}, and that of the "
+            f"page before it was {show(before)}"
+        ]
+
+
+def _no_hints(entry: Entry, _: Facts) -> Findings:
+    if entry.result.get("resultType") != "input_required":
+        return None
+    return [
+        f"result.{hint} is in a result that requires input: {show_member(entry.result, hint)}"
+        for hint in ("ttlMs", "cacheScope")
+        if hint in entry.result
+    ]
+
+
+_NO_HINTS = "no hints for caching"
+
+_LIST_RULES = {
+    "PAGE-01 cursor-string": Rule(
+        property="nextCursor is a string",
+        nothing="no list has a next page",
+    ),
+    "CACHE-01 hints-present": Rule(
+        property="complete results of discovery, lists and resources/read have ttlMs and "
+        "cacheScope",
+        since="2026-07-28",
+        nothing="nothing that may be cached was answered",
+        elsewhere=_NO_HINTS,
+    ),
+    "CACHE-02 ttl-non-negative": Rule(
+        property="ttlMs is an integer from 0 up",
+        since="2026-07-28",
+        nothing="no result has a ttlMs",
+        elsewhere=_NO_HINTS,
+    ),
+    "CACHE-03 scope-enum": Rule(
+        property="cacheScope is public or private",
+        since="2026-07-28",
+        nothing="no result has a cacheScope",
+        elsewhere=_NO_HINTS,
+    ),
+    "CACHE-04 one-scope-per-list": Rule(
+        property="all pages of one list have the same cacheScope",
+        since="2026-07-28",
+        topics=tuple(f"result:{method}" for method in LISTED),
+        watch=_OneScope,
+        nothing="of no list were two pages read",
+        elsewhere=_NO_HINTS,
+    ),
+    "CACHE-05 none-on-input-required": Rule(
+        property="a result that requires input has no hints for caching",
+        since="2026-07-28",
+        topics=tuple(f"result:{method}" for method in INPUT_METHODS),
+        look=_no_hints,
+        nothing="no result says that input is required",
+        elsewhere=_NO_HINTS,
+    ),
+}
+
+
+# Resources
 
 
 class _Uris(Watch):
@@ -42,33 +240,31 @@ class _Uris(Watch):
         else:
             links = result_blocks(entry, facts, "resource_link")
             holders, repeated = [*links, *result_contents(entry, facts)], None
-        return collect([*(_uri(path, holder) for path, holder in holders), repeated])
-
-
-def _uri(path: str, holder: Members) -> Iterator[str]:
-    uri = holder.get("uri")
-    reason = uri_fault(uri) if isinstance(uri, str) else ""
-    if reason:
-        yield f"{path}.uri must be a URI and is {show(uri)}: {reason}"
+        wrong = (
+            f"{path}.uri must be a URI and is {show(uri)}: {reason}"
+            for path, holder in holders
+            if isinstance(uri := holder.get("uri"), str) and (reason := uri_fault(uri))
+        )
+        return collect([wrong if holders else None, repeated])
 
 
 def _templates(entry: Entry, facts: Facts) -> Findings:
-    return collect(_template(path, holder) for path, holder in listed_objects(entry, facts))
+    listed = listed_objects(entry, facts)
+    wrong = (
+        f"{path}.uriTemplate must be a URI template and is {show(template)}: {reason}"
+        for path, holder in listed
+        if isinstance(template := holder.get("uriTemplate"), str)
+        and (reason := template_fault(template))
+    )
+    return limit(wrong) if listed else None
 
 
-def _template(path: str, holder: Members) -> Iterator[str]:
-    template = holder.get("uriTemplate")
-    reason = template_fault(template) if isinstance(template, str) else ""
-    if reason:
-        yield f"{path}.uriTemplate must be a URI template and is {show(template)}: {reason}"
-
-
-def _blob(path: str, contents: Members) -> list[str] | None:
-    blob = contents.get("blob")
-    if not isinstance(blob, str):
-        return None
-    reason = base64_fault(blob)
-    return [f"{path}.blob must be base64: {reason}"] if reason else []
+def _blobs(entry: Entry, facts: Facts) -> Findings:
+    return collect(
+        [f"{path}.blob must be base64: {reason}"] if (reason := base64_fault(blob)) else []
+        for path, contents in result_contents(entry, facts)
+        if isinstance(blob := contents.get("blob"), str)
+    )
 
 
 def _annotations(entry: Entry, facts: Facts) -> Findings:
@@ -96,43 +292,116 @@ def _annotation_faults(path: str, holder: Members, *, has_dates: bool) -> list[s
     return faults
 
 
-RULES = (
-    Rule(
-        id="RES-03",
-        name="uri-valid",
-        category="resources",
+_RESOURCE_RULES = {
+    "RES-03 uri-valid": Rule(
         property="the uris of resources are URIs, and no two listed resources share one",
         topics=SHAPE_TOPICS,
         watch=_Uris,
         nothing="no resource was listed, linked or embedded",
     ),
-    Rule(
-        id="RES-04",
-        name="template-valid",
-        category="resources",
+    "RES-04 template-valid": Rule(
         property="every uriTemplate is a URI template (RFC 6570)",
         topics=("result:resources/templates/list",),
-        look=by_shape("RES-04", _templates),
+        look=_templates,
         nothing="no template was listed",
     ),
-    Rule(
-        id="RES-06",
-        name="blob-base64",
-        category="resources",
+    "RES-06 blob-base64": Rule(
         property="the blobs of resources are base64",
-        topics=SHAPE_TOPICS,
-        look=by_shape("RES-06", each_contents(_blob)),
+        look=_blobs,
         nothing="no resource came with a blob",
     ),
-    Rule(
-        id="RES-12",
-        name="size-annotations",
-        category="resources",
+    "RES-12 size-annotations": Rule(
         property="sizes are integers, priorities are from 0 to 1, audiences are user or "
         "assistant, and dates are ISO 8601",
-        topics=SHAPE_TOPICS,
-        look=by_shape("RES-12", _annotations),
+        look=_annotations,
         nothing="nothing came with a size or with annotations",
     ),
-    list_changed_rule("RES-14", "resources"),
-)
+    "RES-14 list-changed-declared": list_changed_rule("resources"),
+}
+
+
+# Prompts
+
+
+def _media(path: str, block: Members) -> Iterator[str]:
+    yield from media_faults(path, block)
+    kind = block.get("mimeType")
+    if isinstance(kind, str) and not is_media_type(kind):
+        yield must_be(f"{path}.mimeType", "a media type", kind)
+
+
+# Completions
+
+_MAX_VALUES = 100
+_PATH = "result.completion"
+
+
+def _max_values(entry: Entry, facts: Facts) -> Findings:
+    values = members(complete_result(entry, facts).get("completion")).get("values")
+    if not isinstance(values, list):
+        return None
+    if len(values) <= _MAX_VALUES:
+        return ()
+    return [f"{_PATH}.values must have at most {_MAX_VALUES} values and has {len(values):,}"]
+
+
+def _has_more(entry: Entry, facts: Facts) -> Findings:
+    completion = members(complete_result(entry, facts).get("completion"))
+    values = completion.get("values")
+    total: Any = completion.get("total")
+    if not isinstance(values, list) or not has_kind(total, "a number"):
+        return None
+    if total <= len(values) or completion.get("hasMore") is True:
+        return ()
+    return [
+        f"{_PATH}.total is {show(total)}, more than the values that came ({len(values):,}), so "
+        f"{_PATH}.hasMore should be true and is {show_member(completion, 'hasMore')}"
+    ]
+
+
+_COMPLETIONS = ("result:completion/complete",)
+
+RULES = {
+    **_LIST_RULES,
+    **_RESOURCE_RULES,
+    "PROMPT-03 shape": Rule(
+        property="every prompt and every argument of one has a name, and required is a boolean",
+        nothing="no prompt was listed",
+    ),
+    "PROMPT-05 image-base64-mime": Rule(
+        property="images in prompts are base64 and name a media type",
+        topics=("result:prompts/get",),
+        look=each_block(("image",), _media),
+        nothing="no prompt has an image",
+    ),
+    "PROMPT-06 audio-base64-mime": Rule(
+        property="audio in prompts is base64 and names a media type",
+        since="2025-03-26",
+        topics=("result:prompts/get",),
+        look=each_block(("audio",), _media),
+        nothing="no prompt has audio",
+        elsewhere="no audio",
+    ),
+    "PROMPT-07 embedded-resource-complete": Rule(
+        property="a resource in a prompt has a uri, a mimeType, and either a text or a blob",
+        nothing="no prompt has an embedded resource",
+    ),
+    "PROMPT-11 list-changed-declared": list_changed_rule("prompts"),
+    "COMP-02 max-100": Rule(
+        property="a completion has at most 100 values",
+        topics=_COMPLETIONS,
+        look=_max_values,
+        nothing="no completion was answered with values",
+    ),
+    "COMP-03 shape": Rule(
+        property="values are strings, total is an integer and hasMore a boolean",
+        nothing="no completion was answered with a result",
+    ),
+    "COMP-06 has-more-truth": Rule(
+        property="a completion whose total is greater than its values says that there are more",
+        level="SHOULD",
+        topics=_COMPLETIONS,
+        look=_has_more,
+        nothing="no completion names a total",
+    ),
+}

@@ -1,4 +1,8 @@
-"""What a rule is, what it judges, and the helpers that rules of several families share."""
+"""What a rule is, what it judges, what is known of a session, and helpers of several families.
+
+The facts of a session are updated before the rules judge an entry: a rule that judges the answer
+to `initialize` knows the version that was agreed on in it.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,12 @@ from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import shorten
 from mcptest.protocol import jsonrpc
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, VERSION_KEY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
     from typing import Any, Literal
-
-    from mcptest.rules.facts import Facts
 
     Level = Literal["MUST", "SHOULD"]
     Kind = Literal["request", "notification", "result", "error", "malformed", "noise", "batch"]
@@ -23,49 +26,89 @@ if TYPE_CHECKING:
 
     # Sentences about what is wrong; None when there was nothing to judge.
     Findings = Sequence[str] | None
-    Look = Callable[["Entry", Facts], Findings]
+    Look = Callable[["Entry", "Facts"], Findings]
 
 __all__ = [
+    "CATEGORIES",
+    "META_CAPABILITIES",
     "Entry",
+    "Facts",
     "Latest",
     "Rule",
     "Watch",
+    "category_of",
     "collect",
     "has_kind",
     "kind_of",
     "limit",
     "members",
-    "meta_of",
     "must_be",
+    "name_rules",
+    "objects",
     "show",
     "show_member",
 ]
 
 # No message gets more sentences: a hostile one could have a million mistakes.
 MAX_SENTENCES = 20
+# Bounds of memory: further tools, and the oldest of other things, are not remembered.
 _MAX_KEPT = 10_000
+
+META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+# The category of each family of rules, in the order in which reports show them. The invariants
+# have a category each.
+CATEGORIES = {
+    "INV-001": "lifecycle",
+    "INV-002": "lifecycle",
+    "INV-003": "capability",
+    "INV-004": "capability",
+    "INV-005": "result-shape",
+    "INV-006": "error-envelope",
+    "INV-007": "error-envelope",
+    "BASE": "base",
+    "LIFE": "lifecycle",
+    "STDIO": "stdio",
+    "HTTP": "http",
+    "TOOL": "tools",
+    "RES": "resources",
+    "PROMPT": "prompts",
+    "COMP": "completion",
+    "SUB": "subscriptions",
+    "LOG": "logging",
+    "PAGE": "pagination",
+    "CACHE": "caching",
+    "PROG": "progress",
+    "CANC": "cancellation",
+    "SAMP": "sampling",
+    "ROOT": "roots",
+    "ELIC": "elicitation",
+    "MRTR": "input-rounds",
+    "XTASK": "tasks",
+}
 
 
 class Rule(Record):
-    """One rule.
+    """One rule, listed in the table of its family under its id and name: `ID name`.
 
     `topics` are the entries of a session it subscribes to: "client" and "server" for everything
     one side sends, "client:METHOD", "noise"; "request", "notification", "result", "error" and
     "malformed" for what the server sends of that kind, "result:tools/list" for one method.
 
     A rule that judges each entry on its own has a function `look`. One that remembers something
-    has `watch`, which makes a `Watch` for each session.
+    has `watch`, which makes a `Watch` for each session. A rule that rows of `shape_table` name
+    checks the shape of a message before it calls `look`, which it need not have; its topics are
+    then all messages in the table.
 
     The rule holds from the revision `since` to the revision `until`. With `must_since` it is only
     a SHOULD before that revision. `nothing` is reported when there was nothing to judge,
     `elsewhere` for a revision that does not have the rule.
     """
 
-    id: str
-    name: str
-    category: str
+    id: str = ""
+    name: str = ""
     property: str
-    topics: tuple[str, ...]
+    topics: tuple[str, ...] = ()
     look: Look | None = None
     watch: Callable[[], Watch] | None = None
     since: str = ""
@@ -81,6 +124,16 @@ class Rule(Record):
 
     def level_at(self, version: str) -> Level:
         return "SHOULD" if version < self.must_since else self.level
+
+
+def name_rules(table: Mapping[str, Rule]) -> list[Rule]:
+    """The rules of a table whose keys are `ID name`."""
+    titles = ((key.partition(" "), rule) for key, rule in table.items())
+    return [rule.but(id=id, name=name) for (id, _, name), rule in titles]
+
+
+def category_of(rule: Rule) -> str:
+    return CATEGORIES.get(rule.id) or CATEGORIES[rule.id.partition("-")[0]]
 
 
 class Watch:
@@ -128,7 +181,7 @@ class Entry:
     @property
     def params(self) -> Members:
         """The params of a request or notification, {} when there are none."""
-        return members(members(self.message).get("params"))
+        return jsonrpc.params_of(self.message)
 
     @property
     def result(self) -> Members:
@@ -149,7 +202,7 @@ class Entry:
     @property
     def request_params(self) -> Members:
         """The params of the request that this answers, {} when there are none."""
-        return members(self.request.get("params")) if self.request else {}
+        return jsonrpc.params_of(self.request)
 
 
 def kind_of(message: object) -> Kind:
@@ -204,9 +257,9 @@ def members(value: object) -> Members:
     return value if isinstance(value, dict) else {}
 
 
-def meta_of(message: object) -> Members:
-    """The `_meta` in the params of a request or notification, {} when there is none."""
-    return members(members(members(message).get("params")).get("_meta"))
+def objects(value: object) -> list[Members]:
+    """The objects in an array; [] for anything else."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def has_kind(value: object, kind: str) -> bool:
@@ -243,3 +296,137 @@ def collect(parts: Iterable[Iterable[str] | None]) -> Findings:
     """The sentences about many parts of a message, each None when there is nothing to judge."""
     judged = [sentences for sentences in parts if sentences is not None]
     return limit(chain.from_iterable(judged)) if judged else None
+
+
+# The session
+
+
+class Facts:
+    """One session, as far as it is known.
+
+    It can be of any revision from `oldest` to `newest`: both are `version` once that is known,
+    and all revisions with a handshake before. `capabilities` is what the server declared; `block`
+    is what the capture has for it, None when the session never completed a handshake.
+    """
+
+    def __init__(self) -> None:
+        self.version = ""
+        self.oldest, self.newest = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]
+        self.block: object = None
+        self.label = ""
+        self.transport = ""
+        self.exit_status = ""
+        self.is_stderr_utf8: bool | None = None
+        self.client_capabilities: Members = {}
+        self.capabilities: Members = {}
+        self.is_initialised = False
+        # Grows whenever something becomes known that a verdict may depend on.
+        self.epoch = 0
+        # Requests without an answer yet, by id: those of the client and those of the server.
+        self.open: dict[jsonrpc.IdKey, Members] = {}
+        self.server_open: dict[jsonrpc.IdKey, Members] = {}
+        # The latest plain calls with plain answers that were counted and not judged.
+        self.skipped: dict[jsonrpc.IdKey, None] = {}
+        # The ids that a test file has for its requests, by those under which they were sent.
+        self.written_ids: Mapping[jsonrpc.IdKey, object] = {}
+        # Every tool that a list has shown, by name.
+        self.tools: dict[str, Members] = {}
+
+    @property
+    def is_stdio(self) -> bool:
+        return (self.transport or self.label).startswith("stdio")
+
+    @property
+    def is_stateless(self) -> bool:
+        """True if the session is of a revision without a handshake."""
+        return REVISIONS[self.newest].is_stateless
+
+    @property
+    def may_have_tasks(self) -> bool:
+        """True if tasks may be a part of the protocol itself in this session."""
+        return any(
+            revision.has_tasks
+            for version, revision in REVISIONS.items()
+            if self.oldest <= version <= self.newest
+        )
+
+    def name_id(self, id: object) -> str:
+        """The id of a request of the client, as the author of the test knows it."""
+        key = jsonrpc.id_key(id)
+        written = self.written_ids.get(key, id)
+        is_same = jsonrpc.id_key(written) == key
+        return show(id) if is_same else f"{show(written)} (sent as {show(id)})"
+
+    def skip(self, ids: Iterable[object]) -> None:
+        """Calls with these ids were made and answered."""
+        self.skipped |= dict.fromkeys(map(jsonrpc.id_key, ids))
+        while len(self.skipped) > _MAX_KEPT:
+            del self.skipped[next(iter(self.skipped))]
+
+    def set_block(self, block: object) -> None:
+        """The capabilities that the capture has for the whole session."""
+        self.block = block
+        self.epoch += 1
+        if isinstance(block, dict) and not self.capabilities:
+            self.capabilities = block
+
+    def set_version(self, version: object) -> None:
+        """The revision that the capture has for the whole session, unless a message names it."""
+        if not self.version:
+            self._agree_on(version)
+
+    def update(self, entry: Entry) -> None:
+        """Learn from an entry, before it is judged."""
+        if not isinstance(entry.message, dict):
+            return
+        if entry.is_client:
+            self._update_from_client(entry)
+        elif entry.kind in ("result", "error"):
+            self._update_from_answer(entry)
+        elif entry.kind == "request":
+            self.server_open[jsonrpc.id_key(entry.message.get("id"))] = entry.message
+
+    def close(self, entry: Entry) -> None:
+        """Close the request that this answers, after it has been judged."""
+        if entry.kind in ("result", "error") and isinstance(entry.message, dict):
+            held = self.server_open if entry.is_client else self.open
+            key = jsonrpc.id_key(entry.message.get("id"))
+            if key not in held and entry.message.get("id") is None and len(held) == 1:
+                key = next(iter(held))
+            held.pop(key, None)
+
+    def _agree_on(self, version: object) -> None:
+        if isinstance(version, str) and version in REVISIONS and version != self.version:
+            self.epoch += 1
+            self.version = self.oldest = self.newest = version
+
+    def _update_from_client(self, entry: Entry) -> None:
+        if entry.kind == "notification":
+            self.is_initialised |= entry.method == "notifications/initialized"
+        elif entry.kind == "request":
+            self.open[jsonrpc.id_key(entry.message.get("id"))] = entry.message
+            meta = entry.params.get("_meta")
+            if entry.method == "initialize":
+                # Also after a request of a stateless revision: from here on there is a handshake.
+                self.version = ""
+                self.oldest, self.newest = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]
+                self._declare(entry.params.get("capabilities"))
+            elif isinstance(meta, dict) and VERSION_KEY in meta:
+                self._agree_on(meta[VERSION_KEY])
+                self._declare(meta.get(META_CAPABILITIES))
+
+    def _declare(self, capabilities: object) -> None:
+        self.epoch += 1
+        self.client_capabilities = members(capabilities)
+
+    def _update_from_answer(self, entry: Entry) -> None:
+        if entry.method in ("initialize", "server/discover") and entry.kind == "result":
+            self._agree_on(entry.result.get("protocolVersion"))
+            self.epoch += 1
+            self.capabilities = members(entry.result.get("capabilities"))
+        elif entry.method == "tools/list":
+            self.epoch += 1
+            for tool in objects(entry.result.get("tools")):
+                name = tool.get("name")
+                if isinstance(name, str) and (len(self.tools) < _MAX_KEPT or name in self.tools):
+                    self.tools[name] = tool

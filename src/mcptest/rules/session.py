@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from mcptest.rules.rule import Rule, Watch, show, show_member
+from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
+from mcptest.rules.rule import Rule, Watch, members, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
-
-    Members = dict[str, Any]
+    from mcptest.rules.rule import Entry, Facts, Findings
 
 __all__ = ["INVARIANTS", "RULES"]
 
@@ -114,7 +110,7 @@ def _declared_capabilities(facts: Facts) -> dict[str, object]:
     """The capability block of the session; without a handshake, the answer to server/discover."""
     if facts.is_stateless:
         return facts.capabilities
-    return facts.block if isinstance(facts.block, dict) else {}
+    return members(facts.block)
 
 
 def _check_tool_result(entry: Entry, _: Facts) -> Findings:
@@ -151,19 +147,19 @@ def _check_error(entry: Entry, _: Facts) -> Findings:
 
 
 def _check_method_not_found(entry: Entry, _: Facts) -> Findings:
-    message, code = entry.error.get("message"), entry.error.get("code")
+    message = entry.error.get("message")
     if not isinstance(message, str) or "method not found" not in message.casefold():
         return None
-    if type(code) is int and code == -32601:
+    if entry.error_code == METHOD_NOT_FOUND:
         return ()
-    return [f"the error says {show(message)}, and its code is {show(code)}, not -32601"]
+    return [
+        f"the error says {show(message)}, and its code is {show(entry.error.get('code'))}, not "
+        f"{METHOD_NOT_FOUND}"
+    ]
 
 
-INVARIANTS = (
-    Rule(
-        id="INV-001",
-        name="initialize-first",
-        category="lifecycle",
+INVARIANTS = {
+    "INV-001 initialize-first": Rule(
         property="initialize is the first request the client sends",
         until="2025-11-25",
         topics=("client",),
@@ -171,10 +167,7 @@ INVARIANTS = (
         nothing="the client sent no request",
         elsewhere="no handshake",
     ),
-    Rule(
-        id="INV-002",
-        name="initialized-follows",
-        category="lifecycle",
+    "INV-002 initialized-follows": Rule(
         property="notifications/initialized follows the response to initialize",
         until="2025-11-25",
         topics=("client", "result:initialize"),
@@ -182,54 +175,39 @@ INVARIANTS = (
         nothing="initialize was not answered with a result, or nothing followed its response",
         elsewhere="no handshake",
     ),
-    Rule(
-        id="INV-003",
-        name="lists-advertised",
-        category="capability",
+    "INV-003 lists-advertised": Rule(
         property="a server that answers tools/list, resources/list or prompts/list advertised the "
         "matching capability",
         topics=(*(f"result:{method}" for method in _LISTS), "result:server/discover"),
         watch=_ListsAdvertised,
         nothing="no list was answered, or the server was never asked what it can do",
     ),
-    Rule(
-        id="INV-004",
-        name="capabilities-work",
-        category="capability",
+    "INV-004 capabilities-work": Rule(
         property="a server that advertised a capability does not error on every call to it",
         topics=("result", "error"),
         watch=_CapabilitiesWork,
         nothing="no call to an advertised capability was answered",
     ),
-    Rule(
-        id="INV-005",
-        name="tool-result-shape",
-        category="result-shape",
+    "INV-005 tool-result-shape": Rule(
         property="a successful tools/call result carries a content array or a structuredContent "
         "object, and a boolean isError when present",
         topics=("result:tools/call",),
         look=_check_tool_result,
         nothing="no tools/call was answered with a result",
     ),
-    Rule(
-        id="INV-006",
-        name="error-envelope",
-        category="error-envelope",
+    "INV-006 error-envelope": Rule(
         property="every JSON-RPC error carries an integer code and a string message",
         topics=("error",),
         look=_check_error,
         nothing="no error was sent",
     ),
-    Rule(
-        id="INV-007",
-        name="method-not-found-code",
-        category="error-envelope",
+    "INV-007 method-not-found-code": Rule(
         property="a method-not-found error has the code -32601",
         topics=("error",),
         look=_check_method_not_found,
         nothing="no error says that a method was not found",
     ),
-)
+}
 
 
 # What a server may send before notifications/initialized: pings, log messages, and messages about
@@ -266,8 +244,7 @@ class _NothingBeforeInitialized(Watch):
 def _check_server_info(entry: Entry, _: Facts) -> Findings:
     if not isinstance(entry.message["result"], dict):
         return None
-    meta = entry.result.get("_meta")
-    info = meta.get(_SERVER_INFO) if isinstance(meta, dict) else None
+    info = members(entry.result.get("_meta")).get(_SERVER_INFO)
     if info is None:
         return [f"the result of {show(entry.method)} has no {_SERVER_INFO} in its _meta"]
     if not isinstance(info, dict):
@@ -279,11 +256,8 @@ def _check_server_info(entry: Entry, _: Facts) -> Findings:
     ]
 
 
-_LIFECYCLE = (
-    Rule(
-        id="LIFE-10",
-        name="no-early-server-requests",
-        category="lifecycle",
+_LIFECYCLE = {
+    "LIFE-10 no-early-server-requests": Rule(
         property="before notifications/initialized the server sends only pings and log messages",
         until="2025-11-25",
         level="SHOULD",
@@ -292,10 +266,7 @@ _LIFECYCLE = (
         nothing="there was no handshake, or the client went on without finishing it",
         elsewhere="no handshake",
     ),
-    Rule(
-        id="LIFE-17",
-        name="discover-serverinfo",
-        category="lifecycle",
+    "LIFE-17 discover-serverinfo": Rule(
         property="every result names the server in its _meta, with name and version",
         since="2026-07-28",
         level="SHOULD",
@@ -304,6 +275,6 @@ _LIFECYCLE = (
         nothing="nothing was answered with a result",
         elsewhere="serverInfo in the result of initialize",
     ),
-)
+}
 
-RULES = (*INVARIANTS, *_LIFECYCLE)
+RULES = {**INVARIANTS, **_LIFECYCLE}

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.text import Trail
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings, Look
+    from mcptest.rules.rule import Entry, Facts, Findings, Look
 
     # Sentences by the rule they break; a rule that was checked and kept has an empty list.
     Faults = dict[str, list[str]]
@@ -30,7 +29,16 @@ if TYPE_CHECKING:
     # inside it the second one, when that is not "".
     Check = Callable[[Any, Trail, str, str, Faults], None]
 
-__all__ = ["RULES", "SHAPE_TOPICS", "Row", "by_shape", "check_shape", "rows_at", "shape_faults"]
+__all__ = [
+    "RULES",
+    "SHAPE_TOPICS",
+    "Row",
+    "by_shape",
+    "check_shape",
+    "rows_at",
+    "shape_faults",
+    "with_shape",
+]
 
 _GENERAL = "BASE-41"
 _MAX_PATH = 120
@@ -50,10 +58,9 @@ class Row(Record):
 @cache
 def rows_at(rows: tuple[str, ...], version: str) -> tuple[Row, ...]:
     """The rows that a revision has, parsed; all of them for ""."""
-    parsed = map(_parse_row, rows)
     return tuple(
         row
-        for row in parsed
+        for row in map(_parse_row, rows)
         if not version or (row.since <= version and not (row.until and version > row.until))
     )
 
@@ -72,14 +79,27 @@ def _parse_row(text: str) -> Row:
 # Messages
 
 
-def _message_rows(version: str) -> dict[str, Row]:
-    return {row.name.replace(" ", ":"): row for row in rows_at(MESSAGES, version)}
-
-
-_MESSAGES = {version: _message_rows(version) for version in REVISIONS}
+_MESSAGES = {
+    version: {row.name.replace(" ", ":"): row for row in rows_at(MESSAGES, version)}
+    for version in REVISIONS
+}
 
 # What a rule subscribes to whose id is in rows of the table.
 SHAPE_TOPICS = tuple(dict.fromkeys(topic for rows in _MESSAGES.values() for topic in rows))
+
+_RULES_IN_TABLE = {_GENERAL} | {
+    id
+    for rows in (MESSAGES, *SHAPES.values())
+    for row in rows_at(rows, "")
+    for id in (row.rule, row.within)
+}
+
+
+def with_shape(rule: Rule) -> Rule:
+    """The rule; if rows of the table name it, it judges only messages of the right shape."""
+    if rule.watch or rule.id not in _RULES_IN_TABLE:
+        return rule
+    return rule.but(topics=rule.topics or SHAPE_TOPICS, look=by_shape(rule.id, rule.look))
 
 
 def by_shape(id: str, look: Look | None = None) -> Look:
@@ -355,10 +375,8 @@ def _schema_errors(tools: list[Any], facts: Facts) -> Iterator[Findings]:
                 # TOOL-04 or TOOL-10 reports it.
                 continue
             error = describe_schema_error(schema)
-            if error is None:
-                yield None
-            elif not error:
-                yield ()
+            if not error:
+                yield error
             else:
                 steps, reason = error
                 trail: Trail = path
@@ -368,11 +386,8 @@ def _schema_errors(tools: list[Any], facts: Facts) -> Iterator[Findings]:
                 yield [f"{place} is not valid: {reason} (the tool {show(tool.get('name'))})"]
 
 
-RULES = (
-    Rule(
-        id="BASE-39",
-        name="schema-dialect-valid",
-        category="base",
+RULES = {
+    "BASE-39 schema-dialect-valid": Rule(
         property="the schemas of every tool are valid in the dialect they name, or else in "
         "JSON Schema 2020-12",
         topics=("result:tools/list",),
@@ -381,14 +396,9 @@ RULES = (
         nothing="no tool with a schema in a known dialect was listed",
         elsewhere="no default dialect for schemas",
     ),
-    Rule(
-        id=_GENERAL,
-        name="frame-matches-schema",
-        category="base",
+    f"{_GENERAL} frame-matches-schema": Rule(
         property="every result, request and notification of the server has the members its "
         "method needs, and they are of the right types, as far as no other rule says so",
-        topics=SHAPE_TOPICS,
-        look=by_shape(_GENERAL),
         nothing="the server sent nothing that has a shape of its own",
     ),
-)
+}

@@ -9,12 +9,7 @@ from mcptest.rules.rule import Rule, Watch, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings, Look
-
-    Members = dict[str, Any]
+    from mcptest.rules.rule import Entry, Facts, Findings, Look
 
 __all__ = ["RULES"]
 
@@ -165,38 +160,26 @@ class _StderrUtf8(Watch):
 
 _NOTHING = "the server wrote nothing, or not to its standard output"
 
-RULES = (
-    Rule(
-        id="STDIO-01",
-        name="stdout-pure",
-        category="stdio",
+RULES = {
+    "STDIO-01 stdout-pure": Rule(
         property="every line that the server writes to its standard output is a message",
         topics=("noise", "server"),
         watch=lambda: _StdioOnly(_check_message),
         nothing=_NOTHING,
     ),
-    Rule(
-        id="STDIO-02",
-        name="one-line-per-message",
-        category="stdio",
+    "STDIO-02 one-line-per-message": Rule(
         property="no message is spread over several lines",
         topics=("noise", "server"),
         watch=lambda: _StdioOnly(_OnOneLine().see),
         nothing=_NOTHING,
     ),
-    Rule(
-        id="STDIO-03",
-        name="newline-terminated",
-        category="stdio",
+    "STDIO-03 newline-terminated": Rule(
         property="every message ends with a newline",
         topics=("noise", "server"),
         watch=lambda: _StdioOnly(_check_newline),
         nothing=_NOTHING,
     ),
-    Rule(
-        id="STDIO-07",
-        name="no-server-requests",
-        category="stdio",
+    "STDIO-07 no-server-requests": Rule(
         property="over stdio the server sends no requests of its own",
         since="2026-07-28",
         topics=("server",),
@@ -204,14 +187,11 @@ RULES = (
         nothing=_NOTHING,
         elsewhere="requests of the server",
     ),
-    Rule(
-        id="STDIO-08",
-        name="stderr-utf8",
-        category="stdio",
+    "STDIO-08 stderr-utf8": Rule(
         property="what the server writes to its standard error is UTF-8",
         level="SHOULD",
         topics=(),
         watch=_StderrUtf8,
         nothing="nothing is known of what the server wrote to its standard error",
     ),
-)
+}

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import re
+
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import render_path, shorten
-from mcptest.rules.content import LISTED, complete_result, each_block, listed_objects
-from mcptest.rules.lists import ListedOnce, list_changed_rule
-from mcptest.rules.rule import Rule, Watch, collect, members, show
+from mcptest.rules.content import (
+    LISTED,
+    complete_result,
+    each_block,
+    listed_objects,
+    media_faults,
+)
+from mcptest.rules.resources import ListedOnce, list_changed_rule
+from mcptest.rules.rule import Rule, Watch, collect, limit, members, objects, show
 from mcptest.rules.schemas import is_affordable, is_plainly_valid, make_validator
-from mcptest.rules.shapes import SHAPE_TOPICS, by_shape
-from mcptest.rules.syntax import base64_fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mcptest.rules.facts import Facts
-    from mcptest.rules.rule import Entry, Findings
+    from mcptest.rules.rule import Entry, Facts, Findings, Members
 
-    Members = dict[str, Any]
-
-__all__ = ["RULES", "media_faults"]
+__all__ = ["RULES"]
 
 
 # Names and icons
@@ -32,18 +35,19 @@ _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 
 def _name_charset(entry: Entry, facts: Facts) -> Findings:
-    return collect(
-        _name_faults(f"{path}.name", tool["name"])
-        for path, tool in listed_objects(entry, facts)
-        if isinstance(tool.get("name"), str)
-    )
-
-
-def _name_faults(path: str, name: str) -> Iterator[str]:
-    if not 1 <= len(name) <= _MAX_NAME_CHARS:
-        yield f"{path} should have 1 to {_MAX_NAME_CHARS} characters and has {len(name):,}"
-    elif not _IN_NAMES.issuperset(name):
-        yield f"{path} should have only letters, digits, _, . and -, and is {show(name)}"
+    faults: list[str] | None = None
+    for path, tool in listed_objects(entry, facts):
+        name = tool.get("name")
+        if not isinstance(name, str):
+            continue
+        faults = faults or []
+        if not 1 <= len(name) <= _MAX_NAME_CHARS:
+            limits = f"1 to {_MAX_NAME_CHARS} characters"
+            faults.append(f"{path}.name should have {limits} and has {len(name):,}")
+        elif not _IN_NAMES.issuperset(name):
+            rule = "only letters, digits, _, . and -"
+            faults.append(f"{path}.name should have {rule}, and is {show(name)}")
+    return None if faults is None else limit(faults)
 
 
 def _icons(entry: Entry, facts: Facts) -> Findings:
@@ -66,27 +70,8 @@ def _icon_faults(path: str, holder: Members) -> Iterator[str]:
         if isinstance(source, str) and not source[:8].lower().startswith(("https://", "data:")):
             yield f"{place}.src should be an https: or data: URL and is {show(source)}"
         for at, size in enumerate(sizes if isinstance(sizes, list) else ()):
-            if isinstance(size, str) and not _is_size(size.lower()):
+            if isinstance(size, str) and not re.fullmatch("any|[0-9]+x[0-9]+", size.lower()):
                 yield f'{place}.sizes[{at}] should be WxH or "any" and is {show(size)}'
-
-
-def _is_size(size: str) -> bool:
-    width, _, height = size.partition("x")
-    return size.isascii() and (size == "any" or (width.isdigit() and height.isdigit()))
-
-
-# Content
-
-
-def media_faults(path: str, block: Members) -> Iterator[str]:
-    """What is wrong with the encoding of an image or of audio."""
-    data = block.get("data")
-    reason = base64_fault(data) if isinstance(data, str) else ""
-    if reason:
-        yield f"{path}.data must be base64: {reason}"
-
-
-_media = each_block(("image", "audio"), media_faults)
 
 
 # Structured content
@@ -105,8 +90,7 @@ def _structured(entry: Entry, facts: Facts) -> Members | None:
 def _output_schema(entry: Entry, facts: Facts) -> Members | None:
     """The outputSchema of the tool that was called, as a list showed it."""
     name = entry.request_params.get("name")
-    tool = facts.tools.get(name) if isinstance(name, str) else None
-    schema = tool.get("outputSchema") if tool else None
+    schema = facts.tools.get(name, {}).get("outputSchema") if isinstance(name, str) else None
     return schema if isinstance(schema, dict) else None
 
 
@@ -169,11 +153,7 @@ def _text_copy(entry: Entry, facts: Facts) -> Findings:
         return None
     value, content = result["structuredContent"], result.get("content")
     blocks = content if isinstance(content, list) else []
-    texts = [
-        block["text"]
-        for block in blocks
-        if isinstance(block, dict) and isinstance(block.get("text"), str)
-    ]
+    texts = [block["text"] for block in objects(blocks) if isinstance(block.get("text"), str)]
     if any(_is_copy(text, value) for text in texts) or _is_unwrapped(value, texts, blocks):
         return ()
     return [
@@ -210,39 +190,23 @@ def _is_unwrapped(value: object, texts: list[str], blocks: list[object]) -> bool
 _LISTS = ("result:tools/list",)
 _CALLS = ("result:tools/call",)
 
-RULES = (
-    Rule(
-        id="TOOL-03",
-        name="required-members",
-        category="tools",
+RULES = {
+    "TOOL-03 required-members": Rule(
         property="every tool has a name, which is a string, and an inputSchema, which is an object",
-        topics=SHAPE_TOPICS,
-        look=by_shape("TOOL-03"),
         nothing="no tool was listed",
     ),
-    Rule(
-        id="TOOL-04",
-        name="input-schema-object",
-        category="tools",
+    "TOOL-04 input-schema-object": Rule(
         property='every inputSchema is a schema of the type "object"',
-        topics=SHAPE_TOPICS,
-        look=by_shape("TOOL-04"),
         nothing="no tool was listed with an inputSchema",
     ),
-    Rule(
-        id="TOOL-05",
-        name="unique-names",
-        category="tools",
+    "TOOL-05 unique-names": Rule(
         property="no two tools share a name",
         level="SHOULD",
         topics=_LISTS,
         watch=lambda: ListedOnce("name"),
         nothing="no tool was listed",
     ),
-    Rule(
-        id="TOOL-06",
-        name="name-charset",
-        category="tools",
+    "TOOL-06 name-charset": Rule(
         property="the names of tools have 1 to 128 letters, digits, underscores, dots and hyphens",
         since="2025-11-25",
         level="SHOULD",
@@ -250,10 +214,7 @@ RULES = (
         look=_name_charset,
         nothing="no tool was listed",
     ),
-    Rule(
-        id="TOOL-07",
-        name="output-conforms",
-        category="tools",
+    "TOOL-07 output-conforms": Rule(
         property="the structured content of a tool with an outputSchema is valid by it",
         since="2025-06-18",
         topics=_CALLS,
@@ -261,10 +222,7 @@ RULES = (
         nothing="no structured content came from a tool whose outputSchema is known",
         elsewhere="no outputSchema",
     ),
-    Rule(
-        id="TOOL-08",
-        name="structured-present",
-        category="tools",
+    "TOOL-08 structured-present": Rule(
         property="a tool with an outputSchema answers with structured content",
         since="2025-06-18",
         topics=_CALLS,
@@ -272,32 +230,19 @@ RULES = (
         nothing="no result came from a tool that is known to have an outputSchema",
         elsewhere="no outputSchema",
     ),
-    Rule(
-        id="TOOL-09",
-        name="structured-object",
-        category="tools",
+    "TOOL-09 structured-object": Rule(
         property="structured content is an object",
         since="2025-06-18",
         until="2025-11-25",
-        topics=SHAPE_TOPICS,
-        look=by_shape("TOOL-09"),
         nothing="no result has structured content",
     ),
-    Rule(
-        id="TOOL-10",
-        name="output-schema-object",
-        category="tools",
+    "TOOL-10 output-schema-object": Rule(
         property='every outputSchema is a schema of the type "object"',
         since="2025-06-18",
         until="2025-11-25",
-        topics=SHAPE_TOPICS,
-        look=by_shape("TOOL-10"),
         nothing="no tool was listed with an outputSchema",
     ),
-    Rule(
-        id="TOOL-11",
-        name="structured-text-copy",
-        category="tools",
+    "TOOL-11 structured-text-copy": Rule(
         property="structured content is also in a text block, as JSON",
         since="2025-06-18",
         level="SHOULD",
@@ -306,67 +251,36 @@ RULES = (
         nothing="no result has structured content",
         elsewhere="no structured content",
     ),
-    Rule(
-        id="TOOL-12",
-        name="content-array",
-        category="tools",
+    "TOOL-12 content-array": Rule(
         property="every result of a tool has a content array",
-        topics=SHAPE_TOPICS,
-        look=by_shape("TOOL-12"),
         nothing="no tools/call was answered with a complete result",
     ),
-    Rule(
-        id="TOOL-13",
-        name="content-types",
-        category="tools",
+    "TOOL-13 content-types": Rule(
         property="every content block is of a type that the revision has, with its members",
-        topics=SHAPE_TOPICS,
-        look=by_shape("TOOL-13"),
         nothing="no result of a tool has a content block",
     ),
-    Rule(
-        id="TOOL-14",
-        name="base64-media",
-        category="tools",
+    "TOOL-14 base64-media": Rule(
         property="images and audio from tools are base64 and name their media type",
         topics=_CALLS,
-        look=by_shape("TOOL-14", _media),
+        look=each_block(("image", "audio"), media_faults),
         nothing="no tool answered with an image or with audio",
     ),
-    Rule(
-        id="TOOL-15",
-        name="is-error-boolean",
-        category="tools",
+    "TOOL-15 is-error-boolean": Rule(
         property="isError is a boolean",
-        topics=SHAPE_TOPICS,
-        look=by_shape("TOOL-15"),
         nothing="no result of a tool has isError",
     ),
-    Rule(
-        id="TOOL-19",
-        name="annotations-types",
-        category="tools",
+    "TOOL-19 annotations-types": Rule(
         property="the hints in the annotations of tools are booleans, and their titles are strings",
         since="2025-03-26",
-        topics=SHAPE_TOPICS,
-        look=by_shape("TOOL-19"),
         nothing="no tool was listed with annotations",
         elsewhere="no annotations of tools",
     ),
-    list_changed_rule("TOOL-20", "tools"),
-    Rule(
-        id="TOOL-23",
-        name="embedded-resource-shape",
-        category="tools",
+    "TOOL-20 list-changed-declared": list_changed_rule("tools"),
+    "TOOL-23 embedded-resource-shape": Rule(
         property="a resource in the content of a tool has a uri, and either a text or a blob",
-        topics=SHAPE_TOPICS,
-        look=by_shape("TOOL-23"),
         nothing="no tool answered with an embedded resource",
     ),
-    Rule(
-        id="TOOL-25",
-        name="icons-safe",
-        category="tools",
+    "TOOL-25 icons-safe": Rule(
         property="icons have https: or data: URLs, and sizes such as 48x48 or any",
         since="2025-11-25",
         level="SHOULD",
@@ -379,4 +293,4 @@ RULES = (
         nothing="nothing was named with an icon",
         elsewhere="no icons",
     ),
-)
+}

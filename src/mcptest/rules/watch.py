@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from mcptest.core.results import SessionScore
     from mcptest.protocol.framing import TransportFault
     from mcptest.protocol.jsonrpc import IdKey
-    from mcptest.rules.composition import Member
-    from mcptest.rules.judge import LiveJudge
+    from mcptest.rules.judge import LiveJudge, Member
 
     Item = Frame | Noise | Overlong | TransportFault
     Message = dict[str, object]
@@ -142,18 +141,15 @@ class RuleWatch:
                 judge.server(each.value, each.http)
             elif isinstance(each, (Noise, Overlong)):
                 judge.noise(each.raw.decode("utf-8", "backslashreplace"))
-        self._count_plain(judge)
-
-    def _skip(self, judge: LiveJudge) -> None:
-        skipped, self._skipped = self._skipped, []
-        judge.skip(skipped)
-
-    def _count_plain(self, judge: LiveJudge) -> None:
-        """Begin again whenever something becomes known that a verdict may depend on."""
+        # Begin again whenever something becomes known that a verdict may depend on.
         if judge.state != self._known:
             self._known, self._seen = judge.state, 0
         elif judge.may_skip:
             self._seen += 1
+
+    def _skip(self, judge: LiveJudge) -> None:
+        skipped, self._skipped = self._skipped, []
+        judge.skip(skipped)
 
     def _made(self) -> LiveJudge:
         # See the module docstring.

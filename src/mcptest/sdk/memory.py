@@ -27,8 +27,7 @@ from mcptest.formats.keys import Fields
 from mcptest.protocol.http_address import BadUrlError, parse_url
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.reporters.style import Paint
-from mcptest.reporters.summary import not_run_line, totals
+from mcptest.reporters.style import Paint, not_run_line, totals
 from mcptest.reporters.text import fault_details, fault_headline, render_result
 from mcptest.sdk.arguments import (
     check_choice,

@@ -14,9 +14,9 @@ from itertools import count
 from mcptest.core.record import Record
 from mcptest.core.secrets import split_words
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import plural, shorten, visible
+from mcptest.core.text import excerpt, plural, shorten
 from mcptest.formats.yaml.full import Tagged
-from mcptest.protocol.jsonrpc import id_key, message_kind, tool_failure
+from mcptest.protocol.jsonrpc import id_key, message_kind, params_of, tool_failure
 from mcptest.traffic.reading import messages_in, method_of, opposite, progress_token
 from mcptest.traffic.varying import ANY
 
@@ -278,8 +278,7 @@ def _mark_tokens(case: RecordedCase, names: Names, marks: Marks) -> None:
 
 
 def _param(message: Message, name: str) -> object:
-    params = message.get("params")
-    return params.get(name) if isinstance(params, dict) else None
+    return params_of(message).get(name)
 
 
 def _token_key(message: Message) -> IdKey | None:
@@ -332,7 +331,7 @@ def _target(message: Message) -> str:
 
 
 def _shown(text: str) -> str:
-    return visible(shorten(text, _MAX_TARGET))
+    return excerpt(text, _MAX_TARGET)
 
 
 def message_keys(case: RecordedCase) -> list[str]:

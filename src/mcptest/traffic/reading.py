@@ -15,12 +15,19 @@ from mcptest.core.record import Record
 from mcptest.core.strict_json import MAX_DEPTH, NotJsonError, parse_json
 from mcptest.core.text import list_names, plural
 from mcptest.protocol.capture import MessageOrder, is_capture, walk_capture
-from mcptest.protocol.jsonrpc import id_key, message_kind
+from mcptest.protocol.jsonrpc import (
+    id_key,
+    is_message,
+    is_message_or_batch,
+    message_kind,
+    meta_of,
+    params_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Literal, TypeGuard
+    from typing import Any, Literal
 
     from mcptest.protocol.capture import CapturedMessage
     from mcptest.protocol.jsonrpc import IdKey
@@ -36,7 +43,6 @@ __all__ = [
     "Traffic",
     "TrafficMessage",
     "error",
-    "is_message",
     "is_traffic",
     "messages_in",
     "method_of",
@@ -153,20 +159,6 @@ def error(code: str, file: str, message: str, help: str = "", **place: Any) -> F
 # Messages
 
 
-def is_message(value: object) -> TypeGuard[Message]:
-    """True if a JSON value is meant as a JSON-RPC message and not as another entry of a log."""
-    if not isinstance(value, dict) or message_kind(value) == "malformed":
-        return False
-    if not isinstance(value.get("method", ""), str):
-        return False
-    if "jsonrpc" in value:
-        return True
-    # Some programs omit the version; then there may be no other members either.
-    is_response = "id" in value and ("result" in value or "error" in value)
-    is_known = value.keys() <= {"jsonrpc", "id", "method", "params", "result", "error"}
-    return is_known and (is_response or "method" in value)
-
-
 def messages_in(message: Any) -> list[Message]:
     """The messages of a batch, or the one message."""
     return message if isinstance(message, list) else [message]
@@ -180,9 +172,7 @@ def method_of(message: Message) -> str:
 
 def progress_token(message: Message) -> object:
     """The progress token of a request; None if there is none."""
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta.get("progressToken") if isinstance(meta, dict) else None
+    return meta_of(message).get("progressToken")
 
 
 def opposite(direction: Direction) -> Direction:
@@ -328,13 +318,13 @@ def _entries_of_line(line: str) -> list[Entry]:
 
 def _entries_of_value(value: Any) -> list[Entry]:
     """The messages in one value of a log: a message, a batch, or an object around either."""
-    if _is_message_or_batch(value):
+    if is_message_or_batch(value):
         return [(None, value)]
     if not isinstance(value, dict):
         return []
     for key in _MESSAGE_KEYS:
         message = _unpacked(value.get(key))
-        if _is_message_or_batch(message):
+        if is_message_or_batch(message):
             words = (value.get(name) for name in _DIRECTION_KEYS)
             found = (_direction_of(word) for word in words if isinstance(word, str))
             return [(next((each for each in found if each), None), message)]
@@ -342,12 +332,8 @@ def _entries_of_value(value: Any) -> list[Entry]:
     return [
         (direction, message)
         for direction, key, inner in sides
-        if (direction or key in _KIND_KEYS) and _is_message_or_batch(message := _unpacked(inner))
+        if (direction or key in _KIND_KEYS) and is_message_or_batch(message := _unpacked(inner))
     ]
-
-
-def _is_message_or_batch(value: Any) -> bool:
-    return value not in (None, []) and all(map(is_message, messages_in(value)))
 
 
 def _unpacked(value: Any) -> Any:
@@ -427,8 +413,7 @@ class _DirectionGuess:
             waiting = self._waiting.get(id_key(message.get("id")))
             # If both sides wait under one id, the inner request is answered first.
             return opposite(waiting[-1]) if waiting else "out"
-        method, params = message["method"], message.get("params")
-        params = params if isinstance(params, dict) else {}
+        method, params = message["method"], params_of(message)
         if method == "notifications/progress":
             return opposite(self._tokens.get(id_key(params.get("progressToken")), "in"))
         if method == "notifications/cancelled":

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     # Lines beside an exchange that the format has no place for, and their times, by kind.
     Extras = dict[str, list[tuple[str, float]]]
 
-__all__ = ["CaptureFile", "ExchangeBuilder", "MessageLines", "RelayCapture", "is_message"]
+__all__ = ["CaptureFile", "ExchangeBuilder", "MessageLines", "RelayCapture"]
 
 
 # When this much waits to be interpreted, the relay waits for it.
@@ -62,8 +62,6 @@ _LINE_OVERHEAD_BYTES = 500
 
 # How many unanswered requests are remembered, to know whether the client still waits.
 _MAX_OWED = 10_000
-
-_MEMBERS = frozenset(["jsonrpc", "id", "method", "params", "result", "error"])
 
 
 class RelayCapture:
@@ -455,7 +453,7 @@ class MessageLines:
                 self._overlong = item.raw
             elif not isinstance(item, Frame):
                 yield ABSENT, self._shorten(item.raw, item.size), len(item.raw)
-            elif is_message(item.value):
+            elif jsonrpc.is_message_or_batch(item.value):
                 yield item.value, "", self._size
             else:
                 yield ABSENT, dump_json(item.value), self._size
@@ -470,18 +468,3 @@ class MessageLines:
         if size <= len(head):
             return text.removesuffix("\r")
         return f"{text if self._keeps_heads else ''} … ({size:,} bytes in all)"
-
-
-def is_message(value: object) -> bool:
-    """True if a line is a JSON-RPC message or a batch, as the readers of captures expect it."""
-    if isinstance(value, list):
-        return bool(value) and all(isinstance(each, dict) and is_message(each) for each in value)
-    if not isinstance(value, dict) or jsonrpc.message_kind(value) == "malformed":
-        return False
-    if not isinstance(value.get("method", ""), str):
-        return False
-    if "jsonrpc" in value:
-        return True
-    # The version is sometimes forgotten. Without it, what looks like a log entry is one.
-    has_sense = "method" in value or ("id" in value and ("result" in value or "error" in value))
-    return has_sense and value.keys() <= _MEMBERS

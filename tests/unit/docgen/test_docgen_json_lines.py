@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcptest.docgen.json_lines import MAX_LINES, WIDTH, json_lines, line_text, one_line
+from mcptest.docgen.model import MAX_LINES, WIDTH, json_lines, line_text, one_line
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import read_tag

@@ -17,12 +17,11 @@ from mcptest.docgen.markdown import (
     escape_cell,
     escape_line,
     escape_paragraphs,
-    render_fence,
     render_inline,
     render_markdown,
-    render_table,
 )
 from mcptest.docgen.model import Code
+from mcptest.reporters.markdown import fenced, render_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -281,8 +280,8 @@ def test_words_and_code_keep_the_room_between_them() -> None:
 
 
 def test_a_fence_is_longer_than_any_run_of_backticks_in_it() -> None:
-    assert render_fence(["a ```` b"], "json") == "`````json\na ```` b\n`````"
-    assert render_fence(["a"], "json") == "```json\na\n```"
+    assert fenced(["a ```` b"], "json") == "`````json\na ```` b\n`````"
+    assert fenced(["a"], "json") == "```json\na\n```"
 
 
 # Whole files of hostile texts

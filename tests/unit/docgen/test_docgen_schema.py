@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from mcptest.docgen.build import MAX_ROWS, schema_table
 from mcptest.docgen.model import Code, Row, Table
-from mcptest.docgen.schema import MAX_ROWS, schema_table
 
 
 def table_of(schema: object) -> Table:

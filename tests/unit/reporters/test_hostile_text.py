@@ -16,13 +16,11 @@ from sarif_pydantic import Sarif  # type: ignore[import-untyped]  # it has no py
 from tap.parser import Parser  # type: ignore[import-untyped]  # it has no py.typed
 
 from mcptest.core.text import visible
-from mcptest.reporters.agent import AgentReporter
+from mcptest.reporters.agent import AgentReporter, MinimalReporter
 from mcptest.reporters.github import GithubReporter
-from mcptest.reporters.json import JsonReporter
+from mcptest.reporters.json import JsonReporter, NdjsonReporter
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.markdown import MarkdownReporter
-from mcptest.reporters.minimal import MinimalReporter
-from mcptest.reporters.ndjson import NdjsonReporter
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.sarif import SarifReporter
 from mcptest.reporters.tap import TapReporter

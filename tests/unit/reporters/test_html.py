@@ -27,7 +27,7 @@ from mcptest.core.results import (
     Summary,
 )
 from mcptest.core.text import visible
-from mcptest.reporters.html.markup import Markup, cut, element, escaped, joined
+from mcptest.reporters.html import Markup, cut, element, escaped, joined
 from mcptest.reporters.html.page import HtmlReporter, render_failure_page
 
 

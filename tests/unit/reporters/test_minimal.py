@@ -5,7 +5,7 @@ from __future__ import annotations
 from sample_run import PASSED, bad_file_run, full_run, rendered, run_of
 
 from mcptest.core.results import Fault, Finding, SnapshotReport, Summary
-from mcptest.reporters.minimal import MinimalReporter
+from mcptest.reporters.agent import MinimalReporter
 
 
 def test_a_run_that_passes_is_one_line() -> None:

@@ -7,8 +7,7 @@ import json
 from sample_run import FAILED, PASSED, bad_file_run, run_of
 
 from mcptest.core.results import LogLine
-from mcptest.reporters.json import JsonReporter
-from mcptest.reporters.ndjson import NdjsonReporter
+from mcptest.reporters.json import JsonReporter, NdjsonReporter
 
 
 def test_each_event_leaves_as_a_line_before_the_next_one_comes() -> None:

@@ -12,18 +12,16 @@ from sample_run import PASSED, rendered, run_of
 
 from mcptest.core.errors import FormatError
 from mcptest.core.results import CaseResult, exit_code_of
-from mcptest.reporters.agent import AgentReporter
+from mcptest.reporters.agent import AgentReporter, MinimalReporter
 from mcptest.reporters.github import GithubReporter
 from mcptest.reporters.html.page import HtmlReporter
-from mcptest.reporters.json import JsonReporter
+from mcptest.reporters.json import JsonReporter, NdjsonReporter
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.markdown import MarkdownReporter
-from mcptest.reporters.minimal import MinimalReporter
-from mcptest.reporters.ndjson import NdjsonReporter
 from mcptest.reporters.run_model import merge_runs
 from mcptest.reporters.sarif import SarifReporter
 from mcptest.reporters.saved import read_saved_run
-from mcptest.reporters.summary import not_run_line
+from mcptest.reporters.style import not_run_line
 from mcptest.reporters.tap import TapReporter
 from mcptest.reporters.terminal import TerminalReporter
 

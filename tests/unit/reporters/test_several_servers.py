@@ -13,14 +13,12 @@ from sample_run import FAILED, FLAKY, PASSED, SKIPPED, rendered, run_of
 
 from mcptest.core.events import SuiteStarted
 from mcptest.core.results import CaseResult
-from mcptest.reporters.agent import AgentReporter
+from mcptest.reporters.agent import AgentReporter, MinimalReporter
 from mcptest.reporters.github import GithubReporter
 from mcptest.reporters.html.page import HtmlReporter
-from mcptest.reporters.json import JsonReporter
+from mcptest.reporters.json import JsonReporter, NdjsonReporter
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.markdown import MarkdownReporter
-from mcptest.reporters.minimal import MinimalReporter
-from mcptest.reporters.ndjson import NdjsonReporter
 from mcptest.reporters.run_model import CollectedRun, summary_of
 from mcptest.reporters.sarif import SarifReporter
 from mcptest.reporters.tap import TapReporter

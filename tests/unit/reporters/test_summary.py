@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sample_run import COVERAGE
 
 from mcptest.core.coverage import CoveredOffer, ServerCoverage
-from mcptest.reporters.summary import coverage_lines, percent_shown, percent_text
+from mcptest.reporters.style import coverage_lines, percent_shown, percent_text
 
 
 def server(*calls: int) -> ServerCoverage:

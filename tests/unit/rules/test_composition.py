@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.rules.composition import Member, find_conflicts
+from mcptest.rules.judge import Member, find_conflicts
 
 
 def member(label: str, *tools: str, ids: tuple[object, ...] = (), transport: str = "") -> Member:

@@ -8,16 +8,11 @@ allows exactly these two, by their hashes, and no requests.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib.resources import files
-from string import Template
-
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.results import STATUSES, ExitCode, Summary, exit_code_of
 from mcptest.core.text import plural, shorten
-from mcptest.reporters.html.markup import Markup, cut, element, joined, table
+from mcptest.reporters.html import Markup, and_more, cut, element, joined, render_page, table
 from mcptest.reporters.html.parts import (
     Timing,
     render_card,
@@ -28,8 +23,7 @@ from mcptest.reporters.html.parts import (
     render_row,
     render_run_fault,
 )
-from mcptest.reporters.style import render_duration
-from mcptest.reporters.summary import not_run_line
+from mcptest.reporters.style import ending_line, not_run_line, render_duration
 from mcptest.reporters.text import shown_server
 
 TYPE_CHECKING = False
@@ -50,6 +44,10 @@ MAX_NAME_CHARS = 300
 # Pages with more than these begin with details closed.
 MAX_OPEN_CARDS = 50
 MAX_OPEN_TESTS = 300
+MAX_TEXT_CHARS = 1_000
+MAX_DIAGNOSTICS = 500
+MAX_FINDINGS = 500
+MAX_TITLE_CHARS = 200
 
 
 class HtmlReporter:
@@ -109,28 +107,25 @@ class HtmlReporter:
         finished = self._finished or self._cut_short()
         # If no test could run only the reason is reported.
         has_tests = finished.fault is None and self._number > 0
-        sections = self._sections_of_tests() if has_tests else []
-        sections += [
+        sections = [
+            *([("failures", self._failures()), ("tests", self._tests())] if has_tests else []),
+            *([("durations", render_durations(self._timings))] if has_tests else []),
             ("coverage", render_coverage(finished.coverage)),
             ("findings", _render_findings(finished.findings, self._started.server)),
             ("warnings", _render_diagnostics("Warnings", self._started.warnings)),
         ]
         sections = [(id_, markup) for id_, markup in sections if markup]
+        links = [element("a", id_.capitalize(), href=f"#{id_}") for id_, _ in sections]
         controls = _render_filter(finished.summary) if has_tests else Markup("")
         body = [
             _render_banner(self._started, finished),
-            *([_render_contents([id_ for id_, _ in sections])] if sections else []),
+            *([element("nav", joined(links, "\n"), aria_label="Sections")] if sections else []),
             element("main", controls, *(markup for _, markup in sections)),
         ]
-        title = _title(self._started, finished)
+        # For the browser tab, the verdict first.
+        tests = f"{plural(finished.summary.total, 'test')} of {self._started.server}"
+        title = f"{_VERDICTS[exit_code_of(finished)][0]}: {tests} (mcptest)"
         return _render_document(title, joined(body, "\n"), self._tool_version)
-
-    def _sections_of_tests(self) -> list[tuple[str, Markup]]:
-        return [
-            ("failures", self._failures()),
-            ("tests", self._tests()),
-            ("durations", render_durations(self._timings)),
-        ]
 
     def _cut_short(self) -> RunFinished:
         counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
@@ -227,11 +222,6 @@ class _Suite:
         return element("details", head, rows, class_="suite", open=is_open)
 
 
-MAX_NAME_CHARS = 300
-MAX_TEXT_CHARS = 1_000
-MAX_DIAGNOSTICS = 500
-MAX_FINDINGS = 500
-
 # Headline, look, and what the exit status means.
 _VERDICTS = {
     ExitCode.PASSED: ("Passed", "good", "everything that was asked for ran and passed"),
@@ -241,12 +231,6 @@ _VERDICTS = {
     ExitCode.NOTHING_SELECTED: ("Nothing ran", "odd", "no test ran, which is never a success"),
     ExitCode.INTERRUPTED: ("Interrupted", "odd", "the run was stopped before its end"),
 }
-
-
-def _title(started: RunStarted, finished: RunFinished) -> str:
-    """The title for the browser tab, the verdict first."""
-    headline = _VERDICTS[exit_code_of(finished)][0]
-    return f"{headline}: {plural(finished.summary.total, 'test')} of {started.server} (mcptest)"
 
 
 def _render_banner(started: RunStarted, finished: RunFinished) -> Markup:
@@ -288,34 +272,21 @@ def _count_list(summary: Summary) -> Markup:
         ("skipped", summary.skipped, "skipped"),
         ("flaky", summary.flaky, "flaky"),
     ]
-    items = [element("li", plural(summary.total, "test"))]
-    items += [
+    items = (
         element("li", f"{count:,} {word}", class_=f"is-{name}")
         for name, count, word in counts
         if count
-    ]
-    return element("ul", *items, class_="counts")
+    )
+    return element("ul", element("li", plural(summary.total, "test")), *items, class_="counts")
 
 
 def _stops(started: RunStarted, finished: RunFinished) -> list[Markup]:
     """Why not all selected tests ran."""
-    ran, total = finished.summary.total, started.total
-    parts = []
-    if finished.interrupted:
-        parts.append(f"interrupted: {ran:,} of {plural(total, 'test')} ran")
-        if finished.interrupted_in:
-            name = shorten(finished.interrupted_in, MAX_NAME_CHARS)
-            parts.append(f'in the middle of "{name}"; its call may have taken effect')
-    elif finished.bailed:
-        left = f"{max(0, total - ran):,} of {plural(total, 'test')} not run"
-        parts.append(f"stopped after the first failure: {left}")
-    return [element("p", part, class_="stopped") for part in parts]
-
-
-def _render_contents(ids: Sequence[str]) -> Markup:
-    """Links to the sections of this page, named after their ids."""
-    links = (element("a", id_.capitalize(), href=f"#{id_}") for id_ in ids)
-    return element("nav", joined(links, "\n"), aria_label="Sections")
+    parts = [ending_line(started, finished)]
+    if finished.interrupted and finished.interrupted_in:
+        name = shorten(finished.interrupted_in, MAX_NAME_CHARS)
+        parts.append(f'in the middle of "{name}"; its call may have taken effect')
+    return [element("p", part, class_="stopped") for part in parts if part]
 
 
 def _render_filter(summary: Summary) -> Markup:
@@ -355,10 +326,8 @@ def _render_findings(findings: Sequence[Finding], server: str) -> Markup:
         return Markup("")
     words = ("kind", "what happened", "times")
     rows = [_finding_row(finding, server) for finding in findings[:MAX_FINDINGS]]
-    hidden = len(findings) - MAX_FINDINGS
-    if hidden > 0:
-        rows.append(element("tr", element("td", f"… and {hidden:,} more", colspan=len(words))))
-    inside = element("div", table(words, rows), class_="scroll")
+    whole = table(words, rows, left_out=and_more(findings, MAX_FINDINGS))
+    inside = element("div", whole, class_="scroll")
     return element("section", element("h2", "Findings"), inside, id="findings")
 
 
@@ -381,41 +350,26 @@ def _render_diagnostics(title: str, diagnostics: Sequence[Diagnostic]) -> Markup
     if not diagnostics:
         return Markup("")
     blocks = [
-        element("pre", *_diagnostic_lines(diagnostic), tabindex=0)
+        element(
+            "pre",
+            *(
+                element("span", cut(line, MAX_TEXT_CHARS))
+                for line in render_diagnostic(diagnostic).split("\n")
+            ),
+            tabindex=0,
+        )
         for diagnostic in diagnostics[:MAX_DIAGNOSTICS]
     ]
-    hidden = len(diagnostics) - MAX_DIAGNOSTICS
-    if hidden > 0:
-        blocks.append(element("p", f"… and {hidden:,} more", class_="aside"))
+    if more := and_more(diagnostics, MAX_DIAGNOSTICS):
+        blocks.append(element("p", more, class_="aside"))
     return element("section", element("h2", title), *blocks, id=title.lower())
-
-
-def _diagnostic_lines(diagnostic: Diagnostic) -> list[Markup]:
-    lines = render_diagnostic(diagnostic).split("\n")
-    return [element("span", cut(line, MAX_TEXT_CHARS)) for line in lines]
-
-
-MAX_TITLE_CHARS = 200
 
 
 def _render_document(title: str, body: Markup, tool_version: str) -> str:
     """The whole document."""
-    style, script = _asset("page.css"), _asset("page.js")
-    return Template(_asset("page.html")).substitute(
+    return render_page(
+        "mcptest.reporters.html",
         title=cut(title, MAX_TITLE_CHARS),
-        style=style,
-        style_hash=_hash(style),
-        script=script,
-        script_hash=_hash(script),
         body=body,
         footer=joined(["made by mcptest ", element("span", tool_version, class_="version")]),
     )
-
-
-def _asset(name: str) -> str:
-    return files("mcptest.reporters.html").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

@@ -9,9 +9,8 @@ from heapq import nlargest
 
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import plural, show_json
-from mcptest.reporters.html.markup import Markup, cut, element, joined, table
-from mcptest.reporters.style import render_duration
-from mcptest.reporters.summary import percent_text
+from mcptest.reporters.html import Markup, and_more, cut, element, joined, table
+from mcptest.reporters.style import percent_text, render_duration
 from mcptest.reporters.text import fault_details, fault_headline, headline, render_result
 
 TYPE_CHECKING = False
@@ -71,7 +70,7 @@ def render_card(
     words = [_status(result), " ", _name(result), *_marks(result), _time(result)]
     head = element("summary", *words, element("span", *origin, class_="origin"))
     body = [
-        *_reasons(result),
+        *([element("p", cut(result.reason, MAX_TEXT_CHARS))] if result.reason else []),
         *_fault_parts(result.fault),
         *_difference(result),
         *_mismatch_table(result.mismatches),
@@ -99,11 +98,19 @@ def render_log(log: Sequence[LogLine], *, max_lines: int = MAX_LOG_LINES) -> Mar
     """The messages of a test with their times; nothing if they were not kept."""
     if not log:
         return Markup("")
-    rows = [_log_row(line) for line in log[:max_lines]]
-    if len(log) > max_lines:
-        left_out = f"{plural(len(log) - max_lines, 'later line')} left out of this report"
-        rows.append(element("tr", element("td", f"… {left_out}", colspan=3)))
-    log_table = table(("at", "what", "text"), rows, class_="log")
+    rows = [
+        element(
+            "tr",
+            element("td", f"{line.at_s * 1000:,.1f} ms", class_="number"),
+            element("td", _DIRECTIONS[line.direction], class_="direction"),
+            element("td", element("code", cut(line.text, MAX_LOG_CHARS))),
+            class_=line.direction,
+        )
+        for line in log[:max_lines]
+    ]
+    hidden = len(log) - max_lines
+    left_out = f"… {plural(hidden, 'later line')} left out of this report" if hidden > 0 else ""
+    log_table = table(("at", "what", "text"), rows, left_out=left_out, class_="log")
     return _folded(f"Message log ({plural(len(log), 'line')})", log_table)
 
 
@@ -150,9 +157,8 @@ def _marks(result: CaseResult) -> list[Markup]:
         marks.append(_mark("not run: this version cannot"))
     for tag in result.tags[:MAX_TAGS]:
         marks.append(joined([" ", element("span", cut(tag, MAX_NAME_CHARS), class_="tag")]))
-    hidden = len(result.tags) - MAX_TAGS
-    if hidden > 0:
-        marks.append(element("span", f" … and {plural(hidden, 'more tag')}", class_="aside"))
+    if more := and_more(result.tags, MAX_TAGS, "tag"):
+        marks.append(element("span", f" {more}", class_="aside"))
     return marks
 
 
@@ -164,10 +170,6 @@ def _time(result: CaseResult) -> Markup:
     if result.status == "skipped":
         return Markup("")
     return joined([" ", element("span", render_duration(result.duration_s), class_="time")])
-
-
-def _reasons(result: CaseResult) -> list[Markup]:
-    return [element("p", cut(result.reason, MAX_TEXT_CHARS))] if result.reason else []
 
 
 def _row_reason(result: CaseResult) -> list[Markup]:
@@ -182,9 +184,8 @@ def _notes(result: CaseResult) -> list[Markup]:
         element("p", "note: ", cut(note, MAX_TEXT_CHARS), class_="aside")
         for note in result.notes[:MAX_NOTES]
     ]
-    hidden = len(result.notes) - MAX_NOTES
-    if hidden > 0:
-        notes.append(element("p", f"… and {plural(hidden, 'more note')}", class_="aside"))
+    if more := and_more(result.notes, MAX_NOTES, "note"):
+        notes.append(element("p", more, class_="aside"))
     return notes
 
 
@@ -220,37 +221,24 @@ def _mismatch_table(mismatches: Sequence[Mismatch]) -> list[Markup]:
         return []
     words = ("path", "expected", "actual", "why", "hint")
     rows = [_mismatch_row(mismatch) for mismatch in mismatches[:MAX_MISMATCHES]]
-    hidden = len(mismatches) - MAX_MISMATCHES
-    if hidden > 0:
-        rows.append(element("tr", element("td", f"… and {hidden:,} more", colspan=len(words))))
     noun = "mismatch" if len(mismatches) == 1 else "mismatches"
-    title = f"Table of {len(mismatches):,} {noun}"
-    return [_folded(title, table(words, rows, class_="values"))]
+    left_out = and_more(mismatches, MAX_MISMATCHES)
+    values = table(words, rows, left_out=left_out, class_="values")
+    return [_folded(f"Table of {len(mismatches):,} {noun}", values)]
 
 
 def _mismatch_row(mismatch: Mismatch) -> Markup:
     path = cut(mismatch.path, MAX_NAME_CHARS) or Markup("(the whole answer)")
-    sides = [_value(side) for side in (mismatch.expected, mismatch.actual)]
+    sides = [
+        "(nothing)" if side is ABSENT else show_json(side, MAX_VALUE_CHARS)
+        for side in (mismatch.expected, mismatch.actual)
+    ]
     words = [cut(text, MAX_TEXT_CHARS) for text in (mismatch.message, mismatch.hint)]
     return element(
         "tr",
         element("th", element("code", path), scope="row"),
         *(element("td", element("code", side)) for side in sides),
         *(element("td", text) for text in words),
-    )
-
-
-def _value(value: object) -> str:
-    return "(nothing)" if value is ABSENT else show_json(value, MAX_VALUE_CHARS)
-
-
-def _log_row(line: LogLine) -> Markup:
-    return element(
-        "tr",
-        element("td", f"{line.at_s * 1000:,.1f} ms", class_="number"),
-        element("td", _DIRECTIONS[line.direction], class_="direction"),
-        element("td", element("code", cut(line.text, MAX_LOG_CHARS))),
-        class_=line.direction,
     )
 
 
@@ -270,8 +258,8 @@ def _conversation(result: CaseResult) -> list[Markup]:
 
 
 def _stderr(result: CaseResult) -> list[Markup]:
-    has_told = result.fault is not None and result.fault.evidence.stderr_tail
-    if has_told or not result.stderr.strip():
+    is_in_fault = result.fault is not None and result.fault.evidence.stderr_tail
+    if is_in_fault or not result.stderr.strip():
         return []
     return [_output("Standard error during this test", result.stderr)]
 
@@ -366,7 +354,6 @@ def _bar_row(label: str, share: float, value: str) -> Markup:
     )
 
 
-MAX_NAME_CHARS = 300
 MAX_OFFERS = 1_000
 MAX_PROPERTIES = 100
 
@@ -394,11 +381,9 @@ def _server_part(server: ServerCoverage) -> Markup:
     counts = f"{hit:,} of {whole:,} offers and input properties exercised"
     share = f"{percent_text([server])}: {counts}"
     rows = [_offer_row(offer) for offer in server.offers[:MAX_OFFERS]]
-    hidden = len(server.offers) - MAX_OFFERS
-    if hidden > 0:
-        rows.append(element("tr", element("td", f"… and {hidden:,} more", colspan=4)))
     words = ("kind", "name", "calls", "input properties")
-    scrolled = element("div", table(words, rows), class_="scroll")
+    offers = table(words, rows, left_out=and_more(server.offers, MAX_OFFERS))
+    scrolled = element("div", offers, class_="scroll")
     return joined([title, element("p", share), _bar(hit / whole, "share"), scrolled])
 
 
@@ -414,22 +399,19 @@ def _offer_row(offer: CoveredOffer) -> Markup:
 
 
 def _offer_properties(properties: Sequence[CoveredProperty]) -> Markup:
-    show_json = properties[:MAX_PROPERTIES]
-    given = [each for each in show_json if each.calls]
-    missing = [each for each in show_json if not each.calls]
+    given, missing = [], []
+    for each in properties[:MAX_PROPERTIES]:
+        name = cut(each.name, MAX_NAME_CHARS)
+        if each.calls:
+            given.append(joined([name, f" ({each.calls:,})"]))
+        else:
+            missing.append(name)
     parts = []
     if given:
-        names = joined((_counted_property(each) for each in given), ", ")
-        parts.append(element("div", "given: ", names))
+        parts.append(element("div", "given: ", joined(given, ", ")))
     if missing:
-        names = joined((cut(each.name, MAX_NAME_CHARS) for each in missing), ", ")
         never = element("span", "never given: ", class_="never")
-        parts.append(element("div", never, names))
-    hidden = len(properties) - MAX_PROPERTIES
-    if hidden > 0:
-        parts.append(element("div", f"… and {hidden:,} more", class_="aside"))
+        parts.append(element("div", never, joined(missing, ", ")))
+    if more := and_more(properties, MAX_PROPERTIES):
+        parts.append(element("div", more, class_="aside"))
     return joined(parts)
-
-
-def _counted_property(each: CoveredProperty) -> Markup:
-    return joined([cut(each.name, MAX_NAME_CHARS), f" ({each.calls:,})"])
