@@ -11,22 +11,21 @@ import sys
 import time
 
 from mcptest import __version__
-from mcptest.cli.options import Option
+from mcptest.cli.options import NO_COLOR_OPTION, Option
 from mcptest.cli.output import StandardOutput, hide_secrets, is_terminal, wants_colour, write_stderr
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.results import ExitCode
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import defuse_markers, printable_json, show_json, visible
-from mcptest.engine.server import Launcher
-from mcptest.engine.single_server import SingleServer
+from mcptest.engine.pool import SingleServer
+from mcptest.engine.server import launching
 from mcptest.explore.arguments import describe_type
 from mcptest.explore.features import feature_name
 from mcptest.protocol.lists import describe_error
 from mcptest.reporters.json import render_failure
 from mcptest.reporters.style import Paint
 from mcptest.reporters.text import fault_details, fault_headline, stderr_lines
-from mcptest.transport.process.guardian import Guardian
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Fault
+    from mcptest.engine.server import Launcher
     from mcptest.explore.features import Listing, Message
 
     # Name, type, description; whether it is required.
@@ -61,7 +61,7 @@ __all__ = [
 OUTPUT_OPTIONS = (
     Option(names=("--json",), help="print JSON on a terminal, too (elsewhere it is the default)"),
     Option(names=("--raw",), help="print the complete answers of the server, one per line"),
-    Option(names=("--no-color",), help="disable colour, as NO_COLOR in the environment does"),
+    NO_COLOR_OPTION,
 )
 
 
@@ -93,22 +93,19 @@ def use_server(
     """Start or connect to the server, do the work, and stop it; return the exit code."""
     hide_secrets(spec.secrets)
     progress = _Progress(spec.name)
-    with Interrupts() as interrupts:
-        guardian = Guardian(adopts_orphans=True)
-        interrupts.on_second = guardian.kill_all
-        launcher = Launcher(
-            guardian=guardian,
-            interrupts=interrupts,
-            keeps_traffic=True,
-            while_waiting=progress.tick if progress.is_wanted else None,
-        )
+    while_waiting = progress.tick if progress.is_wanted else None
+    with (
+        Interrupts() as interrupts,
+        launching(
+            interrupts, None, judges=False, keeps_traffic=True, while_waiting=while_waiting
+        ) as launcher,
+    ):
         try:
             return _visit(arguments, SingleServer(spec, launcher, progress.clear), launcher, work)
         except InterruptedRunError:
             raise InterruptedRunError("interrupted; the server was stopped") from None
         finally:
             progress.clear()
-            guardian.dismiss()
 
 
 def _visit(
@@ -204,7 +201,7 @@ def report_unfinished(visit: SingleServer) -> bool:
     """Report that the last answer does not complete the call; return True if so."""
     why = visit.unfinished
     if why:
-        write_stderr(f"error: the call did not come to its end: {why}\n")
+        write_stderr(f"error: the call was not completed: {why}\n")
     return bool(why)
 
 

@@ -204,7 +204,7 @@ def write_file(path: str, text: str) -> None:
             finally:
                 os.close(fd)
         else:
-            from mcptest.engine.files import resolve_target  # noqa: PLC0415  # only for files
+            from mcptest.engine.discovery import resolve_target  # noqa: PLC0415  # only for files
             from mcptest.transport.files import replace_file  # noqa: PLC0415  # only for files
 
             replace_file(resolve_target(path), raw)
@@ -255,7 +255,7 @@ def check_writable(path: str) -> None:
 
 
 def _why_unwritable(path: str) -> str:
-    from mcptest.engine.files import resolve_target  # noqa: PLC0415  # only for files
+    from mcptest.engine.discovery import resolve_target  # noqa: PLC0415  # only for files
 
     if os.path.isdir(path):
         return "it is a folder"

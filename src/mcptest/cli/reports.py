@@ -238,7 +238,7 @@ class Reports:
             error = UsageError(f"cannot write to standard output: {error.strerror}")
         self._unwritten.append(error)
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         event = self.redacted(event)
         for listener in self._listeners:
             listener(event)
@@ -267,7 +267,7 @@ class Reports:
     def _failure_text(self, name: str, error: McptestError, started_at: str) -> str:
         """The report of a run that never began."""
         # Needed only here: a run that begins loads none of these.
-        from mcptest.cli.failure import failure_kind  # noqa: PLC0415
+        from mcptest.cli.main import failure_kind  # noqa: PLC0415
         from mcptest.core.results import Fault  # noqa: PLC0415
 
         kind, _ = failure_kind(error)
@@ -345,7 +345,7 @@ class Reports:
         """
         if not self._unwritten:
             return status
-        from mcptest.cli.failure import render_error  # noqa: PLC0415  # rare
+        from mcptest.cli.main import render_error  # noqa: PLC0415  # rare
 
         write_stderr_wrapped("".join(map(render_error, self._unwritten)))
         return status if status == ExitCode.INTERRUPTED else ExitCode.BAD_INPUT

@@ -10,10 +10,16 @@ from mcptest.core.diagnostics import closest
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import MAX_DEPTH, is_deeper_than
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, shorten
 from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_object
 from mcptest.matching.values import type_name
 from mcptest.protocol.framing import Frame, Overlong, encode_line
+from mcptest.protocol.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +31,6 @@ __all__ = [
     "CACHE_MODES",
     "CASSETTE_MODES",
     "COPROCESS_PROTOCOL_VERSION",
-    "INTERNAL_ERROR",
-    "INVALID_PARAMS",
     "METHODS",
     "UPSTREAM_ERROR",
     "UPSTREAM_GONE",
@@ -122,7 +126,7 @@ def describe_version_mismatch(params: dict[str, Any]) -> str:
     ours, theirs = COPROCESS_PROTOCOL_VERSION, params["protocol_version"]
     if theirs == ours:
         return ""
-    name = visible(shorten(params.get("sdk", ""), 40))
+    name = excerpt(params.get("sdk", ""), 40)
     sdk = f"{name} SDK" if name else "SDK"
     advice = (
         "Upgrade the mcptest binary (or pin the SDK to the matching release)."
@@ -262,11 +266,6 @@ def _refused(message: str) -> RefusedError:
 
 # Errors: the codes of JSON-RPC, and two of our own
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
 UPSTREAM_ERROR = -32000
 UPSTREAM_GONE = -32001
 
@@ -286,4 +285,4 @@ class RefusedError(Exception):
 
 def quote(text: str) -> str:
     """A string of the other side, shortened and made visible for a message."""
-    return f'"{visible(shorten(text, _MAX_QUOTED_CHARS))}"'
+    return f'"{excerpt(text, _MAX_QUOTED_CHARS)}"'

@@ -11,7 +11,6 @@ import select
 import time
 
 from mcptest import __version__
-from mcptest.coprocess.cassettes import Cassette
 from mcptest.coprocess.protocol import (
     COPROCESS_PROTOCOL_VERSION,
     RefusedError,
@@ -20,6 +19,7 @@ from mcptest.coprocess.protocol import (
     encode_result,
     read_request,
 )
+from mcptest.coprocess.stores import Cassette
 from mcptest.coprocess.uploads import BadTargetError, UploadError, Uploads, read_target
 from mcptest.core.errors import InterruptedRunError, UsageError
 from mcptest.core.record import ABSENT
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mcptest.coprocess.cache import Cache
     from mcptest.coprocess.protocol import Request
+    from mcptest.coprocess.stores import Cache
     from mcptest.coprocess.uploads import Post
     from mcptest.coprocess.upstream import Upstream
     from mcptest.protocol.framing import Frame, Noise, Overlong

@@ -13,9 +13,14 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import plural, shorten, visible
-from mcptest.engine.discovery import open_regular
-from mcptest.engine.files import resolve_inside, resolve_target, why_not, write_all
+from mcptest.core.text import excerpt, plural, visible
+from mcptest.engine.discovery import (
+    open_regular,
+    resolve_inside,
+    resolve_target,
+    why_not,
+    write_all,
+)
 from mcptest.protocol.http_address import Address
 
 TYPE_CHECKING = False
@@ -186,7 +191,7 @@ class Target(Record):
 
 def read_target(text: str) -> Target:
     """The target that a string names; BadTargetError says what is wrong with it."""
-    shown = visible(shorten(text, 200))
+    shown = excerpt(text, 200)
     if not text.isprintable():
         raise BadTargetError(f'"{shown}" holds characters that cannot be seen')
     try:
@@ -207,7 +212,7 @@ def read_target(text: str) -> Target:
 def _file(parts: SplitResult, text: str) -> bytes:
     if parts.netloc not in ("", "localhost"):
         advice = f"file://{parts.netloc}{parts.path} names a host; a path begins with a third slash"
-        raise BadTargetError(visible(shorten(advice, 200)))
+        raise BadTargetError(excerpt(advice, 200))
     if "?" in text or "#" in text:
         raise BadTargetError("a file: target has no ? and no #: write %3F and %23 for them")
     path = unquote_to_bytes(parts.path)
@@ -217,7 +222,7 @@ def _file(parts: SplitResult, text: str) -> bytes:
 
 
 def _url(parts: SplitResult, text: str) -> Target:
-    shown = visible(shorten(text, 200))
+    shown = excerpt(text, 200)
     if not text.isascii() or " " in text:
         raise BadTargetError(f'"{shown}" is not a URL: spaces and letters beyond ASCII are encoded')
     if "@" in parts.netloc or "#" in text:

@@ -23,7 +23,7 @@ from mcptest.engine.judge import (
 from mcptest.matching.compare import source_of
 from mcptest.matching.values import pull
 from mcptest.protocol.jsonrpc import can_replace_id
-from mcptest.transport.process.limits import CpuLimit
+from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,12 +31,11 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import Use
     from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
-    from mcptest.core.results import Fault, Mismatch
+    from mcptest.engine.compliance import Outputs
     from mcptest.engine.dialogue import DialogueRunner
     from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Reply, Server
     from mcptest.engine.snapshots import Snapshots
-    from mcptest.engine.tool_outputs import Outputs
 
 __all__ = [
     "Performer",
@@ -265,7 +264,7 @@ class Performer:
 
     def _known_outputs(self) -> Outputs:
         if self._outputs is None:
-            from mcptest.engine.tool_outputs import Outputs  # noqa: PLC0415  # only suites check them
+            from mcptest.engine.compliance import Outputs  # noqa: PLC0415  # only suites check them
 
             self._outputs = Outputs()
         return self._outputs
@@ -408,7 +407,7 @@ def describe_passed_step(expectation: Expectation, reply: Reply) -> tuple[str, .
 
 
 def _unfinished(reply: Reply) -> str:
-    return f"the call did not come to its end: {reply.unfinished}"
+    return f"the call was not completed: {reply.unfinished}"
 
 
 def _names_result_type(expectation: Expectation) -> bool:

@@ -45,14 +45,8 @@ if TYPE_CHECKING:
     from mcptest.engine.recorder import MessageLog, TrafficRecorder
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
-    from mcptest.protocol.framing import LineDecoder, Noise, Overlong
-    from mcptest.protocol.session import (
-        ClientSession,
-        Message,
-        ProtocolViolated,
-        SessionEvent,
-        UnexpectedResponse,
-    )
+    from mcptest.protocol.framing import LineDecoder, Overlong
+    from mcptest.protocol.session import Message, SessionEvent
     from mcptest.rules.composition import Member
     from mcptest.transport.http.client import HttpTransport
     from mcptest.transport.memory.server import MemoryTransport

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.coverage import Use
-    from mcptest.core.plan import Case, ServerSpec
+    from mcptest.core.plan import Case
     from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Launcher, Place, Server
     from mcptest.protocol.dialogue import Dialogue, Hook, Turn

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import time
 from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 
+from mcptest.core.errors import EndedError, PatternTimeoutError
 from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.core.strict_json import dump_json
@@ -24,26 +26,31 @@ from mcptest.matching.compare import (
     idle_denial,
     is_met,
     is_same,
+    map_patterns,
     source_of,
     without_denials,
 )
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import Miss
 from mcptest.matching.values import pull
 from mcptest.protocol.jsonrpc import tool_failure
-from mcptest.transport.process.limits import CpuLimit
+from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
     from mcptest.core.plan import Assertion, Expectation, Performance
     from mcptest.core.text import Trail
-    from mcptest.engine.server import Reply, Server
+    from mcptest.engine.server import Launcher, Reply, Server
 
 __all__ = [
     "MAX_MISMATCHES",
     "count_tokens",
     "describe_allowed_mismatches",
+    "find_read_failure",
+    "find_read_failure_alone",
     "is_plainly_met",
     "judge",
     "judge_assertions",
@@ -235,8 +242,6 @@ def _judge_here(
 ) -> tuple[Reply, tuple[Mismatch, ...]]:
     """The same for plugins, with which a forked copy of this process could not speak."""
     if expectation.has_foreign_check:
-        from mcptest.engine.bounded import bound_checks  # noqa: PLC0415  # few ask both
-
         expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
     with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
         reply = _with_latecomers(server, expectation, reply)
@@ -471,7 +476,7 @@ def _unfinished(reply: Reply) -> Mismatch:
         path=".".join(steps),
         expected="complete",
         actual=_value_at(steps, reply)[0],
-        message=f"the call did not come to its end: {reply.unfinished}",
+        message=f"the call was not completed: {reply.unfinished}",
     )
 
 
@@ -518,3 +523,91 @@ def _in_own_words(assertion: Assertion, mismatch: Mismatch) -> Mismatch:
     if not assertion.message:
         return mismatch
     return mismatch.but(message=f"{assertion.message}: {mismatch.message}")
+
+
+# Work that a timer cannot interrupt, done in a process that can be killed.
+#
+# Two kinds of work need this: matchers from Python packages (`bound_checks`), and JSON Schemas that
+# refer to themselves, which may take for ever or all memory to read (`find_read_failure`).
+
+
+def bound_checks(expectation: Expectation, limit_s: float, launcher: Launcher) -> Expectation:
+    """The expectation with each foreign check limited to this time, in a process of its own.
+
+    Used where the answer cannot be judged as a whole in another process, because plugins or
+    snapshots take part: a forked copy of this process could not speak with them.
+    """
+
+    def change(pattern: Pattern) -> Pattern:
+        matcher = pattern.matcher
+        if not matcher.is_foreign:
+            return pattern
+        check = partial(_check_isolated, matcher.check, limit_s, launcher)
+        return pattern.but(matcher=matcher.but(check=check))
+
+    return expectation.but(
+        response=map_patterns(expectation.response, change),
+        stderr=map_patterns(expectation.stderr, change),
+        notifications=tuple(map_patterns(each, change) for each in expectation.notifications),
+        assertions=tuple(
+            each.but(check=map_patterns(each.check, change)) for each in expectation.assertions
+        ),
+    )
+
+
+def _check_isolated(
+    check: Callable[..., Miss | None],
+    limit_s: float,
+    launcher: Launcher,
+    parameter: Any,
+    actual: object,
+) -> Miss | None:
+    def run_check() -> tuple[tuple[str, str], ...]:
+        miss = check(parameter, actual)
+        return ((miss.why, miss.hint() if miss.hint else ""),) if miss else ()
+
+    from mcptest.transport.process.isolated import judge_in_child  # noqa: PLC0415  # rare
+
+    found = judge_in_child(run_check, limit_s, launcher)
+    if not found:
+        return None
+    why, hint = found[0]
+    return Miss(why=why, hint=(lambda: hint) if hint else None)
+
+
+_LIMIT_S = 1.0
+# For schemas in test files, which are read before anything runs.
+_ALONE_LIMIT_S = 2.0
+
+
+def find_read_failure(
+    launcher: Launcher, work: Callable[[], object], _text: str = "", limit_s: float = _LIMIT_S
+) -> str:
+    """Why this work cannot be done in this process, "" when it can.
+
+    Exceptions that the work raises are not failures here: they occur again when it is done.
+    """
+    from mcptest.transport.process.isolated import judge_in_child  # noqa: PLC0415  # rare
+
+    def describe_crash() -> tuple[str, ...]:
+        try:
+            work()
+        except Exception:  # noqa: BLE001  # it is raised again when the schema is read
+            return ()
+        except BaseException as error:  # noqa: BLE001  # SystemExit and the like
+            return (f"ends the program that reads it: {type(error).__name__}",)
+        return ()
+
+    try:
+        return "".join(judge_in_child(describe_crash, limit_s, launcher))
+    except PatternTimeoutError:
+        return f"takes over {limit_s:g} s to read"
+    except EndedError as error:
+        return f"ends the program that reads it: {error.how}"
+
+
+def find_read_failure_alone(work: Callable[[], object]) -> str:
+    """The same before a run has begun."""
+    from mcptest.engine.server import make_bare_launcher  # noqa: PLC0415  # rare
+
+    return find_read_failure(make_bare_launcher(), work, limit_s=_ALONE_LIMIT_S)

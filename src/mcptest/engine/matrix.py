@@ -25,7 +25,7 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import CaptureScore, Finding, SnapshotReport, Summary, merge_findings
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import render_path
-from mcptest.engine.lists import EndlessError, list_pages
+from mcptest.engine.pool import EndlessError, list_pages
 from mcptest.engine.run import make_run_started, run_plan
 from mcptest.engine.server import Server
 from mcptest.matching.compare import is_same

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from mcptest.protocol.framing import Noise, Overlong
+    from mcptest.protocol.framing import Overlong
     from mcptest.protocol.session import ClientSession
 
     Item = Frame | Noise | Overlong | TransportFault

@@ -29,8 +29,8 @@ from mcptest.protocol.revisions import (
     is_server_failure,
     pinned_fault,
 )
-from mcptest.transport.process.guardian import Guardian
-from mcptest.transport.process.limits import CpuLimit
+from mcptest.transport.process.child import Guardian, NoGuardian, NoInterrupts
+from mcptest.transport.process.signals import CpuLimit
 from mcptest.transport.process.stopping import Grace, Stopped, describe_exit
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Effect, LogWish, SessionScore
     from mcptest.engine.connection import Item
-    from mcptest.plugins.manager import PluginManager
+    from mcptest.plugins.host import PluginManager
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.framing import Ring
     from mcptest.protocol.session import Message
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     # Where a request begins and ends in the bytes sent so far.
     Place = tuple[int, int]
 
-__all__ = ["Launcher", "Reply", "Server", "create_launcher", "launching"]
+__all__ = ["Launcher", "Reply", "Server", "create_launcher", "launching", "make_bare_launcher"]
 
 
 # How long a server may go on running after its stdout has ended.
@@ -497,14 +497,25 @@ def launching(
         launcher.guardian.dismiss()
 
 
-def create_launcher(interrupts: Interrupts, *, adopts_orphans: bool, **settings: Any) -> Launcher:
+def create_launcher(
+    interrupts: Interrupts, *, adopts_orphans: bool, judges: bool = True, **settings: Any
+) -> Launcher:
     """A launcher with a guardian of its own; `settings` are fields of `Launcher`.
 
     A second signal kills every server.
     """
     guardian = Guardian(adopts_orphans=adopts_orphans)
     interrupts.on_second = guardian.kill_all
-    return Launcher(guardian=guardian, interrupts=interrupts, judges=True, **settings)
+    return Launcher(guardian=guardian, interrupts=interrupts, judges=judges, **settings)
+
+
+def make_bare_launcher(interrupts: object = None, **settings: Any) -> Launcher:
+    """A launcher for work that starts no process which could be left behind."""
+    return Launcher(
+        guardian=NoGuardian(),  # type: ignore[arg-type]  # same interface
+        interrupts=interrupts or NoInterrupts(),  # type: ignore[arg-type]  # same interface
+        **settings,
+    )
 
 
 class Reply(Record):
@@ -620,7 +631,7 @@ def _discover(server: Server, deadline: float) -> dict[str, Any]:
     session.accept_discovery(result)
     if not server.connection.wire.is_pipe:
         # Headers of later calls depend on the schemas of the tools.
-        from mcptest.engine.lists import learn_tools  # noqa: PLC0415
+        from mcptest.engine.pool import learn_tools  # noqa: PLC0415
 
         learn_tools(server, deadline)
     # In the form of an answer to initialize.

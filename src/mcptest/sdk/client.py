@@ -17,7 +17,7 @@ from mcptest.sdk.arguments import (
 )
 from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.errors import ContractError, CoprocessError, quote_json
-from mcptest.sdk.verdict import Verdict, read_verdict
+from mcptest.sdk.expect import Verdict, read_verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mcptest.sdk.arguments import Command, Path
-    from mcptest.sdk.verdict import Verdict
 
     Arguments = dict[str, Any] | None
     T = TypeVar("T")

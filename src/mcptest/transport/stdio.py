@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.plan import ServerSpec
     from mcptest.protocol.framing import Frame, Noise, Overlong
-    from mcptest.transport.process.child import Child
-    from mcptest.transport.process.guardian import Guardian
+    from mcptest.transport.process.child import Child, Guardian
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.process.stopping import Grace, Stopped
 

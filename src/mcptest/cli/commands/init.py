@@ -7,13 +7,12 @@ import os
 from mcptest.cli.commands.discover import build_verified_suite, with_short_timeout
 from mcptest.cli.one_server import use_server, write_lines
 from mcptest.cli.options import Command
-from mcptest.cli.server_options import choose_server
+from mcptest.cli.shared_options import choose_server
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
-from mcptest.engine.discovery import CONFIG_NAMES, find_config, read_text
-from mcptest.engine.files import resolve_inside
-from mcptest.engine.single_server import SingleServer
+from mcptest.engine.discovery import CONFIG_NAMES, find_config, read_text, resolve_inside
+from mcptest.engine.pool import SingleServer
 from mcptest.explore.scaffold import (
     CLUES,
     Guess,

@@ -26,8 +26,7 @@ from mcptest.mock.player import ContractPlayer
 from mcptest.mock.report import render_report, render_summary
 from mcptest.mock.respond import respond, respond_to_noise
 from mcptest.protocol.framing import Frame
-from mcptest.transport.process.limits import CpuLimit
-from mcptest.transport.process.signals import Interrupts
+from mcptest.transport.process.signals import CpuLimit, Interrupts
 from mcptest.transport.serving import serve_lines
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ import time
 from mcptest.cli.one_server import print_fault, write_json, write_lines
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, hide_secrets, wants_colour, write_stderr
-from mcptest.cli.server_options import PLUGIN_OPTION, find_suite, parse_plugins, parse_timeout_s
+from mcptest.cli.shared_options import PLUGIN_OPTION, find_suite, parse_plugins, parse_timeout_s
 from mcptest.core.diagnostics import closest, render_diagnostic
 from mcptest.core.errors import FormatError, InterruptedRunError, UsageError
 from mcptest.core.record import ABSENT, Record
@@ -22,9 +22,8 @@ from mcptest.engine.loading import PlaceholderEnvironment, Servers, Wanted
 from mcptest.formats.keys import diagnose
 from mcptest.formats.suite.loader import read_parts
 from mcptest.matching.registry import builtin_registry
-from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, HostError, PluginHost
+from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, HostError, PluginHost, index_plugins
 from mcptest.plugins.installed import installed_matchers, installed_reporters, owner_of
-from mcptest.plugins.manager import index_plugins
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -34,7 +33,7 @@ from mcptest.protocol.jsonrpc import (
 )
 from mcptest.reporters.registry import REPORTERS
 from mcptest.reporters.style import Paint, render_duration
-from mcptest.transport.process.guardian import Guardian
+from mcptest.transport.process.child import Guardian
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False

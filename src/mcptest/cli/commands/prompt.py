@@ -14,7 +14,7 @@ from mcptest.cli.one_server import (
     write_lines,
 )
 from mcptest.cli.options import Command, Option
-from mcptest.cli.server_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
+from mcptest.cli.shared_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
 from mcptest.core.coverage import KINDS
 from mcptest.core.errors import UsageError
 from mcptest.core.results import ExitCode
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.cli.options import Arguments
+    from mcptest.engine.pool import SingleServer
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import SingleServer
 
 __all__ = ["COMMAND", "prompt"]
 

@@ -12,8 +12,8 @@ from mcptest.core.errors import ServerError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.secrets import why_not_blanked
 from mcptest.core.text import visible
-from mcptest.engine.files import resolve_target
-from mcptest.transport.process.guardian import Guardian
+from mcptest.engine.discovery import resolve_target
+from mcptest.transport.process.child import Guardian
 from mcptest.transport.process.stopping import describe_exit
 from mcptest.transport.relay import Relay, RelayedSignals
 from mcptest.transport.relay_capture import CaptureFile, RelayCapture

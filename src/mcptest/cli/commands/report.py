@@ -8,10 +8,10 @@ import stat
 import sys
 import time
 
-from mcptest.cli.failure import status_of_kind
-from mcptest.cli.options import Command, Option
+from mcptest.cli.main import status_of_kind
+from mcptest.cli.options import NO_COLOR_OPTION, Command, Option
 from mcptest.cli.reports import Reports, split_target
-from mcptest.cli.run_options import min_coverage
+from mcptest.cli.shared_options import min_coverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, McptestError, NothingSelectedError, UsageError
 from mcptest.core.results import exit_code_of
@@ -69,7 +69,7 @@ def report(arguments: Arguments) -> int:
     # Secrets were blanked when the report was written.
     reports.open(())
     for event in run.replay():
-        reports.tell(event)
+        reports.emit(event)
     reports.close({})
     return reports.exit_status(_status(run.finished))
 
@@ -182,7 +182,7 @@ COMMAND = Command(
             value="PERCENT",
             help="exit with 6 if the tests exercise less of what the servers offer",
         ),
-        Option(names=("--no-color",), help="disable colour, as NO_COLOR in the environment does"),
+        NO_COLOR_OPTION,
         Option(
             names=("-v", "--verbose"),
             help="show more details of failing tests, as far as the report has them",

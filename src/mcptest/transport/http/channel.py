@@ -8,13 +8,15 @@ only, so no credential ever reaches another server.
 from __future__ import annotations
 
 import select
+import time
 
 import h11
 
 from mcptest.core.record import Record
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt
 from mcptest.protocol.http_address import BadUrlError, redirected, same_origin
-from mcptest.transport.http.connection import HttpConnection, HttpConnectionError, find_proxy
+from mcptest.transport import wait_ready
+from mcptest.transport.http.connection import HttpConnection, HttpConnectionError, Trust, find_proxy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from mcptest.protocol.http_address import Address
-    from mcptest.transport.http.connection import HttpConnection, Trust
 
     class Listener(Protocol):
         """Is called with the answer to a request: a head, pieces, and an end or a failure."""
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
         def advance(self) -> Iterator[Head | bytes]: ...
 
 
-__all__ = ["Exchange", "Head", "HttpChannel", "HttpRequest", "parse_head"]
+__all__ = ["Head", "HttpChannel", "HttpRequest", "parse_head", "post"]
 
 
 _MAX_REDIRECTS = 5
@@ -178,7 +179,7 @@ class HttpChannel:
     def _redirect(self, running: _Running, head: Head) -> None:
         self._drop(running)
         request = running.exchange.request
-        location = visible(shorten(head.header("location"), 200))
+        location = excerpt(head.header("location"), 200)
         try:
             goal = redirected(request.address, head.header("location"))
         except BadUrlError as error:
@@ -438,3 +439,64 @@ def parse_head(status: int, pairs: Iterable[tuple[bytes, bytes]]) -> Head:
         name, value = raw_name.decode("ascii", "replace").lower(), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return Head(status=status, headers=headers)
+
+
+# Post to a URL and read the status, within a deadline.
+
+
+# What was not done at the deadline, while the connection was being made.
+_UNDONE = {
+    "lookup": "its name was not looked up",
+    "connect": "no connection",
+    "tls": "no secure connection",
+}
+
+# From this status on the answer is a refusal, and the server need not read the whole body.
+_REFUSAL = 400
+
+
+def post(address: Address, content_type: str, body: bytes, deadline: float) -> int:
+    """The status of the answer; OSError if there is none, or the body was not read.
+
+    Redirects are not followed and no proxy is used: the body goes to this address only.
+    """
+    headers = (("Content-Type", content_type), ("Connection", "close"))
+    request = HttpRequest(method="POST", address=address, headers=headers, body=body)
+    connection = HttpConnection(address, Trust(), None)
+    try:
+        return _status(Exchange(request, connection), deadline)
+    except HttpConnectionError as error:
+        raise ConnectionError(error.message) from None
+    finally:
+        connection.close()
+
+
+def _status(exchange: Exchange, deadline: float) -> int:
+    """The status, once everything has been sent: a server that answers sooner may not read it."""
+    status = 0
+    while True:
+        for piece in exchange.advance():
+            status = piece.status if isinstance(piece, Head) else status
+        if status >= _REFUSAL or (status and not exchange.unsent_bytes):
+            break
+        _wait(exchange, select.POLLOUT if status else exchange.wants, deadline)
+    if exchange.stopped_reading and status < _REFUSAL:
+        raise ConnectionError(f"it answered with status {status} and did not take everything")
+    return status
+
+
+def _wait(exchange: Exchange, wants: int, deadline: float) -> None:
+    connection = exchange.connection
+    left_s = deadline - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError(f"{_undone(exchange)} in time")
+    # An address that does not answer leaves the others their share of the time.
+    share_s = 0.0 if connection.has_more() else left_s / (1 + connection.addresses_left)
+    if not wait_ready({connection.fd: wants}, share_s) and connection.addresses_left:
+        connection.try_next_address()
+
+
+def _undone(exchange: Exchange) -> str:
+    if not exchange.connection.is_open:
+        return _UNDONE[exchange.connection.state]
+    return "it did not take everything" if exchange.unsent_bytes else "no answer"

@@ -25,7 +25,7 @@ from mcptest.core.record import ABSENT
 from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.strict_json import parse_json
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, visible
 from mcptest.protocol.framing import Frame, LineDecoder, Ring, TransportFault
 from mcptest.protocol.http_address import BadUrlError, parse_url, redirected, same_origin
 from mcptest.protocol.http_messages import (
@@ -40,12 +40,10 @@ from mcptest.protocol.http_messages import (
 from mcptest.protocol.jsonrpc import id_key, is_illegal
 from mcptest.protocol.revisions import REVISIONS, STATELESS
 from mcptest.transport import wait_ready
-from mcptest.transport.http.auth import Credentials
 from mcptest.transport.http.channel import HttpChannel, HttpRequest
 from mcptest.transport.http.connection import Trust, look_up
-from mcptest.transport.http.exchanges import Fetch, Post, Stream
-from mcptest.transport.http.ports import listeners_on
-from mcptest.transport.process.stopping import Stopped
+from mcptest.transport.http.exchanges import Credentials, Fetch, Post, Stream
+from mcptest.transport.process.stopping import Stopped, read_command_line, read_mark
 from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
@@ -57,13 +55,14 @@ if TYPE_CHECKING:
     from mcptest.protocol.http_address import Address
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.transport.http.connection import SocketAddress
-    from mcptest.transport.process.guardian import Guardian
+    from mcptest.transport.process.child import Guardian
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.process.stopping import Grace
 
     Item = Frame | TransportFault
 
 __all__ = ["HttpTransport"]
+
 
 _KEPT_BYTES = 4 * 1024
 
@@ -307,7 +306,7 @@ class HttpTransport:
         first = _leading(message)
         method = first.get("method") if isinstance(first, dict) else None
         is_request = isinstance(method, str) and "id" in first
-        said = visible(shorten(method, 80)) if isinstance(method, str) else "an answer"
+        said = excerpt(method, 80) if isinstance(method, str) else "an answer"
         reader = AnswerReader(
             said,
             first["id"] if is_request else ABSENT,
@@ -463,9 +462,7 @@ class HttpTransport:
             self.session_id = given
             return None
         message = "the server gave a session id that is not visible ASCII, or is endless: "
-        return TransportFault(
-            kind="protocol_violation", message=message + visible(shorten(given, 80))
-        )
+        return TransportFault(kind="protocol_violation", message=message + excerpt(given, 80))
 
     def learn_from(self, method: str, items: Sequence[Item]) -> None:
         """Keep from answers what later requests must carry."""
@@ -556,7 +553,7 @@ class HttpTransport:
             self._send_waiting()
 
     def _go_to(self, text: str) -> TransportFault | None:
-        shown = visible(shorten(text, 200))
+        shown = excerpt(text, 200)
         try:
             goal = redirected(self.address, text)
         except BadUrlError as error:
@@ -710,3 +707,72 @@ def _free_port(host: str) -> int:
         port = probe.getsockname()[1]
     assert isinstance(port, int)
     return port
+
+
+# Which processes listen on a port of this machine. Linux only: elsewhere none is found.
+
+
+_LISTENING = "0A"
+
+
+class Listeners:
+    """The processes that listen on a port, told apart by the mark that our servers carry."""
+
+    def __init__(self, pids: set[int], mark: str) -> None:
+        marks = {pid: read_mark(pid) for pid in pids}
+        self.has_ours = any(found.startswith(mark) for found in marks.values())
+        # A server that this or another run of mcptest has started for other tests.
+        self.others = [pid for pid, found in marks.items() if found and not found.startswith(mark)]
+        self.unmarked = [pid for pid, found in marks.items() if not found]
+
+    def describe_unmarked(self) -> str:
+        return ", ".join(f"{pid}: {read_command_line(pid)}" for pid in self.unmarked)
+
+
+def listeners_on(port: int, mark: str) -> Listeners:
+    """The processes that listen on a port, as far as that can be seen."""
+    wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
+    return Listeners({pid for pid in _pids() if wanted and _has_open(pid, wanted)}, mark)
+
+
+def _inodes(port: int) -> set[str]:
+    """The sockets that listen on a port, as the system numbers them."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in _lines(table)[1:]:
+            fields = line.split()
+            is_listening = len(fields) > 9 and fields[3] == _LISTENING
+            if is_listening and int(fields[1].rpartition(":")[2], 16) == port:
+                found.add(fields[9])
+    return found
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read().splitlines()
+    except OSError:
+        return []
+
+
+def _pids() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
+
+def _has_open(pid: int, wanted: set[str]) -> bool:
+    # Processes end while we look, and those of other users cannot be read.
+    folder = f"/proc/{pid}/fd"
+    try:
+        handles = os.listdir(folder)
+    except OSError:
+        return False
+    for handle in handles:
+        try:
+            if os.readlink(f"{folder}/{handle}") in wanted:
+                return True
+        except OSError:
+            continue
+    return False

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Protocol
 
-    from mcptest.protocol.http_messages import Act, Answer, WebRequest
+    from mcptest.protocol.http_messages import Act
     from mcptest.transport.process.signals import Interrupts
 
     class Handler(Protocol):

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from mcptest.core.record import Record
 from mcptest.core.results import Fault
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt
 from mcptest.protocol.framing import Ring, TransportFault
 from mcptest.transport.http.channel import HttpChannel, parse_head
 from mcptest.transport.http.client import HttpTransport
@@ -28,7 +28,7 @@ from mcptest.transport.memory.thread import (
     format_traceback,
     raised_trouble,
 )
-from mcptest.transport.process.guardian import NoGuardian
+from mcptest.transport.process.child import NoGuardian
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ class AsgiHost:
 
 
 def _words_of(said: Message) -> str:
-    return visible(shorten(str(said.get("message") or "it gave no reason"), _MAX_SAID))
+    return excerpt(str(said.get("message") or "it gave no reason"), _MAX_SAID)
 
 
 # One request to the app and its answer, without a connection. The thread of the app posts it
@@ -520,7 +520,7 @@ class _Answering:
 
 
 def _shown(value: object) -> str:
-    return visible(shorten(repr(value), 80))
+    return excerpt(repr(value), 80)
 
 
 def _are_headers(headers: object) -> bool:

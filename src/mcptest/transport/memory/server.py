@@ -18,7 +18,7 @@ from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt
 from mcptest.protocol.framing import LineDecoder, Ring, TransportFault
 from mcptest.transport import wait_ready
 from mcptest.transport.memory.asgi import AsgiHost, AsgiTransport
@@ -317,7 +317,7 @@ def _written(item: Any) -> bytes:
     """What the server put into its stream, as the line that its SDK makes of it."""
     dump = getattr(getattr(item, "message", None), "model_dump_json", None)
     if dump is None:
-        return f"{visible(shorten(repr(item), _MAX_QUOTED))}\n".encode()
+        return f"{excerpt(repr(item), _MAX_QUOTED)}\n".encode()
     try:
         text: str = dump(by_alias=True, exclude_unset=True)
     except ValueError as error:
@@ -347,7 +347,7 @@ class MemoryTarget:
         self._next: Any = _made(self._make) if self._make else target
         self.is_app = lowlevel_server(self._next) is None
         if self.is_app and not _takes(self._next, 3):
-            shown = visible(shorten(repr(self._next), 80))
+            shown = excerpt(repr(self._next), 80)
             raise UsageError(f"{shown} cannot be tested in memory", _WANTED)
         self.name = _name_of(self._next)
         self._host: AsgiHost | None = None

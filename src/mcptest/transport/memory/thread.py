@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, visible
 from mcptest.protocol.framing import TransportFault
 
 TYPE_CHECKING = False
@@ -287,7 +287,7 @@ def only_cause(error: BaseException) -> BaseException:
 def describe_exception(error: BaseException) -> str:
     """An exception as one line: what it is, what it says, and where it was raised."""
     error = only_cause(error)
-    words = visible(shorten(str(error), _MAX_WORDS))
+    words = excerpt(str(error), _MAX_WORDS)
     text = f"{type(error).__name__}: {words}" if words else type(error).__name__
     places = [(each.filename, each.lineno, each.name) for each in _frames(error)]
     own = [place for place in places if not place[0].startswith(_INSTALLED)]
