@@ -149,7 +149,8 @@ class Performer:
         begun, self._at_hand = self._at_hand, None
         if begun and not any(begun[1] is step for step in case.teardown):
             begun[0].give_up(begun[2])
-        steps = _after(case.teardown, begun[1] if begun else None)
+        places = (at for at, step in enumerate(case.teardown, 1) if begun and step is begun[1])
+        steps = case.teardown[next(places, 0) :]
         interrupts, why = self._pool.launcher.interrupts, "it was interrupted again"
         if interrupts.count == 1:
             with interrupts.respite(_LAST_S):
@@ -215,12 +216,7 @@ class Performer:
             return self._record_fault(
                 here, faults.slow_pattern_fault(error), time.monotonic() - began, notes
             )
-        return self._passed(case, time.monotonic() - began, notes, ahead)
-
-    def _passed(
-        self, case: Case, duration_s: float, notes: tuple[str, ...], ahead: Step | None
-    ) -> CaseResult:
-        """The verdict on a case that passed; the next request is sent first."""
+        duration_s = time.monotonic() - began
         self._pool.record_pass()
         # The log is taken before the next request is sent.
         log = self._pool.log() if self._pool.keeps_log == "all" else ()
@@ -344,12 +340,6 @@ def _find_step_to_send_ahead(following: Case | None) -> Step | None:
         return None
     step = following.steps[0]
     return None if step.template or step.expectation.is_timed else step
-
-
-def _after(steps: tuple[Step, ...], begun: Step | None) -> tuple[Step, ...]:
-    """The steps after `begun`; all of them if it is not among them."""
-    at = next((index for index, step in enumerate(steps) if step is begun), -1)
-    return steps[at + 1 :]
 
 
 def describe_restart_reason(case: Case, kind: str) -> str:

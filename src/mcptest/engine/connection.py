@@ -91,7 +91,12 @@ class Connection:
         self.wire = _open_wire(spec, launcher)
         self.inbox = Inbox(self.session, self.findings, self.wire.redact)
         self._label = self.wire.label
-        self._recorder = _new_recorder() if launcher.keeps_traffic else None
+        self._recorder: TrafficRecorder | None = None
+        if launcher.keeps_traffic:
+            # Most runs record nothing.
+            from mcptest.engine.recorder import TrafficRecorder  # noqa: PLC0415
+
+            self._recorder = TrafficRecorder()
         self._mark = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
         self._watch = (
             RuleWatch(self._label, self._transport, self.session.written_ids)
@@ -154,7 +159,10 @@ class Connection:
     def start_step(self) -> None:
         """What arrives from here on belongs to the next step."""
         self.inbox.start_step()
-        self._log = _new_log() if self.launcher.keeps_log else None
+        if self.launcher.keeps_log:
+            from mcptest.engine.recorder import MessageLog  # noqa: PLC0415  # as above
+
+            self._log = MessageLog()
         self._log_mark = self.wire.stderr.total
         self._bytes_before = self.wire.mark_stdout()
         self._replied_bytes = 0
@@ -368,21 +376,6 @@ class Waiting:
         total = self._connection.wire.stdout_tail.total
         self._late_from = total if self._late_from < 0 else self._late_from
         return bool(items) and total <= self._late_from + _LATE_BYTES
-
-
-# Most runs record nothing.
-
-
-def _new_recorder() -> TrafficRecorder:
-    from mcptest.engine.recorder import TrafficRecorder  # noqa: PLC0415
-
-    return TrafficRecorder()
-
-
-def _new_log() -> MessageLog:
-    from mcptest.engine.recorder import MessageLog  # noqa: PLC0415
-
-    return MessageLog()
 
 
 # How many oddities during one call are remembered as possible reasons for a missing answer.
