@@ -37,7 +37,7 @@ from mcptest.transport.process.isolated import judge_in_child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
     from weakref import ReferenceType
 
@@ -226,24 +226,20 @@ def _list(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
 
 def _invariants(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
     verdicts = [each for each in _judged(spec, pool).verdicts if each.id.startswith("INV-")]
-    return _Found(
-        mismatches=tuple(_broken(each) for each in verdicts if each.status == "fail"),
-        notes=tuple(
-            f"{each.id} does not apply: {each.message}"
-            for each in verdicts
-            if each.status == "not_applicable"
-        ),
-    )
+    return _found_in(verdicts, "not_applicable", "does not apply")
 
 
 def _rules(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
     verdicts = _judged(spec, pool).verdicts
+    return _found_in(verdicts, "warning", "is only recommended, and not followed")
+
+
+def _found_in(verdicts: Sequence[Verdict], noted: str, why: str) -> _Found:
+    """A mismatch for each rule that is broken, and a note for each with the status `noted`."""
     return _Found(
         mismatches=tuple(_broken(each) for each in verdicts if each.status == "fail"),
         notes=tuple(
-            f"{each.id} is only recommended, and not followed: {each.message}"
-            for each in verdicts
-            if each.status == "warning"
+            f"{each.id} {why}: {each.message}" for each in verdicts if each.status == noted
         ),
     )
 
@@ -251,7 +247,8 @@ def _rules(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
 def _judged(spec: ServerSpec, pool: ServerPool) -> SessionScore:
     """The verdicts on all sessions with this server so far; the current one is ended."""
     scores = _ended(spec, pool)
-    if not any(map(_has_been_opened, scores)):
+    verdicts = (verdict for score in scores for verdict in score.verdicts)
+    if all(each.id not in _OF_OPENED or each.status == "not_applicable" for each in verdicts):
         # No session has been opened yet; this raises the reason if none can be.
         pool.server_for(spec, None)
         scores = _ended(spec, pool)
@@ -263,16 +260,9 @@ def _ended(spec: ServerSpec, pool: ServerPool) -> list[SessionScore]:
     # The server cannot be asked after it has ended.
     pool.take_inventory()
     pool.replace(_ENDED)
-    return [score for score, _ in pool.scores if _name_in(score) == spec.name]
-
-
-def _name_in(score: SessionScore) -> str:
-    return score.server_label.partition("://")[2]
-
-
-def _has_been_opened(score: SessionScore) -> bool:
-    """Whether initialize, or server/discover, was answered."""
-    return any(each.id in _OF_OPENED and each.status != "not_applicable" for each in score.verdicts)
+    return [
+        score for score, _ in pool.scores if score.server_label.partition("://")[2] == spec.name
+    ]
 
 
 def _broken(verdict: Verdict) -> Mismatch:
@@ -372,7 +362,13 @@ class Outputs:
             return known  # it is gone; the next one is asked again
         if before:
             self._servers = [each for each in self._servers if each is not before]
-            known = _learned_again(known, before, server) if known.gap else known
+        if before and known.gap:
+            # A server that says that its tools changed and cannot list them is not asked again.
+            why = (
+                f"the server said that its tools are others, and it is not known which: {known.gap}"
+            )
+            server.findings.add("unchecked_output", f"{why}; what it listed before is what counts")
+            known = known.but(tools={**before.tools, **known.tools}, is_final=True)
         self._servers.append(known)
         return known
 
@@ -420,31 +416,10 @@ def _learned(server: Server) -> _Known:
     )
 
 
-def _learned_again(known: _Known, before: _Known, server: Server) -> _Known:
-    """What was known before, updated by what could be read now.
-
-    Who says that the tools are others and cannot list them is not asked over and over.
-    """
-    why = f"the server said that its tools are others, and it is not known which: {known.gap}"
-    server.findings.add("unchecked_output", f"{why}; what it listed before is what counts")
-    return known.but(tools={**before.tools, **known.tools}, is_final=True)
-
-
 def _judge_tool(name: str, tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
     for key, why in tool.mistakes:
         path = f"tools/list {name}.{key}"
         yield Mismatch(path=path, expected="a JSON Schema", actual=ABSENT, message=why)
-    yield from _judge_output(tool, reply, launcher)
-
-
-def _is_success(reply: Reply) -> bool:
-    """Whether an answer must conform to the outputSchema."""
-    message = reply.message if isinstance(reply.message, dict) else {}
-    result = message.get("result")
-    return isinstance(result, dict) and result.get("isError") is not True
-
-
-def _judge_output(tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
     if tool.output is None or not _is_success(reply):
         return
     why = tool_failure(reply.message["result"])
@@ -457,6 +432,13 @@ def _judge_output(tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mis
         yield Mismatch(path=_PATH, expected=_WANTED, actual=ABSENT, message=why)
     elif not (tool.is_plain and is_plainly_valid(tool.schema, value)):
         yield from _validate(tool, value, launcher)
+
+
+def _is_success(reply: Reply) -> bool:
+    """Whether an answer must conform to the outputSchema."""
+    message = reply.message if isinstance(reply.message, dict) else {}
+    result = message.get("result")
+    return isinstance(result, dict) and result.get("isError") is not True
 
 
 def _validate(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, ...]:

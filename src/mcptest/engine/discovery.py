@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import stat
+from contextlib import suppress
 from itertools import islice, takewhile
 
 from mcptest.core.diagnostics import CODES, UNQUOTED, Diagnostic, UnquotedText, closest
@@ -74,7 +75,13 @@ def find_suites(arguments: Iterable[str]) -> list[str]:
         empty += () if files else (argument,)
     mistakes = left_out.describe(found)
     if empty:
-        shown = ", ".join(map(_described, empty)) if arguments else ""
+        shown = ""
+        if arguments:
+            roots = [(visible(each), glob_root(each)) for each in empty]
+            shown = ", ".join(
+                name if os.path.isdir(root) else f"{name} (there is no folder {visible(root)!r})"
+                for name, root in roots
+            )
         advice = "" if shown else "; mcptest init and mcptest discover write a first one"
         mistakes.append(
             f"no test file found in {shown or 'this folder'}; "
@@ -83,12 +90,6 @@ def find_suites(arguments: Iterable[str]) -> list[str]:
     if mistakes:
         raise NothingSelectedError("; ".join(mistakes))
     return sorted(found)
-
-
-def _described(argument: str) -> str:
-    root = glob_root(argument)
-    where = "" if os.path.isdir(root) else f" (there is no folder {visible(root)!r})"
-    return visible(argument) + where
 
 
 def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
@@ -103,7 +104,12 @@ def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
     if re.search(_BRACES, argument):
         raise _braced(argument)
     if not _is_glob(argument):
-        raise UsageError(f"there is no file or folder {visible(argument)!r}{_near(argument)}")
+        folder, name = os.path.split(argument)
+        meant: str | None = None
+        with suppress(OSError):
+            meant = closest(name, os.listdir(folder or "."))
+        question = f"; did you mean {visible(os.path.join(folder, meant))!r}?" if meant else ""
+        raise UsageError(f"there is no file or folder {visible(argument)!r}{question}")
     return _expand(argument, left_out)
 
 
@@ -128,9 +134,10 @@ class _LeftOut:
         if os.path.commonpath([real, parent]) == real:
             # The link leads to a folder that contains it.
             return
+        walked = _walk(link, _SKIPPED_FOLDERS, is_strict=False)
         paths = (
             os.path.normpath(os.path.join(parent, name))
-            for parent, _, files in islice(_walk(link, _SKIPPED_FOLDERS, None), _MAX_LINKED_FOLDERS)
+            for parent, _, files in islice(walked, _MAX_LINKED_FOLDERS)
             for name in files
         )
         tests = [path for path in paths if is_wanted(path) and os.path.isfile(path)]
@@ -184,17 +191,6 @@ def is_test_name(path: str) -> bool:
     return path.endswith(CONDUCTOR_ENDINGS + CASE_ENDINGS) or is_suite_name(path)
 
 
-def _near(path: str) -> str:
-    """The name that was probably meant, among those beside it."""
-    folder, name = os.path.split(path)
-    try:
-        names = os.listdir(folder or ".")
-    except OSError:
-        return ""
-    meant = closest(name, names)
-    return f"; did you mean {visible(os.path.join(folder, meant))!r}?" if meant else ""
-
-
 def _refuse_other_files(path: str) -> None:
     """Refuse files that are given instead of test files by mistake."""
     name = os.path.basename(path)
@@ -224,17 +220,15 @@ def _suites_below(folder: str, left_out: _LeftOut) -> Iterable[str]:
                 left_out.add_folder(path, is_test_name)
 
 
-def _refuse_closed_folder(error: OSError) -> None:
-    raise UsageError(f"cannot look into {visible(str(error.filename))!r}: {error.strerror}")
-
-
 def _walk(
-    folder: str,
-    skipped: frozenset[str],
-    onerror: Callable[[OSError], None] | None = _refuse_closed_folder,
+    folder: str, skipped: frozenset[str], *, is_strict: bool = True
 ) -> Iterable[tuple[str, list[str], list[str]]]:
     """Every folder below this one. Links are not followed: they can lead in circles."""
-    for parent, folders, files in os.walk(folder, onerror=onerror):
+
+    def refuse(error: OSError) -> None:
+        raise UsageError(f"cannot look into {visible(str(error.filename))!r}: {error.strerror}")
+
+    for parent, folders, files in os.walk(folder, onerror=refuse if is_strict else None):
         folders[:] = sorted(
             name for name in folders if name not in skipped and not name.startswith(".")
         )
@@ -317,21 +311,17 @@ def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
 
 
 def _compile_glob(pattern: str, segments: list[str]) -> re.Pattern[str]:
-    try:
-        return re.compile(glob_regex(segments))
-    except re.error as error:
-        # Such as [z-a], a range that runs backwards.
-        message = f"{visible(pattern)!r} is not a pattern for file names: {visible(error.msg)}"
-        raise UsageError(message, "in [ ] are single characters and ranges such as a-z") from None
-
-
-def glob_regex(segments: list[str]) -> str:
     """A regular expression for the paths that these segments of a glob match."""
     *parents, last = segments
     lead = "".join(
         "(?:[^/]+/)*" if each == "**" else _segment_regex(each) + "/" for each in parents
     )
-    return lead + (".*" if last == "**" else _segment_regex(last))
+    try:
+        return re.compile(lead + (".*" if last == "**" else _segment_regex(last)))
+    except re.error as error:
+        # Such as [z-a], a range that runs backwards.
+        message = f"{visible(pattern)!r} is not a pattern for file names: {visible(error.msg)}"
+        raise UsageError(message, "in [ ] are single characters and ranges such as a-z") from None
 
 
 _GLOB_MARK = r"\*+|\?|\[[!^]?+(?:\][^\]]*|[^\]]+)\]|[^*?\[]+|\["
@@ -398,7 +388,9 @@ def read_now(file: BufferedReader, size: int) -> bytes:
 def read_text(path: str) -> str:
     """The text of a file the user named. FormatError when it cannot be read as text."""
     if os.path.isdir(path):
-        raise _folder(path)
+        config = find_config(path)
+        help = f"the config in it is {config}" if config else ""
+        raise _unreadable(path, "it is a folder", help=help)
     try:
         with open(open_regular(path), "rb") as file:
             raw = read_now(file, _MAX_FILE_BYTES + 1)
@@ -420,12 +412,6 @@ def read_text(path: str) -> str:
         column = error.start - raw.rfind(b"\n", 0, error.start)
         reason = f"it is not UTF-8: byte {raw[error.start]:#04x}"
         raise _unreadable(path, reason, line, column) from None
-
-
-def _folder(path: str) -> FormatError:
-    config = find_config(path)
-    help = f"the config in it is {config}" if config else ""
-    return FormatError([Diagnostic(code="F001", file=path, message="it is a folder", help=help)])
 
 
 def _unreadable(
@@ -477,7 +463,7 @@ _BRACE = r"(?m)^(?:---)?[ \t]*[{\[]"
 def is_recognisable(file: str, beginning: str) -> bool:
     """Whether a file with the name of a test file begins like one, even if it has mistakes.
 
-    Nothing is parsed: a file that is broken is recognised by its keys all the same, and one that
+    Nothing is parsed: a file that is broken is recognised by its keys, and one that
     belongs to another program costs next to nothing.
     """
     text = beginning.removeprefix("\ufeff")
@@ -533,8 +519,15 @@ class SuiteFolders:
         real = os.path.realpath(path)
         if not self._is_found and any(real == os.path.realpath(named) for named in self._named):
             return True
-        folders = {os.path.realpath(folder) for folder in (".", *map(_folder_of, self._named))}
-        return any(_is_below(real, folder) for folder in folders)
+        roots = map(glob_root, self._named)
+        named = (root if os.path.isdir(root) else os.path.dirname(root) or "." for root in roots)
+        for folder in {os.path.realpath(folder) for folder in (".", *named)}:
+            parent = folder + os.sep
+            if folder != os.sep and real.startswith(parent):
+                parts = real.removeprefix(parent).split(os.sep)
+                if not any(part.startswith(".") for part in parts):
+                    return True
+        return False
 
     def reader_beside(self, file: str) -> Callable[[str], str]:
         """Reads what a test file names, relative to its own folder.
@@ -554,28 +547,11 @@ class SuiteFolders:
         return read
 
 
-def _folder_of(named: str) -> str:
-    root = glob_root(named)
-    return root if os.path.isdir(root) else os.path.dirname(root) or "."
-
-
-def _is_below(path: str, folder: str) -> bool:
-    parent = folder + os.sep
-    if folder == os.sep or not path.startswith(parent):
-        return False
-    return not any(part.startswith(".") for part in path.removeprefix(parent).split(os.sep))
-
-
 def _unquoted(diagnostic: Diagnostic) -> Diagnostic:
     if diagnostic.code == "F001" and not diagnostic.line:
         # Why a file cannot be opened says nothing about its content.
         return diagnostic
     return diagnostic.but(message=CODES[diagnostic.code], source="", help=UNQUOTED)
-
-
-# Files that may be anything by the time they are opened: only regular ones are used.
-#
-# A pipe instead of a file would block for ever, and a device would never end.
 
 
 # Which file a write goes to: symbolic links are followed only within a folder.

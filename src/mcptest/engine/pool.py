@@ -332,7 +332,9 @@ def take_inventory(server: Server) -> tuple[CoveredOffer, ...] | None:
                     if len(offers) > _MAX_OFFERS:
                         return None
     except ServerError as error:
-        _remember(server, error)
+        # What the server did wrong is reported, but not that it did not answer us.
+        if error.fault.kind in FINDINGS:
+            server.findings.add(error.fault.kind, error.fault.message)
         return None
     except EndlessError:
         return None
@@ -341,12 +343,6 @@ def take_inventory(server: Server) -> tuple[CoveredOffer, ...] | None:
 
 class EndlessError(Exception):
     """A list that does not end in time."""
-
-
-def _remember(server: Server, error: ServerError) -> None:
-    """Report what the server did wrong meanwhile, but not that it did not answer us."""
-    if error.fault.kind in FINDINGS:
-        server.findings.add(error.fault.kind, error.fault.message)
 
 
 def list_pages(server: Server, kind: Kind, deadline: float) -> Iterator[list[object]]:
@@ -376,7 +372,9 @@ class ListReader:
     def read(self, kind: Kind) -> Iterator[Mismatch]:
         """What is wrong with a list, page by page."""
         pages = ListPages(kind.method, kind.name, max_pages=MAX_PAGES, is_strict=True)
-        while (params := pages.next_params(left_s := self._left_s())) is not None:
+        while (
+            params := pages.next_params(left_s := self._deadline - time.monotonic())
+        ) is not None:
             answer = self._ask(kind.method, params, left_s)
             entries = pages.add(answer)
             place = f"{kind.method} (page {pages.count})" if pages.count > 1 else kind.method
@@ -399,9 +397,6 @@ class ListReader:
                 message=f"the list must have a last page, and {why} "
                 f"({plural(pages.count, 'page')})",
             )
-
-    def _left_s(self) -> float:
-        return self._deadline - time.monotonic()
 
     def _judge_result(self, kind: Kind, answer: dict[str, Any], place: str) -> Iterator[Mismatch]:
         error, result = answer.get("error"), answer.get("result", ABSENT)
@@ -477,8 +472,15 @@ def read_tools(server: Server) -> ToolList:
     if not _declares_tools(server.capabilities):
         return ToolList(gap=f"the server does not declare {_KIND.capability}")
     entries: list[dict[str, Any]] = []
+
+    def ask(params: dict[str, object], limit_s: float) -> Any:
+        id = f"mcptest-tools-{next(_numbers)}"
+        line = encode_line(jsonrpc.request(id, _KIND.method, params))
+        step = Step(line=line, method=_KIND.method, expectation=Expectation(), id=id)
+        return server.perform(step, limit_s).message
+
     try:
-        gap = _read_pages(partial(_asked, server), entries, _PATIENCE_S, MAX_TOOL_PAGES)
+        gap = _read_pages(ask, entries, _PATIENCE_S, MAX_TOOL_PAGES)
     except ServerError as error:
         gap = error.fault.message
         kind = error.fault.kind if server.is_usable else "unclean_end"
@@ -514,17 +516,9 @@ def _read_pages(
     return pages.problem.message if pages.problem else ""
 
 
-def _asked(server: Server, params: dict[str, object], limit_s: float) -> Any:
-    id = f"mcptest-tools-{next(_numbers)}"
-    line = encode_line(jsonrpc.request(id, _KIND.method, params))
-    step = Step(line=line, method=_KIND.method, expectation=Expectation(), id=id)
-    return server.perform(step, limit_s).message
-
-
 # One server for a command that asks it something; everything returned is free of secrets.
 
 
-_SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _OWN_ID = r' \(id "mcptest-\d+"\)'
 
 
@@ -567,15 +561,12 @@ class SingleServer:
     @property
     def server_info(self) -> Message:
         """The server's name and version, as far as it declared them."""
-        meta = self._handshake.get("_meta")
-        # Without a handshake, they are in the metadata of the result.
-        beside = meta.get(_SERVER_KEY) if isinstance(meta, dict) else None
-        found = self._handshake.get("serverInfo", beside)
+        found = self._handshake.get("serverInfo")
         return found if isinstance(found, dict) else {}
 
     @property
     def protocol_version(self) -> str:
-        return str(self._handshake.get("protocolVersion", STATELESS if self.is_stateless else ""))
+        return str(self._handshake.get("protocolVersion", ""))
 
     @property
     def instructions(self) -> str:
