@@ -124,14 +124,11 @@ class HttpChannel:
             # The server closes idle connections so soon that the next might close while we write.
             self._keeps_connections = False
             connection.close()
-        return HttpConnection(
-            address, self._trust_in(address), find_proxy(address, self._environment)
-        )
-
-    def _trust_in(self, address: Address) -> Trust:
-        """Skipping verification of the server under test does not extend to other servers."""
-        is_home = self._home is None or same_origin(address, self._home)
-        return self._trust if is_home else self._trust.but(skips_verification=False, is_strict=True)
+        trust = self._trust
+        if self._home and not same_origin(address, self._home):
+            # Skipping verification of the server under test does not extend to other servers.
+            trust = trust.but(skips_verification=False, is_strict=True)
+        return HttpConnection(address, trust, find_proxy(address, self._environment))
 
     @property
     def unsent_bytes(self) -> int:
@@ -158,7 +155,12 @@ class HttpChannel:
     def _advance(self, running: _Running) -> None:
         try:
             for piece in running.exchange.advance():
-                self._pass_on(running, piece)
+                if isinstance(piece, bytes):
+                    running.listener.brought(piece)
+                elif piece.status in _REDIRECTS and piece.header("location"):
+                    self._redirect(running, piece)
+                else:
+                    running.listener.began(piece)
                 if running not in self._running:
                     return
         except HttpConnectionError as error:
@@ -168,28 +170,28 @@ class HttpChannel:
         if running.exchange.is_over:
             self._finish(running)
 
-    def _pass_on(self, running: _Running, piece: Head | bytes) -> None:
-        if isinstance(piece, bytes):
-            running.listener.brought(piece)
-        elif piece.status in _REDIRECTS and piece.header("location"):
-            self._redirect(running, piece)
-        else:
-            running.listener.began(piece)
-
     def _redirect(self, running: _Running, head: Head) -> None:
         self._drop(running)
-        request = running.exchange.request
-        location = excerpt(head.header("location"), 200)
+        request, target = running.exchange.request, head.header("location")
+        goal, why = None, ""
         try:
-            goal = redirected(request.address, head.header("location"))
+            goal = redirected(request.address, target)
         except BadUrlError as error:
-            raise _refused(head, location, f"that is not a URL: {error}") from None
-        if not same_origin(goal, request.address):
-            raise _refused(head, location, "that is another server")
-        if request.method != "GET" and head.status not in _KEEPING:
-            raise _refused(head, location, f"a {request.method} would become a GET there")
-        if running.hops >= _MAX_REDIRECTS:
-            raise _refused(head, location, f"it is redirect number {running.hops + 1}")
+            why = f"that is not a URL: {error}"
+        if goal and not same_origin(goal, request.address):
+            why = "that is another server"
+        elif request.method != "GET" and head.status not in _KEEPING:
+            why = why or f"a {request.method} would become a GET there"
+        elif running.hops >= _MAX_REDIRECTS:
+            why = why or f"it is redirect number {running.hops + 1}"
+        if why or goal is None:
+            raise HttpConnectionError(
+                "redirect_refused",
+                f"the server redirects (status {head.status}) to {excerpt(target, 200)}, which is "
+                f"not followed: {why}",
+                "give the URL it leads to, if that is the server to test",
+                was_sent=True,
+            )
         self._start(request.but(address=goal), running.listener, running.hops + 1)
 
     def _finish(self, running: _Running) -> None:
@@ -223,15 +225,6 @@ class HttpChannel:
         for connection in self._idle:
             connection.close()
         self._idle.clear()
-
-
-def _refused(head: Head, location: str, why: str) -> HttpConnectionError:
-    return HttpConnectionError(
-        "redirect_refused",
-        f"the server redirects (status {head.status}) to {location}, which is not followed: {why}",
-        "give the URL it leads to, if that is the server to test",
-        was_sent=True,
-    )
 
 
 # One request and its answer on a connection. h11 has the syntax (docs/decisions/0006-http.md),
@@ -337,45 +330,40 @@ class Exchange:
         except OSError as error:
             raise self._broken(f"the connection broke: {error.strerror or error}") from None
         except h11.RemoteProtocolError as error:
-            raise self._improper(error) from None
+            message, hint = f"the answer is not proper HTTP: {error}", ""
+            if not self.has_head and error.error_status_hint == _HEADERS_TOO_LARGE:
+                message = _GIANT
+            elif not self.has_head:
+                message = f"the answer does not begin like one of HTTP: {error}"
+                hint = "does it speak HTTP on this port?"
+            raise self._broken(message, hint) from None
 
     def _write(self) -> None:
         try:
             del self._outgoing[: self.connection.write(bytes(self._outgoing[: 1 << 20]))]
         except OSError:
-            # It stopped reading; its answer may have arrived all the same.
+            # It stopped reading; its answer may have arrived anyway.
             self._outgoing.clear()
             self.stopped_reading = True
 
-    def _improper(self, error: h11.RemoteProtocolError) -> HttpConnectionError:
-        if self.has_head:
-            return self._broken(f"the answer is not proper HTTP: {error}")
-        if error.error_status_hint == _HEADERS_TOO_LARGE:
-            return self._broken(_GIANT)
-        hint = "does it speak HTTP on this port?"
-        return self._broken(f"the answer does not begin like one of HTTP: {error}", hint)
-
     def _begin(self) -> None:
         self._has_begun = True
-        try:
-            self._queue_request()
-        except h11.LocalProtocolError:
-            # The reason quotes a value, which may be a secret.
-            message = "the request cannot be sent: a header holds what HTTP does not allow"
-            hint = "such as white space before or after a value: look at what it is given"
-            raise HttpConnectionError("connect_failed", message, hint) from None
-
-    def _queue_request(self) -> None:
         request, connection = self.request, self.connection
         via_proxy = connection.proxy is not None and request.address.scheme == "http"
         headers = request.all_headers
         if via_proxy and connection.proxy and connection.proxy.authorization:
             headers.append(("Proxy-Authorization", connection.proxy.authorization))
-        asked = h11.Request(
-            method=request.method,
-            target=request.address.url if via_proxy else request.address.target,
-            headers=headers,
-        )
+        try:
+            asked = h11.Request(
+                method=request.method,
+                target=request.address.url if via_proxy else request.address.target,
+                headers=headers,
+            )
+        except h11.LocalProtocolError:
+            # The reason quotes a value, which may be a secret.
+            message = "the request cannot be sent: a header holds what HTTP does not allow"
+            hint = "such as white space before or after a value: look at what it is given"
+            raise HttpConnectionError("connect_failed", message, hint) from None
         self._outgoing += self._http.send(asked) or b""
         if request.body:
             self._outgoing += self._http.send(h11.Data(data=request.body)) or b""
@@ -392,9 +380,14 @@ class Exchange:
                 taken += len(chunk)
                 self._feed(chunk)
             elif isinstance(event, h11.InformationalResponse):
-                self._count_interim()
+                self._interim += 1
+                if self._interim > _MAX_INTERIM:
+                    message = f"more than {_MAX_INTERIM} interim answers (1xx) and no real one"
+                    raise self._broken(message)
             elif isinstance(event, h11.Response):
-                self._refuse_giant(event)
+                # What comes in one piece is not counted by h11.
+                if sum(len(name) + len(value) for name, value in event.headers) > _MAX_HEAD_BYTES:
+                    raise self._broken(_GIANT)
                 self.has_head = True
                 yield parse_head(event.status_code, event.headers)
             elif isinstance(event, h11.Data):
@@ -409,24 +402,11 @@ class Exchange:
                 ", before it had read the request" if self.stopped_reading else " without an answer"
             )
             raise self._broken(f"the server closed the connection{how}")
-        if not self.has_head and chunk.startswith(_TLS_ALERT) and not self._is_secure:
+        is_secure = self.request.address.scheme == "https"
+        if not self.has_head and chunk.startswith(_TLS_ALERT) and not is_secure:
             message = "the answer does not begin like one of HTTP, but like one of TLS"
             raise self._broken(message, "does it want https://?")
         self._http.receive_data(chunk)
-
-    @property
-    def _is_secure(self) -> bool:
-        return self.request.address.scheme == "https"
-
-    def _refuse_giant(self, event: h11.Response) -> None:
-        # What comes in one piece is not counted by h11.
-        if sum(len(name) + len(value) for name, value in event.headers) > _MAX_HEAD_BYTES:
-            raise self._broken(_GIANT)
-
-    def _count_interim(self) -> None:
-        self._interim += 1
-        if self._interim > _MAX_INTERIM:
-            raise self._broken(f"more than {_MAX_INTERIM} interim answers (1xx) and no real one")
 
     def _broken(self, message: str, hint: str = "") -> HttpConnectionError:
         return HttpConnectionError("http_body", message, hint, was_sent=self._has_begun)

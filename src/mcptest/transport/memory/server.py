@@ -342,7 +342,8 @@ class MemoryTarget:
     """
 
     def __init__(self, target: Any) -> None:
-        self._make: Callable[[], Any] | None = target if _is_maker(target) else None
+        is_maker = lowlevel_server(target) is None and _takes(target, 0)
+        self._make: Callable[[], Any] | None = target if is_maker else None
         # The first one shows which transport it needs; the first session uses it.
         self._next: Any = _made(self._make) if self._make else target
         self.is_app = lowlevel_server(self._next) is None
@@ -406,10 +407,6 @@ def _made(make: Callable[[], Any]) -> Any:
     except Exception as error:  # whatever the user's function raises
         message = f"the function that makes the server raised {describe_exception(error)}"
         raise ServerError(Fault(kind=RAISED, message=message)) from error
-
-
-def _is_maker(target: Any) -> bool:
-    return lowlevel_server(target) is None and _takes(target, 0)
 
 
 def _takes(target: Any, count: int) -> bool:

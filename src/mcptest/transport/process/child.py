@@ -135,9 +135,13 @@ def spawn(
     if "" in environment:
         # No program can read it, and `posix_spawn` rejects it.
         environment = {name: value for name, value in environment.items() if name}
-    is_here = not cwd or _is_here(cwd)
+    is_here = not cwd
+    # Our own folder may be gone, and the other one still be there.
+    with contextlib.suppress(OSError):
+        is_here = is_here or os.path.abspath(cwd) == os.getcwd()
     inherited = _inherited()
-    if _can_spawn(streams, inherited) and (is_here or _is_alone()):
+    if _can_spawn(streams, inherited) and (is_here or len(os.listdir(_THREADS)) == 1):
+        # With one thread, this process can change its folder unnoticed.
         # Not every system lets `posix_spawn` make a session.
         folder = contextlib.nullcontext() if is_here else _folder(cwd)
         with contextlib.suppress(NotImplementedError), folder:
@@ -160,20 +164,13 @@ def _inherited() -> list[int] | None:
         names = os.listdir(_OPEN_FILES)
     except OSError:
         return None
-    return [fd for fd in map(int, names) if fd > 2 and _is_inheritable(fd)]
-
-
-def _is_here(path: str) -> bool:
-    try:
-        return os.path.abspath(path) == os.getcwd()
-    except OSError:
-        # Our own folder is gone; the other one may still be there.
-        return False
-
-
-def _is_alone() -> bool:
-    """True if this process has one thread, so that it can change its folder unnoticed."""
-    return len(os.listdir(_THREADS)) == 1
+    found = []
+    for fd in map(int, names):
+        # The one that lists them is closed by now.
+        with contextlib.suppress(OSError):
+            if fd > 2 and os.get_inheritable(fd):
+                found.append(fd)
+    return found
 
 
 @contextlib.contextmanager
@@ -212,13 +209,6 @@ def _spawned(
             # the first that was there.
             why_not = error if isinstance(why_not, _MISSING) else why_not
     raise why_not
-
-
-def _is_inheritable(fd: int) -> bool:
-    try:
-        return os.get_inheritable(fd)
-    except OSError:
-        return False
 
 
 def candidates(program: str, environment: Mapping[str, str]) -> list[str]:
@@ -389,17 +379,13 @@ def _start_guard(reader: int, mark: str) -> int:
         command = (_SHELL, "-c", _GUARD, "mcptest-guardian", *sweep)
         return spawn(command, os.environ, (reader, null, null))
     except OSError:
-        return _fork_guard(reader, mark)
+        # There is no shell. A fork is safe: no thread has been started yet.
+        pid = os.fork()
+        if pid == 0:
+            _guard(reader, mark)
+        return pid
     finally:
         os.close(null)
-
-
-def _fork_guard(reader: int, mark: str) -> int:
-    """The same without a shell. Must be called before any thread is started."""
-    pid = os.fork()
-    if pid == 0:
-        _guard(reader, mark)
-    return pid
 
 
 def _guard(reader: int, mark: str) -> NoReturn:

@@ -25,7 +25,7 @@ from mcptest.core.errors import PatternTimeoutError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import FrameType, TracebackType
+    from types import FrameType
 
 __all__ = ["CpuLimit", "GuestInterrupts", "Interrupts", "OverdueError", "WallLimit"]
 
@@ -66,12 +66,7 @@ class Interrupts:
         self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, _leave)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # it came from signal()
@@ -204,12 +199,7 @@ class CpuLimit:
         self._is_on = True
         signal.setitimer(signal.ITIMER_VIRTUAL, self.seconds)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._is_on:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             signal.signal(signal.SIGVTALRM, self._previous)
@@ -249,12 +239,7 @@ class WallLimit:
         first_s = min(self.seconds, left_s) if left_s else self.seconds
         signal.setitimer(signal.ITIMER_REAL, max(first_s, 0.001), _AGAIN_S)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if not self._is_on:
             return
         signal.setitimer(signal.ITIMER_REAL, 0)
