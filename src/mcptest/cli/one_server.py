@@ -6,13 +6,19 @@ All text from a server is escaped before it is printed, and binary content is on
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 
 from mcptest import __version__
 from mcptest.cli.options import NO_COLOR_OPTION, Option
-from mcptest.cli.output import StandardOutput, hide_secrets, is_terminal, wants_colour, write_stderr
+from mcptest.cli.output import (
+    StandardOutput,
+    hide_secrets,
+    is_terminal,
+    terminal_columns,
+    wants_colour,
+    write_stderr,
+)
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.results import ExitCode
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
@@ -20,8 +26,8 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import defuse_markers, printable_json, show_json, visible
 from mcptest.engine.pool import SingleServer
 from mcptest.engine.server import launching
-from mcptest.explore.arguments import describe_type
-from mcptest.explore.features import feature_name
+from mcptest.explore.arguments import describe_type, unknown_name
+from mcptest.explore.features import feature_name, list_features
 from mcptest.protocol.lists import describe_error
 from mcptest.reporters.json import render_failure
 from mcptest.reporters.style import Paint
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from mcptest.cli.options import Arguments
+    from mcptest.core.coverage import Kind
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Fault
     from mcptest.engine.server import Launcher
@@ -44,7 +51,9 @@ if TYPE_CHECKING:
 __all__ = [
     "OUTPUT_OPTIONS",
     "OutputStyle",
+    "ask_and_show",
     "extract_result",
+    "find_feature",
     "print_fault",
     "print_note",
     "render_listings",
@@ -72,19 +81,7 @@ class OutputStyle:
         self.is_raw = arguments.has("--raw")
         self.is_pretty = is_terminal() and not (self.is_raw or arguments.has("--json"))
         self.paint = Paint(on=wants_colour(arguments.has("--no-color")))
-        self.width = _columns()
-
-
-def _columns() -> int:
-    try:
-        columns = int(os.environ["COLUMNS"])
-    except (KeyError, ValueError):
-        try:
-            columns = os.get_terminal_size(sys.stdout.fileno()).columns
-        except (OSError, ValueError):
-            columns = 0
-    # Some terminals report 0 if they do not know.
-    return max(40, columns) if columns else 80
+        self.width = max(40, terminal_columns() or 80)
 
 
 def use_server(
@@ -195,6 +192,34 @@ def extract_result(answer: Message, method: str, arguments: Arguments) -> Messag
     if arguments.has("--json") and not arguments.has("--raw"):
         _write_failure("refused", message)
     return None
+
+
+def ask_and_show(
+    visit: SingleServer,
+    method: str,
+    params: Message,
+    arguments: Arguments,
+    render: Callable[[Message, Paint], list[str]],
+) -> Message | None:
+    """Show the result of a request; if the server refused it, report that and return None."""
+    style = OutputStyle(arguments)
+    result = extract_result(visit.ask(method, params), method, arguments)
+    if result is not None and style.is_pretty:
+        write_lines(render(result, style.paint))
+    elif result is not None and not style.is_raw:
+        write_json(result)
+    return result
+
+
+def find_feature(visit: SingleServer, kind: Kind, name: str, advice: str) -> Message | None:
+    """Return what the server lists under this name; with advice, raise if there is nothing."""
+    listing = list_features(visit.ask, kind)
+    found = listing.find(name)
+    if found is None and advice:
+        if listing.problem:
+            print_note(f"{kind.name}: {listing.problem}")
+        raise unknown_name(kind.noun, name, listing.names, advice)
+    return found
 
 
 def report_unfinished(visit: SingleServer) -> bool:

@@ -19,6 +19,7 @@ from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
 from mcptest.engine.discovery import SuiteFolders, read_text
 from mcptest.engine.loading import PlaceholderEnvironment, Servers, Wanted
+from mcptest.engine.server import launching
 from mcptest.formats.keys import diagnose
 from mcptest.formats.suite.loader import read_parts
 from mcptest.matching.registry import builtin_registry
@@ -33,7 +34,6 @@ from mcptest.protocol.jsonrpc import (
 )
 from mcptest.reporters.registry import REPORTERS
 from mcptest.reporters.style import Paint, render_duration
-from mcptest.transport.process.child import Guardian
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False
@@ -90,23 +90,22 @@ def _find(specs: Sequence[PluginSpec]) -> _Extensions:
             errors.append(error)
             return ()
 
+    def find_matchers() -> tuple[tuple[str, str], ...]:
+        registry = builtin_registry()
+        found = installed_matchers()
+        for matcher in found:
+            registry.add(matcher)
+        return tuple((matcher.name, matcher.owner) for matcher in found)
+
+    def find_reporters() -> tuple[tuple[str, str], ...]:
+        points = installed_reporters(REPORTERS).items()
+        return tuple((name, owner_of(point)) for name, point in points)
+
     attempt(lambda: tuple((name, "") for name in index_plugins(specs)))
-    matchers, reporters = attempt(_matchers), attempt(_reporters)
+    matchers, reporters = attempt(find_matchers), attempt(find_reporters)
     return _Extensions(
         plugins=tuple(specs), matchers=matchers, reporters=reporters, errors=tuple(errors)
     )
-
-
-def _matchers() -> tuple[tuple[str, str], ...]:
-    registry = builtin_registry()
-    found = installed_matchers()
-    for matcher in found:
-        registry.add(matcher)
-    return tuple((matcher.name, matcher.owner) for matcher in found)
-
-
-def _reporters() -> tuple[tuple[str, str], ...]:
-    return tuple((name, owner_of(point)) for name, point in installed_reporters(REPORTERS).items())
 
 
 def _as_json(found: _Extensions) -> dict[str, Any]:
@@ -198,12 +197,10 @@ def _request(words: Sequence[str]) -> tuple[str, str, object]:
     if len(rest) > 1:
         message = f"the params are one word of JSON; {visible(rest[1])!r} is one too many"
         raise UsageError(message, "in a shell, put them between single quotes")
-    return name, method, _params(rest[0]) if rest else ABSENT
-
-
-def _params(text: str) -> object:
+    if not rest:
+        return name, method, ABSENT
     try:
-        return parse_json(text)
+        return name, method, parse_json(rest[0])
     except NotJsonError as error:
         where = f" at character {error.column:,}" if error.column else ""
         message = f"the params are not JSON: {visible(error.reason)}{where}"
@@ -281,14 +278,12 @@ def _call(
     spec: PluginSpec, method: str, params: object, arguments: Arguments, clean: Redact
 ) -> int:
     """Start the plugin, call it once, and stop it; return the exit code."""
-    with Interrupts() as interrupts:
-        guardian = Guardian(adopts_orphans=True)
-        interrupts.on_second = guardian.kill_all
+    with Interrupts() as interrupts, launching(interrupts, None) as launcher:
         host = PluginHost(
             spec.command,
             spec.call_timeout_s,
             cwd=spec.cwd,
-            guardian=guardian,
+            guardian=launcher.guardian,
             interrupts=interrupts,
             # The same id, and so the same output, every time.
             first_id=1,
@@ -299,7 +294,6 @@ def _call(
             raise InterruptedRunError("interrupted; the plugin was stopped") from None
         finally:
             _close(host, spec, at_once=bool(interrupts.count))
-            guardian.dismiss()
 
 
 def _ask(
