@@ -22,8 +22,7 @@ from mcptest.transport.lines import LinePeer, PeerEndedError, PeerSilentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from types import TracebackType
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from mcptest.core.plan import PluginSpec
@@ -47,6 +46,7 @@ __all__ = [
     "PluginResponse",
     "SpawnFailed",
     "Timeout",
+    "describe_failure",
     "encode_request",
     "index_plugins",
     "read_response",
@@ -107,7 +107,10 @@ class PluginHost:
             id = self._last_id + 1
             # Encoded first: params that are not JSON are a mistake of the caller.
             line = encode_request(id, method, params)
-            self._start()
+            try:
+                self._peer.start()
+            except ServerError as error:
+                raise SpawnFailed(error.fault.message, error.fault.hint) from None
             self._last_id = id
             try:
                 self._drop_late_answers()
@@ -148,21 +151,10 @@ class PluginHost:
     def __enter__(self) -> PluginHost:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # One call
-
-    def _start(self) -> None:
-        try:
-            self._peer.start()
-        except ServerError as error:
-            raise SpawnFailed(error.fault.message, error.fault.hint) from None
 
     def _drop_late_answers(self) -> None:
         """Discard answers to abandoned calls; any other line before a call is an error."""
@@ -356,7 +348,7 @@ class PluginManager:
         try:
             response = host.call(method, params)
         except HostError as error:
-            raise CheckError(_failed(spec, error)) from None
+            raise CheckError(describe_failure(spec, error)) from None
         if response.error:
             error_ = response.error
             message = (
@@ -388,7 +380,12 @@ class PluginManager:
         began = time.monotonic()
         for spec, host in hosts.items():
             host.close(at_once=at_once, waited_s=time.monotonic() - began)
-            self.findings += _left_by(spec, host)
+            message = f"the plugin {spec.name!r} left processes behind; they were killed"
+            for pid, command in host.left_behind.items():
+                quote = f"{pid}: {visible(command)}"
+                self.findings.append(
+                    Finding(kind="left_behind", server="", message=message, quote=quote)
+                )
 
 
 class DeclaredPlugins:
@@ -425,14 +422,8 @@ def index_plugins(specs: Iterable[PluginSpec]) -> dict[str, PluginSpec]:
     return found
 
 
-def _left_by(spec: PluginSpec, host: PluginHost) -> Iterator[Finding]:
-    message = f"the plugin {spec.name!r} left processes behind; they were killed"
-    for pid, command in host.left_behind.items():
-        quote = f"{pid}: {visible(command)}"
-        yield Finding(kind="left_behind", server="", message=message, quote=quote)
-
-
-def _failed(spec: PluginSpec, error: HostError) -> Fault:
+def describe_failure(spec: PluginSpec, error: HostError) -> Fault:
+    """The fault of a call without an answer."""
     stderr = error.stderr if isinstance(error, PluginCrashed) else ""
     return Fault(
         kind="plugin_failed",

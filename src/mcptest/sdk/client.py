@@ -22,7 +22,6 @@ from mcptest.sdk.expect import Verdict, read_verdict
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from types import TracebackType
     from typing import Any, TypeVar
 
     from mcptest.sdk.arguments import Command, Path
@@ -139,12 +138,7 @@ class Connection:
             raise
         return client
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._coprocess.close()
 
     async def __aenter__(self) -> AsyncClient:
@@ -153,12 +147,7 @@ class Connection:
         await self._async.open(self._open, self._coprocess.close)
         return self._async
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._async:
             await self._async.close(self._coprocess.close)
 

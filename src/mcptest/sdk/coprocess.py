@@ -51,7 +51,6 @@ from mcptest.transport.process.stopping import describe_end
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from types import TracebackType
     from typing import Any, NoReturn
 
     from mcptest.protocol.framing import Noise
@@ -151,12 +150,7 @@ class Coprocess:
     def __enter__(self) -> Coprocess:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # Starting

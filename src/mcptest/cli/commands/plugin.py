@@ -13,7 +13,7 @@ from mcptest.cli.shared_options import PLUGIN_OPTION, find_suite, parse_plugins,
 from mcptest.core.diagnostics import closest, render_diagnostic
 from mcptest.core.errors import FormatError, InterruptedRunError, UsageError
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.results import Evidence, ExitCode, Fault
+from mcptest.core.results import ExitCode
 from mcptest.core.secrets import is_secret, redact_all, redactor
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
@@ -23,7 +23,13 @@ from mcptest.engine.server import launching
 from mcptest.formats.keys import diagnose
 from mcptest.formats.suite.loader import read_parts
 from mcptest.matching.registry import builtin_registry
-from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, HostError, PluginHost, index_plugins
+from mcptest.plugins.host import (
+    DEFAULT_CALL_TIMEOUT_S,
+    HostError,
+    PluginHost,
+    describe_failure,
+    index_plugins,
+)
 from mcptest.plugins.installed import installed_matchers, installed_reporters, owner_of
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
@@ -308,7 +314,10 @@ def _ask(
     try:
         response = host.call(method, params)
     except HostError as error:
-        print_fault(redact_all(_fault(spec, error), clean), arguments)
+        fault = describe_failure(spec, error)
+        # Its stderr is printed below.
+        fault = fault.but(evidence=fault.evidence.but(stderr_tail=""))
+        print_fault(redact_all(fault, clean), arguments)
         _print_stderr(host.stderr)
         return ExitCode.FAILED
     took_s = time.monotonic() - began
@@ -347,16 +356,6 @@ def _refusal(response: PluginResponse) -> str:
     meaning = _MEANINGS.get(response.error.code)
     code = f"code {response.error.code}{f' ({meaning})' if meaning else ''}"
     return f"{code}, {visible(response.error.message)}"
-
-
-def _fault(spec: PluginSpec, error: HostError) -> Fault:
-    """Describe the failure like a run does."""
-    return Fault(
-        kind="plugin_failed",
-        message=f"the plugin {spec.name!r} failed ({type(error).__name__}): {error.message}",
-        hint=error.hint,
-        evidence=Evidence(command=spec.command, cwd=spec.cwd),
-    )
 
 
 def _print_stderr(text: str) -> None:
