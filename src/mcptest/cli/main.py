@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from itertools import pairwise
 
 from mcptest import __version__
@@ -30,6 +29,7 @@ from mcptest.core.errors import (
 )
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
+from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _run_guarded(words: list[str], run: Callable[[list[str]], int]) -> int:
 
 def _run_reported(words: list[str], run: Callable[[list[str]], int]) -> int:
     """Run a command; report errors in words and, where JSON is expected, as JSON."""
-    started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    started_at = utc_now()
     error: McptestError | None
     try:
         return int(run(words))

@@ -32,6 +32,7 @@ from mcptest.protocol.lists import describe_error
 from mcptest.reporters.json import render_failure
 from mcptest.reporters.style import Paint
 from mcptest.reporters.text import fault_details, fault_headline, stderr_lines
+from mcptest.transport import utc_now
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False
@@ -168,7 +169,7 @@ def print_fault(fault: Fault, arguments: Arguments) -> None:
 
 
 def _write_failure(kind: str, message: str) -> None:
-    started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    started_at = utc_now()
     StandardOutput().write_utf8(render_failure(kind, message, (), __version__, started_at))
 
 

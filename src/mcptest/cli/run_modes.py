@@ -55,10 +55,18 @@ _OUTPUT_OPTIONS = ("--junit", "--capture", "--server-coverage")
 
 def watch(arguments: Arguments) -> int:
     """Run until Ctrl-C; return the exit code of the last run."""
-    files = _import_watchfiles()
-    options = _render_options(arguments)
+    try:
+        import watchfiles as files  # noqa: PLC0415  # optional dependency
+    except ImportError:
+        raise UsageError("--watch needs the package watchfiles", "pip install watchfiles") from None
+    # The options as they were given, without --watch.
+    options: list[str] = []
+    for name, values in arguments.given.items():
+        if name != "--watch":
+            options += [f"{name}={value}" for value in values] or [name]
     roots, outputs = _roots(arguments), _output_files(arguments)
-    quiet = [] if _has_own_stdout(arguments) else ["--reporter=minimal"]
+    has_own_stdout = any("=" not in word for word in arguments.all("--reporter"))
+    quiet = [] if has_own_stdout or arguments.has("--json") else ["--reporter=minimal"]
     status, is_over = 0, False
     command = ["--", *arguments.command] if arguments.command else []
     rounds = files.watch(
@@ -87,14 +95,6 @@ def watch(arguments: Arguments) -> int:
     return status
 
 
-def _import_watchfiles() -> Any:
-    try:
-        import watchfiles  # noqa: PLC0415  # optional dependency
-    except ImportError:
-        raise UsageError("--watch needs the package watchfiles", "pip install watchfiles") from None
-    return watchfiles
-
-
 def _filter(files: Any, outputs: tuple[str, ...]) -> Callable[[Any, str], bool]:
     """Return a filter for changes that cause a rerun: source files, not files that programs write.
 
@@ -120,20 +120,6 @@ def find_affected(changed: Iterable[str], paths: Sequence[str]) -> tuple[str, ..
     hit = [suites.get(os.path.realpath(path)) for path in changed]
     # A deleted file is not a test file any more, so all are run.
     return tuple(sorted(file for file in hit if file)) if all(hit) else tuple(paths)
-
-
-def _render_options(arguments: Arguments) -> list[str]:
-    """Return the options as they were given, without `--watch`."""
-    words = []
-    for name, values in arguments.given.items():
-        if name != "--watch":
-            words += [f"{name}={value}" for value in values] or [name]
-    return words
-
-
-def _has_own_stdout(arguments: Arguments) -> bool:
-    on_stdout = [word for word in arguments.all("--reporter") if "=" not in word]
-    return bool(on_stdout) or arguments.has("--json")
 
 
 def _output_files(arguments: Arguments) -> tuple[str, ...]:
@@ -215,7 +201,17 @@ class TransportMatrix(Record):
     def load(self, environment: Mapping[str, str]) -> Plan:
         """Load the plan for the first transport; raise a `UsageError` if it has several servers."""
         plan = self._load(environment)
-        servers = {_identity(spec): spec for _, spec in plan.suites}
+        # Time limits do not distinguish servers.
+        servers = {
+            (
+                spec.command,
+                spec.http and spec.http.url,
+                spec.cwd,
+                tuple(sorted((spec.env or {}).items())),
+                spec.inherit_env,
+            ): spec
+            for _, spec in plan.suites
+        }
         if len(servers) > 1:
             names = ", ".join(sorted({visible(spec.name) for spec in servers.values()}))
             message = f"--transport-matrix is for one server, and these tests have {len(servers)}"
@@ -277,12 +273,6 @@ class TransportMatrix(Record):
             ready_pattern="",
             startup_timeout_s=max(spec.startup_timeout_s, startup_s),
         )
-
-
-def _identity(spec: ServerSpec) -> tuple[object, ...]:
-    """Return what distinguishes servers; time limits do not."""
-    env = tuple(sorted((spec.env or {}).items()))
-    return spec.command, spec.http and spec.http.url, spec.cwd, env, spec.inherit_env
 
 
 def _http_side(arguments: Arguments) -> ServerSpec | None:

@@ -26,7 +26,7 @@ from mcptest.core.results import CaptureScore, Finding, SnapshotReport, Summary,
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import render_path
 from mcptest.engine.pool import EndlessError, list_pages
-from mcptest.engine.run import make_run_started, run_plan
+from mcptest.engine.run import add_summaries, make_run_started, run_plan
 from mcptest.engine.server import Server
 from mcptest.matching.compare import is_same
 from mcptest.protocol.http_messages import NOT_SPOKEN
@@ -446,12 +446,8 @@ def merge_ways(ends: Ends) -> RunFinished:
     """The sum of all ways; each finding names its way."""
     last = ends[-1][1]
     finished = [each for _, each in ends]
-    total = dict.fromkeys((name for name, _ in Summary().fields()), 0)
-    for each in finished:
-        for name, count in each.summary.fields():
-            total[name] += count
     return RunFinished(
-        summary=Summary(**total),
+        summary=add_summaries(each.summary for each in finished),
         duration_s=0.0,
         findings=merge_findings(
             _found_in(way, finding) for way, each in ends for finding in each.findings

@@ -40,6 +40,7 @@ from mcptest.core.results import (
 )
 from mcptest.engine.case import Performer
 from mcptest.engine.pool import ServerPool
+from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ __all__ = [
     "Run",
     "RunOptions",
     "Tally",
+    "add_summaries",
     "add_watchers",
     "apply_gates",
     "collect_findings",
@@ -106,7 +108,7 @@ def make_options(plan: Plan, *, strict_invariants: bool = False, **more: Any) ->
 
         snapshots = SnapshotWatch(plan.snapshots, is_whole=plan.is_whole)
     return RunOptions(
-        started_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        started_at=utc_now(),
         strict_invariants=strict_invariants
         or any(spec.strict_invariants for _, spec in plan.suites),
         gates=gates,
@@ -464,18 +466,20 @@ def combine_coverage(parts: Iterable[CoverageCounts]) -> tuple[ServerCoverage, .
     )
 
 
+def add_summaries(summaries: Iterable[Summary]) -> Summary:
+    """The sum of all counts."""
+    total = dict(Summary().fields())
+    for summary in summaries:
+        for name, count in summary.fields():
+            total[name] += count
+    return Summary(**total)
+
+
 def merge_endings(endings: Sequence[Ending]) -> RunFinished:
     """The sum of the endings, in their order; a finding that several have is reported once."""
     finished = [ending.finished for ending in endings]
-    summaries = [each.summary for each in finished]
     return RunFinished(
-        summary=Summary(
-            passed=sum(each.passed for each in summaries),
-            failed=sum(each.failed for each in summaries),
-            errors=sum(each.errors for each in summaries),
-            skipped=sum(each.skipped for each in summaries),
-            flaky=sum(each.flaky for each in summaries),
-        ),
+        summary=add_summaries(each.summary for each in finished),
         duration_s=0.0,
         findings=merge_findings(finding for each in finished for finding in each.findings),
         fault=next((each.fault for each in finished if each.fault), None),

@@ -25,6 +25,7 @@ from mcptest.protocol.capture import (
     render_exchange,
 )
 from mcptest.protocol.framing import Frame, LineDecoder, Overlong
+from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class RelayCapture:
         self._at = 0
         self._waiting_bytes = 0
         self._began = time.monotonic()
-        self._started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self._started_at = utc_now()
 
     def add(self, side: Side, chunk: bytes) -> None:
         """Queue bytes that were relayed."""

@@ -6,7 +6,6 @@ import glob
 import os
 import stat
 import sys
-import time
 
 from mcptest.cli.main import status_of_kind
 from mcptest.cli.options import NO_COLOR_OPTION, Command, Option
@@ -20,6 +19,7 @@ from mcptest.engine.discovery import read_now
 from mcptest.engine.run import RunOptions, apply_gates
 from mcptest.reporters.run_model import merge_runs
 from mcptest.reporters.saved import read_saved_run
+from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def report(arguments: Arguments) -> int:
         run = merge_runs(runs, allow_missing=allow_missing) if is_merge else runs[0][1]
         run.last = apply_gates(run.finished, RunOptions(started_at="", min_coverage=wanted))
     except McptestError as error:
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        now = utc_now()
         reports.write_failure(error, now, json_on_stdout=True)
         raise
     # Secrets were blanked when the report was written.

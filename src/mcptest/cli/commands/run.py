@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import time
 from contextlib import suppress
 
 from mcptest.cli.options import Command
@@ -23,6 +22,7 @@ from mcptest.core.errors import McptestError, OwnFaultError, UsageError
 from mcptest.core.events import ReportedShard
 from mcptest.core.results import NOT_KEPT, exit_code_of
 from mcptest.engine.loading import load_plan
+from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def run(arguments: Arguments) -> int:
             collectors = _collectors(arguments)
         except McptestError as error:
             error.shard = error.shard or _failed_shard(asked)
-            reports.write_failure(error, _now())
+            reports.write_failure(error, utc_now())
             raise
         _load_runner()
         # The plan lives until the end: the collector need not look at it again.
@@ -113,7 +113,7 @@ def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
     fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
     failure = describe_exhaustion(error) or fault
     failure.shard = plan.shard
-    reports.write_failure(failure, _now())
+    reports.write_failure(failure, utc_now())
     write_stderr("".join(f"error: {each}\n" for each in failure.unwritten))
 
 
@@ -176,10 +176,6 @@ def _collectors(arguments: Arguments) -> Collectors | None:
     from mcptest.engine.code_coverage import Collectors  # noqa: PLC0415  # for those who want it
 
     return Collectors(arguments.last("--server-coverage"))
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _print_interrupted() -> None:
