@@ -92,7 +92,20 @@ def _is_id(id: object) -> bool:
 
 def _method(value: dict[str, Any]) -> str:
     """The method of a request, once its envelope is checked."""
-    _check_envelope(value)
+    surplus = [key for key in value if key not in _ENVELOPE]
+    if surplus:
+        members = ", ".join(_ENVELOPE)
+        message = f"a request has no member {quote(surplus[0])}: it has {members}, and no others"
+        raise RefusedError(INVALID_REQUEST, message)
+    if value.get("jsonrpc") != "2.0":
+        raise RefusedError(INVALID_REQUEST, 'a request says "jsonrpc": "2.0"')
+    if "id" not in value:
+        message = 'a request has an "id": there are no notifications on this channel'
+        raise RefusedError(INVALID_REQUEST, message)
+    if not _is_id(value["id"]):
+        kind = type_name(value["id"])
+        message = f'a request has an "id" that is a number or a string, not {kind}'
+        raise RefusedError(INVALID_REQUEST, message)
     method = value.get("method", ABSENT)
     if not isinstance(method, str):
         message = f'a request has a "method" that is a string, not {type_name(method)}'
@@ -102,23 +115,6 @@ def _method(value: dict[str, Any]) -> str:
         question = f"; did you mean {meant}?" if meant else ""
         raise RefusedError(METHOD_NOT_FOUND, f"there is no method {quote(method)}{question}")
     return method
-
-
-def _check_envelope(value: dict[str, Any]) -> None:
-    surplus = [key for key in value if key not in _ENVELOPE]
-    if surplus:
-        members = ", ".join(_ENVELOPE)
-        message = f"a request has no member {quote(surplus[0])}: it has {members}, and no others"
-        raise RefusedError(INVALID_REQUEST, message)
-    if value.get("jsonrpc") != "2.0":
-        raise RefusedError(INVALID_REQUEST, 'a request says "jsonrpc": "2.0"')
-    id = value.get("id", ABSENT)
-    if id is ABSENT:
-        message = 'a request has an "id": there are no notifications on this channel'
-        raise RefusedError(INVALID_REQUEST, message)
-    if not _is_id(id):
-        message = f'a request has an "id" that is a number or a string, not {type_name(id)}'
-        raise RefusedError(INVALID_REQUEST, message)
 
 
 def describe_version_mismatch(params: dict[str, Any]) -> str:

@@ -145,33 +145,25 @@ class Unsent:
 
 def deliver(target: Target, text: bytes, deadline: float, post: Post) -> None:
     """Append to the file, or post to the URL; UploadError if that fails."""
+    place = visible(target.text)
     if target.address:
-        _send(target, target.address, text, deadline, post)
+        try:
+            status = post(target.address, "application/x-ndjson", text, deadline)
+        except OSError as error:
+            raise UploadError(f"cannot reach {place}: {visible(str(error))}") from None
+        # Redirects are not followed: the records were meant for this target only.
+        if not 200 <= status < 300:
+            raise UploadError(f"{place} answered with status {status}")
         return
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     try:
-        _append(target.file, text)
+        fd = open_regular(resolve_target(os.fsdecode(target.file)), flags)
+        try:
+            write_all(fd, text)
+        finally:
+            os.close(fd)
     except OSError as error:
-        message = f"cannot write to {visible(target.text)}: {why_not(error)}"
-        raise UploadError(message) from None
-
-
-def _send(target: Target, address: Address, text: bytes, deadline: float, post: Post) -> None:
-    try:
-        status = post(address, "application/x-ndjson", text, deadline)
-    except OSError as error:
-        raise UploadError(f"cannot reach {visible(target.text)}: {visible(str(error))}") from None
-    # Redirects are not followed: the records were meant for this target only.
-    if not 200 <= status < 300:
-        raise UploadError(f"{visible(target.text)} answered with status {status}")
-
-
-def _append(path: bytes, text: bytes) -> None:
-    target = resolve_target(os.fsdecode(path))
-    fd = open_regular(target, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
-    try:
-        write_all(fd, text)
-    finally:
-        os.close(fd)
+        raise UploadError(f"cannot write to {place}: {why_not(error)}") from None
 
 
 # Targets: a file, HTTP to this machine, HTTPS to any other. Pure.

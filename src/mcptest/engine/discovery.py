@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import stat
-from contextlib import suppress
 from itertools import islice, takewhile
 
 from mcptest.core.diagnostics import CODES, UNQUOTED, Diagnostic, UnquotedText, closest
@@ -39,6 +38,7 @@ __all__ = [
     "read_text",
     "resolve_inside",
     "resolve_target",
+    "suggest_name",
     "why_not",
     "write_all",
 ]
@@ -104,11 +104,7 @@ def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
     if re.search(_BRACES, argument):
         raise _braced(argument)
     if not _is_glob(argument):
-        folder, name = os.path.split(argument)
-        meant: str | None = None
-        with suppress(OSError):
-            meant = closest(name, os.listdir(folder or "."))
-        question = f"; did you mean {visible(os.path.join(folder, meant))!r}?" if meant else ""
+        question = suggest_name(argument)
         raise UsageError(f"there is no file or folder {visible(argument)!r}{question}")
     return _expand(argument, left_out)
 
@@ -189,6 +185,17 @@ def is_suite_name(path: str) -> bool:
 def is_test_name(path: str) -> bool:
     """Whether a file has a name that test files have."""
     return path.endswith(CONDUCTOR_ENDINGS + CASE_ENDINGS) or is_suite_name(path)
+
+
+def suggest_name(path: str) -> str:
+    """The name that was probably meant, among those beside it, as a question."""
+    folder, name = os.path.split(path)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return ""
+    meant = closest(name, names)
+    return f"; did you mean {visible(os.path.join(folder, meant))!r}?" if meant else ""
 
 
 def _refuse_other_files(path: str) -> None:

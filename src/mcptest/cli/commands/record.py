@@ -56,13 +56,9 @@ def record(arguments: Arguments) -> int:
     if recording.problem:
         problem = visible(recording.problem)
         write_stderr(f"mcptest record: {visible(target)} was not written: {problem}\n")
-    return _status(code)
-
-
-def _status(code: int | None) -> int:
-    """Return the exit status that a shell would report."""
     if code is None:
         return _KILLED_STATUS
+    # As a shell would report it.
     return code if code >= 0 else 128 - code
 
 
@@ -84,7 +80,8 @@ def _target(arguments: Arguments, name: str) -> str:
         reason = "standard output is the server's" if path else "give -o FILE"
         raise UsageError(f"mcptest record needs a file: {reason}", _EXAMPLE)
     if os.path.isdir(path) or path.endswith(os.sep):
-        path = os.path.join(path, f"{_in_file_name(name)}-{_now()}-{os.getpid()}.json")
+        name = "".join(char if char.isalnum() or char in "._-" else "_" for char in name)[:64]
+        path = os.path.join(path, f"{name}-{_now()}-{os.getpid()}.json")
     check_writable(path)
     if is_special(path):
         raise UsageError(
@@ -92,10 +89,6 @@ def _target(arguments: Arguments, name: str) -> str:
             "a capture is made beside its place and moved there when it is whole",
         )
     return path
-
-
-def _in_file_name(name: str) -> str:
-    return "".join(char if char.isalnum() or char in "._-" else "_" for char in name)[:64]
 
 
 def _now() -> str:
