@@ -380,8 +380,7 @@ def _parts(value: object) -> dict[str | int, object] | None:
 
 
 def _are_one(values: Sequence[object]) -> bool:
-    first = values[0]
-    return all(first is value or is_same(first, value) for value in values)
+    return all(values[0] is value or is_same(values[0], value) for value in values)
 
 
 def unread_lists(openings: Sequence[tuple[Way, Opening]]) -> Iterator[str]:
