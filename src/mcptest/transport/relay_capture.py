@@ -299,7 +299,7 @@ class _Recorder(SessionRecorder):
 class ExchangeBuilder:
     """Turns the bytes of both sides into exchanges, each returned once nothing can be added to it.
 
-    Everything is kept: a line that is not a message stands beside the exchange it came with. Only
+    Everything is kept: a line that is not a message is kept beside the exchange it came with. Only
     a line over the limit, and what comes beside an exchange without end, is cut, and the capture
     says so. `ms` is always the time since the session began.
     """
@@ -376,7 +376,7 @@ class ExchangeBuilder:
     def _add_from_client(self, message: Any, size: int, ms: float) -> None:
         begun = [each for each in _parts(message) if "method" in each or "id" not in each]
         if not begun:
-            # Answers to requests of the server stand beside the current exchange.
+            # Answers to requests of the server are kept beside the current exchange.
             if self._has_room(size):
                 self._recorder.client(message, ms)
             return

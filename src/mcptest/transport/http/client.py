@@ -38,7 +38,7 @@ from mcptest.protocol.http_messages import (
     without_older_transport,
 )
 from mcptest.protocol.jsonrpc import id_key, is_illegal
-from mcptest.protocol.revisions import REVISIONS, STATELESS
+from mcptest.protocol.revisions import REVISIONS
 from mcptest.transport import wait_ready
 from mcptest.transport.http.channel import HttpChannel, HttpRequest
 from mcptest.transport.http.connection import Trust, look_up
@@ -327,9 +327,10 @@ class HttpTransport:
             is_illegal=is_illegal(first),
         )
         reader.seen = self._seen
-        if not self.version and own_version(message) == STATELESS:
+        named = REVISIONS.get(own_version(message))
+        if not self.version and named and named.is_stateless:
             # Without a handshake each request names it; other messages have only this.
-            self.version = STATELESS
+            self.version = named.version
         headers = {
             "Content-Type": "application/json",
             "Accept": _ACCEPT,
