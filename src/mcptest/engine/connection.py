@@ -531,7 +531,8 @@ class Inbox:
             self.listener(as_written)
         wire_id = self._session.wire_id(self._awaited)
         self.add_hint(faults.describe_unmatched_response(self._without_secrets(event), wire_id))
-        self._findings.add_stray(self._without_secrets(as_written))
+        quote = faults.quote_message(self._without_secrets(as_written).message)
+        self._findings.add(event.kind, faults.STRAYS[event.kind], quote=quote)
 
     def _take_notification(self, event: NotificationReceived) -> None:
         if event.message["method"] == _TOOLS_CHANGED:
@@ -554,7 +555,8 @@ class Inbox:
             self.break_off(faults.violation_fault(event))
             return
         self.add_hint(faults.describe_violation(event, with_quote=True))
-        self._findings.add_violation(event)
+        quote = faults.quote_message(event.message)
+        self._findings.add("protocol_violation", faults.describe_violation(event), quote=quote)
 
     def _take_trouble(self, trouble: TransportFault) -> None:
         key = jsonrpc.id_key(self._session.awaited_id(trouble.id))
@@ -628,13 +630,6 @@ class Findings:
     def add_noise(self, noise: Noise) -> None:
         quote = f"{faults.quote_line(noise.raw, noise.size)} ({noise.reason})"
         self.add("malformed_line", faults.NOISE, quote=quote)
-
-    def add_stray(self, event: UnexpectedResponse) -> None:
-        self.add(event.kind, faults.STRAYS[event.kind], quote=faults.quote_message(event.message))
-
-    def add_violation(self, event: ProtocolViolated) -> None:
-        sentence = faults.describe_violation(event)
-        self.add("protocol_violation", sentence, quote=faults.quote_message(event.message))
 
     def note_ending(self, stopped: Stopped, decoder: LineDecoder, is_reported: bool) -> None:
         """Add what is known only when the server has ended.

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from mcptest.engine.connection import Item
     from mcptest.plugins.host import PluginManager
     from mcptest.protocol.capture import SessionCapture
-    from mcptest.protocol.framing import Ring
     from mcptest.protocol.session import Message
     from mcptest.rules.composition import Member
     from mcptest.transport.memory.server import MemoryTarget
@@ -434,19 +433,15 @@ class Server:
             self.connection.take_last(self._wire.receive(0.0, heed_interrupts=False))
             self.stopped = self._wire.end(self.launcher.grace, at_once=at_once)
             self.is_open = False
-            self._take_last_output()
+            # What arrives while the server is being stopped breaks no test; it becomes findings.
+            late = self.late_answers
+            self.connection.take_last(self._wire.last_output)
+            self.answered_while_stopping = self.late_answers > late
+            if fault := self._inbox.take_fault():
+                self.findings.add(fault.kind, fault.message)
             self._session.terminate()
             self.findings.note_ending(self.stopped, self._wire.decoder, self._is_end_reported)
         return self.stopped
-
-    def _take_last_output(self) -> None:
-        """What arrives while the server is being stopped breaks no test; it becomes findings."""
-        late = self.findings.count("late_response")
-        self.connection.take_last(self._wire.last_output)
-        self.answered_while_stopping = self.findings.count("late_response") > late
-        fault = self._inbox.take_fault()
-        if fault:
-            self.findings.add(fault.kind, fault.message)
 
     def capture(self) -> SessionCapture | None:
         """The capture of the session, if traffic is kept."""
@@ -560,10 +555,30 @@ def _await_ready(server: Server, deadline: float) -> None:
         server.findings.add("tls_unverified", message)
 
 
+# How long the pattern may compute on one piece of stderr.
+_LIMIT = CpuLimit(2.0)
+
+# How far a match may reach back into earlier pieces.
+_CARRY_CHARS = 4096
+
+
 def _wait_for_pattern(server: Server, deadline: float) -> None:
+    """Search stderr for the pattern of a server that is ready, each piece once."""
     wire, connection = server.connection.wire, server.connection
-    pattern = _ReadyPattern(server.spec.ready_pattern)
-    while not pattern.is_found_in(wire.stderr):
+    source = server.spec.ready_pattern
+    pattern = re.compile(source)
+    seen, text = 0, ""
+    while True:
+        fresh, _ = wire.stderr.since(seen)
+        seen = wire.stderr.total
+        text = text[-_CARRY_CHARS:] + fresh.decode("utf-8", "replace")
+        try:
+            with _LIMIT:
+                if pattern.search(text):
+                    return
+        except PatternTimeoutError as error:
+            culprit = PatternTimeoutError(error.limit_s, source)
+            raise ServerError(faults.slow_pattern_fault(culprit)) from None
         # Stdout is read as well, to notice a server that exits or writes nonsense.
         connection.take(wire.receive(min(deadline, time.monotonic() + 0.05)))
         connection.raise_broken()
@@ -646,31 +661,3 @@ def _correct_hint(server: Server, fault: Fault) -> Fault:
         return fault
     key = '"protocol_version" (in a config "protocolVersion")'
     return fault.but(hint=fault.hint.replace("--spec-version", key))
-
-
-# How long the pattern may compute on one piece of stderr.
-_LIMIT = CpuLimit(2.0)
-
-# How far a match may reach back into earlier pieces.
-_CARRY_CHARS = 4096
-
-
-class _ReadyPattern:
-    """Searches stderr for the pattern of a server that is ready, each piece once."""
-
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._pattern = re.compile(source)
-        self._seen = 0
-        self._text = ""
-
-    def is_found_in(self, stderr: Ring) -> bool:
-        fresh, _ = stderr.since(self._seen)
-        self._seen = stderr.total
-        self._text = self._text[-_CARRY_CHARS:] + fresh.decode("utf-8", "replace")
-        try:
-            with _LIMIT:
-                return self._pattern.search(self._text) is not None
-        except PatternTimeoutError as error:
-            culprit = PatternTimeoutError(error.limit_s, self._source)
-            raise ServerError(faults.slow_pattern_fault(culprit)) from None
