@@ -462,7 +462,7 @@ class Inbox:
             elif isinstance(item, Noise):
                 self._take_noise(item)
             elif isinstance(item, TransportFault):
-                self._take_trouble(item)
+                self._take_transport_fault(item)
             else:
                 self.break_off(faults.line_too_long_fault(item))
         return owed
@@ -558,16 +558,16 @@ class Inbox:
         quote = faults.quote_message(event.message)
         self._findings.add("protocol_violation", faults.describe_violation(event), quote=quote)
 
-    def _take_trouble(self, trouble: TransportFault) -> None:
-        key = jsonrpc.id_key(self._session.awaited_id(trouble.id))
-        if trouble.id is not ABSENT:
-            self._session.mark_unreadable(trouble.id)
-        is_awaited = trouble.id is not ABSENT and key == jsonrpc.id_key(self._awaited)
-        if is_awaited or trouble.is_refusal:
-            self.break_off(faults.channel_fault(trouble))
+    def _take_transport_fault(self, fault: TransportFault) -> None:
+        key = jsonrpc.id_key(self._session.awaited_id(fault.id))
+        if fault.id is not ABSENT:
+            self._session.mark_unreadable(fault.id)
+        is_awaited = fault.id is not ABSENT and key == jsonrpc.id_key(self._awaited)
+        if is_awaited or fault.is_refusal:
+            self.break_off(faults.channel_fault(fault))
             return
-        self.add_hint(trouble.message)
-        self._findings.add(trouble.kind, trouble.message)
+        self.add_hint(fault.message)
+        self._findings.add(fault.kind, fault.message)
 
     def _take_noise(self, noise: Noise) -> None:
         self._findings.add_noise(noise)

@@ -237,14 +237,14 @@ def exit_fault(
     return with_evidence(fault, wire, status)
 
 
-def channel_fault(trouble: TransportFault) -> Fault:
+def channel_fault(fault: TransportFault) -> Fault:
     """A message, or the answer to it, did not get through."""
     return Fault(
-        kind=trouble.kind,
-        message=trouble.message,
-        hint=trouble.hint,
-        effect=trouble.effect,
-        code=trouble.code,
+        kind=fault.kind,
+        message=fault.message,
+        hint=fault.hint,
+        effect=fault.effect,
+        code=fault.code,
     )
 
 

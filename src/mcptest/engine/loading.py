@@ -360,7 +360,9 @@ def _load_all(
             text = read_text(file)
             format_here = format or format_of(file, text)
             read_beside = folders.reader_beside(file)
-            found, slips = _load(text, file, format_here, environment, resources, read_beside)
+            found, found_warnings = _load(
+                text, file, format_here, environment, resources, read_beside
+            )
         except FormatError as error:
             mistakes += error.diagnostics
         else:
@@ -374,7 +376,7 @@ def _load_all(
             suites += [suite for suite in found if suite.file not in known]
             homes |= {os.path.realpath(file)} if any(suite.home for suite in found) else set()
             imported |= imports.keys()
-            warnings += slips
+            warnings += found_warnings
     return suites
 
 
@@ -394,8 +396,8 @@ def _load(
 
             load = partial(load_cases, bounded=_PATTERN_LIMIT)
         registry = resources.registry_for(file, text)
-        suite, slips = load(text, file, registry, environment, read_beside)
-        return [suite], slips
+        suite, found_warnings = load(text, file, registry, environment, read_beside)
+        return [suite], found_warnings
     # Loaded only for suites.
     from mcptest.formats.suite.loader import SuiteContext, load_suite  # noqa: PLC0415
 
@@ -562,11 +564,11 @@ class Servers:
             return self._configs[path]
         self._configs[path] = None
         try:
-            spec, slips = load_config(read_text(path), path, self._environment)
+            spec, found_warnings = load_config(read_text(path), path, self._environment)
         except FormatError as error:
             self._mistakes += error.diagnostics
             return None
-        self._warnings += slips
+        self._warnings += found_warnings
         folder = os.path.dirname(path) or "."
         # Plugins run in the folder of the file that declares them.
         plugins = tuple(each.but(cwd=os.path.abspath(folder)) for each in spec.plugins)

@@ -228,11 +228,11 @@ class _MemoryChannel:
         with self._lock:
             if self._server:
                 self._server.close()
-            troubles = self._target.close()
+            faults = self._target.close()
             if self._waker:
                 self._waker.close()
         findings = self._server.findings if self._server else ()
-        emit_warnings(f"{each.kind}: {each.message}" for each in (*findings, *troubles))
+        emit_warnings(f"{each.kind}: {each.message}" for each in (*findings, *faults))
 
 
 def _describe(fault: Fault) -> str:
@@ -376,11 +376,11 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
     finally:
         if plan.plugins:
             plan.plugins.close()
-        troubles = target.close()
+        faults = target.close()
         launcher.guardian.dismiss()
         waker.close()
     late = tuple(
-        Finding(kind=each.kind, server=target.name, message=each.message) for each in troubles
+        Finding(kind=each.kind, server=target.name, message=each.message) for each in faults
     )
     run = MemoryRun(
         finished=finished.but(findings=(*finished.findings, *late)), results=tuple(results.results)

@@ -408,13 +408,13 @@ class HttpTransport:
         hint = '"auth" says where the token is fetched and with which credentials'
         self.fail_waiting(TransportFault(kind="auth_failed", message=problem, hint=hint))
 
-    def fail_waiting(self, trouble: TransportFault) -> None:
+    def fail_waiting(self, fault: TransportFault) -> None:
         """Report for each message that waits to be sent why it is not."""
         waiting, self._unsent = self._unsent, []
         for line in waiting:
             message: Any = parse_json(line.decode("utf-8"))
             id = message.get("id", ABSENT) if isinstance(message, dict) else ABSENT
-            self.deliver([trouble.but(id=id, is_refusal=id is ABSENT, effect="definite")])
+            self.deliver([fault.but(id=id, is_refusal=id is ABSENT, effect="definite")])
 
     def send_again(self, line: bytes) -> None:
         """Send with a fresh token: the server refused the last one."""
@@ -446,11 +446,11 @@ class HttpTransport:
             # Messages are compared as they came; secrets in them are blanked when they are shown.
             self._items.append(item)
 
-    def _is_explained_by_exit(self, trouble: TransportFault) -> bool:
+    def _is_explained_by_exit(self, fault: TransportFault) -> bool:
         """True if a connection broke because the process that we started has ended."""
-        if self.process is None or trouble.kind not in _OF_A_BROKEN_CONNECTION:
+        if self.process is None or fault.kind not in _OF_A_BROKEN_CONNECTION:
             return False
-        if trouble.id is ABSENT and not trouble.is_refusal:
+        if fault.id is ABSENT and not fault.is_refusal:
             # It is about a stream that goes on.
             return False
         return self.process.wait_for_exit(time.monotonic() + _END_PATIENCE_S)
@@ -550,18 +550,18 @@ class HttpTransport:
     def take_endpoint(self, text: str) -> None:
         """Send messages to the endpoint that the server names, if it is its own."""
         named = f"the server names the endpoint {excerpt(text, 200)}, which is"
-        trouble = None
+        fault = None
         try:
             goal = redirected(self.address, text)
         except BadUrlError as error:
             message = f"{named} not a URL: {error}"
-            trouble = TransportFault(kind="event_stream", message=message)
+            fault = TransportFault(kind="event_stream", message=message)
         else:
             if not same_origin(goal, self.address):
                 message = f"{named} another server; nothing is sent there"
-                trouble = TransportFault(kind="redirect_refused", message=message)
-        if trouble:
-            self.fail_waiting(trouble)
+                fault = TransportFault(kind="redirect_refused", message=message)
+        if fault:
+            self.fail_waiting(fault)
             self.is_lost = True
         else:
             self._endpoint = goal

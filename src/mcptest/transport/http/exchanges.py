@@ -65,9 +65,9 @@ class Post:
         if 200 <= head.status < 300:
             transport.credentials.accepted()
         if self.method == "initialize" and 200 <= head.status < 300:
-            trouble = transport.take_session_id(head.headers)
-            if trouble:
-                transport.deliver([trouble])
+            fault = transport.take_session_id(head.headers)
+            if fault:
+                transport.deliver([fault])
         transport.deliver(self.reader.began(head.status, head.headers))
 
     def brought(self, chunk: bytes) -> None:
@@ -179,7 +179,7 @@ class Stream:
     def failed(self, error: HttpConnectionError) -> None:
         self._over(error.message, _failure(error, self.reader))
 
-    def _over(self, how: str, trouble: TransportFault) -> None:
+    def _over(self, how: str, fault: TransportFault) -> None:
         transport, reader = self._transport, self.reader
         transport.finished(self)
         if self._is_refused or reader.is_answered:
@@ -188,7 +188,7 @@ class Stream:
             transport.give_up_old(self._refusal)
             return
         if transport.is_old:
-            transport.fail_waiting(trouble)
+            transport.fail_waiting(fault)
             transport.is_lost = True
             return
         tries = 0 if reader.events else self._tries
@@ -253,16 +253,16 @@ def _has_answer(items: Sequence[Item], id: object) -> bool:
 
 
 def _session_lost(items: Sequence[Item], reader: AnswerReader) -> TransportFault:
-    """The trouble of a lost session. Most servers report it in a message without an id."""
+    """The fault of a lost session. Most servers report it in a message without an id."""
     said = [dump_json(item.value).encode() for item in items if isinstance(item, Frame)]
-    troubles = [item for item in items if isinstance(item, TransportFault)]
-    trouble = (
-        troubles[0]
-        if troubles
+    faults = [item for item in items if isinstance(item, TransportFault)]
+    fault = (
+        faults[0]
+        if faults
         else status_fault(reader.said, reader.id, reader.status, {}, said[0] if said else b"")
     )
     hint = "the session has ended on the server's side; the next test begins a new one"
-    return trouble.but(kind="session_lost", hint=hint)
+    return fault.but(kind="session_lost", hint=hint)
 
 
 # The credentials that every request to a server carries: headers, or a token that is fetched.

@@ -24,9 +24,9 @@ from mcptest.transport.memory.thread import (
     LoopThread,
     ThreadQueue,
     describe_exception,
-    ending_trouble,
+    ending_fault,
     format_traceback,
-    raised_trouble,
+    raised_fault,
 )
 from mcptest.transport.process.child import NoGuardian
 
@@ -112,7 +112,7 @@ class AsgiTransport(HttpTransport):
         for event in self._events.take():
             if isinstance(event, AppRaised):
                 self.stderr.add(format_traceback(event.error))
-                self.deliver([raised_trouble(event.error, is_end=event.is_end)])
+                self.deliver([raised_fault(event.error, is_end=event.is_end)])
             if isinstance(event, AppEnded) or (isinstance(event, AppRaised) and event.is_over):
                 self.is_lost = True
 
@@ -132,8 +132,8 @@ class AsgiTransport(HttpTransport):
         stopped = super().end(grace, at_once=at_once or bool(place))
         how = self._let_go(self._host, grace, self._pump)
         self._take_events()
-        trouble = ending_trouble(how, place)
-        self.deliver([trouble] if trouble else [])
+        fault = ending_fault(how, place)
+        self.deliver([fault] if fault else [])
         self.last_output += self._items
         self._items = []
         self._host.unsubscribe(self._events)

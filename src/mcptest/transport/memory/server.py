@@ -27,9 +27,9 @@ from mcptest.transport.memory.thread import (
     LoopThread,
     ThreadQueue,
     describe_exception,
-    ending_trouble,
+    ending_fault,
     format_traceback,
-    raised_trouble,
+    raised_fault,
 )
 from mcptest.transport.process.stopping import Grace, Stopped
 
@@ -207,15 +207,15 @@ class MemoryTransport:
             self._flaw = "it has closed the stream that messages go to"
         elif isinstance(event, _Raised):
             self.stderr.add(format_traceback(event.error))
-            self._items.append(self._redacted(raised_trouble(event.error, is_end=event.is_end)))
+            self._items.append(self._redacted(raised_fault(event.error, is_end=event.is_end)))
             self._is_over = self._is_over or event.is_end
         elif isinstance(event, _Ended):
             self._is_over = True
 
-    def _redacted(self, trouble: TransportFault) -> TransportFault:
+    def _redacted(self, fault: TransportFault) -> TransportFault:
         if self.redact is None:
-            return trouble
-        return trouble.but(message=self.redact(trouble.message), hint=self.redact(trouble.hint))
+            return fault
+        return fault.but(message=self.redact(fault.message), hint=self.redact(fault.hint))
 
     # There is no process
 
@@ -239,8 +239,8 @@ class MemoryTransport:
         how = self._thread.end(grace, self._pump, at_once=at_once)
         self._pump(0.0)
         self.last_output, self._items = self._items, []
-        trouble = ending_trouble(how, place or self._thread.blocked_at())
-        self.last_output += [self._redacted(trouble)] if trouble else []
+        fault = ending_fault(how, place or self._thread.blocked_at())
+        self.last_output += [self._redacted(fault)] if fault else []
         self._is_over = True
         self._events.close()
         took_s = time.monotonic() - began
@@ -377,12 +377,12 @@ class MemoryTarget:
         return host.end(grace, pump, at_once=True)
 
     def close(self) -> list[TransportFault]:
-        """End the app that sessions shared, if there is one; troubles not reported yet."""
+        """End the app that sessions shared, if there is one; faults not reported yet."""
         host, self._host = self._host, None
         if host is None:
             return []
-        ending = ending_trouble(host.end(Grace(), None), host.blocked_at())
-        raised = [raised_trouble(error, is_end=True) for error in host.unheard]
+        ending = ending_fault(host.end(Grace(), None), host.blocked_at())
+        raised = [raised_fault(error, is_end=True) for error in host.unheard]
         return raised + ([ending] if ending else [])
 
 

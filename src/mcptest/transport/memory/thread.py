@@ -44,9 +44,9 @@ __all__ = [
     "LoopThread",
     "ThreadQueue",
     "describe_exception",
-    "ending_trouble",
+    "ending_fault",
     "format_traceback",
-    "raised_trouble",
+    "raised_fault",
 ]
 
 
@@ -327,14 +327,14 @@ def _place(file: str, line: int | None, name: str) -> str:
     return f"{visible(os.path.basename(file))}:{line}, in {visible(name)}"
 
 
-# Troubles of a server that raised, or that did not end
+# Faults of a server that raised, or that did not end
 
 
 RAISED = "server_raised"
 
 
-def raised_trouble(error: BaseException, *, is_end: bool) -> TransportFault:
-    """The trouble of an exception that ended the server, or a task beside it."""
+def raised_fault(error: BaseException, *, is_end: bool) -> TransportFault:
+    """The fault of an exception that ended the server, or a task beside it."""
     if is_end:
         # It refuses every answer that is waited for.
         return TransportFault(
@@ -344,8 +344,8 @@ def raised_trouble(error: BaseException, *, is_end: bool) -> TransportFault:
     return TransportFault(kind=RAISED, message=message)
 
 
-def ending_trouble(how: Ending, place: str) -> TransportFault | None:
-    """The trouble of a server that did not end when it was asked to."""
+def ending_fault(how: Ending, place: str) -> TransportFault | None:
+    """The fault of a server that did not end when it was asked to."""
     if how == "cancelled":
         message = "the server did not end when it was asked to; its tasks were cancelled"
         return TransportFault(kind="needed_term", message=message)
