@@ -76,6 +76,9 @@ _LISTS = {
     "mcp.listResources": ("resources/list", "resources"),
 }
 
+# In memory, a message that is not read does not block the next one.
+_FATAL_FAULTS = FATAL_FAULTS - {"stdin_blocked"}
+
 # The ids of our own requests, which mean nothing to the user.
 _OWN_ID = r' \(id "mcptest-\d+"\)'
 
@@ -190,7 +193,7 @@ class _MemoryChannel:
         try:
             answer = server.ask(method, params, limit_s or self._spec.timeout_s)
         except ServerError as error:
-            if error.fault.kind in FATAL_FAULTS or not server.is_usable:
+            if error.fault.kind in _FATAL_FAULTS or not server.is_usable:
                 raise self._gone(error.fault) from None
             words, data = _describe(error.fault), _build_data(error.fault)
             raise UpstreamError(UPSTREAM_ERROR, words, data) from None
