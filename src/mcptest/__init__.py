@@ -23,9 +23,8 @@ if TYPE_CHECKING:
         UpstreamGoneError,
         VersionError,
     )
-    from mcptest.sdk.expect import BadExpectationError, expect
+    from mcptest.sdk.expect import BadExpectationError, Verdict, expect
     from mcptest.sdk.memory import MemoryRun, connect_memory, run_memory
-    from mcptest.sdk.verdict import Verdict
 
 __all__ = [
     "AsyncClient",
@@ -68,7 +67,7 @@ _HOMES = {
     "RefusedError": "mcptest.sdk.errors",
     "UpstreamError": "mcptest.sdk.errors",
     "UpstreamGoneError": "mcptest.sdk.errors",
-    "Verdict": "mcptest.sdk.verdict",
+    "Verdict": "mcptest.sdk.expect",
     "VersionError": "mcptest.sdk.errors",
     "connect": "mcptest.sdk.client",
     "connect_memory": "mcptest.sdk.memory",

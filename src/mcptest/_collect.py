@@ -80,11 +80,7 @@ def is_test_file(path: str, *, is_named: bool = False) -> bool:
     user named the file, its name is enough, so that mistakes in it are reported.
     """
     # Deferred: most projects have no such file.
-    from mcptest.engine.discovery import (  # noqa: PLC0415
-        is_recognisable,
-        is_test_name,
-        open_regular,
-    )
+    from mcptest.engine.discovery import is_recognisable, is_test_name, open_regular  # noqa: PLC0415
 
     if is_named or not is_test_name(path):
         return is_test_name(path)

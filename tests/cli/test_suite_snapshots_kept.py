@@ -11,7 +11,7 @@ import pytest
 from console import PATIENCE_S, Ended, mcptest
 from test_watch import ENDS, Watching
 
-from mcptest.cli import watch
+from mcptest.cli import run_modes
 
 SCRIPTED = str(Path(__file__).parent.parent / "servers" / "scripted_server.py")
 FOLDER = "__snapshots__"
@@ -117,7 +117,7 @@ def test_tests_that_share_a_name_and_do_not_agree_are_never_accepted(tmp_path: P
 def test_what_a_run_writes_of_snapshots_is_no_reason_to_run_again(
     path: str, is_reason: bool
 ) -> None:
-    is_wanted = watch._filter(pytest.importorskip("watchfiles"), ())
+    is_wanted = run_modes._filter(pytest.importorskip("watchfiles"), ())
     assert is_wanted(None, path) is is_reason
 
 

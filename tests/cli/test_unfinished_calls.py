@@ -54,7 +54,7 @@ def test_a_call_of_which_nothing_is_expected_must_come_to_its_end(
     result = run_suite(tmp_path, mode, client)
     (mismatch,) = result["mismatches"]
     assert (result["status"], mismatch["path"]) == ("failed", "result.resultType")
-    assert mismatch["message"] == f"the call did not come to its end: {why}"
+    assert mismatch["message"] == f"the call was not completed: {why}"
     assert mismatch["expected"] == "complete"
 
 
@@ -68,7 +68,7 @@ def test_one_that_does_succeeds(mode: str, client: dict[str, Any], tmp_path: Pat
 
 
 def test_a_test_that_expects_something_else_has_a_note(tmp_path: Path) -> None:
-    note = f"the call did not come to its end: {NO_STUB}"
+    note = f"the call was not completed: {NO_STUB}"
     has = {"target": "result", "matcher": {"type": "object"}}
     passed = run_suite(tmp_path, "rounds 1", {}, has)
     assert (passed["status"], passed["notes"]) == ("passed", [note])
@@ -89,7 +89,7 @@ def test_a_test_may_expect_that_input_is_required(tmp_path: Path) -> None:
 def test_mcptest_call_fails_with_the_reason(mode: str, why: str, tmp_path: Path) -> None:
     ended = call(tmp_path, mode)
     assert ended.code == 1
-    assert f"error: the call did not come to its end: {why}\n" in ended.err
+    assert f"error: the call was not completed: {why}\n" in ended.err
     assert (
         json.loads(ended.out)["resultType"]
         == mode.replace("rounds 1", "input_required").split()[-1]
@@ -107,7 +107,7 @@ def test_mcptest_call_passes_with_what_is_complete(tmp_path: Path) -> None:
         ("typed complete", None),
         (
             "typed task",
-            "the call did not come to its end: it goes on as a task, and tasks are not ",
+            "the call was not completed: it goes on as a task, and tasks are not ",
         ),
     ],
 )

@@ -16,7 +16,7 @@ from console import ENVIRONMENT, PATIENCE_S, write_suite
 from test_features import echo, features, said
 from test_parallel import servers_in, wait_for
 
-from mcptest.cli.watch import find_affected
+from mcptest.cli.run_modes import find_affected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

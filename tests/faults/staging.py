@@ -23,7 +23,7 @@ from mcptest.engine.server import Launcher
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.registry import builtin_registry
 from mcptest.reporters.json import JsonReporter
-from mcptest.transport.process.guardian import Guardian
+from mcptest.transport.process.child import Guardian
 from mcptest.transport.process.signals import Interrupts
 from mcptest.transport.process.stopping import Grace, list_marked, list_unknown_children
 

@@ -189,7 +189,7 @@ def test_a_guardian_is_forked_only_where_there_are_no_threads(is_threaded: bool)
     """Python does not know all threads; `_thread` stands for those of libraries."""
     text = """
 import _thread, signal, sys
-from mcptest.transport.process.guardian import make_guardian
+from mcptest.transport.process.child import make_guardian
 if sys.argv[1:]:
     _thread.start_new_thread(signal.pause, ())
 guardian = make_guardian()

@@ -11,8 +11,8 @@ from plugin_stage import LONG_S, SHORT_S, children, command_for, left_clean
 
 from mcptest.core.errors import CheckError, InterruptedRunError, UsageError
 from mcptest.core.plan import PluginSpec
-from mcptest.plugins.manager import DeclaredPlugins, PluginManager, index_plugins
-from mcptest.transport.process.guardian import Guardian
+from mcptest.plugins.host import DeclaredPlugins, PluginManager, index_plugins
+from mcptest.transport.process.child import Guardian
 from mcptest.transport.process.signals import Interrupts
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from mcptest.transport.process.stopping import list_marked, read_command_line
 
 RUN = """
 import os, sys, time
-from mcptest.transport.process import guardian as guarding
+from mcptest.transport.process import child as guarding
 from mcptest.transport.process.child import start
 from mcptest.transport.process.stopping import MARK_VARIABLE
 

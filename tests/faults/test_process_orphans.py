@@ -36,7 +36,7 @@ STOPS = """
 import sys
 from mcptest.core.plan import ServerSpec
 from mcptest.transport.process import stopping
-from mcptest.transport.process.guardian import Guardian
+from mcptest.transport.process.child import Guardian
 from mcptest.transport.process.signals import Interrupts
 from mcptest.transport.stdio import StdioTransport
 

@@ -9,7 +9,7 @@ from certificates import Authority
 from raw_http import RawHttp
 
 from mcptest.coprocess.uploads import UploadError, Uploads, read_target
-from mcptest.transport.http.post import post
+from mcptest.transport.http.channel import post
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,7 +27,7 @@ from mcptest.core.strict_json import parse_json
 from mcptest.protocol.framing import LineDecoder, encode_line
 from mcptest.sdk import coprocess
 from mcptest.sdk.coprocess import Coprocess
-from mcptest.sdk.verdict import read_verdict
+from mcptest.sdk.expect import read_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

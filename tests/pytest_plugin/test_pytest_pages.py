@@ -21,7 +21,7 @@ from sessions import (
 
 import mcptest
 from mcptest.sdk.client import AsyncClient, Client
-from mcptest.sdk.verdict import Verdict
+from mcptest.sdk.expect import Verdict
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "examples" / "pytest"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from itertools import pairwise
 
 from mcptest import __version__
@@ -15,12 +14,22 @@ from mcptest.cli.output import (
     prepare_streams,
     silence_stdout,
     write_stderr,
+    write_stderr_wrapped,
 )
 from mcptest.cli.signals import ignore_signals, interrupt_on_signals, without_gc
 from mcptest.core.diagnostics import closest
-from mcptest.core.errors import InterruptedRunError, McptestError, UsageError
+from mcptest.core.errors import (
+    FormatError,
+    InterruptedRunError,
+    McptestError,
+    NothingSelectedError,
+    OwnFaultError,
+    RefusedError,
+    UsageError,
+)
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
+from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +37,19 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from mcptest.cli.options import Command
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import ReportedShard
 
-__all__ = ["COMMANDS", "command", "conductor", "conductor_command", "load_command", "main"]
+__all__ = [
+    "COMMANDS",
+    "conductor",
+    "failure_kind",
+    "load_command",
+    "main",
+    "render_error",
+    "status_of_kind",
+]
+
 
 # Name and summary of each command; `cli.commands.<name>` is imported only when it is used.
 COMMANDS = {
@@ -161,7 +181,7 @@ def _run_guarded(words: list[str], run: Callable[[list[str]], int]) -> int:
 
 def _run_reported(words: list[str], run: Callable[[list[str]], int]) -> int:
     """Run a command; report errors in words and, where JSON is expected, as JSON."""
-    started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    started_at = utc_now()
     error: McptestError | None
     try:
         return int(run(words))
@@ -174,12 +194,7 @@ def _run_reported(words: list[str], run: Callable[[list[str]], int]) -> int:
     except Exception as raised:  # noqa: BLE001  # the only handler of internal errors
         error = describe_exhaustion(raised)
         if error is None:
-            from mcptest.cli.failure import report_internal_error  # noqa: PLC0415  # as below
-
             return report_internal_error(_wants_json(words), started_at)
-    # Most commands succeed.
-    from mcptest.cli.failure import report_failure  # noqa: PLC0415
-
     return report_failure(error, _wants_json(words), started_at)
 
 
@@ -209,4 +224,78 @@ def _render_overview() -> str:
         "example:",
         '  mcptest run tests/ --server-command "python3 server.py"',
     ]
+    return "\n".join(lines) + "\n"
+
+
+# Report the error that ended a command: in words on standard error, or as a JSON report.
+
+
+_KINDS = (
+    (FormatError, "bad_file", ExitCode.BAD_INPUT),
+    (UsageError, "usage", ExitCode.BAD_INPUT),
+    (RefusedError, "refused", ExitCode.REFUSED),
+    (NothingSelectedError, "nothing_selected", ExitCode.NOTHING_SELECTED),
+    (InterruptedRunError, "interrupted", ExitCode.INTERRUPTED),
+    (OwnFaultError, "internal", ExitCode.OUR_FAULT),
+)
+
+
+def report_failure(error: McptestError, as_json: bool, started_at: str) -> int:
+    """Print an error; return the exit code for it."""
+    kind, status = failure_kind(error)
+    diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
+    write_stderr_wrapped("".join(map(render_error, (error, *error.unwritten))))
+    if as_json:
+        _write_json(kind, str(error), diagnostics, started_at, error.shard)
+    return ExitCode.BAD_INPUT if error.unwritten else status
+
+
+def failure_kind(error: McptestError) -> tuple[str, ExitCode]:
+    """Return the kind of an error, as the JSON report names it, and its exit code."""
+    return next((kind, status) for family, kind, status in _KINDS if isinstance(error, family))
+
+
+def status_of_kind(kind: str) -> ExitCode | None:
+    """Return the exit code for a kind in a saved report, or None for faults of servers."""
+    return {known: status for _, known, status in _KINDS}.get(kind)
+
+
+def report_internal_error(as_json: bool, started_at: str) -> int:
+    """Print the current exception, an internal error; return the exit code for it."""
+    import traceback  # noqa: PLC0415  # rare
+
+    # An exception may quote data of a server or a file.
+    write_stderr(visible(traceback.format_exc(), keep_newlines=True))
+    whose = f"a fault of mcptest {__version__}, not of your server or your tests"
+    write_stderr(
+        f"\nThis is {whose}.\nPlease report it, with the lines above and the command you ran.\n"
+    )
+    if as_json:
+        _write_json("internal", f"{whose}; standard error has the details", (), started_at)
+    return ExitCode.OUR_FAULT
+
+
+def _write_json(
+    kind: str,
+    message: str,
+    diagnostics: Sequence[Diagnostic],
+    started_at: str,
+    shard: ReportedShard | None = None,
+) -> None:
+    from mcptest.reporters.json import render_failure  # noqa: PLC0415  # only with --json
+
+    report = render_failure(kind, message, diagnostics, __version__, started_at, shard)
+    StandardOutput().write_utf8(report)
+
+
+def render_error(error: McptestError) -> str:
+    """Render an error as lines for standard error."""
+    from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # rare
+
+    if isinstance(error, FormatError):
+        blocks = [render_diagnostic(diagnostic) for diagnostic in error.diagnostics]
+        return "\n\n".join(blocks) + f"\n\n{error}; nothing was started\n"
+    lines = [f"error: {error}"]
+    if isinstance(error, (UsageError, RefusedError)) and error.help:
+        lines.append(f"  help: {error.help}")
     return "\n".join(lines) + "\n"

@@ -6,27 +6,33 @@ All text from a server is escaped before it is printed, and binary content is on
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 
 from mcptest import __version__
-from mcptest.cli.options import Option
-from mcptest.cli.output import StandardOutput, hide_secrets, is_terminal, wants_colour, write_stderr
+from mcptest.cli.options import NO_COLOR_OPTION, Option
+from mcptest.cli.output import (
+    StandardOutput,
+    hide_secrets,
+    is_terminal,
+    terminal_columns,
+    wants_colour,
+    write_stderr,
+)
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.results import ExitCode
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import defuse_markers, printable_json, show_json, visible
-from mcptest.engine.server import Launcher
-from mcptest.engine.single_server import SingleServer
-from mcptest.explore.arguments import describe_type
-from mcptest.explore.features import feature_name
+from mcptest.engine.pool import SingleServer
+from mcptest.engine.server import launching
+from mcptest.explore.arguments import describe_type, unknown_name
+from mcptest.explore.features import feature_name, list_features
 from mcptest.protocol.lists import describe_error
 from mcptest.reporters.json import render_failure
 from mcptest.reporters.style import Paint
 from mcptest.reporters.text import fault_details, fault_headline, stderr_lines
-from mcptest.transport.process.guardian import Guardian
+from mcptest.transport import utc_now
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False
@@ -34,8 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from mcptest.cli.options import Arguments
+    from mcptest.core.coverage import Kind
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Fault
+    from mcptest.engine.server import Launcher
     from mcptest.explore.features import Listing, Message
 
     # Name, type, description; whether it is required.
@@ -44,7 +52,9 @@ if TYPE_CHECKING:
 __all__ = [
     "OUTPUT_OPTIONS",
     "OutputStyle",
+    "ask_and_show",
     "extract_result",
+    "find_feature",
     "print_fault",
     "print_note",
     "render_listings",
@@ -61,7 +71,7 @@ __all__ = [
 OUTPUT_OPTIONS = (
     Option(names=("--json",), help="print JSON on a terminal, too (elsewhere it is the default)"),
     Option(names=("--raw",), help="print the complete answers of the server, one per line"),
-    Option(names=("--no-color",), help="disable colour, as NO_COLOR in the environment does"),
+    NO_COLOR_OPTION,
 )
 
 
@@ -72,19 +82,7 @@ class OutputStyle:
         self.is_raw = arguments.has("--raw")
         self.is_pretty = is_terminal() and not (self.is_raw or arguments.has("--json"))
         self.paint = Paint(on=wants_colour(arguments.has("--no-color")))
-        self.width = _columns()
-
-
-def _columns() -> int:
-    try:
-        columns = int(os.environ["COLUMNS"])
-    except (KeyError, ValueError):
-        try:
-            columns = os.get_terminal_size(sys.stdout.fileno()).columns
-        except (OSError, ValueError):
-            columns = 0
-    # Some terminals report 0 if they do not know.
-    return max(40, columns) if columns else 80
+        self.width = max(40, terminal_columns() or 80)
 
 
 def use_server(
@@ -93,22 +91,19 @@ def use_server(
     """Start or connect to the server, do the work, and stop it; return the exit code."""
     hide_secrets(spec.secrets)
     progress = _Progress(spec.name)
-    with Interrupts() as interrupts:
-        guardian = Guardian(adopts_orphans=True)
-        interrupts.on_second = guardian.kill_all
-        launcher = Launcher(
-            guardian=guardian,
-            interrupts=interrupts,
-            keeps_traffic=True,
-            while_waiting=progress.tick if progress.is_wanted else None,
-        )
+    while_waiting = progress.tick if progress.is_wanted else None
+    with (
+        Interrupts() as interrupts,
+        launching(
+            interrupts, None, judges=False, keeps_traffic=True, while_waiting=while_waiting
+        ) as launcher,
+    ):
         try:
             return _visit(arguments, SingleServer(spec, launcher, progress.clear), launcher, work)
         except InterruptedRunError:
             raise InterruptedRunError("interrupted; the server was stopped") from None
         finally:
             progress.clear()
-            guardian.dismiss()
 
 
 def _visit(
@@ -174,7 +169,7 @@ def print_fault(fault: Fault, arguments: Arguments) -> None:
 
 
 def _write_failure(kind: str, message: str) -> None:
-    started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    started_at = utc_now()
     StandardOutput().write_utf8(render_failure(kind, message, (), __version__, started_at))
 
 
@@ -200,11 +195,39 @@ def extract_result(answer: Message, method: str, arguments: Arguments) -> Messag
     return None
 
 
+def ask_and_show(
+    visit: SingleServer,
+    method: str,
+    params: Message,
+    arguments: Arguments,
+    render: Callable[[Message, Paint], list[str]],
+) -> Message | None:
+    """Show the result of a request; if the server refused it, report that and return None."""
+    style = OutputStyle(arguments)
+    result = extract_result(visit.ask(method, params), method, arguments)
+    if result is not None and style.is_pretty:
+        write_lines(render(result, style.paint))
+    elif result is not None and not style.is_raw:
+        write_json(result)
+    return result
+
+
+def find_feature(visit: SingleServer, kind: Kind, name: str, advice: str) -> Message | None:
+    """Return what the server lists under this name; with advice, raise if there is nothing."""
+    listing = list_features(visit.ask, kind)
+    found = listing.find(name)
+    if found is None and advice:
+        if listing.problem:
+            print_note(f"{kind.name}: {listing.problem}")
+        raise unknown_name(kind.noun, name, listing.names, advice)
+    return found
+
+
 def report_unfinished(visit: SingleServer) -> bool:
     """Report that the last answer does not complete the call; return True if so."""
     why = visit.unfinished
     if why:
-        write_stderr(f"error: the call did not come to its end: {why}\n")
+        write_stderr(f"error: the call was not completed: {why}\n")
     return bool(why)
 
 

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Arguments", "Command", "Option", "parse_arguments", "render_help"]
+__all__ = ["NO_COLOR_OPTION", "Arguments", "Command", "Option", "parse_arguments", "render_help"]
 
 
 class Option(Record):
@@ -66,6 +66,9 @@ class Arguments(Record):
 
 
 HELP = Option(names=("-h", "--help"), help="show this help and exit")
+NO_COLOR_OPTION = Option(
+    names=("--no-color",), help="disable colour, as NO_COLOR in the environment does"
+)
 
 
 def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:

@@ -29,6 +29,7 @@ __all__ = [
     "open_special",
     "prepare_streams",
     "silence_stdout",
+    "terminal_columns",
     "wants_colour",
     "write_file",
     "write_special",
@@ -117,20 +118,15 @@ def write_stderr(text: str) -> None:
 
 def write_stderr_wrapped(text: str) -> None:
     """Write sentences to standard error, wrapped to the width of the terminal."""
-    columns = _error_columns()
+    columns = 0
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stderr.isatty():
+            columns = os.get_terminal_size(sys.stderr.fileno()).columns
     if columns and any(len(line) > columns for line in text.split("\n")):
         from mcptest.reporters.style import wrap_text  # noqa: PLC0415  # rare
 
         text = wrap_text(text, columns)
     write_stderr(text)
-
-
-def _error_columns() -> int:
-    """Return the width of the terminal of standard error, 0 if it is not a terminal."""
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else 0
-    except (OSError, ValueError):
-        return 0
 
 
 class _SafeStderr:
@@ -156,10 +152,11 @@ def hide_secrets(secrets: Sequence[str]) -> None:
         sys.stderr = _SafeStderr(sys.stderr, secrets)
 
 
-def _open_closed_streams() -> None:
-    """Open standard streams that the parent closed on the null device.
+def prepare_streams() -> None:
+    """Open closed streams, and escape characters that the encoding of a stream lacks.
 
-    Otherwise their numbers would be reused for the next file, such as a pipe to a server.
+    Streams that the parent closed are opened on the null device: otherwise their numbers would be
+    reused for the next file, such as a pipe to a server.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -170,11 +167,6 @@ def _open_closed_streams() -> None:
             mode = "w" if number else "r"
             # Stays open until the process ends.
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
-
-
-def prepare_streams() -> None:
-    """Open closed streams, and escape characters that the encoding of a stream lacks."""
-    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # Tests and embedders may have replaced them by simpler streams.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -184,6 +176,18 @@ def prepare_streams() -> None:
 
 def is_terminal() -> bool:
     return sys.stdout.isatty()
+
+
+def terminal_columns() -> int:
+    """Return the width of standard output, 0 if it is not known."""
+    try:
+        return int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        pass
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 0
 
 
 def wants_colour(refused: bool) -> bool:
@@ -204,7 +208,7 @@ def write_file(path: str, text: str) -> None:
             finally:
                 os.close(fd)
         else:
-            from mcptest.engine.files import resolve_target  # noqa: PLC0415  # only for files
+            from mcptest.engine.discovery import resolve_target  # noqa: PLC0415  # only for files
             from mcptest.transport.files import replace_file  # noqa: PLC0415  # only for files
 
             replace_file(resolve_target(path), raw)
@@ -246,26 +250,19 @@ def check_writable(path: str) -> None:
     """Raise a `UsageError` if a report could not be written there; called before the run."""
     if not path:
         raise UsageError("the name of a report file is empty")
+    from mcptest.engine.discovery import resolve_target  # noqa: PLC0415  # only for files
+
+    reason = "it is a folder" if os.path.isdir(path) else ""
     try:
-        reason = _why_unwritable(path)
+        folder = os.path.dirname(path if reason else resolve_target(path))
+        if not reason and not os.path.isdir(folder):
+            reason = f"there is no folder {visible(folder)}"
+        elif not reason and not is_special(path) and not os.access(folder, os.W_OK):
+            reason = f"the folder {visible(folder)} cannot be written to"
     except OSError as error:
         reason = error.strerror or "it cannot be looked at"
     if reason:
         raise UsageError(f"cannot write {visible(path)}: {reason}")
-
-
-def _why_unwritable(path: str) -> str:
-    from mcptest.engine.files import resolve_target  # noqa: PLC0415  # only for files
-
-    if os.path.isdir(path):
-        return "it is a folder"
-    folder = os.path.dirname(resolve_target(path))
-    reason = ""
-    if not os.path.isdir(folder):
-        reason = f"there is no folder {visible(folder)}"
-    elif not is_special(path) and not os.access(folder, os.W_OK):
-        reason = f"the folder {visible(folder)} cannot be written to"
-    return reason
 
 
 def is_special(path: str) -> bool:

@@ -10,8 +10,7 @@ import shlex
 from mcptest.cli.output import is_special, open_special, write_special
 from mcptest.core.errors import UsageError
 from mcptest.core.text import visible
-from mcptest.engine.discovery import CONFIG_NAMES, SUITE_ENDINGS
-from mcptest.engine.files import resolve_target
+from mcptest.engine.discovery import CONFIG_NAMES, SUITE_ENDINGS, resolve_target
 from mcptest.transport.files import open_beside, put_in_place
 
 TYPE_CHECKING = False

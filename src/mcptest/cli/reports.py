@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from mcptest import __version__
 from mcptest.cli.output import (
@@ -11,6 +10,7 @@ from mcptest.cli.output import (
     check_writable,
     is_terminal,
     silence_stdout,
+    terminal_columns,
     wants_colour,
     write_file,
     write_stderr_wrapped,
@@ -183,7 +183,7 @@ class Reports:
             StandardOutput(),
             colour=wants_colour(self._no_colour),
             live=is_live,
-            width=_columns(),
+            width=terminal_columns() or 80,
             verbose=self._verbose,
         )
         self.tick = self._on_stdout(reporter.tick) if is_live else None
@@ -192,7 +192,13 @@ class Reports:
     def _ndjson(self, file: str) -> Callable[[Event], None]:
         listener: Callable[[Event], None]
         if file == STDOUT:
-            listener = self._make("ndjson", write=_write_line)
+
+            def write_line(text: str) -> None:
+                output = StandardOutput()
+                output.write_utf8(text)
+                output.flush()
+
+            listener = self._make("ndjson", write=write_line)
             return listener
         from mcptest.cli.report_files import ReportStream  # noqa: PLC0415  # rare
 
@@ -238,7 +244,7 @@ class Reports:
             error = UsageError(f"cannot write to standard output: {error.strerror}")
         self._unwritten.append(error)
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         event = self.redacted(event)
         for listener in self._listeners:
             listener(event)
@@ -267,7 +273,7 @@ class Reports:
     def _failure_text(self, name: str, error: McptestError, started_at: str) -> str:
         """The report of a run that never began."""
         # Needed only here: a run that begins loads none of these.
-        from mcptest.cli.failure import failure_kind  # noqa: PLC0415
+        from mcptest.cli.main import failure_kind  # noqa: PLC0415
         from mcptest.core.results import Fault  # noqa: PLC0415
 
         kind, _ = failure_kind(error)
@@ -345,7 +351,7 @@ class Reports:
         """
         if not self._unwritten:
             return status
-        from mcptest.cli.failure import render_error  # noqa: PLC0415  # rare
+        from mcptest.cli.main import render_error  # noqa: PLC0415  # rare
 
         write_stderr_wrapped("".join(map(render_error, self._unwritten)))
         return status if status == ExitCode.INTERRUPTED else ExitCode.BAD_INPUT
@@ -364,24 +370,15 @@ def _write_report(name: str, file: str, text: str) -> None:
     if file == STDOUT:
         output, entry = StandardOutput(), REPORTERS.get(name)
         (output.write if entry and entry.is_for_people else output.write_utf8)(text)
-    elif name == "markdown" and _is_job_summary(file):
+        return
+    summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    if name == "markdown" and summary and os.path.realpath(file) == os.path.realpath(summary):
+        # All programs of a step of GitHub Actions append to its summary.
         from mcptest.cli.report_files import append_file  # noqa: PLC0415  # rare
 
         append_file(file, text)
     else:
         write_file(file, text)
-
-
-def _is_job_summary(file: str) -> bool:
-    """True for the job summary of GitHub Actions, to which all programs of a step append."""
-    summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
-    return bool(summary) and os.path.realpath(file) == os.path.realpath(summary)
-
-
-def _write_line(text: str) -> None:
-    output = StandardOutput()
-    output.write_utf8(text)
-    output.flush()
 
 
 def _server_options(arguments: Arguments) -> list[str]:
@@ -393,14 +390,3 @@ def _server_options(arguments: Arguments) -> list[str]:
 
         words += ["--server-command", shlex.join(arguments.command)]
     return words
-
-
-def _columns() -> int:
-    try:
-        return int(os.environ["COLUMNS"])
-    except (KeyError, ValueError):
-        pass
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):
-        return 80

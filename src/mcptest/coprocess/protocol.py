@@ -10,10 +10,16 @@ from mcptest.core.diagnostics import closest
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import MAX_DEPTH, is_deeper_than
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, shorten
 from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_object
 from mcptest.matching.values import type_name
 from mcptest.protocol.framing import Frame, Overlong, encode_line
+from mcptest.protocol.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +31,6 @@ __all__ = [
     "CACHE_MODES",
     "CASSETTE_MODES",
     "COPROCESS_PROTOCOL_VERSION",
-    "INTERNAL_ERROR",
-    "INVALID_PARAMS",
     "METHODS",
     "UPSTREAM_ERROR",
     "UPSTREAM_GONE",
@@ -88,7 +92,20 @@ def _is_id(id: object) -> bool:
 
 def _method(value: dict[str, Any]) -> str:
     """The method of a request, once its envelope is checked."""
-    _check_envelope(value)
+    surplus = [key for key in value if key not in _ENVELOPE]
+    if surplus:
+        members = ", ".join(_ENVELOPE)
+        message = f"a request has no member {quote(surplus[0])}: it has {members}, and no others"
+        raise RefusedError(INVALID_REQUEST, message)
+    if value.get("jsonrpc") != "2.0":
+        raise RefusedError(INVALID_REQUEST, 'a request says "jsonrpc": "2.0"')
+    if "id" not in value:
+        message = 'a request has an "id": there are no notifications on this channel'
+        raise RefusedError(INVALID_REQUEST, message)
+    if not _is_id(value["id"]):
+        kind = type_name(value["id"])
+        message = f'a request has an "id" that is a number or a string, not {kind}'
+        raise RefusedError(INVALID_REQUEST, message)
     method = value.get("method", ABSENT)
     if not isinstance(method, str):
         message = f'a request has a "method" that is a string, not {type_name(method)}'
@@ -100,29 +117,12 @@ def _method(value: dict[str, Any]) -> str:
     return method
 
 
-def _check_envelope(value: dict[str, Any]) -> None:
-    surplus = [key for key in value if key not in _ENVELOPE]
-    if surplus:
-        members = ", ".join(_ENVELOPE)
-        message = f"a request has no member {quote(surplus[0])}: it has {members}, and no others"
-        raise RefusedError(INVALID_REQUEST, message)
-    if value.get("jsonrpc") != "2.0":
-        raise RefusedError(INVALID_REQUEST, 'a request says "jsonrpc": "2.0"')
-    id = value.get("id", ABSENT)
-    if id is ABSENT:
-        message = 'a request has an "id": there are no notifications on this channel'
-        raise RefusedError(INVALID_REQUEST, message)
-    if not _is_id(id):
-        message = f'a request has an "id" that is a number or a string, not {type_name(id)}'
-        raise RefusedError(INVALID_REQUEST, message)
-
-
 def describe_version_mismatch(params: dict[str, Any]) -> str:
     """Which side to upgrade if the SDK speaks another version; "" if it speaks ours."""
     ours, theirs = COPROCESS_PROTOCOL_VERSION, params["protocol_version"]
     if theirs == ours:
         return ""
-    name = visible(shorten(params.get("sdk", ""), 40))
+    name = excerpt(params.get("sdk", ""), 40)
     sdk = f"{name} SDK" if name else "SDK"
     advice = (
         "Upgrade the mcptest binary (or pin the SDK to the matching release)."
@@ -262,11 +262,6 @@ def _refused(message: str) -> RefusedError:
 
 # Errors: the codes of JSON-RPC, and two of our own
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
 UPSTREAM_ERROR = -32000
 UPSTREAM_GONE = -32001
 
@@ -286,4 +281,4 @@ class RefusedError(Exception):
 
 def quote(text: str) -> str:
     """A string of the other side, shortened and made visible for a message."""
-    return f'"{visible(shorten(text, _MAX_QUOTED_CHARS))}"'
+    return f'"{excerpt(text, _MAX_QUOTED_CHARS)}"'

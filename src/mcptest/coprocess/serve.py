@@ -11,7 +11,6 @@ import select
 import time
 
 from mcptest import __version__
-from mcptest.coprocess.cassettes import Cassette
 from mcptest.coprocess.protocol import (
     COPROCESS_PROTOCOL_VERSION,
     RefusedError,
@@ -20,6 +19,7 @@ from mcptest.coprocess.protocol import (
     encode_result,
     read_request,
 )
+from mcptest.coprocess.stores import Cassette
 from mcptest.coprocess.uploads import BadTargetError, UploadError, Uploads, read_target
 from mcptest.core.errors import InterruptedRunError, UsageError
 from mcptest.core.record import ABSENT
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mcptest.coprocess.cache import Cache
     from mcptest.coprocess.protocol import Request
+    from mcptest.coprocess.stores import Cache
     from mcptest.coprocess.uploads import Post
     from mcptest.coprocess.upstream import Upstream
     from mcptest.protocol.framing import Frame, Noise, Overlong
@@ -226,7 +226,7 @@ class Session:
             self._queue(call, began, {"error": {"code": error.code, "message": error.message}})
             raise
         except InterruptedRunError:
-            # The server was asked, and the call may have had its effect.
+            # The server was asked, and the call may have taken effect.
             message = "the wait for the answer was interrupted"
             self._queue(call, began, {"error": {"code": INTERNAL_ERROR, "message": message}})
             raise
@@ -258,18 +258,9 @@ class Session:
         }
         self._uploads.add(self._upstream.cleaned(record))
 
-    def _list_tools(self, params: Params) -> object:
-        return self._list("tools")
-
-    def _list_resources(self, params: Params) -> object:
-        return self._list("resources")
-
     def _list(self, key: str) -> object:
         method = f"{key}/list"
         return self._cassette.perform(method, {}, lambda: self._upstream.ask_all(method, key))
-
-    def _read_resource(self, params: Params) -> object:
-        return self._ask("resources/read", params)
 
     def _call_prompt(self, params: Params) -> object:
         name, arguments = params.get("name", params.get("prompt")), params.get("arguments")
@@ -328,9 +319,9 @@ _METHODS: dict[str, Callable[[Session, Params], object]] = {
     "coprocess/handshake": Session._handshake,
     "mcp.initialize": Session._initialize,
     "mcp.call": Session._call,
-    "mcp.listTools": Session._list_tools,
-    "mcp.listResources": Session._list_resources,
-    "mcp.readResource": Session._read_resource,
+    "mcp.listTools": lambda session, _: session._list("tools"),
+    "mcp.listResources": lambda session, _: session._list("resources"),
+    "mcp.readResource": lambda session, params: session._ask("resources/read", params),
     "mcp.callPrompt": Session._call_prompt,
     "mcp.reporter.setUpload": Session._set_upload,
     "mcp.reporter.flush": Session._flush,

@@ -13,9 +13,14 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import plural, shorten, visible
-from mcptest.engine.discovery import open_regular
-from mcptest.engine.files import resolve_inside, resolve_target, why_not, write_all
+from mcptest.core.text import excerpt, plural, visible
+from mcptest.engine.discovery import (
+    open_regular,
+    resolve_inside,
+    resolve_target,
+    why_not,
+    write_all,
+)
 from mcptest.protocol.http_address import Address
 
 TYPE_CHECKING = False
@@ -140,33 +145,25 @@ class Unsent:
 
 def deliver(target: Target, text: bytes, deadline: float, post: Post) -> None:
     """Append to the file, or post to the URL; UploadError if that fails."""
+    place = visible(target.text)
     if target.address:
-        _send(target, target.address, text, deadline, post)
+        try:
+            status = post(target.address, "application/x-ndjson", text, deadline)
+        except OSError as error:
+            raise UploadError(f"cannot reach {place}: {visible(str(error))}") from None
+        # Redirects are not followed: the records were meant for this target only.
+        if not 200 <= status < 300:
+            raise UploadError(f"{place} answered with status {status}")
         return
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     try:
-        _append(target.file, text)
+        fd = open_regular(resolve_target(os.fsdecode(target.file)), flags)
+        try:
+            write_all(fd, text)
+        finally:
+            os.close(fd)
     except OSError as error:
-        message = f"cannot write to {visible(target.text)}: {why_not(error)}"
-        raise UploadError(message) from None
-
-
-def _send(target: Target, address: Address, text: bytes, deadline: float, post: Post) -> None:
-    try:
-        status = post(address, "application/x-ndjson", text, deadline)
-    except OSError as error:
-        raise UploadError(f"cannot reach {visible(target.text)}: {visible(str(error))}") from None
-    # Redirects are not followed: the records were meant for this target only.
-    if not 200 <= status < 300:
-        raise UploadError(f"{visible(target.text)} answered with status {status}")
-
-
-def _append(path: bytes, text: bytes) -> None:
-    target = resolve_target(os.fsdecode(path))
-    fd = open_regular(target, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
-    try:
-        write_all(fd, text)
-    finally:
-        os.close(fd)
+        raise UploadError(f"cannot write to {place}: {why_not(error)}") from None
 
 
 # Targets: a file, HTTP to this machine, HTTPS to any other. Pure.
@@ -186,7 +183,7 @@ class Target(Record):
 
 def read_target(text: str) -> Target:
     """The target that a string names; BadTargetError says what is wrong with it."""
-    shown = visible(shorten(text, 200))
+    shown = excerpt(text, 200)
     if not text.isprintable():
         raise BadTargetError(f'"{shown}" holds characters that cannot be seen')
     try:
@@ -207,7 +204,7 @@ def read_target(text: str) -> Target:
 def _file(parts: SplitResult, text: str) -> bytes:
     if parts.netloc not in ("", "localhost"):
         advice = f"file://{parts.netloc}{parts.path} names a host; a path begins with a third slash"
-        raise BadTargetError(visible(shorten(advice, 200)))
+        raise BadTargetError(excerpt(advice, 200))
     if "?" in text or "#" in text:
         raise BadTargetError("a file: target has no ? and no #: write %3F and %23 for them")
     path = unquote_to_bytes(parts.path)
@@ -217,7 +214,7 @@ def _file(parts: SplitResult, text: str) -> bytes:
 
 
 def _url(parts: SplitResult, text: str) -> Target:
-    shown = visible(shorten(text, 200))
+    shown = excerpt(text, 200)
     if not text.isascii() or " " in text:
         raise BadTargetError(f'"{shown}" is not a URL: spaces and letters beyond ASCII are encoded')
     if "@" in parts.netloc or "#" in text:

@@ -10,7 +10,7 @@ from mcptest.core.errors import ServerError
 from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import ABSENT
 from mcptest.core.secrets import redact_all, redactor
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, visible
 from mcptest.engine.pool import FATAL_FAULTS, ServerPool
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
@@ -82,7 +82,7 @@ class Upstream:
         _refuse_unusual(answer, step)
         if "error" in answer:
             said = answer["error"]
-            words = visible(shorten(self.cleaned(said["message"]), 1000))
+            words = excerpt(self.cleaned(said["message"]), 1000)
             raise RefusedError(UPSTREAM_ERROR, f"the server refused {method}: {words}", said)
         result: Message = answer["result"]
         return result
@@ -140,7 +140,7 @@ class Upstream:
                 raise self._lose(_without_id(fault, step.id if step else ABSENT)) from None
             http = self.spec.http
             way = f"url: {http.url}" if http else f"command: {shlex.join(self.spec.command)}"
-            shown = visible(shorten(way, _MAX_COMMAND_CHARS))
+            shown = excerpt(way, _MAX_COMMAND_CHARS)
             raise self._lose(fault.but(message=f"{fault.message} ({shown})")) from None
         finally:
             self.start_s += 0.0 if is_running else time.monotonic() - began
@@ -181,7 +181,7 @@ def _refuse_unusual(answer: Any, step: Step) -> None:
     """Refuse an answer that the SDK's channel cannot carry whole; it is in `data`."""
     extra = [key for key in answer if key not in _ENVELOPE]
     if extra:
-        name = visible(shorten(extra[0], 40))
+        name = excerpt(extra[0], 40)
         why = f'its answer to {step.method} has a member "{name}" beside the result'
     elif jsonrpc.id_key(answer.get("id")) != jsonrpc.id_key(step.id):
         why = f"its answer to {step.method} has not the id of the request"

@@ -23,7 +23,7 @@ from mcptest.engine.judge import (
 from mcptest.matching.compare import source_of
 from mcptest.matching.values import pull
 from mcptest.protocol.jsonrpc import can_replace_id
-from mcptest.transport.process.limits import CpuLimit
+from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,12 +31,11 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import Use
     from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
-    from mcptest.core.results import Fault, Mismatch
+    from mcptest.engine.compliance import Outputs
     from mcptest.engine.dialogue import DialogueRunner
     from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Reply, Server
     from mcptest.engine.snapshots import Snapshots
-    from mcptest.engine.tool_outputs import Outputs
 
 __all__ = [
     "Performer",
@@ -150,7 +149,8 @@ class Performer:
         begun, self._at_hand = self._at_hand, None
         if begun and not any(begun[1] is step for step in case.teardown):
             begun[0].give_up(begun[2])
-        steps = _after(case.teardown, begun[1] if begun else None)
+        places = (at for at, step in enumerate(case.teardown, 1) if begun and step is begun[1])
+        steps = case.teardown[next(places, 0) :]
         interrupts, why = self._pool.launcher.interrupts, "it was interrupted again"
         if interrupts.count == 1:
             with interrupts.respite(_LAST_S):
@@ -216,12 +216,7 @@ class Performer:
             return self._record_fault(
                 here, faults.slow_pattern_fault(error), time.monotonic() - began, notes
             )
-        return self._passed(case, time.monotonic() - began, notes, ahead)
-
-    def _passed(
-        self, case: Case, duration_s: float, notes: tuple[str, ...], ahead: Step | None
-    ) -> CaseResult:
-        """The verdict on a case that passed; the next request is sent first."""
+        duration_s = time.monotonic() - began
         self._pool.record_pass()
         # The log is taken before the next request is sent.
         log = self._pool.log() if self._pool.keeps_log == "all" else ()
@@ -265,7 +260,7 @@ class Performer:
 
     def _known_outputs(self) -> Outputs:
         if self._outputs is None:
-            from mcptest.engine.tool_outputs import Outputs  # noqa: PLC0415  # only suites check them
+            from mcptest.engine.compliance import Outputs  # noqa: PLC0415  # only suites check them
 
             self._outputs = Outputs()
         return self._outputs
@@ -347,12 +342,6 @@ def _find_step_to_send_ahead(following: Case | None) -> Step | None:
     return None if step.template or step.expectation.is_timed else step
 
 
-def _after(steps: tuple[Step, ...], begun: Step | None) -> tuple[Step, ...]:
-    """The steps after `begun`; all of them if it is not among them."""
-    at = next((index for index, step in enumerate(steps) if step is begun), -1)
-    return steps[at + 1 :]
-
-
 def describe_restart_reason(case: Case, kind: str) -> str:
     """Why a retry needs a fresh server, "" when it does not; `kind` is that of the last fault."""
     if kind == "timeout":
@@ -408,7 +397,7 @@ def describe_passed_step(expectation: Expectation, reply: Reply) -> tuple[str, .
 
 
 def _unfinished(reply: Reply) -> str:
-    return f"the call did not come to its end: {reply.unfinished}"
+    return f"the call was not completed: {reply.unfinished}"
 
 
 def _names_result_type(expectation: Expectation) -> bool:

@@ -8,35 +8,46 @@ check which could not be made never passes.
 from __future__ import annotations
 
 import time
+from functools import partial
 from itertools import chain, count, islice
+from weakref import ref
 
 from mcptest.core.coverage import KINDS
+from mcptest.core.errors import EndedError, PatternTimeoutError
 from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import CaseResult, Mismatch, merge_sessions
-from mcptest.core.text import parse_path
-from mcptest.engine.judge import MAX_MISMATCHES
-from mcptest.engine.lists import ListReader, refusal_mismatch
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import parse_path, visible
+from mcptest.engine.judge import MAX_MISMATCHES, find_read_failure
+from mcptest.engine.pool import ListReader, read_tools, refusal_mismatch
+from mcptest.matching.matchers.objects import JSON_SCHEMA, declared_schema
+from mcptest.matching.registry import BadSchemaError
 from mcptest.matching.values import pull
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
+from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.protocol.revisions import STATELESS, VERSION_KEY
 from mcptest.protocol.session import INITIALIZE_ID
 from mcptest.rules.captures import score_capture
 from mcptest.rules.registry import RULES
+from mcptest.rules.schemas import is_affordable, is_plainly_valid
 from mcptest.rules.shapes import check_shape
+from mcptest.transport.process.isolated import judge_in_child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
+    from weakref import ReferenceType
 
     from mcptest.core.plan import Case, ServerSpec
     from mcptest.core.results import SessionScore, Verdict
     from mcptest.engine.pool import ServerPool
-    from mcptest.engine.server import Server
+    from mcptest.engine.server import Launcher, Reply, Server
 
-__all__ = ["comply"]
+__all__ = ["Outputs", "comply"]
+
 
 _ENDED = "the session before was ended to be judged"
 
@@ -215,24 +226,20 @@ def _list(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
 
 def _invariants(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
     verdicts = [each for each in _judged(spec, pool).verdicts if each.id.startswith("INV-")]
-    return _Found(
-        mismatches=tuple(_broken(each) for each in verdicts if each.status == "fail"),
-        notes=tuple(
-            f"{each.id} does not apply: {each.message}"
-            for each in verdicts
-            if each.status == "not_applicable"
-        ),
-    )
+    return _found_in(verdicts, "not_applicable", "does not apply")
 
 
 def _rules(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
     verdicts = _judged(spec, pool).verdicts
+    return _found_in(verdicts, "warning", "is only recommended, and not followed")
+
+
+def _found_in(verdicts: Sequence[Verdict], noted: str, why: str) -> _Found:
+    """A mismatch for each rule that is broken, and a note for each with the status `noted`."""
     return _Found(
         mismatches=tuple(_broken(each) for each in verdicts if each.status == "fail"),
         notes=tuple(
-            f"{each.id} is only recommended, and not followed: {each.message}"
-            for each in verdicts
-            if each.status == "warning"
+            f"{each.id} {why}: {each.message}" for each in verdicts if each.status == noted
         ),
     )
 
@@ -240,7 +247,8 @@ def _rules(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
 def _judged(spec: ServerSpec, pool: ServerPool) -> SessionScore:
     """The verdicts on all sessions with this server so far; the current one is ended."""
     scores = _ended(spec, pool)
-    if not any(map(_has_been_opened, scores)):
+    verdicts = (verdict for score in scores for verdict in score.verdicts)
+    if all(each.id not in _OF_OPENED or each.status == "not_applicable" for each in verdicts):
         # No session has been opened yet; this raises the reason if none can be.
         pool.server_for(spec, None)
         scores = _ended(spec, pool)
@@ -252,16 +260,9 @@ def _ended(spec: ServerSpec, pool: ServerPool) -> list[SessionScore]:
     # The server cannot be asked after it has ended.
     pool.take_inventory()
     pool.replace(_ENDED)
-    return [score for score, _ in pool.scores if _name_in(score) == spec.name]
-
-
-def _name_in(score: SessionScore) -> str:
-    return score.server_label.partition("://")[2]
-
-
-def _has_been_opened(score: SessionScore) -> bool:
-    """Whether initialize, or server/discover, was answered."""
-    return any(each.id in _OF_OPENED and each.status != "not_applicable" for each in score.verdicts)
+    return [
+        score for score, _ in pool.scores if score.server_label.partition("://")[2] == spec.name
+    ]
 
 
 def _broken(verdict: Verdict) -> Mismatch:
@@ -283,3 +284,210 @@ _CHECKS: dict[str, Callable[[Case, ServerSpec, ServerPool], _Found]] = {
     "invariants": _invariants,
     "rules": _rules,
 }
+
+
+# Check the structured output of tools against their own output schemas.
+#
+# What a server declares is read once, and again when it says that its tools are others. Its
+# schemas must be JSON Schema, and what it answers must be what it declares. Nothing that a schema
+# refers to is ever fetched. What could not be checked is reported.
+
+
+# A small schema can require more work than there is time.
+_LIMIT_S = 2.0
+_CHECK = JSON_SCHEMA.check
+
+_PATH = "result.structuredContent"
+_WANTED = "what outputSchema says"
+_BEFORE = ", as it was listed when the call was sent"
+
+
+class _Tool(Record):
+    """A tool's output schema, compiled; or what is wrong with one of its schemas.
+
+    Where it is `plain`, most values can be seen to meet it without a validator. `declared` is
+    all that it says of its schemas, as text. `when` says when it did, if not now.
+    """
+
+    declared: str = ""
+    schema: Any = None
+    is_plain: bool = False
+    output: Any = None
+    when: str = ""
+    mistakes: tuple[tuple[str, str], ...] = ()
+
+
+class _Known(Record):
+    """What the tools of a server declare, by name.
+
+    `gap` says why there may be more tools. The list was read from `process`, after so many
+    announced `changes`. A list that `is_final` is not read again.
+    """
+
+    spec: ServerSpec
+    tools: dict[str, tuple[_Tool, ...]]
+    gap: str
+    process: ReferenceType[Server]
+    changes: int
+    is_final: bool = False
+
+    def holds_for(self, server: Server) -> bool:
+        """Whether the list need not be read again."""
+        if self.is_final:
+            return True
+        changes = server.connection.inbox.tool_changes
+        if self.process() is server:
+            return changes == self.changes
+        # A new process begins like the first one.
+        return not (changes or self.changes)
+
+    def began(self, server: Server) -> bool:
+        """Whether this list applied to this process before it announced a change."""
+        return self.process() is server or not self.changes
+
+
+class Outputs:
+    """The schemas of the tools of every server."""
+
+    def __init__(self) -> None:
+        self._servers: list[_Known] = []
+
+    def learn(self, server: Server) -> _Known:
+        """What the tools of a server declare; read once, and after each announced change."""
+        before = self._known(server.spec)
+        if before and before.holds_for(server):
+            return before
+        known = _learned(server)
+        if known.gap and not server.is_usable:
+            return known  # it is gone; the next one is asked again
+        if before:
+            self._servers = [each for each in self._servers if each is not before]
+        if before and known.gap:
+            # A server that says that its tools changed and cannot list them is not asked again.
+            why = (
+                f"the server said that its tools are others, and it is not known which: {known.gap}"
+            )
+            server.findings.add("unchecked_output", f"{why}; what it listed before is what counts")
+            known = known.but(tools={**before.tools, **known.tools}, is_final=True)
+        self._servers.append(known)
+        return known
+
+    def _known(self, spec: ServerSpec) -> _Known | None:
+        same = (known for known in self._servers if known.spec is spec)
+        equal = (known for known in self._servers if known.spec == spec)
+        return next(same, None) or next(equal, None)
+
+    def judge(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
+        """The mismatches of an answer of this tool, and of its schemas."""
+        before = self._known(server.spec)
+        known = self.learn(server)
+        tools = known.tools.get(tool, ())
+        if before and before is not known and before.began(server):
+            # A change that is announced with the answer does not apply to it.
+            others = [each.declared for each in tools]
+            old = (each for each in before.tools.get(tool, ()) if each.declared not in others)
+            tools = (*tools, *(each.but(when=_BEFORE) for each in old))
+        if tools:
+            found = (_judge_tool(tool, each, reply, server.launcher) for each in tools)
+            return tuple(chain.from_iterable(found))
+        if known.gap and _is_success(reply):
+            why = f"tools are not held against their outputSchema: {known.gap}"
+            server.findings.add("unchecked_output", f"answers of {why}")
+        return ()
+
+
+def _learned(server: Server) -> _Known:
+    changes = server.connection.inbox.tool_changes
+    listed = read_tools(server)
+    tools: dict[str, tuple[_Tool, ...]] = {}
+    for entry in listed.entries:
+        name = entry.get("name")
+        if not isinstance(name, str):
+            continue
+        tool, others = _read(entry, server), tools.get(name, ())
+        if not others:
+            tools[name] = (tool,)
+        elif all(tool.declared != other.declared for other in others):
+            tools[name] = (*others, tool)
+            why = "with other schemas each time; what it answers is held against all of them"
+            server.findings.add("listed_twice", f"the tool {visible(name)} is listed twice, {why}")
+    return _Known(
+        spec=server.spec, tools=tools, gap=listed.gap, process=ref(server), changes=changes
+    )
+
+
+def _judge_tool(name: str, tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
+    for key, why in tool.mistakes:
+        path = f"tools/list {name}.{key}"
+        yield Mismatch(path=path, expected="a JSON Schema", actual=ABSENT, message=why)
+    if tool.output is None or not _is_success(reply):
+        return
+    why = tool_failure(reply.message["result"])
+    if why:
+        path, value = "result.isError", reply.message["result"]["isError"]
+        yield Mismatch(path=path, expected="true or false", actual=value, message=why)
+    value = reply.message["result"].get("structuredContent", ABSENT)
+    if value is ABSENT:
+        why = f"is missing: the tool declares an outputSchema{tool.when}, so it must answer with it"
+        yield Mismatch(path=_PATH, expected=_WANTED, actual=ABSENT, message=why)
+    elif not (tool.is_plain and is_plainly_valid(tool.schema, value)):
+        yield from _validate(tool, value, launcher)
+
+
+def _is_success(reply: Reply) -> bool:
+    """Whether an answer must conform to the outputSchema."""
+    message = reply.message if isinstance(reply.message, dict) else {}
+    result = message.get("result")
+    return isinstance(result, dict) and result.get("isError") is not True
+
+
+def _validate(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, ...]:
+    """The mismatches that the validator finds; large work is done in another process."""
+
+    def judge() -> tuple[Mismatch, ...]:
+        miss = _CHECK(tool.output, value)
+        if miss is None:
+            return ()
+        why = f"does not meet the tool's own outputSchema{tool.when}: {miss.why}"
+        return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
+
+    # A boolean schema needs no work.
+    if not isinstance(tool.schema, dict) or is_affordable(tool.schema, value):
+        return judge()
+    # A value that could not be validated is a mismatch.
+    try:
+        return judge_in_child(judge, _LIMIT_S, launcher)
+    except (PatternTimeoutError, EOFError):
+        reason = f"that takes over {_LIMIT_S:g} s"
+    except EndedError as error:
+        reason = f"that ends the program that does it: {error.how}"
+    why = f"cannot be held against the tool's outputSchema{tool.when}: {reason}"
+    return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
+
+
+def _read(entry: dict[str, Any], server: Server) -> _Tool:
+    compiled: dict[str, Any] = {}
+    mistakes = []
+    trial = partial(find_read_failure, server.launcher)
+    for key in ("inputSchema", "outputSchema"):
+        if key not in entry:
+            continue
+        try:
+            compiled[key] = declared_schema(entry[key], trial)
+        except BadSchemaError as error:
+            reason = str(error).strip().removeprefix("which ")
+            why = f"is no JSON Schema that can be used: it {reason}"
+            mistakes.append((key, why))
+            server.findings.add(
+                "bad_schema", f"the {key} of the tool {visible(entry['name'])} {why}"
+            )
+    schema = entry.get("outputSchema")
+    # Only the validator knows formats.
+    is_plain = isinstance(schema, dict) and '"format"' not in dump_json(schema)
+    return _Tool(
+        declared=dump_json([entry.get("inputSchema"), schema]),
+        schema=schema,
+        is_plain=is_plain,
+        output=compiled.get("outputSchema"),
+        mistakes=tuple(mistakes),
+    )

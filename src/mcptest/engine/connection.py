@@ -45,14 +45,8 @@ if TYPE_CHECKING:
     from mcptest.engine.recorder import MessageLog, TrafficRecorder
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
-    from mcptest.protocol.framing import LineDecoder, Noise, Overlong
-    from mcptest.protocol.session import (
-        ClientSession,
-        Message,
-        ProtocolViolated,
-        SessionEvent,
-        UnexpectedResponse,
-    )
+    from mcptest.protocol.framing import LineDecoder, Overlong
+    from mcptest.protocol.session import Message, SessionEvent
     from mcptest.rules.judge import Member
     from mcptest.transport.http.client import HttpTransport
     from mcptest.transport.memory.server import MemoryTransport
@@ -97,7 +91,12 @@ class Connection:
         self.wire = _open_wire(spec, launcher)
         self.inbox = Inbox(self.session, self.findings, self.wire.redact)
         self._label = self.wire.label
-        self._recorder = _new_recorder() if launcher.keeps_traffic else None
+        self._recorder: TrafficRecorder | None = None
+        if launcher.keeps_traffic:
+            # Most runs record nothing.
+            from mcptest.engine.recorder import TrafficRecorder  # noqa: PLC0415
+
+            self._recorder = TrafficRecorder()
         self._mark = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
         self._watch = (
             RuleWatch(self._label, self._transport, self.session.written_ids)
@@ -160,7 +159,10 @@ class Connection:
     def start_step(self) -> None:
         """What arrives from here on belongs to the next step."""
         self.inbox.start_step()
-        self._log = _new_log() if self.launcher.keeps_log else None
+        if self.launcher.keeps_log:
+            from mcptest.engine.recorder import MessageLog  # noqa: PLC0415  # as above
+
+            self._log = MessageLog()
         self._log_mark = self.wire.stderr.total
         self._bytes_before = self.wire.mark_stdout()
         self._replied_bytes = 0
@@ -376,21 +378,6 @@ class Waiting:
         return bool(items) and total <= self._late_from + _LATE_BYTES
 
 
-# Most runs record nothing.
-
-
-def _new_recorder() -> TrafficRecorder:
-    from mcptest.engine.recorder import TrafficRecorder  # noqa: PLC0415
-
-    return TrafficRecorder()
-
-
-def _new_log() -> MessageLog:
-    from mcptest.engine.recorder import MessageLog  # noqa: PLC0415
-
-    return MessageLog()
-
-
 # How many oddities during one call are remembered as possible reasons for a missing answer.
 _MAX_HINTS = 1000
 
@@ -475,7 +462,7 @@ class Inbox:
             elif isinstance(item, Noise):
                 self._take_noise(item)
             elif isinstance(item, TransportFault):
-                self._take_trouble(item)
+                self._take_transport_fault(item)
             else:
                 self.break_off(faults.line_too_long_fault(item))
         return owed
@@ -544,7 +531,8 @@ class Inbox:
             self.listener(as_written)
         wire_id = self._session.wire_id(self._awaited)
         self.add_hint(faults.describe_unmatched_response(self._without_secrets(event), wire_id))
-        self._findings.add_stray(self._without_secrets(as_written))
+        quote = faults.quote_message(self._without_secrets(as_written).message)
+        self._findings.add(event.kind, faults.STRAYS[event.kind], quote=quote)
 
     def _take_notification(self, event: NotificationReceived) -> None:
         if event.message["method"] == _TOOLS_CHANGED:
@@ -567,18 +555,19 @@ class Inbox:
             self.break_off(faults.violation_fault(event))
             return
         self.add_hint(faults.describe_violation(event, with_quote=True))
-        self._findings.add_violation(event)
+        quote = faults.quote_message(event.message)
+        self._findings.add("protocol_violation", faults.describe_violation(event), quote=quote)
 
-    def _take_trouble(self, trouble: TransportFault) -> None:
-        key = jsonrpc.id_key(self._session.awaited_id(trouble.id))
-        if trouble.id is not ABSENT:
-            self._session.mark_unreadable(trouble.id)
-        is_awaited = trouble.id is not ABSENT and key == jsonrpc.id_key(self._awaited)
-        if is_awaited or trouble.is_refusal:
-            self.break_off(faults.channel_fault(trouble))
+    def _take_transport_fault(self, fault: TransportFault) -> None:
+        key = jsonrpc.id_key(self._session.awaited_id(fault.id))
+        if fault.id is not ABSENT:
+            self._session.mark_unreadable(fault.id)
+        is_awaited = fault.id is not ABSENT and key == jsonrpc.id_key(self._awaited)
+        if is_awaited or fault.is_refusal:
+            self.break_off(faults.channel_fault(fault))
             return
-        self.add_hint(trouble.message)
-        self._findings.add(trouble.kind, trouble.message)
+        self.add_hint(fault.message)
+        self._findings.add(fault.kind, fault.message)
 
     def _take_noise(self, noise: Noise) -> None:
         self._findings.add_noise(noise)
@@ -641,13 +630,6 @@ class Findings:
     def add_noise(self, noise: Noise) -> None:
         quote = f"{faults.quote_line(noise.raw, noise.size)} ({noise.reason})"
         self.add("malformed_line", faults.NOISE, quote=quote)
-
-    def add_stray(self, event: UnexpectedResponse) -> None:
-        self.add(event.kind, faults.STRAYS[event.kind], quote=faults.quote_message(event.message))
-
-    def add_violation(self, event: ProtocolViolated) -> None:
-        sentence = faults.describe_violation(event)
-        self.add("protocol_violation", sentence, quote=faults.quote_message(event.message))
 
     def note_ending(self, stopped: Stopped, decoder: LineDecoder, is_reported: bool) -> None:
         """Add what is known only when the server has ended.

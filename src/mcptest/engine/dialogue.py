@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.coverage import Use
-    from mcptest.core.plan import Case, ServerSpec
+    from mcptest.core.plan import Case
     from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Launcher, Place, Server
     from mcptest.protocol.dialogue import Dialogue, Hook, Turn
@@ -88,11 +88,11 @@ class DialogueRunner:
         limit_s = case.timeout_s or spec.timeout_s
         hooks = Hooks(self._pool.launcher, self._folder, limit_s, spec.secrets)
         try:
-            return self._with_hooks(hooks, case, dialogue, spec, following)
+            return self._run_with_hooks(hooks, case, dialogue, spec, following)
         finally:
             hooks.close()
 
-    def _with_hooks(
+    def _run_with_hooks(
         self,
         hooks: Hooks,
         case: Case,
@@ -115,7 +115,10 @@ class DialogueRunner:
                 hooks.run_last(dialogue.after)
             raise
         fault = hooks.run(dialogue.after) if dialogue.after else None
-        return _add_hook_fault(result, fault) if fault else result
+        if fault and result.status == "passed":
+            return result.but(status="error", fault=fault)
+        notes = (f"{fault.kind}: {fault.message}",) if fault else ()
+        return result.but(notes=(*result.notes, *notes))
 
     def _run(
         self, case: Case, dialogue: Dialogue, spec: ServerSpec, following: Case | None
@@ -196,12 +199,6 @@ def _add_mismatches(result: CaseResult, run: DialogueRun) -> CaseResult:
         actual=run.actual,
         notes=notes,
     )
-
-
-def _add_hook_fault(result: CaseResult, fault: Fault) -> CaseResult:
-    if result.status == "passed":
-        return result.but(status="error", fault=fault)
-    return result.but(notes=(*result.notes, f"{fault.kind}: {fault.message}"))
 
 
 _PING_ID = "mcptest-ping"
@@ -290,20 +287,17 @@ class DialogueRun:
                 if (not index or not turns[index - 1].is_ours) and turn.kind != "response":
                     # Messages that arrived earlier do not belong to what follows.
                     self._connection.poll()
-                    self._skip_received()
+                    for received in self._inbox.left_over:
+                        self._reply(received)
+                    self._inbox.skip()
                 self._send(index, turn)
             elif turn.answers is not None:
-                self._await_answer(turn)
+                self._judge(turn, self._answer_to(self._id_for(turn)))
             elif not self._await_message(index, turn):
                 self.is_spent = True
                 return
         self._await_rest()
         self._judge_unexpected()
-
-    def _skip_received(self) -> None:
-        for received in self._inbox.left_over:
-            self._reply(received)
-        self._inbox.skip()
 
     def _awaited(self, index: int) -> list[Turn]:
         """The turns of the server before our next one; at the end, with those of the next case."""
@@ -370,10 +364,6 @@ class DialogueRun:
         return line
 
     # The server's
-
-    def _await_answer(self, turn: Turn) -> None:
-        id = self._id_for(turn)
-        self._judge(turn, self._answer_to(id))
 
     def _id_for(self, turn: Turn) -> object:
         """The id that the answer must have: that of the request it answers."""
@@ -648,7 +638,8 @@ class DialogueInbox:
 
     def arrivals(self) -> str:
         """A sentence about the messages that were not claimed."""
-        parts = [f"answers to {_listed(self._answered())}"] if self.answers else []
+        ids = [visible(jsonrpc.describe_id(each.get("id"))) for each in self.answers.values()]
+        parts = [f"answers to {_listed(ids)}"] if ids else []
         methods = Counter(visible(each.message["method"]) for each in self.unclaimed)
         if methods:
             named = [
@@ -658,11 +649,6 @@ class DialogueInbox:
         if self._dropped:
             parts.append(f"{self._dropped:,} more")
         return f"what did arrive: {' and '.join(parts)}" if parts else "nothing else arrived"
-
-    def _answered(self) -> list[str]:
-        return [
-            visible(jsonrpc.describe_id(message.get("id"))) for message in self.answers.values()
-        ]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -705,24 +691,21 @@ class Hooks:
         self._started.append(process)
         process.close_stdin()
         deadline = time.monotonic() + self._limit_s
-        has_ended = process.wait_for_exit(deadline, heed_interrupts=heed_interrupts)
-        if not has_ended:
-            return self._timeout_fault(hook, process)
+        what = f"{hook.key} ({visible(hook.command[0])})"
+        if not process.wait_for_exit(deadline, heed_interrupts=heed_interrupts):
+            limit = faults.format_seconds(self._limit_s)
+            fault = Fault(
+                kind="hook_failed",
+                message=f"{what} did not end within {limit}",
+                hint="what must keep running has to go to the background; it ends with the case",
+            )
+            return faults.with_evidence(fault, process)
         code = process.peek_exit_code()
-        return None if code == 0 else self._failed(hook, process, describe_exit(code))
-
-    def _timeout_fault(self, hook: Hook, process: StdioTransport) -> Fault:
-        fault = Fault(
-            kind="hook_failed",
-            message=f"{hook.key} ({visible(hook.command[0])}) did not end within "
-            f"{faults.format_seconds(self._limit_s)}",
-            hint="what must keep running has to go to the background; it ends with the case",
-        )
-        return faults.with_evidence(fault, process)
-
-    def _failed(self, hook: Hook, process: StdioTransport, how: str) -> Fault:
-        message = f"{hook.key} ({visible(hook.command[0])}) failed: {how}"
-        return faults.with_evidence(Fault(kind="hook_failed", message=message), process, how)
+        if code == 0:
+            return None
+        how = describe_exit(code)
+        fault = Fault(kind="hook_failed", message=f"{what} failed: {how}")
+        return faults.with_evidence(fault, process, how)
 
     def close(self) -> None:
         """End what the hooks left running."""

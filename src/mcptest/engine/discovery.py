@@ -34,7 +34,13 @@ __all__ = [
     "is_test_name",
     "open_regular",
     "read_now",
+    "read_regular",
     "read_text",
+    "resolve_inside",
+    "resolve_target",
+    "suggest_name",
+    "why_not",
+    "write_all",
 ]
 
 
@@ -69,7 +75,13 @@ def find_suites(arguments: Iterable[str]) -> list[str]:
         empty += () if files else (argument,)
     mistakes = left_out.describe(found)
     if empty:
-        shown = ", ".join(map(_described, empty)) if arguments else ""
+        shown = ""
+        if arguments:
+            roots = [(visible(each), glob_root(each)) for each in empty]
+            shown = ", ".join(
+                name if os.path.isdir(root) else f"{name} (there is no folder {visible(root)!r})"
+                for name, root in roots
+            )
         advice = "" if shown else "; mcptest init and mcptest discover write a first one"
         mistakes.append(
             f"no test file found in {shown or 'this folder'}; "
@@ -78,12 +90,6 @@ def find_suites(arguments: Iterable[str]) -> list[str]:
     if mistakes:
         raise NothingSelectedError("; ".join(mistakes))
     return sorted(found)
-
-
-def _described(argument: str) -> str:
-    root = glob_root(argument)
-    where = "" if os.path.isdir(root) else f" (there is no folder {visible(root)!r})"
-    return visible(argument) + where
 
 
 def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
@@ -98,7 +104,8 @@ def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
     if re.search(_BRACES, argument):
         raise _braced(argument)
     if not _is_glob(argument):
-        raise UsageError(f"there is no file or folder {visible(argument)!r}{_near(argument)}")
+        question = suggest_name(argument)
+        raise UsageError(f"there is no file or folder {visible(argument)!r}{question}")
     return _expand(argument, left_out)
 
 
@@ -123,9 +130,10 @@ class _LeftOut:
         if os.path.commonpath([real, parent]) == real:
             # The link leads to a folder that contains it.
             return
+        walked = _walk(link, _SKIPPED_FOLDERS, is_strict=False)
         paths = (
             os.path.normpath(os.path.join(parent, name))
-            for parent, _, files in islice(_walk(link, _SKIPPED_FOLDERS, None), _MAX_LINKED_FOLDERS)
+            for parent, _, files in islice(walked, _MAX_LINKED_FOLDERS)
             for name in files
         )
         tests = [path for path in paths if is_wanted(path) and os.path.isfile(path)]
@@ -179,8 +187,8 @@ def is_test_name(path: str) -> bool:
     return path.endswith(CONDUCTOR_ENDINGS + CASE_ENDINGS) or is_suite_name(path)
 
 
-def _near(path: str) -> str:
-    """The name that was probably meant, among those beside it."""
+def suggest_name(path: str) -> str:
+    """The name that was probably meant, among those beside it, as a question."""
     folder, name = os.path.split(path)
     try:
         names = os.listdir(folder or ".")
@@ -219,17 +227,15 @@ def _suites_below(folder: str, left_out: _LeftOut) -> Iterable[str]:
                 left_out.add_folder(path, is_test_name)
 
 
-def _refuse_closed_folder(error: OSError) -> None:
-    raise UsageError(f"cannot look into {visible(str(error.filename))!r}: {error.strerror}")
-
-
 def _walk(
-    folder: str,
-    skipped: frozenset[str],
-    onerror: Callable[[OSError], None] | None = _refuse_closed_folder,
+    folder: str, skipped: frozenset[str], *, is_strict: bool = True
 ) -> Iterable[tuple[str, list[str], list[str]]]:
     """Every folder below this one. Links are not followed: they can lead in circles."""
-    for parent, folders, files in os.walk(folder, onerror=onerror):
+
+    def refuse(error: OSError) -> None:
+        raise UsageError(f"cannot look into {visible(str(error.filename))!r}: {error.strerror}")
+
+    for parent, folders, files in os.walk(folder, onerror=refuse if is_strict else None):
         folders[:] = sorted(
             name for name in folders if name not in skipped and not name.startswith(".")
         )
@@ -312,21 +318,17 @@ def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
 
 
 def _compile_glob(pattern: str, segments: list[str]) -> re.Pattern[str]:
-    try:
-        return re.compile(glob_regex(segments))
-    except re.error as error:
-        # Such as [z-a], a range that runs backwards.
-        message = f"{visible(pattern)!r} is not a pattern for file names: {visible(error.msg)}"
-        raise UsageError(message, "in [ ] are single characters and ranges such as a-z") from None
-
-
-def glob_regex(segments: list[str]) -> str:
     """A regular expression for the paths that these segments of a glob match."""
     *parents, last = segments
     lead = "".join(
         "(?:[^/]+/)*" if each == "**" else _segment_regex(each) + "/" for each in parents
     )
-    return lead + (".*" if last == "**" else _segment_regex(last))
+    try:
+        return re.compile(lead + (".*" if last == "**" else _segment_regex(last)))
+    except re.error as error:
+        # Such as [z-a], a range that runs backwards.
+        message = f"{visible(pattern)!r} is not a pattern for file names: {visible(error.msg)}"
+        raise UsageError(message, "in [ ] are single characters and ranges such as a-z") from None
 
 
 _GLOB_MARK = r"\*+|\?|\[[!^]?+(?:\][^\]]*|[^\]]+)\]|[^*?\[]+|\["
@@ -393,7 +395,9 @@ def read_now(file: BufferedReader, size: int) -> bytes:
 def read_text(path: str) -> str:
     """The text of a file the user named. FormatError when it cannot be read as text."""
     if os.path.isdir(path):
-        raise _folder(path)
+        config = find_config(path)
+        help = f"the config in it is {config}" if config else ""
+        raise _unreadable(path, "it is a folder", help=help)
     try:
         with open(open_regular(path), "rb") as file:
             raw = read_now(file, _MAX_FILE_BYTES + 1)
@@ -415,12 +419,6 @@ def read_text(path: str) -> str:
         column = error.start - raw.rfind(b"\n", 0, error.start)
         reason = f"it is not UTF-8: byte {raw[error.start]:#04x}"
         raise _unreadable(path, reason, line, column) from None
-
-
-def _folder(path: str) -> FormatError:
-    config = find_config(path)
-    help = f"the config in it is {config}" if config else ""
-    return FormatError([Diagnostic(code="F001", file=path, message="it is a folder", help=help)])
 
 
 def _unreadable(
@@ -472,7 +470,7 @@ _BRACE = r"(?m)^(?:---)?[ \t]*[{\[]"
 def is_recognisable(file: str, beginning: str) -> bool:
     """Whether a file with the name of a test file begins like one, even if it has mistakes.
 
-    Nothing is parsed: a file that is broken is recognised by its keys all the same, and one that
+    Nothing is parsed: a file that is broken is recognised by its keys, and one that
     belongs to another program costs next to nothing.
     """
     text = beginning.removeprefix("\ufeff")
@@ -528,8 +526,15 @@ class SuiteFolders:
         real = os.path.realpath(path)
         if not self._is_found and any(real == os.path.realpath(named) for named in self._named):
             return True
-        folders = {os.path.realpath(folder) for folder in (".", *map(_folder_of, self._named))}
-        return any(_is_below(real, folder) for folder in folders)
+        roots = map(glob_root, self._named)
+        named = (root if os.path.isdir(root) else os.path.dirname(root) or "." for root in roots)
+        for folder in {os.path.realpath(folder) for folder in (".", *named)}:
+            parent = folder + os.sep
+            if folder != os.sep and real.startswith(parent):
+                parts = real.removeprefix(parent).split(os.sep)
+                if not any(part.startswith(".") for part in parts):
+                    return True
+        return False
 
     def reader_beside(self, file: str) -> Callable[[str], str]:
         """Reads what a test file names, relative to its own folder.
@@ -549,20 +554,107 @@ class SuiteFolders:
         return read
 
 
-def _folder_of(named: str) -> str:
-    root = glob_root(named)
-    return root if os.path.isdir(root) else os.path.dirname(root) or "."
-
-
-def _is_below(path: str, folder: str) -> bool:
-    parent = folder + os.sep
-    if folder == os.sep or not path.startswith(parent):
-        return False
-    return not any(part.startswith(".") for part in path.removeprefix(parent).split(os.sep))
-
-
 def _unquoted(diagnostic: Diagnostic) -> Diagnostic:
     if diagnostic.code == "F001" and not diagnostic.line:
         # Why a file cannot be opened says nothing about its content.
         return diagnostic
     return diagnostic.but(message=CODES[diagnostic.code], source="", help=UNQUOTED)
+
+
+# Which file a write goes to: symbolic links are followed only within a folder.
+#
+# A repository can contain links, so a link must not decide where this user's files are replaced.
+# Every file that a command writes is resolved here first:
+#
+# * A path that the user named may pass through linked folders, which is the user's choice. If the
+#   last part of it is a link, the link may lead only into the folder it is in, or below.
+# * A path that mcptest makes up (`__snapshots__`, `.github/workflows`, `.mcptest`) may not leave
+#   the folder it belongs to by any link.
+#
+# Devices and pipes are written to directly and nothing of them is replaced, so a link to one is
+# followed. The links in /dev and /proc are the system's own.
+
+
+_SYSTEM_FOLDERS = ("/dev", "/proc")
+
+
+def resolve_target(path: str) -> str:
+    """The real path of a file that the user named; OSError if a link leads out of its folder."""
+    try:
+        folder = os.path.realpath(os.path.dirname(path) or ".")
+        target = os.path.realpath(path)
+    except ValueError:
+        raise OSError(errno.EINVAL, "no file can have this name") from None
+    if (
+        _is_within(target, folder)
+        or any(_is_within(folder, each) for each in _SYSTEM_FOLDERS)
+        or _is_device_or_pipe(path)
+    ):
+        return target
+    raise _refusal(path, target, "its folder", "name that file itself, or remove the link")
+
+
+def resolve_inside(path: str, folder: str) -> str:
+    """The real path of a file that belongs below `folder`; OSError if a link leads out of it."""
+    folder = folder or "."
+    root = os.path.realpath(folder)
+    below = os.path.relpath(path, folder)
+    whole = below if folder == "." else os.path.join(folder, below)
+    target = os.path.realpath(whole)
+    if _is_within(target, root):
+        return target
+    link = whole
+    while not _is_within(os.path.realpath(os.path.dirname(link) or "."), root):
+        link = os.path.dirname(link)
+    where = "this folder" if folder == "." else visible(folder)
+    raise _refusal(link, os.path.realpath(link), where, "remove the link and run this again")
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return os.path.commonpath([path, folder]) == folder
+
+
+def _is_device_or_pipe(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISFIFO(mode)
+
+
+def _refusal(link: str, target: str, folder: str, help: str) -> OSError:
+    reason = f"the link {visible(link)} leads out of {folder}, to {visible(target)}; {help}"
+    return OSError(errno.ELOOP, reason, link)
+
+
+# Larger than any answer of a server.
+_MAX_BYTES = 1024 * 1024 * 1024
+
+
+def read_regular(path: str) -> str:
+    """The text of a regular file; OSError, or UnicodeDecodeError when it is not UTF-8."""
+    fd = open_regular(path, os.O_RDONLY)
+    with os.fdopen(fd, "rb") as file:
+        raw = read_now(file, _MAX_BYTES + 1)
+    if len(raw) > _MAX_BYTES:
+        raise OSError(errno.EFBIG, "it is too large")
+    return raw.decode("utf-8")
+
+
+def write_all(fd: int, text: bytes) -> None:
+    """Append all of the text to the file, or nothing."""
+    start = os.fstat(fd).st_size
+    view = memoryview(text)
+    try:
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError:
+        # Unless another process has written meanwhile.
+        if os.fstat(fd).st_size == start + len(text) - len(view):
+            os.ftruncate(fd, start)
+        raise
+
+
+def why_not(error: Exception) -> str:
+    """Why a file cannot be used, in words."""
+    return getattr(error, "strerror", None) or str(error)

@@ -88,6 +88,9 @@ def with_evidence(fault: Fault, wire: Transport, exit_status: str = "") -> Fault
     """The fault with its command, exit status and the end of its output."""
     wire.drain_stderr()
     http = wire.spec.http
+    stdout = wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])
+    is_small = not wire.is_pipe and len(stdout) <= _QUOTED_BYTES
+    is_quoted = is_small and quote_bytes(stdout) in fault.message
     return fault.but(
         evidence=Evidence(
             command=wire.spec.command,
@@ -95,16 +98,9 @@ def with_evidence(fault: Fault, wire: Transport, exit_status: str = "") -> Fault
             url=http.url if http else "",
             exit_status=exit_status,
             stderr_tail=_tail(wire.cleaned(wire.stderr.tail())),
-            stdout_tail=_tail(_unquoted_stdout(wire, fault.message)),
+            stdout_tail=_tail(b"" if is_quoted else stdout),
         )
     )
-
-
-def _unquoted_stdout(wire: Transport, message: str) -> bytes:
-    """The end of stdout, unless the message already quotes all of it."""
-    raw = wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])
-    is_quoted = not wire.is_pipe and len(raw) <= _QUOTED_BYTES and quote_bytes(raw) in message
-    return b"" if is_quoted else raw
 
 
 def describe_call(method: str, id: object) -> str:
@@ -143,7 +139,8 @@ def timeout_fault(
     wire: Transport, method: str, id: object, limit_s: float, hints: list[str]
 ) -> Fault:
     """No answer in time; the hint begins with the most likely reason."""
-    hint = _join(_describe_closed_stdin(wire), wire.progress(id), _describe_reasons(wire, hints))
+    closed = "it has closed its stdin, so it cannot read requests" if wire.has_no_reader else ""
+    hint = _join(closed, wire.progress(id), _describe_reasons(wire, hints))
     if wire.unsent_bytes:
         fault = Fault(
             kind="stdin_blocked",
@@ -240,33 +237,30 @@ def exit_fault(
     return with_evidence(fault, wire, status)
 
 
-def channel_fault(trouble: TransportFault) -> Fault:
+def channel_fault(fault: TransportFault) -> Fault:
     """A message, or the answer to it, did not get through."""
     return Fault(
-        kind=trouble.kind,
-        message=trouble.message,
-        hint=trouble.hint,
-        effect=trouble.effect,
-        code=trouble.code,
+        kind=fault.kind,
+        message=fault.message,
+        hint=fault.hint,
+        effect=fault.effect,
+        code=fault.code,
     )
 
 
 def malformed_line_fault(noise: Noise) -> Fault:
     at = f" at column {noise.column}" if noise.column else ""
+    hint = ""
+    if noise.raw.count(b'"jsonrpc"') > 1:
+        hint = "two messages are mixed on one line: does it write from several threads at once?"
+    elif noise.reason == PLAIN_TEXT:
+        hint = f"something else was written on the same line; {_NOISE_ADVICE}"
     return Fault(
         kind="malformed_line",
         message=f"the answer is not JSON{at}: {noise.reason}: {quote_line(noise.raw, noise.size)}",
-        hint=_describe_mixed_line(noise),
+        hint=hint,
         effect="indefinite",
     )
-
-
-def _describe_mixed_line(noise: Noise) -> str:
-    if noise.raw.count(b'"jsonrpc"') > 1:
-        return "two messages are mixed on one line: does it write from several threads at once?"
-    if noise.reason == PLAIN_TEXT:
-        return f"something else was written on the same line; {_NOISE_ADVICE}"
-    return ""
 
 
 def violation_fault(event: ProtocolViolated) -> Fault:
@@ -359,28 +353,17 @@ def _describe_reasons(wire: Transport, hints: list[str]) -> str:
     """The likely reasons of a missing answer."""
     if hints and "Content-Length" in hints[0]:
         return hints[0]  # the missing newline is part of the same mistake
-    return _join(_describe_partial_line(wire), _first_hint(hints))
-
-
-def _first_hint(hints: list[str]) -> str:
-    if not hints:
-        return ""
-    more = f" (and {len(hints) - 1:,} more such)" if len(hints) > 1 else ""
-    advice = f"; {_NOISE_ADVICE}" if PLAIN_TEXT in hints[0] else ""
-    return f"{hints[0]}{more}{advice}"
-
-
-def _describe_partial_line(wire: Transport) -> str:
+    partial = reason = ""
     head, size = wire.decoder.remainder
-    if not size:
-        return ""
-    many = f"{size:,} bytes" if size > 1 else "1 byte"
-    quote = quote_line(wire.cleaned(head), size, 100)
-    return f"{many} came without the newline that ends a message: {quote}"
-
-
-def _describe_closed_stdin(wire: Transport) -> str:
-    return "it has closed its stdin, so it cannot read requests" if wire.has_no_reader else ""
+    if size:
+        many = f"{size:,} bytes" if size > 1 else "1 byte"
+        quote = quote_line(wire.cleaned(head), size, 100)
+        partial = f"{many} came without the newline that ends a message: {quote}"
+    if hints:
+        more = f" (and {len(hints) - 1:,} more such)" if len(hints) > 1 else ""
+        advice = f"; {_NOISE_ADVICE}" if PLAIN_TEXT in hints[0] else ""
+        reason = f"{hints[0]}{more}{advice}"
+    return _join(partial, reason)
 
 
 def add_flush_hint(fault: Fault) -> Fault:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import time
 from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 
+from mcptest.core.errors import EndedError, PatternTimeoutError
 from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.core.strict_json import dump_json
@@ -24,26 +26,31 @@ from mcptest.matching.compare import (
     idle_denial,
     is_met,
     is_same,
+    map_patterns,
     source_of,
     without_denials,
 )
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import Miss
 from mcptest.matching.values import pull
 from mcptest.protocol.jsonrpc import tool_failure
-from mcptest.transport.process.limits import CpuLimit
+from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
     from mcptest.core.plan import Assertion, Expectation, Performance
     from mcptest.core.text import Trail
-    from mcptest.engine.server import Reply, Server
+    from mcptest.engine.server import Launcher, Reply, Server
 
 __all__ = [
     "MAX_MISMATCHES",
     "count_tokens",
     "describe_allowed_mismatches",
+    "find_read_failure",
+    "find_read_failure_alone",
     "is_plainly_met",
     "judge",
     "judge_assertions",
@@ -83,8 +90,16 @@ def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterat
         yield from judge_unexpected_error(reply.message)
     if expectation.stderr is not ABSENT:
         yield from _judge_stderr(expectation.stderr, reply.stderr)
-    if expectation.exit_code is not None:
-        yield from _judge_exit(expectation.exit_code, reply.exit_code)
+    if expectation.exit_code is not None and expectation.exit_code != reply.exit_code:
+        has_exited = reply.exit_code is not None
+        yield Mismatch(
+            path="exitCode",
+            expected=expectation.exit_code,
+            actual=reply.exit_code if has_exited else ABSENT,
+            message="differs"
+            if has_exited
+            else "the server was still running when the time was up",
+        )
     if expectation.performance:
         key = "max_duration_ms" if expectation.assertions else "performance.maxResponseTime"
         yield from _judge_performance(expectation.performance, reply.elapsed_s, key)
@@ -146,11 +161,6 @@ def stderr_may_still_come(expectation: Expectation, stderr: str) -> bool:
     return isinstance(wanted, str) and wanted.startswith(stderr.lstrip())
 
 
-def notifications_may_still_come(expectation: Expectation, reply: Reply) -> bool:
-    """Whether an expected notification is still missing."""
-    return any(True for _ in judge_notifications(expectation.notifications, reply.notifications))
-
-
 def _judge_stderr(wanted: object, stderr: str) -> Iterator[Mismatch]:
     if wanted == "" and stderr.strip():
         yield Mismatch(
@@ -158,14 +168,6 @@ def _judge_stderr(wanted: object, stderr: str) -> Iterator[Mismatch]:
         )
     else:
         yield from compare(wanted, stderr.strip(), (None, "stderr"))
-
-
-def _judge_exit(wanted: int, code: int | None) -> Iterator[Mismatch]:
-    if code is None:
-        message = "the server was still running when the time was up"
-        yield Mismatch(path="exitCode", expected=wanted, actual=ABSENT, message=message)
-    elif code != wanted:
-        yield Mismatch(path="exitCode", expected=wanted, actual=code, message="differs")
 
 
 def _judge_performance(wanted: Performance, elapsed_s: float, key: str) -> Iterator[Mismatch]:
@@ -235,27 +237,10 @@ def _judge_here(
 ) -> tuple[Reply, tuple[Mismatch, ...]]:
     """The same for plugins, with which a forked copy of this process could not speak."""
     if expectation.has_foreign_check:
-        from mcptest.engine.bounded import bound_checks  # noqa: PLC0415  # few ask both
-
         expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
     with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
         reply = _with_latecomers(server, expectation, reply)
         return reply, _first(judge(expectation, reply, trail))
-
-
-def _with_late_values(server: Server, expectation: Expectation, reply: Reply) -> Reply:
-    """The same for the assertions of a suite about stderr and notifications."""
-    deadline = time.monotonic() + _NOTIFICATION_PATIENCE_S
-    while may_still_hold(expectation, reply, "notifications"):
-        if not server.wait_for_notification(deadline):
-            break
-        reply = reply.but(notifications=server.notifications)
-    deadline = time.monotonic() + _STDERR_PATIENCE_S
-    while may_still_hold(expectation, reply, "stderr"):
-        if not server.wait_for_stderr(deadline):
-            break
-        reply = reply.but(stderr=server.connection.stderr_since(reply.stderr_mark))
-    return reply
 
 
 def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
@@ -265,20 +250,25 @@ def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
 
 def _with_latecomers(server: Server, expectation: Expectation, reply: Reply) -> Reply:
     """The reply with later stderr and notifications, waited for if that could help."""
-    if expectation.stderr is not ABSENT:
-        deadline = time.monotonic() + _STDERR_PATIENCE_S
-        while stderr_may_still_come(expectation, reply.stderr):
-            if not server.wait_for_stderr(deadline):
-                break
-            reply = reply.but(stderr=server.connection.stderr_since(reply.stderr_mark))
-    if expectation.assertions:
-        reply = _with_late_values(server, expectation, reply)
-    if expectation.notifications:
-        deadline = time.monotonic() + _NOTIFICATION_PATIENCE_S
-        while notifications_may_still_come(expectation, reply):
-            if not server.wait_for_notification(deadline):
-                break
-            reply = reply.but(notifications=server.notifications)
+    if expectation.stderr is ABSENT and not (expectation.assertions or expectation.notifications):
+        return reply
+
+    def lacks_notifications() -> bool:
+        return may_still_hold(expectation, reply, "notifications") or any(
+            judge_notifications(expectation.notifications, reply.notifications)
+        )
+
+    def lacks_stderr() -> bool:
+        return may_still_hold(expectation, reply, "stderr") or stderr_may_still_come(
+            expectation, reply.stderr
+        )
+
+    deadline = time.monotonic() + _STDERR_PATIENCE_S
+    while lacks_stderr() and server.wait_for_stderr(deadline):
+        reply = reply.but(stderr=server.connection.stderr_since(reply.stderr_mark))
+    deadline = time.monotonic() + _NOTIFICATION_PATIENCE_S
+    while lacks_notifications() and server.wait_for_notification(deadline):
+        reply = reply.but(notifications=server.notifications)
     return reply
 
 
@@ -306,7 +296,11 @@ def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
 
 
 def _missing(wanted: object, index: int, got: Sequence[object], start: int) -> Mismatch:
-    hint, message = "", f"expected notification did not arrive; {_arrived(got)}"
+    methods = [str(each.get("method")) for each in got if isinstance(each, dict)]
+    shown = ", ".join(dict.fromkeys(visible(method) for method in methods[:_SHOWN_METHODS]))
+    more = ", …" if len(methods) > _SHOWN_METHODS else ""
+    arrived = f"{len(got):,} came: {shown}{more}" if got else "none came at all"
+    hint, message = "", f"expected notification did not arrive; {arrived}"
     if _find(wanted, got[:start], 0) is not None:
         message = "expected notification did not arrive after the previous expected one"
         hint = "one came earlier; the order matters"
@@ -337,14 +331,6 @@ def _nearest(wanted: object, got: Sequence[object]) -> Mismatch | None:
     return None
 
 
-def _arrived(got: Sequence[object]) -> str:
-    if not got:
-        return "none came at all"
-    methods = [str(each.get("method")) for each in got if isinstance(each, dict)]
-    shown = ", ".join(dict.fromkeys(visible(method) for method in methods[:_SHOWN_METHODS]))
-    return f"{len(got):,} came: {shown}{', …' if len(methods) > _SHOWN_METHODS else ''}"
-
-
 # The assertions of a suite
 
 # An estimate of what tokenizers make of JSON.
@@ -354,25 +340,23 @@ _BYTES_PER_TOKEN = 4
 def judge_assertions(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
     """Mismatches of the assertions, unless the threshold is reached, and of the token budget."""
     found = _find_missed(expectation, reply)
-    if not _reaches_threshold(expectation, found):
+    wanted = expectation.threshold
+    weights = [assertion.weight for assertion in expectation.assertions]
+    held = math.fsum(weight for index, weight in enumerate(weights) if index not in found)
+    share = held / math.fsum(weights) if found else 1.0
+    # Floats are not exact: 11 of 20 must reach a threshold of 0.55.
+    is_reached = wanted < 1.0 and (share >= wanted or math.isclose(share, wanted, rel_tol=1e-9))
+    if found and not is_reached:
         for mismatches in found.values():
             yield from mismatches
-        if expectation.threshold < 1.0:
-            yield _threshold_mismatch(expectation, found)
+        if wanted < 1.0:
+            share = round(share, 4)
+            message = f"{share:g} of the weight holds; {wanted:g} is needed"
+            yield Mismatch(path="threshold", expected=wanted, actual=share, message=message)
     most = expectation.max_tokens
     if most is not None and (count := count_tokens(reply.message)) > most:
         message = f"the answer has about {count:,} tokens; at most {most:,} are allowed"
         yield Mismatch(path="max_response_tokens", expected=most, actual=count, message=message)
-
-
-def _threshold_mismatch(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> Mismatch:
-    held = round(_share_held(expectation, missed), 4)
-    return Mismatch(
-        path="threshold",
-        expected=expectation.threshold,
-        actual=held,
-        message=f"{held:g} of the weight holds; {expectation.threshold:g} is needed",
-    )
 
 
 def describe_allowed_mismatches(expectation: Expectation, reply: Reply) -> Iterator[str]:
@@ -406,33 +390,21 @@ def _find_missed(expectation: Expectation, reply: Reply) -> dict[int, list[Misma
     return {index: mismatches for index, mismatches in judged.items() if mismatches}
 
 
-def _reaches_threshold(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> bool:
-    if not missed or expectation.threshold >= 1.0:
-        return not missed
-    held, wanted = _share_held(expectation, missed), expectation.threshold
-    # Floats are not exact: 11 of 20 must reach a threshold of 0.55.
-    return held >= wanted or math.isclose(held, wanted, rel_tol=1e-9)
-
-
-def _share_held(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> float:
-    """The share of the total weight that the assertions have that hold."""
-    weights = [assertion.weight for assertion in expectation.assertions]
-    held = math.fsum(weight for index, weight in enumerate(weights) if index not in missed)
-    return held / math.fsum(weights)
-
-
 def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
     if assertion.is_implied and reply.unfinished:
-        yield _unfinished(reply)
+        steps = ("result", "resultType")
+        yield Mismatch(
+            path=".".join(steps),
+            expected="complete",
+            actual=_value_at(steps, reply)[0],
+            message=f"the call was not completed: {reply.unfinished}",
+        )
         return
     value, why = _value_at(assertion.steps, reply)
     if value is ABSENT:
-        if not _accepts_absence(assertion.check):
-            seen = (
-                "no such path"
-                if assertion.check != without_denials(assertion.check)
-                else "is missing"
-            )
+        if not _holds_of_nothing(assertion.check):
+            is_denial = assertion.check != without_denials(assertion.check)
+            seen = "no such path" if is_denial else "is missing"
             yield _nothing_at(assertion, f"{seen}: {why}" if why else seen)
         return
     is_met = True
@@ -465,16 +437,6 @@ def _nothing_at(assertion: Assertion, message: str) -> Mismatch:
     return _in_own_words(assertion, found)
 
 
-def _unfinished(reply: Reply) -> Mismatch:
-    steps = ("result", "resultType")
-    return Mismatch(
-        path=".".join(steps),
-        expected="complete",
-        actual=_value_at(steps, reply)[0],
-        message=f"the call did not come to its end: {reply.unfinished}",
-    )
-
-
 def _value_at(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:
     root = steps[0]
     if root == "stderr":
@@ -487,11 +449,6 @@ def _value_at(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:
     if root not in message:
         return ABSENT, f"the answer has no {root}"
     return pull(message[str(root)], steps[1:])
-
-
-def _accepts_absence(check: object) -> bool:
-    """Whether a check accepts that there is no value."""
-    return _holds_of_nothing(check) is True
 
 
 def _holds_of_nothing(check: object) -> bool | None:
@@ -518,3 +475,91 @@ def _in_own_words(assertion: Assertion, mismatch: Mismatch) -> Mismatch:
     if not assertion.message:
         return mismatch
     return mismatch.but(message=f"{assertion.message}: {mismatch.message}")
+
+
+# Work that a timer cannot interrupt, done in a process that can be killed.
+#
+# Two kinds of work need this: matchers from Python packages (`bound_checks`), and JSON Schemas that
+# refer to themselves, which may take for ever or all memory to read (`find_read_failure`).
+
+
+def bound_checks(expectation: Expectation, limit_s: float, launcher: Launcher) -> Expectation:
+    """The expectation with each foreign check limited to this time, in a process of its own.
+
+    Used where the answer cannot be judged as a whole in another process, because plugins or
+    snapshots take part: a forked copy of this process could not speak with them.
+    """
+
+    def change(pattern: Pattern) -> Pattern:
+        matcher = pattern.matcher
+        if not matcher.is_foreign:
+            return pattern
+        check = partial(_check_isolated, matcher.check, limit_s, launcher)
+        return pattern.but(matcher=matcher.but(check=check))
+
+    return expectation.but(
+        response=map_patterns(expectation.response, change),
+        stderr=map_patterns(expectation.stderr, change),
+        notifications=tuple(map_patterns(each, change) for each in expectation.notifications),
+        assertions=tuple(
+            each.but(check=map_patterns(each.check, change)) for each in expectation.assertions
+        ),
+    )
+
+
+def _check_isolated(
+    check: Callable[..., Miss | None],
+    limit_s: float,
+    launcher: Launcher,
+    parameter: Any,
+    actual: object,
+) -> Miss | None:
+    def run_check() -> tuple[tuple[str, str], ...]:
+        miss = check(parameter, actual)
+        return ((miss.why, miss.hint() if miss.hint else ""),) if miss else ()
+
+    from mcptest.transport.process.isolated import judge_in_child  # noqa: PLC0415  # rare
+
+    found = judge_in_child(run_check, limit_s, launcher)
+    if not found:
+        return None
+    why, hint = found[0]
+    return Miss(why=why, hint=(lambda: hint) if hint else None)
+
+
+_LIMIT_S = 1.0
+# For schemas in test files, which are read before anything runs.
+_ALONE_LIMIT_S = 2.0
+
+
+def find_read_failure(
+    launcher: Launcher, work: Callable[[], object], _text: str = "", limit_s: float = _LIMIT_S
+) -> str:
+    """Why this work cannot be done in this process, "" when it can.
+
+    Exceptions that the work raises are not failures here: they occur again when it is done.
+    """
+    from mcptest.transport.process.isolated import judge_in_child  # noqa: PLC0415  # rare
+
+    def describe_crash() -> tuple[str, ...]:
+        try:
+            work()
+        except Exception:  # noqa: BLE001  # it is raised again when the schema is read
+            return ()
+        except BaseException as error:  # noqa: BLE001  # SystemExit and the like
+            return (f"ends the program that reads it: {type(error).__name__}",)
+        return ()
+
+    try:
+        return "".join(judge_in_child(describe_crash, limit_s, launcher))
+    except PatternTimeoutError:
+        return f"takes over {limit_s:g} s to read"
+    except EndedError as error:
+        return f"ends the program that reads it: {error.how}"
+
+
+def find_read_failure_alone(work: Callable[[], object]) -> str:
+    """The same before a run has begun."""
+    from mcptest.engine.server import make_bare_launcher  # noqa: PLC0415  # rare
+
+    return find_read_failure(make_bare_launcher(), work, limit_s=_ALONE_LIMIT_S)

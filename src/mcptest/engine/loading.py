@@ -6,7 +6,9 @@ import os
 import time
 from functools import partial
 
+from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
+from mcptest.core.events import ReportedShard
 from mcptest.core.plan import PluginSpec, ServerSpec, Suite
 from mcptest.core.record import Record
 from mcptest.core.secrets import redactor
@@ -20,11 +22,10 @@ from mcptest.engine.discovery import (
     glob_root,
     read_text,
 )
-from mcptest.engine.selection import Selection, describe_shard, select
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import default_startup_s, load_config
 from mcptest.matching.registry import builtin_registry
-from mcptest.transport.process.limits import CpuLimit
+from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +33,11 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.core.events import ReportedShard
-    from mcptest.core.plan import HttpSpec, PluginSpec, ServerSpec, Suite
+    from mcptest.core.plan import Case
     from mcptest.core.results import SnapshotMode
     from mcptest.engine.snapshots import Book, Snapshots
     from mcptest.matching.registry import Matcher, Registry
-    from mcptest.plugins.manager import PluginManager
+    from mcptest.plugins.host import PluginManager
 
     Loader = Callable[
         [str, str, Registry, Mapping[str, str], Callable[[str], str]],
@@ -48,13 +48,126 @@ __all__ = [
     "ExtraHttpOptions",
     "PlaceholderEnvironment",
     "Plan",
+    "Selection",
     "Servers",
+    "Shard",
     "SuiteResources",
     "Wanted",
     "load_plan",
     "load_suites",
     "resolve_folders",
+    "select",
 ]
+
+
+# Select the cases to run: by name, tag, `only` and shard.
+#
+# What the command line leaves out is not in the report at all; what `only` leaves out is
+# there, as skipped, because the file itself says so.
+
+
+_LEFT_OUT = "another test of this file says only"
+
+
+class Shard(Record):
+    """Part `number` of `count`, from 1."""
+
+    number: int
+    count: int
+
+
+class Selection(Record):
+    """The options of the command line that select tests."""
+
+    filters: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    skip_tags: tuple[str, ...] = ()
+    shard: Shard | None = None
+
+
+def select(suites: Sequence[Suite], selection: Selection) -> list[Suite]:
+    """The suites with the cases that are wanted; an error when there are none.
+
+    Files are dealt out to shards in turn, before anything else, so that it never depends on
+    a filter which machine gets which file.
+    """
+    shard = selection.shard
+    mine = suites
+    if shard:
+        # Every n-th file; a file may contain several suites.
+        files = list(dict.fromkeys(suite.file for suite in suites))
+        own = set(files[shard.number - 1 :: shard.count])
+        mine = [suite for suite in suites if suite.file in own]
+        if not mine:
+            raise NothingSelectedError(
+                f"shard {shard.number} of {shard.count} has no file: there are {len(files)} in all"
+            )
+    chosen = [_filter_cases(suite, selection) for suite in mine]
+    selected = [suite for suite in chosen if suite.cases]
+    if not selected:
+        raise NothingSelectedError(_describe_nothing(mine, selection))
+    alone = {suite.file for suite in selected if any(case.only for case in suite.cases)}
+    return [_apply_only(suite) if suite.file in alone else suite for suite in selected]
+
+
+def describe_shard(suites: Sequence[Suite], selection: Selection, shard: Shard) -> ReportedShard:
+    """The shard, with a digest of what it is a part of: all files and the tests selected in them.
+
+    The order counts, because files are dealt out in order. Paths are relative to the folder that
+    holds all files, so that the digest is the same wherever that folder is.
+    """
+    # Loaded only for sharded runs.
+    import hashlib  # noqa: PLC0415
+    import json  # noqa: PLC0415
+
+    files = [os.path.abspath(suite.file) for suite in suites]
+    root = os.path.commonpath([os.path.dirname(file) for file in files]) if files else ""
+    selected = [
+        [os.path.relpath(file, root), [case.name for case in _filter_cases(suite, selection).cases]]
+        for file, suite in zip(files, suites, strict=True)
+    ]
+    digest = hashlib.sha256(json.dumps(selected).encode()).hexdigest()
+    return ReportedShard(indexes=(shard.number,), count=shard.count, selection=digest)
+
+
+def _filter_cases(suite: Suite, selection: Selection) -> Suite:
+    if not (selection.filters or selection.tags or selection.skip_tags):
+        return suite
+    texts = [text.casefold() for text in selection.filters]
+
+    def is_wanted(case: Case) -> bool:
+        names = (suite.name.casefold(), case.name.casefold())
+        if texts and not any(text in name for text in texts for name in names):
+            return False
+        if selection.tags and not set(selection.tags) & set(case.tags):
+            return False
+        return not set(selection.skip_tags) & set(case.tags)
+
+    return suite.but(cases=tuple(filter(is_wanted, suite.cases)))
+
+
+def _apply_only(suite: Suite) -> Suite:
+    cases = [case if case.only else case.but(skip=_LEFT_OUT, not_run=False) for case in suite.cases]
+    return suite.but(cases=tuple(cases))
+
+
+def _describe_nothing(suites: Sequence[Suite], selection: Selection) -> str:
+    cases = [case for suite in suites for case in suite.cases]
+    said = []
+    if selection.filters:
+        shown = " or ".join(repr(visible(text)) for text in selection.filters)
+        said.append(f"the filter {shown}")
+    if selection.tags:
+        said.append(f"--tag {visible(' --tag '.join(selection.tags))}")
+    if selection.skip_tags:
+        said.append(f"--skip-tag {visible(' --skip-tag '.join(selection.skip_tags))}")
+    message = f"no test matches {' and '.join(said)} (of {len(cases)} in all)"
+    there = sorted({tag for case in cases for tag in case.tags})
+    if selection.tags and not set(selection.tags) & set(there):
+        meant = closest(selection.tags[0], there)
+        message += f"; did you mean {visible(meant)!r}?" if meant else ""
+        message += f"; tags there are: {visible(', '.join(there[:20])) or 'none'}"
+    return message
 
 
 # How long a regular expression may compute while a matching string is generated.
@@ -160,6 +273,10 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
         raise
     if not wanted.is_chosen_later:
         _refuse_unset(selected)
+    gated: dict[str, dict[str, None]] = {}
+    for suite in suites:
+        if suite.gates:
+            gated.setdefault(suite.home, {})[suite.file] = None
     paired = [(suite, specs[_key(suite)] or _no_server(suite)) for suite in selected]
     plan = Plan(
         suites=tuple(paired),
@@ -167,20 +284,12 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
         plugins=resources.plugin_manager,
         snapshots=resources.snapshots,
         is_whole=wanted.is_whole,
-        gated_files=_gated_files(suites),
+        gated_files={home: tuple(found) for home, found in gated.items()},
         shard=shard,
     )
     if resources.snapshots:
         resources.snapshots.redact = redactor(plan.secrets)
     return plan
-
-
-def _gated_files(suites: Iterable[Suite]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
-    for suite in suites:
-        if suite.gates:
-            found.setdefault(suite.home, {})[suite.file] = None
-    return {home: tuple(files) for home, files in found.items()}
 
 
 def _refuse_unset(suites: Iterable[Suite]) -> None:
@@ -251,22 +360,24 @@ def _load_all(
             text = read_text(file)
             format_here = format or format_of(file, text)
             read_beside = folders.reader_beside(file)
-            found, slips = _load(text, file, format_here, environment, resources, read_beside)
+            found, found_warnings = _load(
+                text, file, format_here, environment, resources, read_beside
+            )
         except FormatError as error:
             mistakes += error.diagnostics
         else:
-            imports = {os.path.realpath(each.file): each.file for each in found if _is_import(each)}
+            imports = {
+                os.path.realpath(suite.file): suite.file
+                for suite in found
+                if suite.home not in ("", suite.file)
+            }
             # A file that runs by itself is not run again for the suites that import it.
             known = {name for real, name in imports.items() if real in homes}
             suites += [suite for suite in found if suite.file not in known]
             homes |= {os.path.realpath(file)} if any(suite.home for suite in found) else set()
             imported |= imports.keys()
-            warnings += slips
+            warnings += found_warnings
     return suites
-
-
-def _is_import(suite: Suite) -> bool:
-    return suite.home not in ("", suite.file)
 
 
 def _load(
@@ -278,10 +389,15 @@ def _load(
     read_beside: Callable[[str], str],
 ) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
     if format != "suite":
-        load = _loader_of(format)
+        load: Loader = load_conductor
+        if format == "cases":
+            # Loaded only for streams of YAML documents.
+            from mcptest.formats.cases import load_cases  # noqa: PLC0415
+
+            load = partial(load_cases, bounded=_PATTERN_LIMIT)
         registry = resources.registry_for(file, text)
-        suite, slips = load(text, file, registry, environment, read_beside)
-        return [suite], slips
+        suite, found_warnings = load(text, file, registry, environment, read_beside)
+        return [suite], found_warnings
     # Loaded only for suites.
     from mcptest.formats.suite.loader import SuiteContext, load_suite  # noqa: PLC0415
 
@@ -296,22 +412,14 @@ def _load(
     return load_suite(text, file, context)
 
 
-def _loader_of(format: str) -> Loader:
-    if format != "cases":
-        return load_conductor
-    # Loaded only for streams of YAML documents.
-    from mcptest.formats.cases import load_cases  # noqa: PLC0415
-
-    return partial(load_cases, bounded=_PATTERN_LIMIT)
-
-
 def _no_server(suite: Suite) -> NoReturn:
-    block = (
-        "a _server: key into its first document"
-        if suite.format == "cases"
-        else ("a server: block into it")
-    )
-    above = _config_above(suite.file)
+    is_contract = suite.format == "cases"
+    block = "a _server: key into its first document" if is_contract else "a server: block into it"
+    # A config in a folder above is suggested, and not used unasked.
+    folder = os.path.dirname(os.path.abspath(suite.file))
+    while not (found := find_config(folder)) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    above = found and os.path.relpath(found)
     raise UsageError(
         f"no server to test {visible(suite.file)} against",
         f"there is {visible(above)}: give --config {visible(above)}"
@@ -319,14 +427,6 @@ def _no_server(suite: Suite) -> NoReturn:
         else f"give --config FILE or --server-command, put a {CONFIG_NAMES[0]} in this folder or "
         f"beside the test file, or {block}",
     )
-
-
-def _config_above(file: str) -> str:
-    """The config in a folder above a file, to be suggested; it is not used unasked."""
-    folder = os.path.dirname(os.path.abspath(file))
-    while not (found := find_config(folder)) and folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
-    return found and os.path.relpath(found)
 
 
 # The server and plugins of each file
@@ -366,7 +466,7 @@ class Servers:
         self._warnings = warnings
         self._configs: dict[str, ServerSpec | None] = {}
         paths = filter(os.path.isdir, map(glob_root, wanted.paths or (".",)))
-        self._named = tuple(map(os.path.abspath, paths))
+        self._named = tuple(os.path.abspath(path).rstrip(os.sep) + os.sep for path in paths)
         self._from_options = self._from_command_line()
         here = find_config(".")
         # Read now, so that its mistakes are reported even if no suite needs it.
@@ -434,14 +534,11 @@ class Servers:
     def _config_near(self, folder: str) -> str:
         """The config in a folder, or in the next one above that may be looked into; else ""."""
         found, path = find_config(folder), os.path.abspath(folder)
-        while not found and self._is_below_named(path):
+        while not found and any(path.startswith(each) for each in self._named):
             path = os.path.dirname(path)
             found = find_config(path)
             found = os.path.relpath(found) if found and not os.path.isabs(folder) else found
         return found
-
-    def _is_below_named(self, path: str) -> bool:
-        return any(path.startswith(named.rstrip(os.sep) + os.sep) for named in self._named)
 
     def _from_command_line(self) -> ServerSpec | None:
         command, config = self._wanted.server_command, self._wanted.config
@@ -463,25 +560,20 @@ class Servers:
         return self._from_config(config) if config else None
 
     def _from_config(self, path: str) -> ServerSpec | None:
-        if path not in self._configs:
-            self._configs[path] = self._read(path)
-        return self._configs[path]
-
-    def _read(self, path: str) -> ServerSpec | None:
+        if path in self._configs:
+            return self._configs[path]
+        self._configs[path] = None
         try:
-            spec, slips = load_config(read_text(path), path, self._environment)
+            spec, found_warnings = load_config(read_text(path), path, self._environment)
         except FormatError as error:
             self._mistakes += error.diagnostics
             return None
-        self._warnings += slips
+        self._warnings += found_warnings
         folder = os.path.dirname(path) or "."
-        spec = spec.but(plugins=tuple(_at_home(plugin, folder) for plugin in spec.plugins))
-        return resolve_folders(spec, folder)
-
-
-def _at_home(plugin: PluginSpec, folder: str) -> PluginSpec:
-    """The plugin in the folder of the file that declares it."""
-    return plugin.but(cwd=os.path.abspath(folder))
+        # Plugins run in the folder of the file that declares them.
+        plugins = tuple(each.but(cwd=os.path.abspath(folder)) for each in spec.plugins)
+        self._configs[path] = resolve_folders(spec.but(plugins=plugins), folder)
+        return self._configs[path]
 
 
 def resolve_folders(spec: ServerSpec, folder: str) -> ServerSpec:
@@ -511,8 +603,15 @@ class ExtraHttpOptions(Record):
         """The server with these headers, which replace those of the file."""
         if spec.http is None:
             raise UsageError(f"{self.option} is for servers on HTTP; give --url as well")
-        secrets = (*spec.secrets, *self.secrets)
-        return spec.but(http=self._joined(spec.http), secrets=secrets)
+        own = {name.lower() for name in self.headers}
+        written = (spec.http.headers or {}).items()
+        http = spec.http.but(
+            headers={name: text for name, text in written if name.lower() not in own}
+            | self.headers,
+            oauth=None if "authorization" in own else spec.http.oauth,
+            ca_file=self.ca_file or spec.http.ca_file,
+        )
+        return spec.but(http=http, secrets=(*spec.secrets, *self.secrets))
 
     def refuse_several(self, specs: Iterable[ServerSpec]) -> None:
         """Credentials must not be sent to any other server."""
@@ -522,17 +621,6 @@ class ExtraHttpOptions(Record):
             message = f"{self.option} is for one server, and these tests have {len(places)} on HTTP"
             hint = 'say it of each in the file, with "headers" or "auth"'
             raise UsageError(f"{message}: {names}", hint)
-
-    def _joined(self, http: HttpSpec) -> HttpSpec:
-        own = {name.lower() for name in self.headers}
-        kept = {
-            name: text for name, text in (http.headers or {}).items() if name.lower() not in own
-        }
-        return http.but(
-            headers=kept | self.headers,
-            oauth=None if "authorization" in own else http.oauth,
-            ca_file=self.ca_file or http.ca_file,
-        )
 
 
 # Every pattern that asks a plugin contains this word.
@@ -575,7 +663,7 @@ class SuiteResources:
     def registry_with(self, file: str, plugins: Iterable[PluginSpec]) -> Registry:
         """The registry for a suite, which may declare plugins of its own."""
         from mcptest.matching.matchers.objects import plugin_matcher  # noqa: PLC0415  # see below
-        from mcptest.plugins.manager import DeclaredPlugins, PluginManager  # noqa: PLC0415  # see below
+        from mcptest.plugins.host import DeclaredPlugins, PluginManager  # noqa: PLC0415  # see below
 
         self.plugin_manager = self.plugin_manager or PluginManager()
         declared = DeclaredPlugins(self.plugin_manager, lambda: (*self._plugins_of(file), *plugins))
@@ -597,7 +685,7 @@ class SuiteResources:
 
     def _find_schema_failure(self, work: Callable[[], object], text: str) -> str:
         """Why this schema cannot be read, "" when it can."""
-        from mcptest.engine.bounded import find_read_failure_alone  # noqa: PLC0415  # see above
+        from mcptest.engine.judge import find_read_failure_alone  # noqa: PLC0415  # see above
 
         if text not in self._trials:
             self._trials[text] = find_read_failure_alone(work)

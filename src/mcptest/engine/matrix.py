@@ -25,12 +25,18 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import CaptureScore, Finding, SnapshotReport, Summary, merge_findings
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import render_path
-from mcptest.engine.lists import EndlessError, list_pages
-from mcptest.engine.run import make_run_started, run_plan
+from mcptest.engine.pool import EndlessError, list_pages
+from mcptest.engine.run import add_summaries, make_run_started, run_plan
 from mcptest.engine.server import Server
 from mcptest.matching.compare import is_same
 from mcptest.protocol.http_messages import NOT_SPOKEN
-from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS, refuses_era
+from mcptest.protocol.revisions import (
+    DEFAULT_OFFER,
+    HANDSHAKE_REVISIONS,
+    REVISIONS,
+    STATELESS,
+    refuses_era,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +45,7 @@ if TYPE_CHECKING:
     from mcptest.core.coverage import Kind
     from mcptest.core.events import Event, Listener
     from mcptest.core.plan import ServerSpec
-    from mcptest.core.results import CaseResult, Fault, SessionScore
+    from mcptest.core.results import CaseResult, Fault
     from mcptest.engine.loading import Plan
     from mcptest.engine.run import RunOptions
     from mcptest.engine.server import Launcher
@@ -119,7 +125,10 @@ class _MatrixRun:
         began = time.monotonic()
         finished = self._probe()
         ways = [probe.way for probe in self._probes if probe.opening]
-        self._emit(self._started(len(ways)))
+        started = make_run_started(self._plan, self._options.started_at)
+        # A run that finds no way reports the tests that it would have run in one.
+        count = max(1, len(ways))
+        self._emit(started.but(suites=started.suites * count, total=started.total * count))
         if finished is None:
             for way in ways:
                 after_way(*self._run_way(way))
@@ -129,12 +138,6 @@ class _MatrixRun:
         finished = finished.but(duration_s=time.monotonic() - began)
         self._emit(finished)
         return finished
-
-    def _started(self, ways: int) -> RunStarted:
-        started = make_run_started(self._plan, self._options.started_at)
-        # A run that finds no way reports the tests that it would have run in one.
-        count = max(1, ways)
-        return started.but(suites=started.suites * count, total=started.total * count)
 
     def _probe(self) -> RunFinished | None:
         """Try all ways; the end of the run when no test can be run."""
@@ -194,8 +197,17 @@ class _MatrixRun:
         compared, differences = result_differences(results)
         openings = [(each.way, each.opening) for each in self._probes if each.opening]
         offers = offer_differences(openings)
+        summaries = {way: finished.summary for way, finished in self._ends}
         return Matrix(
-            ways=tuple(self._way_runs()),
+            ways=tuple(
+                WayRun(
+                    way=probe.way,
+                    refusal=probe.fault.message if probe.fault and not probe.is_broken else "",
+                    error=probe.fault.message if probe.fault and probe.is_broken else "",
+                    summary=summaries.get(probe.way),
+                )
+                for probe in self._probes
+            ),
             total=self._plan.total,
             compared=compared,
             differences=differences,
@@ -203,17 +215,6 @@ class _MatrixRun:
             more_offers=sum(1 for _ in offers),
             unread=tuple(unread_lists(openings)),
         )
-
-    def _way_runs(self) -> Iterator[WayRun]:
-        summaries = {way: finished.summary for way, finished in self._ends}
-        for probe in self._probes:
-            why = probe.fault.message if probe.fault else ""
-            yield WayRun(
-                way=probe.way,
-                refusal="" if probe.is_broken else why,
-                error=why if probe.is_broken else "",
-                summary=summaries.get(probe.way),
-            )
 
 
 # Differences between the ways. Only what both revisions have is compared: a capability that came
@@ -283,21 +284,16 @@ def result_differences(
 
 
 def _seen(way: Way, result: CaseResult | None) -> SeenResult:
+    """The result, with its fault or first mismatch if it did not pass."""
     if result is None:
         return SeenResult(way=way, status=None)
-    return SeenResult(way=way, status=result.status, reason=_reason(result))
-
-
-def _reason(result: CaseResult) -> str:
-    """Why a test did not pass: its fault, or its first mismatch."""
-    if result.status == "passed":
-        return ""
+    reason = "" if result.status == "passed" else result.reason
     if result.fault:
-        return f"{result.fault.kind}: {result.fault.message}"
-    if result.mismatches:
+        reason = f"{result.fault.kind}: {result.fault.message}"
+    elif result.mismatches:
         first = result.mismatches[0]
-        return f"{first.path or '(the whole answer)'}: {first.message or 'differs'}"
-    return result.reason
+        reason = f"{first.path or '(the whole answer)'}: {first.message or 'differs'}"
+    return SeenResult(way=way, status=result.status, reason=reason)
 
 
 def offer_differences(openings: Sequence[tuple[Way, Opening]]) -> Iterator[OfferDifference]:
@@ -384,11 +380,7 @@ def _parts(value: object) -> dict[str | int, object] | None:
 
 
 def _are_one(values: Sequence[object]) -> bool:
-    return all(_is_one(values[0], value) for value in values[1:])
-
-
-def _is_one(one: object, other: object) -> bool:
-    return one is other or is_same(one, other)
+    return all(values[0] is value or is_same(values[0], value) for value in values)
 
 
 def unread_lists(openings: Sequence[tuple[Way, Opening]]) -> Iterator[str]:
@@ -432,7 +424,12 @@ def unreachable_fault(probes: Sequence[Probe]) -> Fault | None:
 def with_broken_ways(finished: RunFinished, probes: Sequence[Probe], server: str) -> RunFinished:
     """The end of a run in which some ways could not be opened: not a success."""
     findings = tuple(
-        Finding(kind=_BROKEN, server=probe.way.named(server), message=_broken(probe.fault))
+        Finding(
+            kind=_BROKEN,
+            server=probe.way.named(server),
+            message="no test ran in this way, for the server could not be opened: "
+            + probe.fault.message,
+        )
         for probe in probes
         if probe.fault and probe.is_broken
     )
@@ -444,16 +441,12 @@ def with_broken_ways(finished: RunFinished, probes: Sequence[Probe], server: str
     )
 
 
-def _broken(fault: Fault) -> str:
-    return f"no test ran in this way, for the server could not be opened: {fault.message}"
-
-
 def merge_ways(ends: Ends) -> RunFinished:
     """The sum of all ways; each finding names its way."""
     last = ends[-1][1]
     finished = [each for _, each in ends]
     return RunFinished(
-        summary=_sum(each.summary for each in finished),
+        summary=add_summaries(each.summary for each in finished),
         duration_s=0.0,
         findings=merge_findings(
             _found_in(way, finding) for way, each in ends for finding in each.findings
@@ -468,7 +461,9 @@ def merge_ways(ends: Ends) -> RunFinished:
         ),
         conformance=CaptureScore(
             sessions=tuple(
-                _scored_in(way, score) for way, each in ends for score in each.conformance.sessions
+                score.but(server_label=way.named(score.server_label))
+                for way, each in ends
+                for score in each.conformance.sessions
             ),
             conflicts=tuple(
                 dict.fromkeys(hazard for each in finished for hazard in each.conformance.conflicts)
@@ -482,22 +477,10 @@ def merge_ways(ends: Ends) -> RunFinished:
     )
 
 
-def _sum(summaries: Iterable[Summary]) -> Summary:
-    total = dict.fromkeys((name for name, _ in Summary().fields()), 0)
-    for summary in summaries:
-        for name, count in summary.fields():
-            total[name] += count
-    return Summary(**total)
-
-
 def _found_in(way: Way, finding: Finding) -> Finding:
     """The finding with its way in the name of the server."""
     is_named = not finding.server or finding.server.endswith(way.named(""))
     return finding if is_named else finding.but(server=way.named(finding.server))
-
-
-def _scored_in(way: Way, score: SessionScore) -> SessionScore:
-    return score.but(server_label=way.named(score.server_label))
 
 
 def _snapshots(reports: Sequence[SnapshotReport]) -> SnapshotReport | None:
@@ -517,9 +500,6 @@ def _snapshots(reports: Sequence[SnapshotReport]) -> SnapshotReport | None:
 # How long all lists of one way together may take, and how much of each is read.
 _PATIENCE_S = 5.0
 _MAX_ENTRIES = 20_000
-
-# The metadata in which a stateless server names itself.
-_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
 _DISCOVER = "server/discover"
 
@@ -546,8 +526,8 @@ def probe_eras(transport: str, spec: ServerSpec, launcher: Launcher) -> Iterator
 
 def _with_handshake(transport: str, spec: ServerSpec, launcher: Launcher) -> Probe:
     """The newest revision with a handshake, or the one that the server has instead."""
-    own = [each for each in (spec.spec_version, spec.protocol_version) if each != STATELESS]
-    offer = next(filter(None, own), DEFAULT_OFFER)
+    own = (spec.spec_version, spec.protocol_version)
+    offer = next((each for each in own if each and each != STATELESS), DEFAULT_OFFER)
     probe = _probe(Way(transport=transport, revision=offer), spec, launcher)
     if probe.fault is None or probe.fault.kind != "unsupported_version":
         return probe
@@ -590,16 +570,13 @@ def _is_refusal(way: Way, fault: Fault) -> bool:
         return fault.code in NOT_SPOKEN
     # Over pipes, servers with a handshake ignore any other first request, or exit.
     is_mute = fault.kind in ("handshake_timeout", "exited_early") and _DISCOVER in fault.message
-    return is_mute and way.transport == "stdio" and way.revision == STATELESS
+    return is_mute and way.transport == "stdio" and REVISIONS[way.revision].is_stateless
 
 
 def _opening(server: Server) -> Opening:
     declared = server.capabilities
     capabilities = declared if isinstance(declared, dict) else {}
-    meta = server.handshake.get("_meta")
     info = server.handshake.get("serverInfo")
-    if info is None and isinstance(meta, dict):
-        info = meta.get(_INFO_KEY)
     deadline = time.monotonic() + _PATIENCE_S
     return Opening(
         capabilities=capabilities,

@@ -57,23 +57,16 @@ _MARGIN_S = 60.0
 _LEFT = 130
 
 
-def _worker_count(wanted: int, files: int) -> int:
-    """How many workers to use: as many as asked for (0: as cores), never more than files."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(wanted or cores or 1, files))
-
-
 def run_parallel(
     plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener, workers: int
 ) -> tuple[RunFinished, list[SessionCapture]]:
-    """As `run_plan`, with so many workers (0: as many as there are cores)."""
-    plan = plan.but(suites=tuple((suite, _own_server(spec)) for suite, spec in plan.suites))
-    run = _ParallelRun(plan, options, launcher, emit)
-    return run.run(_worker_count(workers, len(plan.suites)))
-
-
-def _own_server(spec: ServerSpec) -> ServerSpec:
-    return spec.but(isolation="file") if spec.isolation == "run" else spec
+    """As `run_plan`, with so many workers (0: as many as there are cores), at most one per file."""
+    plan = plan.with_servers(
+        lambda spec: spec.but(isolation="file") if spec.isolation == "run" else spec
+    )
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    count = max(1, min(workers or cores or 1, len(plan.suites)))
+    return _ParallelRun(plan, options, launcher, emit).run(count)
 
 
 class _FileProgress:
@@ -161,10 +154,12 @@ class _ParallelRun:
             launcher = self._launcher.but(
                 guardian=own.guardian, interrupts=interrupts, while_waiting=None
             )
+            first = self._plan.suites[0][1]
             for job in jobs:
                 plan = Plan(suites=(self._plan.suites[job],), snapshots=self._plan.snapshots)
                 options = self._options.but(
-                    may_give_up=self._may_give_up(job),
+                    # Only the first file may end the run, if all have its server.
+                    may_give_up=job == 0 and all(spec == first for _, spec in self._plan.suites),
                     min_coverage=None,
                     gates=None,
                     snapshots=None,
@@ -180,11 +175,6 @@ class _ParallelRun:
                 )
                 scores = tuple(run.pool.scores)
                 send(Ending(finished=finished, captures=captures, coverage=coverage, scores=scores))
-
-    def _may_give_up(self, job: int) -> bool:
-        """Whether this file may end the run if its server cannot be started."""
-        first = self._plan.suites[0][1]
-        return job == 0 and all(spec == first for _, spec in self._plan.suites)
 
     # In the main process
 
@@ -218,18 +208,15 @@ class _ParallelRun:
                 for value in values:
                     self._take(worker, value)
                 if worker.has_ended:
-                    self._handle_exit(worker, self._reap(workers, worker))
+                    status = workers.remove_ended(worker)
+                    self._launcher.guardian.release(worker.pid)
+                    self._handle_exit(worker, status)
                     if self._next_job < len(self._files):
                         self._start_workers(workers, 1)
             self._kill_stuck(workers)
             self._emit_in_order()
             if tick:
                 tick()
-
-    def _reap(self, workers: Workers, worker: Worker) -> int:
-        status = workers.remove_ended(worker)
-        self._launcher.guardian.release(worker.pid)
-        return status
 
     def _kill_stuck(self, workers: Workers) -> None:
         """Kill workers that have sent nothing for longer than any test can take."""

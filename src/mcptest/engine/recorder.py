@@ -11,13 +11,14 @@ from mcptest.core.text import show_json
 from mcptest.protocol.capture import Exchange, SessionCapture, SessionRecorder
 from mcptest.protocol.framing import KEPT_BYTES, Frame, Noise, TransportFault
 from mcptest.protocol.jsonrpc import id_key
+from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from mcptest.protocol.framing import Noise, Overlong
+    from mcptest.protocol.framing import Overlong
     from mcptest.protocol.session import ClientSession
 
     Item = Frame | Noise | Overlong | TransportFault
@@ -106,7 +107,7 @@ class TrafficRecorder:
     """Records everything that is sent and received in one session."""
 
     def __init__(self) -> None:
-        self.started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self.started_at = utc_now()
         self._began = time.monotonic()
         self._recorder = SessionRecorder()
         self._exchanges: list[Exchange] = []

@@ -29,8 +29,8 @@ from mcptest.protocol.revisions import (
     is_server_failure,
     pinned_fault,
 )
-from mcptest.transport.process.guardian import Guardian
-from mcptest.transport.process.limits import CpuLimit
+from mcptest.transport.process.child import Guardian, NoGuardian, NoInterrupts
+from mcptest.transport.process.signals import CpuLimit
 from mcptest.transport.process.stopping import Grace, Stopped, describe_exit
 
 TYPE_CHECKING = False
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Effect, LogWish, SessionScore
     from mcptest.engine.connection import Item
-    from mcptest.plugins.manager import PluginManager
+    from mcptest.plugins.host import PluginManager
     from mcptest.protocol.capture import SessionCapture
-    from mcptest.protocol.framing import Ring
     from mcptest.protocol.session import Message
     from mcptest.rules.judge import Member
     from mcptest.transport.memory.server import MemoryTarget
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     # Where a request begins and ends in the bytes sent so far.
     Place = tuple[int, int]
 
-__all__ = ["Launcher", "Reply", "Server", "create_launcher", "launching"]
+__all__ = ["Launcher", "Reply", "Server", "create_launcher", "launching", "make_bare_launcher"]
 
 
 # How long a server may go on running after its stdout has ended.
@@ -434,19 +433,15 @@ class Server:
             self.connection.take_last(self._wire.receive(0.0, heed_interrupts=False))
             self.stopped = self._wire.end(self.launcher.grace, at_once=at_once)
             self.is_open = False
-            self._take_last_output()
+            # What arrives while the server is being stopped breaks no test; it becomes findings.
+            late = self.late_answers
+            self.connection.take_last(self._wire.last_output)
+            self.answered_while_stopping = self.late_answers > late
+            if fault := self._inbox.take_fault():
+                self.findings.add(fault.kind, fault.message)
             self._session.terminate()
             self.findings.note_ending(self.stopped, self._wire.decoder, self._is_end_reported)
         return self.stopped
-
-    def _take_last_output(self) -> None:
-        """What arrives while the server is being stopped breaks no test; it becomes findings."""
-        late = self.findings.count("late_response")
-        self.connection.take_last(self._wire.last_output)
-        self.answered_while_stopping = self.findings.count("late_response") > late
-        fault = self._inbox.take_fault()
-        if fault:
-            self.findings.add(fault.kind, fault.message)
 
     def capture(self) -> SessionCapture | None:
         """The capture of the session, if traffic is kept."""
@@ -497,14 +492,25 @@ def launching(
         launcher.guardian.dismiss()
 
 
-def create_launcher(interrupts: Interrupts, *, adopts_orphans: bool, **settings: Any) -> Launcher:
+def create_launcher(
+    interrupts: Interrupts, *, adopts_orphans: bool, judges: bool = True, **settings: Any
+) -> Launcher:
     """A launcher with a guardian of its own; `settings` are fields of `Launcher`.
 
     A second signal kills every server.
     """
     guardian = Guardian(adopts_orphans=adopts_orphans)
     interrupts.on_second = guardian.kill_all
-    return Launcher(guardian=guardian, interrupts=interrupts, judges=True, **settings)
+    return Launcher(guardian=guardian, interrupts=interrupts, judges=judges, **settings)
+
+
+def make_bare_launcher(interrupts: object = None, **settings: Any) -> Launcher:
+    """A launcher for work that starts no process which could be left behind."""
+    return Launcher(
+        guardian=NoGuardian(),  # type: ignore[arg-type]  # same interface
+        interrupts=interrupts or NoInterrupts(),  # type: ignore[arg-type]  # same interface
+        **settings,
+    )
 
 
 class Reply(Record):
@@ -549,10 +555,30 @@ def _await_ready(server: Server, deadline: float) -> None:
         server.findings.add("tls_unverified", message)
 
 
+# How long the pattern may compute on one piece of stderr.
+_LIMIT = CpuLimit(2.0)
+
+# How far a match may reach back into earlier pieces.
+_CARRY_CHARS = 4096
+
+
 def _wait_for_pattern(server: Server, deadline: float) -> None:
+    """Search stderr for the pattern of a server that is ready, each piece once."""
     wire, connection = server.connection.wire, server.connection
-    pattern = _ReadyPattern(server.spec.ready_pattern)
-    while not pattern.is_found_in(wire.stderr):
+    source = server.spec.ready_pattern
+    pattern = re.compile(source)
+    seen, text = 0, ""
+    while True:
+        fresh, _ = wire.stderr.since(seen)
+        seen = wire.stderr.total
+        text = text[-_CARRY_CHARS:] + fresh.decode("utf-8", "replace")
+        try:
+            with _LIMIT:
+                if pattern.search(text):
+                    return
+        except PatternTimeoutError as error:
+            culprit = PatternTimeoutError(error.limit_s, source)
+            raise ServerError(faults.slow_pattern_fault(culprit)) from None
         # Stdout is read as well, to notice a server that exits or writes nonsense.
         connection.take(wire.receive(min(deadline, time.monotonic() + 0.05)))
         connection.raise_broken()
@@ -620,7 +646,7 @@ def _discover(server: Server, deadline: float) -> dict[str, Any]:
     session.accept_discovery(result)
     if not server.connection.wire.is_pipe:
         # Headers of later calls depend on the schemas of the tools.
-        from mcptest.engine.lists import learn_tools  # noqa: PLC0415
+        from mcptest.engine.pool import learn_tools  # noqa: PLC0415
 
         learn_tools(server, deadline)
     # In the form of an answer to initialize.
@@ -635,31 +661,3 @@ def _correct_hint(server: Server, fault: Fault) -> Fault:
         return fault
     key = '"protocol_version" (in a config "protocolVersion")'
     return fault.but(hint=fault.hint.replace("--spec-version", key))
-
-
-# How long the pattern may compute on one piece of stderr.
-_LIMIT = CpuLimit(2.0)
-
-# How far a match may reach back into earlier pieces.
-_CARRY_CHARS = 4096
-
-
-class _ReadyPattern:
-    """Searches stderr for the pattern of a server that is ready, each piece once."""
-
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._pattern = re.compile(source)
-        self._seen = 0
-        self._text = ""
-
-    def is_found_in(self, stderr: Ring) -> bool:
-        fresh, _ = stderr.since(self._seen)
-        self._seen = stderr.total
-        self._text = self._text[-_CARRY_CHARS:] + fresh.decode("utf-8", "replace")
-        try:
-            with _LIMIT:
-                return self._pattern.search(self._text) is not None
-        except PatternTimeoutError as error:
-            culprit = PatternTimeoutError(error.limit_s, self._source)
-            raise ServerError(faults.slow_pattern_fault(culprit)) from None

@@ -16,9 +16,8 @@ from mcptest.core.events import CaseFinished
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import WRITTEN, Finding, SnapshotReport, SnapshotTaken
 from mcptest.core.secrets import redact_all
-from mcptest.core.text import ci_variable, shorten, visible
-from mcptest.engine.discovery import read_text
-from mcptest.engine.files import resolve_inside
+from mcptest.core.text import ci_variable, excerpt, visible
+from mcptest.engine.discovery import read_text, resolve_inside
 from mcptest.formats.snapshots import read_snapshots, write_snapshots
 from mcptest.matching.compare import is_met, is_same
 from mcptest.matching.registry import ParameterError
@@ -29,15 +28,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from mcptest.core.errors import UsageError
     from mcptest.core.events import Event, RunFinished
-    from mcptest.core.results import (
-        Keys,
-        SnapshotMode,
-        SnapshotReport,
-        SnapshotStatus,
-        SnapshotTaken,
-    )
+    from mcptest.core.results import Keys, SnapshotMode, SnapshotStatus
     from mcptest.core.text import Trail
 
     Redact = Callable[[str], str]
@@ -318,9 +310,9 @@ def unwritten_finding(file: str, error: FormatError | UsageError) -> Finding:
 def clash_findings(file: str, clashing: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
     """A finding for each name that several tests use for different values."""
     for key, tests in sorted(clashing.items()):
-        who = " and ".join(f'"{visible(shorten(test, _MAX_NAME))}"' for test in tests[:2])
+        who = " and ".join(f'"{excerpt(test, _MAX_NAME)}"' for test in tests[:2])
         many = f"the tests {who} bring" if len(tests) > 1 else f"the test {who} brings"
-        name = visible(shorten(key, _MAX_NAME))
+        name = excerpt(key, _MAX_NAME)
         message = (
             f'{many} different values for one snapshot, "{name}" of {visible(file)}, and none was '
             "accepted: give each a name of its own, or let them differ in nothing"

@@ -195,7 +195,7 @@ class Surveyor:
             return probe.but(skip=excerpt(answer, 300))
         why = self._unfinished()
         if why:
-            return probe.but(skip=shorten(f"the call did not come to its end: {why}", 300))
+            return probe.but(skip=shorten(f"the call was not completed: {why}", 300))
         probe = probe.but(response=answer_shape(answer))
         result = answer.get("result")
         odd = tool_failure(result, "") if isinstance(result, dict) else ""

@@ -21,7 +21,7 @@ from mcptest.core.errors import CheckError, McptestError, PatternTimeoutError, U
 from mcptest.core.results import Fault
 from mcptest.core.text import visible
 from mcptest.matching.registry import Matcher, Miss, ParameterError
-from mcptest.transport.process.limits import CpuLimit, OverdueError, WallLimit
+from mcptest.transport.process.signals import CpuLimit, OverdueError, WallLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

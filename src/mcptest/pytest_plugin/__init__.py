@@ -50,7 +50,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     if not is_test_file(str(file_path), is_named=parent.session.isinitpath(file_path)):
         return None
     from mcptest.pytest_plugin import items  # noqa: PLC0415  # as above
-    from mcptest.pytest_plugin.collect import McptestFile  # noqa: PLC0415  # as above
+    from mcptest.pytest_plugin.items import McptestFile  # noqa: PLC0415  # as above
 
     plugins = parent.config.pluginmanager
     if not plugins.is_registered(items):

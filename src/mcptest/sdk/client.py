@@ -17,16 +17,14 @@ from mcptest.sdk.arguments import (
 )
 from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.errors import ContractError, CoprocessError, quote_json
-from mcptest.sdk.verdict import Verdict, read_verdict
+from mcptest.sdk.expect import Verdict, read_verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from types import TracebackType
     from typing import Any, TypeVar
 
     from mcptest.sdk.arguments import Command, Path
-    from mcptest.sdk.verdict import Verdict
 
     Arguments = dict[str, Any] | None
     T = TypeVar("T")
@@ -140,12 +138,7 @@ class Connection:
             raise
         return client
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._coprocess.close()
 
     async def __aenter__(self) -> AsyncClient:
@@ -154,12 +147,7 @@ class Connection:
         await self._async.open(self._open, self._coprocess.close)
         return self._async
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._async:
             await self._async.close(self._coprocess.close)
 

@@ -21,7 +21,7 @@ from mcptest.core.secrets import LEARNED
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
 from mcptest.protocol.framing import Frame, Overlong, encode_line
-from mcptest.protocol.jsonrpc import id_key
+from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, id_key
 from mcptest.sdk.arguments import (
     ServerArguments,
     build_config,
@@ -51,7 +51,6 @@ from mcptest.transport.process.stopping import describe_end
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from types import TracebackType
     from typing import Any, NoReturn
 
     from mcptest.protocol.framing import Noise
@@ -73,7 +72,6 @@ COPROCESS_PROTOCOL_VERSION = 2
 # pytest leaves the frames of this module out of tracebacks.
 __tracebackhide__ = True
 
-_METHOD_NOT_FOUND, _INVALID_PARAMS = -32601, -32602
 _ENVELOPE = frozenset(["jsonrpc", "id", "result", "error"])
 _ERROR = frozenset(["code", "message", "data"])
 _HANDSHAKE = frozenset(["protocol_version", "binary_version"])
@@ -152,12 +150,7 @@ class Coprocess:
     def __enter__(self) -> Coprocess:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # Starting
@@ -204,9 +197,9 @@ class Coprocess:
         try:
             result = self._request("coprocess/handshake", params, limit_s)
         except RefusedError as error:
-            if error.code == _METHOD_NOT_FOUND:
+            if error.code == METHOD_NOT_FOUND:
                 self._fail(VersionError(_describe_upgrade(1)))
-            if error.code == _INVALID_PARAMS:
+            if error.code == INVALID_PARAMS:
                 self._fail(VersionError(visible(error.message)))
             message = f"the mcptest binary refused the handshake: {error} (code {error.code})"
             self._fail(ContractError(message))

@@ -18,7 +18,7 @@ from __future__ import annotations
 from mcptest.core.errors import McptestError
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ __all__ = [
     "quote_line",
 ]
 
-_UPSTREAM_ERROR, _UPSTREAM_GONE = -32000, -32001
+UPSTREAM_ERROR, UPSTREAM_GONE = -32000, -32001
 
-MAY_HAVE_RUN = "it may have had its effect all the same"
+MAY_HAVE_RUN = "it may have taken effect anyway"
 
 _MAX_QUOTED = 200
 # The secrets of every server that this program has been connected to.
@@ -62,7 +62,7 @@ def quote_json(value: object) -> str:
 
 def quote_line(line: str) -> str:
     """A line as a message can show it."""
-    return visible(shorten(hide_secrets(line), _MAX_QUOTED))
+    return excerpt(hide_secrets(line), _MAX_QUOTED)
 
 
 class CoprocessWarning(UserWarning):
@@ -118,7 +118,7 @@ class UpstreamGoneError(RefusedError):
 
 def build_refusal(code: int, message: str, data: object) -> RefusedError:
     """The error for a refusal, by its code."""
-    kinds = {_UPSTREAM_ERROR: UpstreamError, _UPSTREAM_GONE: UpstreamGoneError}
+    kinds = {UPSTREAM_ERROR: UpstreamError, UPSTREAM_GONE: UpstreamGoneError}
     return kinds.get(code, RefusedError)(code, message, data)
 
 

@@ -6,29 +6,31 @@ import threading
 from functools import lru_cache
 
 from mcptest.core.errors import CheckError, PatternTimeoutError
+from mcptest.core.record import Record
 from mcptest.core.results import CaseResult
 from mcptest.core.text import visible
 from mcptest.engine.loading import SuiteResources
-from mcptest.engine.server import Launcher
+from mcptest.engine.server import make_bare_launcher
 from mcptest.matching.compare import compare, source_of
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.suite_matchers import SuiteMatchers
+from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.reporters.text import render_result
-from mcptest.sdk.errors import hide_secrets
-from mcptest.sdk.verdict import Verdict
-from mcptest.transport.process.guardian import NoGuardian, NoInterrupts
+from mcptest.sdk.errors import ContractError, hide_secrets, quote_json
 from mcptest.transport.process.isolated import judge_in_child, silence_fork_warnings
-from mcptest.transport.process.limits import CpuLimit
+from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from mcptest.core.diagnostics import PathDiagnostic
     from mcptest.core.results import Mismatch
     from mcptest.matching.registry import Registry
 
-__all__ = ["BadExpectationError", "Expectations", "expect"]
+__all__ = ["BadExpectationError", "Expectations", "Verdict", "expect", "read_verdict"]
+
 
 # pytest leaves the frames of this module out of tracebacks.
 __tracebackhide__ = True
@@ -147,12 +149,8 @@ def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, 
         except PatternTimeoutError as error:
             return (error.pattern,)
 
-    launcher = Launcher(
-        guardian=NoGuardian(),  # type: ignore[arg-type]  # it ends by itself
-        interrupts=NoInterrupts(),  # type: ignore[arg-type]  # signals are the program's own
-    )
     with silence_fork_warnings():
-        found = judge_in_child(bounded, _APART_S, launcher)
+        found = judge_in_child(bounded, _APART_S, make_bare_launcher())
     for each in found:
         if isinstance(each, str):
             raise PatternTimeoutError(_PATTERN_LIMIT.seconds, each)
@@ -176,3 +174,96 @@ def _json(value: object, what: str) -> object:
     kind = "a dict with keys that are not strings"
     kind = kind if isinstance(value, dict) else repr(type(value))
     raise BadExpectationError(f"{what} is not a JSON value: it contains {kind}")
+
+
+# The verdict of a tool call: as the binary declares it, or derived from the server's answer.
+
+
+_FIELDS = ("success", "data", "text", "error", "duration_ms")
+_UNLESS = 'unless it is the server that says "success": mcptest call shows its answer'
+
+
+class Verdict(Record):
+    """The outcome of a tool call. `raw` is the server's answer, or one made from a verdict.
+
+    `data` is its structured content, `text` its text blocks joined by newlines.
+    """
+
+    success: bool
+    data: Any = None
+    text: str | None = None
+    error: str | None = None
+    duration_ms: float = 0.0
+    raw: dict[str, Any] = {}  # noqa: RUF012  # records are not changed
+
+
+def read_verdict(result: object, took_ms: float) -> Verdict:
+    """The verdict in a result of `mcp.call`; `ContractError` if it has neither shape."""
+    if not isinstance(result, dict):
+        raise ContractError(f"contract drift: the result of mcp.call is {quote_json(result)}")
+    # Only a verdict has this member.
+    if "success" in result:
+        return _read_declared(result)
+    text = _join_text(result.get("content"))
+    error = tool_failure(result, text or "the tool reported an error")
+    return Verdict(
+        success=not error,
+        data=result.get("structuredContent"),
+        text=text,
+        error=error or None,
+        duration_ms=took_ms,
+        raw=result,
+    )
+
+
+def _read_declared(result: dict[str, Any]) -> Verdict:
+    surplus = [key for key in result if key not in _FIELDS]
+    if surplus:
+        raise _drift(f"a verdict has no field {quote_json(surplus[0])}")
+    missing = [key for key in _FIELDS if key not in result]
+    if missing:
+        raise _drift(f'a verdict without "{missing[0]}"')
+    success, text, error = result["success"], result["text"], result["error"]
+    took_ms = result["duration_ms"]
+    is_right = (
+        isinstance(success, bool)
+        and (text is None or isinstance(text, str))
+        and (error is None or isinstance(error, str))
+        and isinstance(took_ms, (int, float))
+        and not isinstance(took_ms, bool)
+    )
+    if not is_right:
+        raise _drift(f"{quote_json(result)} is not a verdict")
+    return Verdict(
+        success=success,
+        data=result["data"],
+        text=text,
+        error=error,
+        duration_ms=took_ms,
+        raw=_build_answer(result),
+    )
+
+
+def _drift(message: str) -> ContractError:
+    return ContractError(f"contract drift: {message}; {_UNLESS}")
+
+
+def _build_answer(verdict: dict[str, Any]) -> dict[str, Any]:
+    """An answer with this verdict, for paths that look into it."""
+    text = verdict["text"] if verdict["text"] is not None else verdict["error"]
+    raw: dict[str, Any] = {"content": [] if text is None else [{"type": "text", "text": text}]}
+    if verdict["data"] is not None:
+        raw["structuredContent"] = verdict["data"]
+    return {**raw, "isError": not verdict["success"]}
+
+
+def _join_text(content: object) -> str | None:
+    blocks = content if isinstance(content, list) else []
+    texts = [
+        block["text"]
+        for block in blocks
+        if isinstance(block, dict)
+        and block.get("type") == "text"
+        and isinstance(block.get("text"), str)
+    ]
+    return "\n".join(texts) if texts else None

@@ -17,14 +17,15 @@ from mcptest.core.plan import ClientSpec, HttpSpec, ServerSpec
 from mcptest.core.record import Record
 from mcptest.core.results import Finding, exit_code_of
 from mcptest.core.secrets import redact_all, redactor
-from mcptest.core.text import shorten, visible
-from mcptest.engine.loading import Wanted, load_plan
+from mcptest.core.text import excerpt, visible
+from mcptest.engine.loading import Selection, Wanted, load_plan
+from mcptest.engine.pool import FATAL_FAULTS
 from mcptest.engine.run import make_options, run_plan
-from mcptest.engine.selection import Selection
-from mcptest.engine.server import Launcher, Server
+from mcptest.engine.server import Server, make_bare_launcher
 from mcptest.formats.config import read_client
 from mcptest.formats.keys import Fields
 from mcptest.protocol.http_address import BadUrlError, parse_url
+from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.style import Paint, not_run_line, totals
@@ -38,10 +39,16 @@ from mcptest.sdk.arguments import (
 )
 from mcptest.sdk.client import Connection
 from mcptest.sdk.coprocess import emit_warnings
-from mcptest.sdk.errors import RefusedError, UpstreamError, UpstreamGoneError
+from mcptest.sdk.errors import (
+    UPSTREAM_ERROR,
+    UPSTREAM_GONE,
+    RefusedError,
+    UpstreamError,
+    UpstreamGoneError,
+)
 from mcptest.transport.memory.server import MemoryTarget
 from mcptest.transport.memory.thread import RAISED
-from mcptest.transport.process.guardian import NoGuardian, make_guardian
+from mcptest.transport.process.child import make_guardian
 from mcptest.transport.process.isolated import silence_fork_warnings
 
 TYPE_CHECKING = False
@@ -51,7 +58,6 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import PathDiagnostic
     from mcptest.core.events import Event, RunFinished
-    from mcptest.core.plan import ServerSpec
     from mcptest.core.results import CaseResult, Fault
     from mcptest.engine.loading import Plan
     from mcptest.sdk.arguments import Path
@@ -64,14 +70,13 @@ __all__ = ["MemoryRun", "connect_memory", "run_memory"]
 # pytest leaves the frames of this module out of tracebacks.
 __tracebackhide__ = True
 
-_METHOD_NOT_FOUND, _UPSTREAM_ERROR, _UPSTREAM_GONE = -32601, -32000, -32001
 _LISTS = {
     "mcp.listTools": ("tools/list", "tools"),
     "mcp.listResources": ("resources/list", "resources"),
 }
 
-# After these faults the server cannot be used again.
-_FATAL_FAULTS = frozenset(["line_too_long", "output_budget"])
+# In memory, a message that is not read does not block the next one.
+_FATAL_FAULTS = FATAL_FAULTS - {"stdin_blocked"}
 
 # The ids of our own requests, which mean nothing to the user.
 _OWN_ID = r' \(id "mcptest-\d+"\)'
@@ -126,15 +131,6 @@ class _Waker:
         os.close(self._writer)
 
 
-def _launcher(target: MemoryTarget, waker: _Waker, *, judges: bool = False) -> Launcher:
-    return Launcher(
-        guardian=NoGuardian(),  # type: ignore[arg-type]  # there is no process to guard
-        interrupts=waker,  # type: ignore[arg-type]  # same interface
-        judges=judges,
-        memory=target,
-    )
-
-
 class _MemoryChannel:
     """Implements the interface of `Coprocess` that a `Client` uses."""
 
@@ -170,10 +166,10 @@ class _MemoryChannel:
             return self._ask(server, "prompts/get", params)
         features = "caches, cassettes and uploads"
         message = f"{method} is not available in memory: {features} are for connect()"
-        raise RefusedError(_METHOD_NOT_FOUND, message)
+        raise RefusedError(METHOD_NOT_FOUND, message)
 
     def _closed_error(self) -> UpstreamGoneError:
-        return UpstreamGoneError(_UPSTREAM_GONE, "the connection has been closed")
+        return UpstreamGoneError(UPSTREAM_GONE, "the connection has been closed")
 
     def _open(self) -> Server:
         if self._is_closed:
@@ -182,7 +178,7 @@ class _MemoryChannel:
             raise self._lost.with_traceback(None)
         if self._server is None:
             self._waker = _Waker()
-            launcher = _launcher(self._target, self._waker)
+            launcher = make_bare_launcher(self._waker, memory=self._target)
             try:
                 self._server = Server(self._spec, launcher)
                 self._server.open()
@@ -199,11 +195,11 @@ class _MemoryChannel:
             if error.fault.kind in _FATAL_FAULTS or not server.is_usable:
                 raise self._gone(error.fault) from None
             words, data = _describe(error.fault), _build_data(error.fault)
-            raise UpstreamError(_UPSTREAM_ERROR, words, data) from None
+            raise UpstreamError(UPSTREAM_ERROR, words, data) from None
         if "error" in answer:
             said = answer["error"]
-            words = visible(shorten(str(said.get("message")), 1000))
-            raise UpstreamError(_UPSTREAM_ERROR, f"the server refused {method}: {words}", said)
+            words = excerpt(str(said.get("message")), 1000)
+            raise UpstreamError(UPSTREAM_ERROR, f"the server refused {method}: {words}", said)
         result = answer.get("result")
         if not isinstance(result, dict):
             raise _bad_answer(f"its answer to {method} has no result that is an object")
@@ -221,7 +217,7 @@ class _MemoryChannel:
         return {key: entries}
 
     def _gone(self, fault: Fault) -> UpstreamGoneError:
-        self._lost = UpstreamGoneError(_UPSTREAM_GONE, _describe(fault), _build_data(fault))
+        self._lost = UpstreamGoneError(UPSTREAM_GONE, _describe(fault), _build_data(fault))
         return self._lost
 
     def close(self) -> None:
@@ -234,11 +230,11 @@ class _MemoryChannel:
         with self._lock:
             if self._server:
                 self._server.close()
-            troubles = self._target.close()
+            faults = self._target.close()
             if self._waker:
                 self._waker.close()
         findings = self._server.findings if self._server else ()
-        emit_warnings(f"{each.kind}: {each.message}" for each in (*findings, *troubles))
+        emit_warnings(f"{each.kind}: {each.message}" for each in (*findings, *faults))
 
 
 def _describe(fault: Fault) -> str:
@@ -252,7 +248,7 @@ def _build_data(fault: Fault) -> Message:
 
 
 def _bad_answer(why: str) -> UpstreamError:
-    return UpstreamError(_UPSTREAM_ERROR, f"the server cannot be used like this: {why}")
+    return UpstreamError(UPSTREAM_ERROR, f"the server cannot be used like this: {why}")
 
 
 # Running test files
@@ -369,7 +365,7 @@ def _load(wanted: Wanted) -> Plan:
 
 def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
     waker = _Waker()
-    launcher = _launcher(target, waker, judges=True)
+    launcher = make_bare_launcher(waker, memory=target, judges=True)
     if plan.plugins or _has_hooks(plan):
         # Plugins and hooks are processes.
         launcher = launcher.but(guardian=make_guardian())
@@ -382,11 +378,11 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
     finally:
         if plan.plugins:
             plan.plugins.close()
-        troubles = target.close()
+        faults = target.close()
         launcher.guardian.dismiss()
         waker.close()
     late = tuple(
-        Finding(kind=each.kind, server=target.name, message=each.message) for each in troubles
+        Finding(kind=each.kind, server=target.name, message=each.message) for each in faults
     )
     run = MemoryRun(
         finished=finished.but(findings=(*finished.findings, *late)), results=tuple(results.results)

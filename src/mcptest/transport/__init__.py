@@ -1,4 +1,4 @@
-"""Processes, pipes and sockets: the interface of a transport, and the wait that all of them share.
+"""Processes, pipes and sockets: the interface of a transport, and what all of them share.
 
 `stdio`, `http` and `memory` each implement `Transport`; the engine knows nothing else of them.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import select
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +117,12 @@ if TYPE_CHECKING:
             """End the session, and the process if we started it."""
 
 
-__all__ = ["wait_ready"]
+__all__ = ["utc_now", "wait_ready"]
+
+
+def utc_now() -> str:
+    """The time as reports and captures write it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def wait_ready(wanted: Mapping[int, int], wait_s: float | None) -> dict[int, int]:

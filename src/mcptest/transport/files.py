@@ -77,21 +77,21 @@ def open_beside(path: str, *, cleans: bool = True) -> tuple[str, int]:
             fd = os.open(name, flags, 0o666)
         except FileExistsError:
             continue
-        if _lock_new(fd):
+        # Another process may have removed it before it was locked.
+        if _try_lock(fd) and os.fstat(fd).st_nlink > 0:
             return name, fd
         os.close(fd)
 
 
-def _lock_new(fd: int) -> bool:
-    """Mark a new file as in use; False if another process removed it before that."""
+def _try_lock(fd: int) -> bool:
+    """Lock a file or folder; False if another process has. No-op on systems without locks."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        # On a file system without locks no other process removes it either.
-        return True
-    return os.fstat(fd).st_nlink > 0
+        pass
+    return True
 
 
 def remove_leftovers(folder: str, name: str = "") -> None:
@@ -127,21 +127,11 @@ def locked(folder: str, patience_s: float) -> Iterator[None]:
     """
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        _wait_for_lock(fd, time.monotonic() + patience_s)
+        deadline = time.monotonic() + patience_s
+        while not _try_lock(fd):
+            if time.monotonic() >= deadline:
+                raise TimeoutError
+            time.sleep(_PAUSE_S)
         yield
     finally:
         os.close(fd)
-
-
-def _wait_for_lock(fd: int, deadline: float) -> None:
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise TimeoutError from None
-            time.sleep(_PAUSE_S)
-        except OSError:
-            return
-        else:
-            return

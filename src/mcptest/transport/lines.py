@@ -14,7 +14,7 @@ from contextlib import suppress
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.text import visible
 from mcptest.protocol.framing import LineDecoder
-from mcptest.transport.process.guardian import NoInterrupts, make_guardian
+from mcptest.transport.process.child import NoInterrupts, make_guardian
 from mcptest.transport.process.stopping import Grace, describe_exit, stop
 from mcptest.transport.stdio import StdioTransport
 
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.protocol.framing import Frame, Noise, Overlong
-    from mcptest.transport.process.guardian import Guardian, NoGuardian
+    from mcptest.transport.process.child import Guardian, NoGuardian
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.process.stopping import Stopped
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-    from mcptest.transport.process.guardian import Guardian
+    from mcptest.transport.process.child import Guardian
     from mcptest.transport.relay_capture import RelayCapture, Side
 
 __all__ = ["Relay", "RelayedSignals"]

@@ -25,6 +25,7 @@ from mcptest.protocol.capture import (
     render_exchange,
 )
 from mcptest.protocol.framing import Frame, LineDecoder, Overlong
+from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class RelayCapture:
         self._at = 0
         self._waiting_bytes = 0
         self._began = time.monotonic()
-        self._started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self._started_at = utc_now()
 
     def add(self, side: Side, chunk: bytes) -> None:
         """Queue bytes that were relayed."""
@@ -296,7 +297,7 @@ class _Recorder(SessionRecorder):
 class ExchangeBuilder:
     """Turns the bytes of both sides into exchanges, each returned once nothing can be added to it.
 
-    Everything is kept: a line that is not a message stands beside the exchange it came with. Only
+    Everything is kept: a line that is not a message is kept beside the exchange it came with. Only
     a line over the limit, and what comes beside an exchange without end, is cut, and the capture
     says so. `ms` is always the time since the session began.
     """
@@ -373,7 +374,7 @@ class ExchangeBuilder:
     def _add_from_client(self, message: Any, size: int, ms: float) -> None:
         begun = [each for each in _parts(message) if "method" in each or "id" not in each]
         if not begun:
-            # Answers to requests of the server stand beside the current exchange.
+            # Answers to requests of the server are kept beside the current exchange.
             if self._has_room(size):
                 self._recorder.client(message, ms)
             return

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.plan import ServerSpec
     from mcptest.protocol.framing import Frame, Noise, Overlong
-    from mcptest.transport.process.child import Child
-    from mcptest.transport.process.guardian import Guardian
+    from mcptest.transport.process.child import Child, Guardian
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.process.stopping import Grace, Stopped
 
@@ -394,18 +393,15 @@ def spawn(spec: ServerSpec, mark: str, *, with_stderr: bool = True) -> Child:
     try:
         return start(spec.command, environment, spec.cwd, with_stderr=with_stderr)
     except (OSError, ValueError) as error:
-        raise ServerError(_spawn_fault(spec, environment, error)) from None
-
-
-def _spawn_fault(
-    spec: ServerSpec, environment: Mapping[str, str], error: OSError | ValueError
-) -> Fault:
-    cwd = spec.cwd or os.getcwd()
-    why = error.strerror if isinstance(error, OSError) else str(error)
-    message = f"cannot start {visible(spec.command[0])!r} in {visible(cwd)!r}: {why}"
-    evidence = Evidence(command=spec.command, cwd=cwd)
-    hint = _folder_hint(cwd) or _spawn_hint(spec.command[0], environment, error, cwd)
-    return Fault(kind="spawn_failed", message=message, hint=hint, evidence=evidence)
+        cwd = spec.cwd or os.getcwd()
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        fault = Fault(
+            kind="spawn_failed",
+            message=f"cannot start {visible(spec.command[0])!r} in {visible(cwd)!r}: {why}",
+            hint=_folder_hint(cwd) or _spawn_hint(spec.command[0], environment, error, cwd),
+            evidence=Evidence(command=spec.command, cwd=cwd),
+        )
+        raise ServerError(fault) from None
 
 
 def _folder_hint(cwd: str) -> str:

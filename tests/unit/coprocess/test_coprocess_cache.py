@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcptest.coprocess.cache import Cache, cache_folder, server_key
+from mcptest.coprocess.stores import Cache, cache_folder, server_key
 from mcptest.core.plan import HttpSpec, ServerSpec
 from mcptest.core.record import ABSENT
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.coprocess.cassettes import (
+from mcptest.coprocess.stores import (
     BadCassetteError,
     CassettePlayer,
     RecordedCall,
@@ -74,7 +74,7 @@ def test_a_last_line_without_its_newline_is_a_line_when_it_is_whole() -> None:
     assert read_cassette(HEADER + line) == [call("a")]
 
 
-# Files that are no tape
+# Files that are not cassettes
 
 
 @pytest.mark.parametrize("text", ["", "\n", "hello\n", "[1]\n", '{"a":1}\n', '{"format":"x"}\n'])
@@ -171,7 +171,7 @@ def test_a_call_too_many_says_how_often_it_was_recorded() -> None:
     for text in "aab":
         playing.play("tools/call", call(text).params)
     again = missed(playing, "tools/call", call("a").params)
-    assert again.startswith('the tape has no further take of tools/call {"name": "echo"')
+    assert again.startswith('the cassette has no further recording of tools/call {"name": "echo"')
     assert again.endswith(": it was recorded 2 times")
     assert missed(playing, "tools/call", call("b").params).endswith(": it was recorded once")
 
@@ -179,7 +179,7 @@ def test_a_call_too_many_says_how_often_it_was_recorded() -> None:
 def test_a_method_that_is_not_there_says_which_are() -> None:
     playing = player(call("a"), RecordedCall(method="tools/list", params={}, result={}))
     assert missed(playing, "prompts/get", {"name": "x"}) == (
-        'prompts/get {"name": "x"} is not on the tape: it has only tools/call, tools/list'
+        'prompts/get {"name": "x"} is not in the cassette: it has only tools/call, tools/list'
     )
     assert missed(player(), "tools/list", {}).endswith("it has only nothing")
 
@@ -190,8 +190,8 @@ def test_the_first_difference_to_the_nearest_entry_is_named() -> None:
     )
     words = missed(player(far, call("a")), "tools/call", call("z").params)
     assert words == (
-        'tools/call {"name": "echo", "arguments": {"text": "z"}} is not on the tape; the nearest '
-        'take differs at arguments.text: recorded "a", asked "z"'
+        'tools/call {"name": "echo", "arguments": {"text": "z"}} is not in the cassette; '
+        'the nearest recorded call differs at arguments.text: recorded "a", asked "z"'
     )
 
 
@@ -208,7 +208,7 @@ def test_a_number_that_is_only_written_otherwise_is_reported(
     recorded: object, asked: object
 ) -> None:
     take = RecordedCall(method="m", params={"a": recorded}, result={})
-    assert "the nearest take differs at how a number is written" in missed(
+    assert "the nearest recorded call differs at how a number is written" in missed(
         player(take), "m", {"a": asked}
     )
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcptest import __version__
-from mcptest.coprocess.cache import Cache
 from mcptest.coprocess.protocol import UPSTREAM_ERROR, UPSTREAM_GONE, RefusedError
 from mcptest.coprocess.serve import Session
+from mcptest.coprocess.stores import Cache
 from mcptest.coprocess.upstream import Upstream
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.plan import ServerSpec
 from mcptest.protocol.framing import LineDecoder, encode_line
-from mcptest.transport.http.post import post
+from mcptest.transport.http.channel import post
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ import pytest
 from upload_target import collecting
 
 from mcptest.coprocess.uploads import UploadError, Uploads, read_target
-from mcptest.transport.http.post import post
+from mcptest.transport.http.channel import post
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

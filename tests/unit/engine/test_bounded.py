@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from mcptest.engine import bounded
-from mcptest.engine.bounded import find_read_failure_alone
+from mcptest.engine import judge
+from mcptest.engine.judge import find_read_failure_alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,5 +54,5 @@ def test_what_would_end_us_is_told(work: Callable[[], object], why: str) -> None
 
 
 def test_what_would_take_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "_ALONE_LIMIT_S", 0.2)
+    monkeypatch.setattr(judge, "_ALONE_LIMIT_S", 0.2)
     assert find_read_failure_alone(hang) == "takes over 0.2 s to read"

@@ -9,7 +9,7 @@ import pytest
 from mcptest.core.plan import Expectation, Step, Template
 from mcptest.engine import case
 from mcptest.engine.case import Performer, UnsentError
-from mcptest.transport.process.limits import CpuLimit
+from mcptest.transport.process.signals import CpuLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

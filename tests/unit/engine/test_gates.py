@@ -8,7 +8,7 @@ from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage,
 from mcptest.core.events import CaseFinished, RunFinished, SuiteStarted
 from mcptest.core.plan import Case, Gates, ServerSpec, Suite
 from mcptest.core.results import CaseResult, Summary
-from mcptest.engine.gates import GateWatch
+from mcptest.engine.run import GateWatch
 
 HOME = "mcptest.yaml"
 

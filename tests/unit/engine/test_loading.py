@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
-from mcptest.engine.loading import Wanted, load_plan, load_suites
-from mcptest.engine.selection import Selection
+from mcptest.engine.loading import Selection, Wanted, load_plan, load_suites
 
 CONFIG = {"name": "from config", "command": "node", "args": ["a.js"]}
 SUITE = """\

@@ -14,11 +14,11 @@ from mcptest.core.errors import ServerError
 from mcptest.core.plan import ClientSpec, HttpSpec, ServerSpec, Step
 from mcptest.core.record import ABSENT
 from mcptest.core.results import Fault, Mismatch
+from mcptest.engine.compliance import Outputs
 from mcptest.engine.connection import Findings
-from mcptest.engine.lists import MAX_TOOL_PAGES
+from mcptest.engine.pool import MAX_TOOL_PAGES
 from mcptest.engine.server import Launcher, Reply, Server
-from mcptest.engine.tool_outputs import Outputs
-from mcptest.transport.process.guardian import Guardian, NoGuardian
+from mcptest.transport.process.child import Guardian, NoGuardian
 from mcptest.transport.process.signals import Interrupts
 
 SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
@@ -457,7 +457,7 @@ def test_a_schema_that_breaks_what_reads_it_is_a_bad_one_and_harms_no_other_tool
 def test_a_value_that_breaks_what_judges_it_is_not_taken_for_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mcptest.engine.tool_outputs._CHECK", lambda *_: os._exit(7))
+    monkeypatch.setattr("mcptest.engine.compliance._CHECK", lambda *_: os._exit(7))
     schema = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}
     [found] = judged(FakeServer(page(tool(outputSchema=schema))), came(structuredContent={}))
     assert found.message == (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcptest.cli.failure import failure_kind, render_error, status_of_kind
+from mcptest.cli.main import failure_kind, render_error, status_of_kind
 from mcptest.core.errors import FormatError, RefusedError
 from mcptest.core.record import ABSENT
 from mcptest.core.results import ExitCode, SnapshotReport, SnapshotTaken

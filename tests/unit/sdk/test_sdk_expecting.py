@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import mcptest
-from mcptest.sdk.expect import BadExpectationError, Expectations, expect
-from mcptest.sdk.verdict import Verdict, read_verdict
+from mcptest.sdk.expect import BadExpectationError, Expectations, Verdict, expect, read_verdict
 
 ANSWER = {"content": [{"type": "text", "text": "Hello, world!"}], "isError": False}
 HELLO = read_verdict(ANSWER, 1.0)

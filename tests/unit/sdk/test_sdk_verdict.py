@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcptest.sdk.errors import ContractError
-from mcptest.sdk.verdict import Verdict, read_verdict
+from mcptest.sdk.expect import Verdict, read_verdict
 
 DECLARED = {"success": True, "data": None, "text": "sunny", "error": None, "duration_ms": 3}
 

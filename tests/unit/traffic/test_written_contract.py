@@ -11,7 +11,8 @@ import yaml
 from traffic_samples import FILE, answer_to_call, call, capture, cases_of, contract, log, result
 
 from mcptest.core.errors import FormatError
-from mcptest.formats.yaml.writer import Tagged, json_lines
+from mcptest.formats.yaml.full import Tagged
+from mcptest.formats.yaml.writer import json_lines
 from mcptest.traffic import contract_text
 
 ROOT = Path(__file__).parents[3]

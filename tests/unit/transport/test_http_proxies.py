@@ -97,7 +97,7 @@ def test_credentials_may_be_any_bytes() -> None:
 
 def tunnel(authorization: str = "", url: str = "https://server.example/mcp") -> Tunnel:
     proxy = Proxy(address=parse_url("http://proxy:3128"), authorization=authorization)
-    return proxy.tunnel(parse_url(url))
+    return Tunnel(proxy, parse_url(url))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from mcptest.core.plan import HttpSpec, OAuthSpec
 from mcptest.core.secrets import LEARNED, redactor
-from mcptest.transport.http.auth import Credentials
+from mcptest.transport.http.exchanges import Credentials
 
 OAUTH = OAuthSpec(
     token_url="https://auth.example/token",

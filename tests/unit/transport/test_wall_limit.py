@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcptest.transport.process.limits import OverdueError, WallLimit
+from mcptest.transport.process.signals import OverdueError, WallLimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,26 +6,22 @@ import sys
 
 from mcptest.cli.one_server import (
     OUTPUT_OPTIONS,
-    OutputStyle,
-    extract_result,
-    print_note,
+    ask_and_show,
+    find_feature,
     render_tool_result,
     report_unfinished,
     use_server,
-    write_json,
-    write_lines,
 )
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import write_stderr
-from mcptest.cli.server_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
+from mcptest.cli.shared_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
 from mcptest.core.coverage import KINDS
 from mcptest.core.errors import UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
 from mcptest.engine.discovery import read_text
-from mcptest.explore.arguments import build_arguments, parse_words, unknown_name
-from mcptest.explore.features import list_features
+from mcptest.explore.arguments import build_arguments, parse_words
 from mcptest.protocol.jsonrpc import tool_failure
 
 TYPE_CHECKING = False
@@ -33,8 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.cli.options import Arguments
+    from mcptest.engine.pool import SingleServer
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import SingleServer
 
 __all__ = ["COMMAND", "call"]
 
@@ -50,19 +46,17 @@ def call(arguments: Arguments) -> int:
     parsed = parse_words(words)
     given = _given(arguments)
     is_checked = not arguments.has("--no-check")
-    style = OutputStyle(arguments)
 
     def work(visit: SingleServer, launcher: Launcher) -> int:
-        schema = _schema(visit, name, is_checked=is_checked)
+        advice = "--no-check calls it anyway" if is_checked else ""
+        tool = find_feature(visit, KINDS["tools"], name, advice) or {}
+        schema = tool.get("inputSchema")
+        schema = schema if isinstance(schema, dict) else {}
         built = build_arguments(parsed, schema, given, is_checked=is_checked)
-        answer = visit.ask("tools/call", {"name": name, "arguments": built})
-        result = extract_result(answer, "tools/call", arguments)
+        params = {"name": name, "arguments": built}
+        result = ask_and_show(visit, "tools/call", params, arguments, render_tool_result)
         if result is None:
             return ExitCode.FAILED
-        if style.is_pretty:
-            write_lines(render_tool_result(result, style.paint))
-        elif not style.is_raw:
-            write_json(result)
         why = tool_failure(result, "the tool says that it failed (isError is true)")
         if why:
             write_stderr(f"error: {why}\n")
@@ -70,18 +64,6 @@ def call(arguments: Arguments) -> int:
         return ExitCode.FAILED if report_unfinished(visit) else ExitCode.PASSED
 
     return use_server(arguments, choose_server(arguments), work)
-
-
-def _schema(visit: SingleServer, name: str, *, is_checked: bool) -> dict[str, Any]:
-    """Return the input schema of a tool; raise a `UsageError` if there is no such tool."""
-    listing = list_features(visit.ask, KINDS["tools"])
-    tool = listing.find(name)
-    if tool is None and is_checked:
-        if listing.problem:
-            print_note(f"tools: {listing.problem}")
-        raise unknown_name("tool", name, listing.names, "--no-check calls it anyway")
-    schema = tool.get("inputSchema") if tool else None
-    return schema if isinstance(schema, dict) else {}
 
 
 def _given(arguments: Arguments) -> dict[str, Any]:

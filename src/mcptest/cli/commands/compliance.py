@@ -10,7 +10,7 @@ import stat
 import sys
 
 from mcptest import __version__
-from mcptest.cli.options import Command, Option
+from mcptest.cli.options import NO_COLOR_OPTION, Command, Option
 from mcptest.cli.output import StandardOutput, wants_colour
 from mcptest.core.diagnostics import Diagnostic, closest
 from mcptest.core.errors import FormatError, UsageError
@@ -151,7 +151,7 @@ COMMAND = Command(
         Option(
             names=("--format",), value="NAME", help="text, json, junit or sarif (default: text)"
         ),
-        Option(names=("--no-color",), help="disable colour, as NO_COLOR in the environment does"),
+        NO_COLOR_OPTION,
         Option(names=("-v", "--verbose"), help="show all rules, including those that are met"),
     ),
     examples=(

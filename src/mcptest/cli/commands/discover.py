@@ -13,7 +13,7 @@ import sys
 from mcptest.cli.one_server import print_note, use_server
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, check_writable, write_file, write_stderr
-from mcptest.cli.server_options import (
+from mcptest.cli.shared_options import (
     SERVER_DETAILS,
     SERVER_OPTIONS,
     choose_server,
@@ -23,7 +23,7 @@ from mcptest.core.coverage import KINDS
 from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
 from mcptest.core.events import CaseFinished
 from mcptest.core.results import ExitCode
-from mcptest.core.text import plural, shorten, visible
+from mcptest.core.text import excerpt, plural, visible
 from mcptest.engine.discovery import CONDUCTOR_ENDINGS, read_text
 from mcptest.engine.loading import Plan
 from mcptest.engine.run import RunOptions, run_plan
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from mcptest.core.events import Event
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import CaseResult
+    from mcptest.engine.pool import SingleServer
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import SingleServer
     from mcptest.explore.discover import Probe
 
     Message = dict[str, Any]
@@ -187,7 +187,7 @@ def build_verified_suite(
 
 def _writable(name: str) -> str:
     """Return the name of a server without references to variables, to be written to a file."""
-    return visible(shorten(name, 100)).replace("${", "{")
+    return excerpt(name, 100).replace("${", "{")
 
 
 def _results(text: str, file: str, spec: ServerSpec, launcher: Launcher) -> list[CaseResult]:
@@ -217,11 +217,11 @@ def _load(text: str, file: str, spec: ServerSpec) -> Plan:
 def _why(result: CaseResult) -> str:
     """Return why a test that has passed once did not pass again."""
     if result.fault:
-        said = visible(shorten(result.fault.message, 200))
+        said = excerpt(result.fault.message, 200)
         return f"a second try ended in {result.fault.kind}: {said}"
     where = result.mismatches[0]
     reason = f"a second try was answered differently: {where.path} {where.message}"
-    return visible(shorten(reason, 300))
+    return excerpt(reason, 300)
 
 
 def _report(target: str, probes: list[Probe]) -> None:

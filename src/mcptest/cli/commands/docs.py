@@ -7,7 +7,7 @@ import os
 from mcptest.cli.one_server import print_note, use_server
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, check_writable, write_file, write_stderr
-from mcptest.cli.server_options import SERVER_OPTIONS, choose_server, find_own_config
+from mcptest.cli.shared_options import SERVER_OPTIONS, choose_server, find_own_config
 from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import closest, render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
@@ -21,7 +21,7 @@ from mcptest.docgen.markdown import render_markdown
 from mcptest.docgen.model import ServerDescription
 from mcptest.engine.discovery import CONFIG_NAMES
 from mcptest.engine.loading import PlaceholderEnvironment, Wanted, load_suites
-from mcptest.engine.single_server import SingleServer
+from mcptest.engine.pool import SingleServer
 from mcptest.explore.features import is_declared, list_features
 
 TYPE_CHECKING = False

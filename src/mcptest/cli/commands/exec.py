@@ -8,21 +8,25 @@ import sys
 
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import hide_secrets, write_stderr
-from mcptest.cli.server_options import HTTP_OPTIONS, SPEC_VERSION_OPTION, choose_server
-from mcptest.coprocess.cache import Cache, cache_folder, server_key
+from mcptest.cli.shared_options import (
+    CONFIG_OPTION,
+    HTTP_OPTIONS,
+    SERVER_COMMAND_OPTION,
+    SPEC_VERSION_OPTION,
+    choose_server,
+)
 from mcptest.coprocess.serve import Channel, Session
+from mcptest.coprocess.stores import Cache, cache_folder, server_key
 from mcptest.coprocess.upstream import Upstream
 from mcptest.core.errors import InterruptedRunError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
-from mcptest.engine.server import Launcher
-from mcptest.transport.process.guardian import Guardian
+from mcptest.engine.server import launching
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
-    from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Finding
     from mcptest.protocol.http_address import Address
 
@@ -39,24 +43,20 @@ def run_exec(arguments: Arguments) -> int:
     spec = choose_server(arguments, '--server-command "ARGV"')
     hide_secrets(spec.secrets)
     with Interrupts() as interrupts:
-        guardian = Guardian(adopts_orphans=True)
-        interrupts.on_second = guardian.kill_all
-        try:
-            # The exit code reports a signal; an SDK that has exited needs no answer.
-            with contextlib.suppress(InterruptedRunError):
-                _serve(spec, guardian, interrupts)
-        finally:
-            guardian.dismiss()
+        channel = Channel(sys.stdin.fileno(), sys.stdout.fileno(), interrupts)
+        # The exit code reports a signal; an SDK that has exited needs no answer.
+        with (
+            launching(
+                interrupts, None, judges=False, while_waiting=channel.check_reader
+            ) as launcher,
+            contextlib.suppress(InterruptedRunError),
+        ):
+            _serve(channel, Upstream(spec, launcher), server_key(spec))
         return ExitCode.INTERRUPTED if interrupts.count else ExitCode.PASSED
 
 
-def _serve(spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
-    channel = Channel(sys.stdin.fileno(), sys.stdout.fileno(), interrupts)
-    launcher = Launcher(
-        guardian=guardian, interrupts=interrupts, while_waiting=channel.check_reader
-    )
-    upstream = Upstream(spec, launcher)
-    session = Session(upstream, Cache(cache_folder(os.environ), server_key(spec), _warn), _post)
+def _serve(channel: Channel, upstream: Upstream, key: str) -> None:
+    session = Session(upstream, Cache(cache_folder(os.environ), key, _warn), _post)
     try:
         for request in channel.requests():
             channel.send(session.answer(request))
@@ -82,7 +82,7 @@ def _describe_finding(finding: Finding) -> str:
 
 def _post(address: Address, content_type: str, body: bytes, deadline: float) -> int:
     # Only for uploads: it takes longer to import than everything else here.
-    from mcptest.transport.http.post import post  # noqa: PLC0415
+    from mcptest.transport.http.channel import post  # noqa: PLC0415
 
     return post(address, content_type, body, deadline)
 
@@ -99,17 +99,8 @@ COMMAND = Command(
     "or a config names the server (default: a config in the current folder).",
     options=(
         Option(names=("--connection-server",), help="speak the coprocess protocol, version 2"),
-        Option(
-            names=("--server-command",),
-            value='"ARGV"',
-            help="command that starts the server; split like in a shell, run without one",
-        ),
-        Option(
-            names=("-c", "--config"),
-            value="FILE",
-            help="config or suite that describes the server (default: conductor.config.json or "
-            "mcptest.yaml in the current folder)",
-        ),
+        SERVER_COMMAND_OPTION,
+        CONFIG_OPTION,
         *HTTP_OPTIONS,
         SPEC_VERSION_OPTION,
         Option(

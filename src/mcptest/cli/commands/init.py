@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from mcptest.cli.commands.discover import build_verified_suite, with_short_timeout
 from mcptest.cli.one_server import use_server, write_lines
 from mcptest.cli.options import Command
-from mcptest.cli.server_options import choose_server
+from mcptest.cli.shared_options import choose_server
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
-from mcptest.engine.discovery import CONFIG_NAMES, find_config, read_text
-from mcptest.engine.files import resolve_inside
-from mcptest.engine.single_server import SingleServer
+from mcptest.engine.discovery import CONFIG_NAMES, find_config, read_text, resolve_inside
+from mcptest.engine.pool import SingleServer
 from mcptest.explore.scaffold import (
     CLUES,
     Guess,
@@ -50,14 +50,19 @@ def init(arguments: Arguments) -> int:
         guess = guess_server(_clues(), folder) or _NOTHING_FOUND.but(name=folder)
     suite, status = render_first_suite(), int(ExitCode.PASSED)
     if arguments.command and not os.path.lexists(_SUITE):
-        seen = _Seen()
+        seen: list[str] = []
+
+        def look(visit: SingleServer, launcher: Launcher) -> int:
+            seen.append(build_verified_suite(visit, launcher, _SUITE, None)[0])
+            return ExitCode.PASSED
+
         spec = with_short_timeout(choose_server(arguments), arguments)
-        status = use_server(arguments, spec, seen.look)
-        suite = seen.suite or suite
+        status = use_server(arguments, spec, look)
+        suite = seen[0] if seen else suite
     written = _Written()
     existing = find_config(".")
     if existing and existing != _CONFIG:
-        written.leave(existing)
+        written.old.append(existing)
     else:
         written.write(_CONFIG, render_config(guess))
     written.write(_SUITE, suite)
@@ -90,23 +95,9 @@ def _clues() -> dict[str, str]:
     found: dict[str, str] = {}
     for name in CLUES:
         if os.path.isfile(name):
-            try:
+            with suppress(FormatError):
                 found[name] = read_text(name)
-            except FormatError:
-                # Unreadable: not a clue.
-                continue
     return found
-
-
-class _Seen:
-    """The first suite, created from the answers of the server."""
-
-    def __init__(self) -> None:
-        self.suite = ""
-
-    def look(self, visit: SingleServer, launcher: Launcher) -> int:
-        self.suite, _ = build_verified_suite(visit, launcher, _SUITE, None)
-        return ExitCode.PASSED
 
 
 class _Written:
@@ -115,9 +106,6 @@ class _Written:
     def __init__(self) -> None:
         self.new: list[str] = []
         self.old: list[str] = []
-
-    def leave(self, path: str) -> None:
-        self.old.append(path)
 
     def write(self, path: str, text: str) -> None:
         """Write a file unless it exists."""
@@ -131,7 +119,7 @@ class _Written:
                 raise UsageError(
                     f"cannot write {path}: a file is where its folder should be"
                 ) from None
-            self.leave(path)
+            self.old.append(path)
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
         else:

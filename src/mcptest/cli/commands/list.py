@@ -12,7 +12,7 @@ from mcptest.cli.one_server import (
     write_lines,
 )
 from mcptest.cli.options import Command
-from mcptest.cli.server_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
+from mcptest.cli.shared_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
 from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.coverage import Kind
+    from mcptest.engine.pool import SingleServer
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import SingleServer
 
 __all__ = ["COMMAND", "list_all"]
 

@@ -13,7 +13,7 @@ from mcptest.cli.output import (
     write_stderr,
     write_stderr_wrapped,
 )
-from mcptest.cli.server_options import parse_server_command
+from mcptest.cli.shared_options import parse_server_command
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ServerSpec

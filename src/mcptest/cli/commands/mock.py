@@ -10,11 +10,11 @@ import time
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import check_writable, write_file, write_stderr
 from mcptest.cli.report_files import refuse_clashes
-from mcptest.core.diagnostics import closest, render_diagnostic
+from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
-from mcptest.engine.discovery import SuiteFolders, read_text
+from mcptest.engine.discovery import SuiteFolders, read_text, suggest_name
 from mcptest.engine.loading import PlaceholderEnvironment
 from mcptest.formats.cases import load_cases
 from mcptest.matching.registry import builtin_registry
@@ -26,8 +26,7 @@ from mcptest.mock.player import ContractPlayer
 from mcptest.mock.respond import respond, respond_to_noise
 from mcptest.mock.session import render_report, render_summary
 from mcptest.protocol.framing import Frame
-from mcptest.transport.process.limits import CpuLimit
-from mcptest.transport.process.signals import Interrupts
+from mcptest.transport.process.signals import CpuLimit, Interrupts
 from mcptest.transport.serving import serve_lines
 
 TYPE_CHECKING = False
@@ -131,7 +130,10 @@ def _load_player(paths: Sequence[str], *, is_once: bool) -> tuple[Player, list[D
     files = _Files(SuiteFolders(paths))
     seen: set[str] = set()
     for path in paths:
-        _check_exists(path)
+        if os.path.isdir(path):
+            raise UsageError(f"{visible(path)} is a folder", "name the files to play")
+        if not os.path.lexists(path):
+            raise UsageError(f"there is no file {visible(path)!r}{suggest_name(path)}")
         # A file that is given twice is used once.
         if os.path.realpath(path) not in seen:
             seen.add(os.path.realpath(path))
@@ -212,18 +214,6 @@ def _is_log(text: str) -> bool:
 
             return is_traffic("\n".join(lines))
     return False
-
-
-def _check_exists(path: str) -> None:
-    if os.path.isdir(path):
-        raise UsageError(f"{visible(path)} is a folder", "name the files to play")
-    if os.path.lexists(path):
-        return
-    folder, name = os.path.split(path)
-    names = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
-    meant = closest(name, names)
-    question = f"; did you mean {visible(os.path.join(folder, meant))!r}?" if meant else ""
-    raise UsageError(f"there is no file {visible(path)!r}{question}")
 
 
 COMMAND = Command(

@@ -9,22 +9,28 @@ import time
 from mcptest.cli.one_server import print_fault, write_json, write_lines
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, hide_secrets, wants_colour, write_stderr
-from mcptest.cli.server_options import PLUGIN_OPTION, find_suite, parse_plugins, parse_timeout_s
+from mcptest.cli.shared_options import PLUGIN_OPTION, find_suite, parse_plugins, parse_timeout_s
 from mcptest.core.diagnostics import closest, render_diagnostic
 from mcptest.core.errors import FormatError, InterruptedRunError, UsageError
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.results import Evidence, ExitCode, Fault
+from mcptest.core.results import ExitCode
 from mcptest.core.secrets import is_secret, redact_all, redactor
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
 from mcptest.engine.discovery import SuiteFolders, read_text
 from mcptest.engine.loading import PlaceholderEnvironment, Servers, Wanted
+from mcptest.engine.server import launching
 from mcptest.formats.keys import diagnose
 from mcptest.formats.suite.loader import read_parts
 from mcptest.matching.registry import builtin_registry
-from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, HostError, PluginHost
+from mcptest.plugins.host import (
+    DEFAULT_CALL_TIMEOUT_S,
+    HostError,
+    PluginHost,
+    describe_failure,
+    index_plugins,
+)
 from mcptest.plugins.installed import installed_matchers, installed_reporters, owner_of
-from mcptest.plugins.manager import index_plugins
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -34,7 +40,6 @@ from mcptest.protocol.jsonrpc import (
 )
 from mcptest.reporters.registry import REPORTERS
 from mcptest.reporters.style import Paint, render_duration
-from mcptest.transport.process.guardian import Guardian
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False
@@ -91,23 +96,22 @@ def _find(specs: Sequence[PluginSpec]) -> _Extensions:
             errors.append(error)
             return ()
 
+    def find_matchers() -> tuple[tuple[str, str], ...]:
+        registry = builtin_registry()
+        found = installed_matchers()
+        for matcher in found:
+            registry.add(matcher)
+        return tuple((matcher.name, matcher.owner) for matcher in found)
+
+    def find_reporters() -> tuple[tuple[str, str], ...]:
+        points = installed_reporters(REPORTERS).items()
+        return tuple((name, owner_of(point)) for name, point in points)
+
     attempt(lambda: tuple((name, "") for name in index_plugins(specs)))
-    matchers, reporters = attempt(_matchers), attempt(_reporters)
+    matchers, reporters = attempt(find_matchers), attempt(find_reporters)
     return _Extensions(
         plugins=tuple(specs), matchers=matchers, reporters=reporters, errors=tuple(errors)
     )
-
-
-def _matchers() -> tuple[tuple[str, str], ...]:
-    registry = builtin_registry()
-    found = installed_matchers()
-    for matcher in found:
-        registry.add(matcher)
-    return tuple((matcher.name, matcher.owner) for matcher in found)
-
-
-def _reporters() -> tuple[tuple[str, str], ...]:
-    return tuple((name, owner_of(point)) for name, point in installed_reporters(REPORTERS).items())
 
 
 def _as_json(found: _Extensions) -> dict[str, Any]:
@@ -199,12 +203,10 @@ def _request(words: Sequence[str]) -> tuple[str, str, object]:
     if len(rest) > 1:
         message = f"the params are one word of JSON; {visible(rest[1])!r} is one too many"
         raise UsageError(message, "in a shell, put them between single quotes")
-    return name, method, _params(rest[0]) if rest else ABSENT
-
-
-def _params(text: str) -> object:
+    if not rest:
+        return name, method, ABSENT
     try:
-        return parse_json(text)
+        return name, method, parse_json(rest[0])
     except NotJsonError as error:
         where = f" at character {error.column:,}" if error.column else ""
         message = f"the params are not JSON: {visible(error.reason)}{where}"
@@ -282,14 +284,12 @@ def _call(
     spec: PluginSpec, method: str, params: object, arguments: Arguments, clean: Redact
 ) -> int:
     """Start the plugin, call it once, and stop it; return the exit code."""
-    with Interrupts() as interrupts:
-        guardian = Guardian(adopts_orphans=True)
-        interrupts.on_second = guardian.kill_all
+    with Interrupts() as interrupts, launching(interrupts, None) as launcher:
         host = PluginHost(
             spec.command,
             spec.call_timeout_s,
             cwd=spec.cwd,
-            guardian=guardian,
+            guardian=launcher.guardian,
             interrupts=interrupts,
             # The same id, and so the same output, every time.
             first_id=1,
@@ -300,7 +300,6 @@ def _call(
             raise InterruptedRunError("interrupted; the plugin was stopped") from None
         finally:
             _close(host, spec, at_once=bool(interrupts.count))
-            guardian.dismiss()
 
 
 def _ask(
@@ -315,7 +314,10 @@ def _ask(
     try:
         response = host.call(method, params)
     except HostError as error:
-        print_fault(redact_all(_fault(spec, error), clean), arguments)
+        fault = describe_failure(spec, error)
+        # Its stderr is printed below.
+        fault = fault.but(evidence=fault.evidence.but(stderr_tail=""))
+        print_fault(redact_all(fault, clean), arguments)
         _print_stderr(host.stderr)
         return ExitCode.FAILED
     took_s = time.monotonic() - began
@@ -354,16 +356,6 @@ def _refusal(response: PluginResponse) -> str:
     meaning = _MEANINGS.get(response.error.code)
     code = f"code {response.error.code}{f' ({meaning})' if meaning else ''}"
     return f"{code}, {visible(response.error.message)}"
-
-
-def _fault(spec: PluginSpec, error: HostError) -> Fault:
-    """Describe the failure like a run does."""
-    return Fault(
-        kind="plugin_failed",
-        message=f"the plugin {spec.name!r} failed ({type(error).__name__}): {error.message}",
-        hint=error.hint,
-        evidence=Evidence(command=spec.command, cwd=spec.cwd),
-    )
 
 
 def _print_stderr(text: str) -> None:

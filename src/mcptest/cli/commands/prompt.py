@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from mcptest.cli.one_server import (
     OUTPUT_OPTIONS,
-    OutputStyle,
-    extract_result,
-    print_note,
+    ask_and_show,
+    find_feature,
     render_messages,
     report_unfinished,
     use_server,
-    write_json,
-    write_lines,
 )
 from mcptest.cli.options import Command, Option
-from mcptest.cli.server_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
+from mcptest.cli.shared_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
 from mcptest.core.coverage import KINDS
 from mcptest.core.errors import UsageError
 from mcptest.core.results import ExitCode
-from mcptest.explore.arguments import build_arguments, parse_words, unknown_name
-from mcptest.explore.features import list_features
+from mcptest.explore.arguments import build_arguments, parse_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.cli.options import Arguments
+    from mcptest.engine.pool import SingleServer
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import SingleServer
 
 __all__ = ["COMMAND", "prompt"]
 
@@ -39,19 +35,13 @@ def prompt(arguments: Arguments) -> int:
     name, *words = arguments.paths
     parsed = parse_words(words)
     is_checked = not arguments.has("--no-check")
-    style = OutputStyle(arguments)
 
     def work(visit: SingleServer, launcher: Launcher) -> int:
         schema = _schema(visit, name) if is_checked else {}
         built = build_arguments(parsed, schema, {}, is_checked=is_checked)
-        answer = visit.ask("prompts/get", {"name": name, "arguments": built})
-        result = extract_result(answer, "prompts/get", arguments)
-        if result is None:
+        params = {"name": name, "arguments": built}
+        if ask_and_show(visit, "prompts/get", params, arguments, render_messages) is None:
             return ExitCode.FAILED
-        if style.is_pretty:
-            write_lines(render_messages(result, style.paint))
-        elif not style.is_raw:
-            write_json(result)
         return ExitCode.FAILED if report_unfinished(visit) else ExitCode.PASSED
 
     return use_server(arguments, choose_server(arguments), work)
@@ -59,12 +49,7 @@ def prompt(arguments: Arguments) -> int:
 
 def _schema(visit: SingleServer, name: str) -> dict[str, Any]:
     """Return the arguments of a prompt as a JSON Schema, like that of a tool; all are strings."""
-    listing = list_features(visit.ask, KINDS["prompts"])
-    found = listing.find(name)
-    if found is None:
-        if listing.problem:
-            print_note(f"prompts: {listing.problem}")
-        raise unknown_name("prompt", name, listing.names, "--no-check gets it anyway")
+    found = find_feature(visit, KINDS["prompts"], name, "--no-check gets it anyway") or {}
     listed = found.get("arguments")
     named = [
         argument

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from mcptest.cli.one_server import (
     OUTPUT_OPTIONS,
-    OutputStyle,
-    extract_result,
+    ask_and_show,
     print_note,
     render_resource,
     report_unfinished,
     use_server,
-    write_json,
-    write_lines,
 )
 from mcptest.cli.options import Command
-from mcptest.cli.server_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
+from mcptest.cli.shared_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
 from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
@@ -25,8 +22,8 @@ from mcptest.explore.features import list_features
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
+    from mcptest.engine.pool import SingleServer
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import SingleServer
 
 __all__ = ["COMMAND", "read"]
 
@@ -38,29 +35,18 @@ def read(arguments: Arguments) -> int:
             "mcptest read takes one URI", "mcptest list resources -- COMMAND lists them"
         )
     uri = arguments.paths[0]
-    style = OutputStyle(arguments)
 
     def work(visit: SingleServer, launcher: Launcher) -> int:
-        answer = visit.ask("resources/read", {"uri": uri})
-        result = extract_result(answer, "resources/read", arguments)
-        if result is None:
-            _suggest(visit, uri)
+        params: dict[str, object] = {"uri": uri}
+        if ask_and_show(visit, "resources/read", params, arguments, render_resource) is None:
+            # Suggested only now: resources need not be listed.
+            meant = closest(uri, list_features(visit.ask, KINDS["resources"]).names)
+            if meant:
+                print_note(f"there is a resource {visible(meant)}")
             return ExitCode.FAILED
-        if style.is_pretty:
-            write_lines(render_resource(result, style.paint))
-        elif not style.is_raw:
-            write_json(result)
         return ExitCode.FAILED if report_unfinished(visit) else ExitCode.PASSED
 
     return use_server(arguments, choose_server(arguments), work)
-
-
-def _suggest(visit: SingleServer, uri: str) -> None:
-    """Suggest a similar URI, after the read failed: resources need not be listed."""
-    names = list_features(visit.ask, KINDS["resources"]).names
-    meant = closest(uri, names)
-    if meant:
-        print_note(f"there is a resource {visible(meant)}")
 
 
 COMMAND = Command(

@@ -12,8 +12,8 @@ from mcptest.core.errors import ServerError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.secrets import why_not_blanked
 from mcptest.core.text import visible
-from mcptest.engine.files import resolve_target
-from mcptest.transport.process.guardian import Guardian
+from mcptest.engine.discovery import resolve_target
+from mcptest.transport.process.child import Guardian
 from mcptest.transport.process.stopping import describe_exit
 from mcptest.transport.relay import Relay, RelayedSignals
 from mcptest.transport.relay_capture import CaptureFile, RelayCapture
@@ -56,13 +56,9 @@ def record(arguments: Arguments) -> int:
     if recording.problem:
         problem = visible(recording.problem)
         write_stderr(f"mcptest record: {visible(target)} was not written: {problem}\n")
-    return _status(code)
-
-
-def _status(code: int | None) -> int:
-    """Return the exit status that a shell would report."""
     if code is None:
         return _KILLED_STATUS
+    # As a shell would report it.
     return code if code >= 0 else 128 - code
 
 
@@ -84,7 +80,8 @@ def _target(arguments: Arguments, name: str) -> str:
         reason = "standard output is the server's" if path else "give -o FILE"
         raise UsageError(f"mcptest record needs a file: {reason}", _EXAMPLE)
     if os.path.isdir(path) or path.endswith(os.sep):
-        path = os.path.join(path, f"{_in_file_name(name)}-{_now()}-{os.getpid()}.json")
+        name = "".join(char if char.isalnum() or char in "._-" else "_" for char in name)[:64]
+        path = os.path.join(path, f"{name}-{_now()}-{os.getpid()}.json")
     check_writable(path)
     if is_special(path):
         raise UsageError(
@@ -92,10 +89,6 @@ def _target(arguments: Arguments, name: str) -> str:
             "a capture is made beside its place and moved there when it is whole",
         )
     return path
-
-
-def _in_file_name(name: str) -> str:
-    return "".join(char if char.isalnum() or char in "._-" else "_" for char in name)[:64]
 
 
 def _now() -> str:

@@ -6,12 +6,11 @@ import glob
 import os
 import stat
 import sys
-import time
 
-from mcptest.cli.failure import status_of_kind
-from mcptest.cli.options import Command, Option
+from mcptest.cli.main import status_of_kind
+from mcptest.cli.options import NO_COLOR_OPTION, Command, Option
 from mcptest.cli.reports import Reports, split_target
-from mcptest.cli.run_options import min_coverage
+from mcptest.cli.shared_options import min_coverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, McptestError, NothingSelectedError, UsageError
 from mcptest.core.results import exit_code_of
@@ -20,6 +19,7 @@ from mcptest.engine.discovery import read_now
 from mcptest.engine.run import RunOptions, apply_gates
 from mcptest.reporters.run_model import merge_runs
 from mcptest.reporters.saved import read_saved_run
+from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ def report(arguments: Arguments) -> int:
         run = merge_runs(runs, allow_missing=allow_missing) if is_merge else runs[0][1]
         run.last = apply_gates(run.finished, RunOptions(started_at="", min_coverage=wanted))
     except McptestError as error:
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        now = utc_now()
         reports.write_failure(error, now, json_on_stdout=True)
         raise
     # Secrets were blanked when the report was written.
     reports.open(())
     for event in run.replay():
-        reports.tell(event)
+        reports.emit(event)
     reports.close({})
     return reports.exit_status(_status(run.finished))
 
@@ -182,7 +182,7 @@ COMMAND = Command(
             value="PERCENT",
             help="exit with 6 if the tests exercise less of what the servers offer",
         ),
-        Option(names=("--no-color",), help="disable colour, as NO_COLOR in the environment does"),
+        NO_COLOR_OPTION,
         Option(
             names=("-v", "--verbose"),
             help="show more details of failing tests, as far as the report has them",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
-import time
 from contextlib import suppress
 
 from mcptest.cli.options import Command
 from mcptest.cli.output import describe_exhaustion, hide_secrets, is_terminal, write_stderr
 from mcptest.cli.reports import Reports
-from mcptest.cli.run_options import (
+from mcptest.cli.shared_options import (
     OPTIONS,
     WATCHER_VARIABLE,
     min_coverage,
@@ -23,13 +22,14 @@ from mcptest.core.errors import McptestError, OwnFaultError, UsageError
 from mcptest.core.events import ReportedShard
 from mcptest.core.results import NOT_KEPT, exit_code_of
 from mcptest.engine.loading import load_plan
+from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.cli.matrix import TransportMatrix
     from mcptest.cli.options import Arguments
+    from mcptest.cli.run_modes import TransportMatrix
     from mcptest.core.events import RunFinished
     from mcptest.engine.code_coverage import Collectors
     from mcptest.engine.loading import Plan, Wanted
@@ -55,7 +55,7 @@ def run(arguments: Arguments) -> int:
         follow(os.environ.pop(WATCHER_VARIABLE))
     matrix = _matrix(arguments)
     if arguments.has("--watch"):
-        from mcptest.cli.watch import watch  # noqa: PLC0415  # for those who want it
+        from mcptest.cli.run_modes import watch  # noqa: PLC0415  # for those who want it
 
         return watch(arguments)
     asked = matrix.request if matrix else parse_request(arguments)
@@ -74,7 +74,7 @@ def run(arguments: Arguments) -> int:
             collectors = _collectors(arguments)
         except McptestError as error:
             error.shard = error.shard or _failed_shard(asked)
-            reports.write_failure(error, _now())
+            reports.write_failure(error, utc_now())
             raise
         _load_runner()
         # The plan lives until the end: the collector need not look at it again.
@@ -113,14 +113,14 @@ def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
     fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
     failure = describe_exhaustion(error) or fault
     failure.shard = plan.shard
-    reports.write_failure(failure, _now())
+    reports.write_failure(failure, utc_now())
     write_stderr("".join(f"error: {each}\n" for each in failure.unwritten))
 
 
 def _load_runner() -> None:
     # Loaded only once the files are known to be valid.
     import mcptest.engine.run  # noqa: PLC0415
-    import mcptest.transport.process.guardian  # noqa: F401, PLC0415
+    import mcptest.transport.process.child  # noqa: F401, PLC0415
 
 
 def _run_and_report(
@@ -151,9 +151,9 @@ def _run_and_report(
             while_waiting=reports.tick,
         ) as launcher:
             if matrix:
-                finished, captures = matrix.run(plan, options_for, launcher, reports.tell)
+                finished, captures = matrix.run(plan, options_for, launcher, reports.emit)
             else:
-                finished, captures = run_plan(plan, options_for(plan), launcher, reports.tell)
+                finished, captures = run_plan(plan, options_for(plan), launcher, reports.emit)
         interrupts.shorten_patience(_WRITING_PATIENCE_S)
         files = {}
         if arguments.has("--capture"):
@@ -165,7 +165,7 @@ def _run_and_report(
 def _matrix(arguments: Arguments) -> TransportMatrix | None:
     if not (arguments.has("--transport-matrix") or arguments.has("--http-command")):
         return None
-    from mcptest.cli.matrix import TransportMatrix  # noqa: PLC0415  # for those who want it
+    from mcptest.cli.run_modes import TransportMatrix  # noqa: PLC0415  # for those who want it
 
     return TransportMatrix.of(arguments)
 
@@ -176,10 +176,6 @@ def _collectors(arguments: Arguments) -> Collectors | None:
     from mcptest.engine.code_coverage import Collectors  # noqa: PLC0415  # for those who want it
 
     return Collectors(arguments.last("--server-coverage"))
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _print_interrupted() -> None:

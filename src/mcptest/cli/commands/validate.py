@@ -7,8 +7,7 @@ import os
 from mcptest import __version__
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, write_stderr_wrapped
-from mcptest.cli.run_options import parse_format
-from mcptest.cli.server_options import PLUGIN_OPTION, parse_plugins
+from mcptest.cli.shared_options import PLUGIN_OPTION, parse_format, parse_plugins
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode

@@ -1,8 +1,7 @@
-"""Loaded by a server in Python that `mcptest run --server-coverage` starts, and by nobody else.
+"""Loaded by each Python server that `mcptest run --server-coverage` starts, and by no other.
 
-Python imports a module of this name, if it finds one, before any program. It switches
-coverage.py on, where the server's own Python has it, and then lets the module of this name
-that it stands in front of, if there is one, do its work.
+Python imports a module of this name, if it finds one, before any program. This one starts
+coverage.py, where the server's own Python has it, and then imports the next module of this name.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ def _start() -> None:
     try:
         import coverage  # noqa: PLC0415  # it may not be there
     except ImportError:
-        # Standard error belongs to the server, so the news goes where the files would be.
-        # The names and the first line are those of runner/collectors.py.
+        # Standard error belongs to the server, so this is reported where the files would be.
+        # The names and the first line are those of engine/code_coverage.py.
         note = os.path.join(os.environ["MCPTEST_SERVER_COVERAGE"], ".mcptest-no-coverage-py")
         try:
             with open(note, "x", encoding="utf-8") as file:
@@ -30,7 +29,7 @@ def _start() -> None:
         coverage.process_startup()
 
 
-def _make_way() -> None:
+def _import_next() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     kept = sys.path[:]
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != here]
@@ -46,4 +45,4 @@ def _make_way() -> None:
 
 if os.environ.get("MCPTEST_SERVER_COVERAGE"):
     _start()
-    _make_way()
+    _import_next()

@@ -8,13 +8,15 @@ only, so no credential ever reaches another server.
 from __future__ import annotations
 
 import select
+import time
 
 import h11
 
 from mcptest.core.record import Record
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt
 from mcptest.protocol.http_address import BadUrlError, redirected, same_origin
-from mcptest.transport.http.connection import HttpConnection, HttpConnectionError, find_proxy
+from mcptest.transport import wait_ready
+from mcptest.transport.http.connection import HttpConnection, HttpConnectionError, Trust, find_proxy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from mcptest.protocol.http_address import Address
-    from mcptest.transport.http.connection import HttpConnection, Trust
 
     class Listener(Protocol):
         """Is called with the answer to a request: a head, pieces, and an end or a failure."""
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
         def advance(self) -> Iterator[Head | bytes]: ...
 
 
-__all__ = ["Exchange", "Head", "HttpChannel", "HttpRequest", "parse_head"]
+__all__ = ["Head", "HttpChannel", "HttpRequest", "parse_head", "post"]
 
 
 _MAX_REDIRECTS = 5
@@ -123,14 +124,11 @@ class HttpChannel:
             # The server closes idle connections so soon that the next might close while we write.
             self._keeps_connections = False
             connection.close()
-        return HttpConnection(
-            address, self._trust_in(address), find_proxy(address, self._environment)
-        )
-
-    def _trust_in(self, address: Address) -> Trust:
-        """Skipping verification of the server under test does not extend to other servers."""
-        is_home = self._home is None or same_origin(address, self._home)
-        return self._trust if is_home else self._trust.but(skips_verification=False, is_strict=True)
+        trust = self._trust
+        if self._home and not same_origin(address, self._home):
+            # Skipping verification of the server under test does not extend to other servers.
+            trust = trust.but(skips_verification=False, is_strict=True)
+        return HttpConnection(address, trust, find_proxy(address, self._environment))
 
     @property
     def unsent_bytes(self) -> int:
@@ -157,7 +155,12 @@ class HttpChannel:
     def _advance(self, running: _Running) -> None:
         try:
             for piece in running.exchange.advance():
-                self._pass_on(running, piece)
+                if isinstance(piece, bytes):
+                    running.listener.brought(piece)
+                elif piece.status in _REDIRECTS and piece.header("location"):
+                    self._redirect(running, piece)
+                else:
+                    running.listener.began(piece)
                 if running not in self._running:
                     return
         except HttpConnectionError as error:
@@ -167,28 +170,28 @@ class HttpChannel:
         if running.exchange.is_over:
             self._finish(running)
 
-    def _pass_on(self, running: _Running, piece: Head | bytes) -> None:
-        if isinstance(piece, bytes):
-            running.listener.brought(piece)
-        elif piece.status in _REDIRECTS and piece.header("location"):
-            self._redirect(running, piece)
-        else:
-            running.listener.began(piece)
-
     def _redirect(self, running: _Running, head: Head) -> None:
         self._drop(running)
-        request = running.exchange.request
-        location = visible(shorten(head.header("location"), 200))
+        request, target = running.exchange.request, head.header("location")
+        goal, why = None, ""
         try:
-            goal = redirected(request.address, head.header("location"))
+            goal = redirected(request.address, target)
         except BadUrlError as error:
-            raise _refused(head, location, f"that is not a URL: {error}") from None
-        if not same_origin(goal, request.address):
-            raise _refused(head, location, "that is another server")
-        if request.method != "GET" and head.status not in _KEEPING:
-            raise _refused(head, location, f"a {request.method} would become a GET there")
-        if running.hops >= _MAX_REDIRECTS:
-            raise _refused(head, location, f"it is redirect number {running.hops + 1}")
+            why = f"that is not a URL: {error}"
+        if goal and not same_origin(goal, request.address):
+            why = "that is another server"
+        elif request.method != "GET" and head.status not in _KEEPING:
+            why = why or f"a {request.method} would become a GET there"
+        elif running.hops >= _MAX_REDIRECTS:
+            why = why or f"it is redirect number {running.hops + 1}"
+        if why or goal is None:
+            raise HttpConnectionError(
+                "redirect_refused",
+                f"the server redirects (status {head.status}) to {excerpt(target, 200)}, which is "
+                f"not followed: {why}",
+                "give the URL it leads to, if that is the server to test",
+                was_sent=True,
+            )
         self._start(request.but(address=goal), running.listener, running.hops + 1)
 
     def _finish(self, running: _Running) -> None:
@@ -222,15 +225,6 @@ class HttpChannel:
         for connection in self._idle:
             connection.close()
         self._idle.clear()
-
-
-def _refused(head: Head, location: str, why: str) -> HttpConnectionError:
-    return HttpConnectionError(
-        "redirect_refused",
-        f"the server redirects (status {head.status}) to {location}, which is not followed: {why}",
-        "give the URL it leads to, if that is the server to test",
-        was_sent=True,
-    )
 
 
 # One request and its answer on a connection. h11 has the syntax (docs/decisions/0006-http.md),
@@ -336,45 +330,40 @@ class Exchange:
         except OSError as error:
             raise self._broken(f"the connection broke: {error.strerror or error}") from None
         except h11.RemoteProtocolError as error:
-            raise self._improper(error) from None
+            message, hint = f"the answer is not proper HTTP: {error}", ""
+            if not self.has_head and error.error_status_hint == _HEADERS_TOO_LARGE:
+                message = _GIANT
+            elif not self.has_head:
+                message = f"the answer does not begin like one of HTTP: {error}"
+                hint = "does it speak HTTP on this port?"
+            raise self._broken(message, hint) from None
 
     def _write(self) -> None:
         try:
             del self._outgoing[: self.connection.write(bytes(self._outgoing[: 1 << 20]))]
         except OSError:
-            # It stopped reading; its answer may have arrived all the same.
+            # It stopped reading; its answer may have arrived anyway.
             self._outgoing.clear()
             self.stopped_reading = True
 
-    def _improper(self, error: h11.RemoteProtocolError) -> HttpConnectionError:
-        if self.has_head:
-            return self._broken(f"the answer is not proper HTTP: {error}")
-        if error.error_status_hint == _HEADERS_TOO_LARGE:
-            return self._broken(_GIANT)
-        hint = "does it speak HTTP on this port?"
-        return self._broken(f"the answer does not begin like one of HTTP: {error}", hint)
-
     def _begin(self) -> None:
         self._has_begun = True
-        try:
-            self._queue_request()
-        except h11.LocalProtocolError:
-            # The reason quotes a value, which may be a secret.
-            message = "the request cannot be sent: a header holds what HTTP does not allow"
-            hint = "such as white space before or after a value: look at what it is given"
-            raise HttpConnectionError("connect_failed", message, hint) from None
-
-    def _queue_request(self) -> None:
         request, connection = self.request, self.connection
         via_proxy = connection.proxy is not None and request.address.scheme == "http"
         headers = request.all_headers
         if via_proxy and connection.proxy and connection.proxy.authorization:
             headers.append(("Proxy-Authorization", connection.proxy.authorization))
-        asked = h11.Request(
-            method=request.method,
-            target=request.address.url if via_proxy else request.address.target,
-            headers=headers,
-        )
+        try:
+            asked = h11.Request(
+                method=request.method,
+                target=request.address.url if via_proxy else request.address.target,
+                headers=headers,
+            )
+        except h11.LocalProtocolError:
+            # The reason quotes a value, which may be a secret.
+            message = "the request cannot be sent: a header holds what HTTP does not allow"
+            hint = "such as white space before or after a value: look at what it is given"
+            raise HttpConnectionError("connect_failed", message, hint) from None
         self._outgoing += self._http.send(asked) or b""
         if request.body:
             self._outgoing += self._http.send(h11.Data(data=request.body)) or b""
@@ -391,9 +380,14 @@ class Exchange:
                 taken += len(chunk)
                 self._feed(chunk)
             elif isinstance(event, h11.InformationalResponse):
-                self._count_interim()
+                self._interim += 1
+                if self._interim > _MAX_INTERIM:
+                    message = f"more than {_MAX_INTERIM} interim answers (1xx) and no real one"
+                    raise self._broken(message)
             elif isinstance(event, h11.Response):
-                self._refuse_giant(event)
+                # What comes in one piece is not counted by h11.
+                if sum(len(name) + len(value) for name, value in event.headers) > _MAX_HEAD_BYTES:
+                    raise self._broken(_GIANT)
                 self.has_head = True
                 yield parse_head(event.status_code, event.headers)
             elif isinstance(event, h11.Data):
@@ -408,24 +402,11 @@ class Exchange:
                 ", before it had read the request" if self.stopped_reading else " without an answer"
             )
             raise self._broken(f"the server closed the connection{how}")
-        if not self.has_head and chunk.startswith(_TLS_ALERT) and not self._is_secure:
+        is_secure = self.request.address.scheme == "https"
+        if not self.has_head and chunk.startswith(_TLS_ALERT) and not is_secure:
             message = "the answer does not begin like one of HTTP, but like one of TLS"
             raise self._broken(message, "does it want https://?")
         self._http.receive_data(chunk)
-
-    @property
-    def _is_secure(self) -> bool:
-        return self.request.address.scheme == "https"
-
-    def _refuse_giant(self, event: h11.Response) -> None:
-        # What comes in one piece is not counted by h11.
-        if sum(len(name) + len(value) for name, value in event.headers) > _MAX_HEAD_BYTES:
-            raise self._broken(_GIANT)
-
-    def _count_interim(self) -> None:
-        self._interim += 1
-        if self._interim > _MAX_INTERIM:
-            raise self._broken(f"more than {_MAX_INTERIM} interim answers (1xx) and no real one")
 
     def _broken(self, message: str, hint: str = "") -> HttpConnectionError:
         return HttpConnectionError("http_body", message, hint, was_sent=self._has_begun)
@@ -438,3 +419,64 @@ def parse_head(status: int, pairs: Iterable[tuple[bytes, bytes]]) -> Head:
         name, value = raw_name.decode("ascii", "replace").lower(), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return Head(status=status, headers=headers)
+
+
+# Post to a URL and read the status, within a deadline.
+
+
+# What was not done at the deadline, while the connection was being made.
+_UNDONE = {
+    "lookup": "its name was not looked up",
+    "connect": "no connection",
+    "tls": "no secure connection",
+}
+
+# From this status on the answer is a refusal, and the server need not read the whole body.
+_REFUSAL = 400
+
+
+def post(address: Address, content_type: str, body: bytes, deadline: float) -> int:
+    """The status of the answer; OSError if there is none, or the body was not read.
+
+    Redirects are not followed and no proxy is used: the body goes to this address only.
+    """
+    headers = (("Content-Type", content_type), ("Connection", "close"))
+    request = HttpRequest(method="POST", address=address, headers=headers, body=body)
+    connection = HttpConnection(address, Trust(), None)
+    try:
+        return _status(Exchange(request, connection), deadline)
+    except HttpConnectionError as error:
+        raise ConnectionError(error.message) from None
+    finally:
+        connection.close()
+
+
+def _status(exchange: Exchange, deadline: float) -> int:
+    """The status, once everything has been sent: a server that answers sooner may not read it."""
+    status = 0
+    while True:
+        for piece in exchange.advance():
+            status = piece.status if isinstance(piece, Head) else status
+        if status >= _REFUSAL or (status and not exchange.unsent_bytes):
+            break
+        _wait(exchange, select.POLLOUT if status else exchange.wants, deadline)
+    if exchange.stopped_reading and status < _REFUSAL:
+        raise ConnectionError(f"it answered with status {status} and did not take everything")
+    return status
+
+
+def _wait(exchange: Exchange, wants: int, deadline: float) -> None:
+    connection = exchange.connection
+    left_s = deadline - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError(f"{_undone(exchange)} in time")
+    # An address that does not answer leaves the others their share of the time.
+    share_s = 0.0 if connection.has_more() else left_s / (1 + connection.addresses_left)
+    if not wait_ready({connection.fd: wants}, share_s) and connection.addresses_left:
+        connection.try_next_address()
+
+
+def _undone(exchange: Exchange) -> str:
+    if not exchange.connection.is_open:
+        return _UNDONE[exchange.connection.state]
+    return "it did not take everything" if exchange.unsent_bytes else "no answer"

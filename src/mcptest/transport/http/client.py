@@ -25,7 +25,7 @@ from mcptest.core.record import ABSENT
 from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.strict_json import parse_json
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, visible
 from mcptest.protocol.framing import Frame, LineDecoder, Ring, TransportFault
 from mcptest.protocol.http_address import BadUrlError, parse_url, redirected, same_origin
 from mcptest.protocol.http_messages import (
@@ -38,14 +38,12 @@ from mcptest.protocol.http_messages import (
     without_older_transport,
 )
 from mcptest.protocol.jsonrpc import id_key, is_illegal
-from mcptest.protocol.revisions import REVISIONS, STATELESS
+from mcptest.protocol.revisions import REVISIONS
 from mcptest.transport import wait_ready
-from mcptest.transport.http.auth import Credentials
 from mcptest.transport.http.channel import HttpChannel, HttpRequest
 from mcptest.transport.http.connection import Trust, look_up
-from mcptest.transport.http.exchanges import Fetch, Post, Stream
-from mcptest.transport.http.ports import listeners_on
-from mcptest.transport.process.stopping import Stopped
+from mcptest.transport.http.exchanges import Credentials, Fetch, Post, Stream
+from mcptest.transport.process.stopping import Stopped, read_command_line, read_mark
 from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
@@ -57,13 +55,14 @@ if TYPE_CHECKING:
     from mcptest.protocol.http_address import Address
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.transport.http.connection import SocketAddress
-    from mcptest.transport.process.guardian import Guardian
+    from mcptest.transport.process.child import Guardian
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.process.stopping import Grace
 
     Item = Frame | TransportFault
 
 __all__ = ["HttpTransport"]
+
 
 _KEPT_BYTES = 4 * 1024
 
@@ -80,7 +79,7 @@ _MAX_RESUMES = 5
 # How many requests may wait for the server at a time; each has a connection of its own.
 _MAX_RUNNING = 200
 
-# How long a notification may take to be accepted before the next message follows all the same.
+# How long a notification may take to be accepted before the next message follows anyway.
 _RECEIPT_PATIENCE_S = 5.0
 
 # How often a server that is starting is asked whether it listens.
@@ -104,7 +103,7 @@ _END_PATIENCE_S = 0.2
 _PORT = "{port}"
 
 _LIMIT = '"startup_timeout" (in a config "startupTimeout") is the limit'
-_PORT_NOT_PASSED = f'{_PORT} stands in the URL and neither in the command nor in "env": the server '
+_PORT_NOT_PASSED = f'{_PORT} is in the URL and neither in the command nor in "env": the server '
 _PORT_NOT_PASSED += "is not told at which port to listen"
 
 
@@ -118,7 +117,9 @@ class HttpTransport:
     has_read_all = has_news = True
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
-        self._is_port_not_passed = _keeps_port(spec)
+        words = (*spec.command, *(spec.env or {}).values())
+        self._is_port_not_passed = not any(_PORT in word for word in words)
+        self._is_port_not_passed &= spec.http is not None and _PORT in spec.http.url
         self.spec = spec = _with_port(spec)
         assert spec.http
         self.http = spec.http
@@ -293,7 +294,8 @@ class HttpTransport:
         elif self.is_old and self._endpoint is None:
             self._unsent.append(line)
             if not any(isinstance(each, Stream) for each in self.running):
-                self._open_old()
+                said = "the GET for an event stream"
+                self._listen(AnswerReader(said, stream="get", limit=self._limit, is_old=True))
         else:
             self._post(line)
 
@@ -304,23 +306,31 @@ class HttpTransport:
 
     def _post(self, line: bytes) -> None:
         message: Any = parse_json(line.decode("utf-8"))
-        first = _leading(message)
+        # Of a batch, its first request.
+        each_message = message if isinstance(message, list) else [message]
+        requests = [
+            each
+            for each in each_message
+            if isinstance(each, dict) and {"id", "method"} <= set(each)
+        ]
+        first: Any = (requests or each_message or [message])[0]
         method = first.get("method") if isinstance(first, dict) else None
         is_request = isinstance(method, str) and "id" in first
-        said = visible(shorten(method, 80)) if isinstance(method, str) else "an answer"
+        said = excerpt(method, 80) if isinstance(method, str) else "an answer"
         reader = AnswerReader(
             said,
             first["id"] if is_request else ABSENT,
             stream="post",
             limit=self._limit,
             is_old=self.is_old,
-            ids=_ids_of(message),
+            ids=frozenset(id_key(each["id"]) for each in requests),
             is_illegal=is_illegal(first),
         )
         reader.seen = self._seen
-        if not self.version and own_version(message) == STATELESS:
+        named = REVISIONS.get(own_version(message))
+        if not self.version and named and named.is_stateless:
             # Without a handshake each request names it; other messages have only this.
-            self.version = STATELESS
+            self.version = named.version
         headers = {
             "Content-Type": "application/json",
             "Accept": _ACCEPT,
@@ -350,20 +360,15 @@ class HttpTransport:
         return HttpRequest(method=method, address=address, headers=tuple(every.items()), body=body)
 
     def _start(self, request: HttpRequest, exchange: Fetch | Post | Stream) -> None:
-        if len(self.running) >= _MAX_RUNNING:
-            self._make_room()
+        posts = (each for each in self.running if isinstance(each, Post))
+        if len(self.running) >= _MAX_RUNNING and (oldest := next(posts, None)):
+            # The number of connections is limited.
+            self._cancel(oldest)
+            said, id = oldest.reader.said, oldest.reader.id
+            message = f"{said} was given up: {_MAX_RUNNING} requests wait for the server"
+            self.deliver([TransportFault(kind="http_body", message=message, id=id)])
         self.running.append(exchange)
         self._channel.start(request, exchange)
-
-    def _make_room(self) -> None:
-        """Give up the request that has waited longest: the number of connections is limited."""
-        oldest = next((each for each in self.running if isinstance(each, Post)), None)
-        if oldest is None:
-            return
-        self._cancel(oldest)
-        message = f"{oldest.reader.said} was given up: {_MAX_RUNNING} requests wait for the server"
-        trouble = TransportFault(kind="http_body", message=message, id=oldest.reader.id)
-        self.deliver([trouble])
 
     def wait_until_read(self) -> None:
         """Wait until what needs no answer has been accepted: the next message may rely on it."""
@@ -382,14 +387,15 @@ class HttpTransport:
             self._is_fetching = True
             fetch = Fetch(self)
             self._start(self.credentials.token_request(), fetch)
-            self._later(self.token_s, lambda: self._give_up_token(fetch))
 
-    def _give_up_token(self, fetch: Fetch) -> None:
-        """Fail what waits for the token: the authorization server took too long."""
-        if fetch in self.running:
-            self._cancel(fetch)
-            problem = f"no token could be fetched: no answer within {self.token_s:g} s"
-            self.take_token(0, b"", problem)
+            def give_up() -> None:
+                # The authorization server took too long.
+                if fetch in self.running:
+                    self._cancel(fetch)
+                    problem = f"no token could be fetched: no answer within {self.token_s:g} s"
+                    self.take_token(0, b"", problem)
+
+            self._later(self.token_s, give_up)
 
     def take_token(self, status: int, raw: bytes, problem: str = "") -> None:
         """Use the answer of the authorization server."""
@@ -402,13 +408,13 @@ class HttpTransport:
         hint = '"auth" says where the token is fetched and with which credentials'
         self.fail_waiting(TransportFault(kind="auth_failed", message=problem, hint=hint))
 
-    def fail_waiting(self, trouble: TransportFault) -> None:
+    def fail_waiting(self, fault: TransportFault) -> None:
         """Report for each message that waits to be sent why it is not."""
         waiting, self._unsent = self._unsent, []
         for line in waiting:
             message: Any = parse_json(line.decode("utf-8"))
             id = message.get("id", ABSENT) if isinstance(message, dict) else ABSENT
-            self.deliver([trouble.but(id=id, is_refusal=id is ABSENT, effect="definite")])
+            self.deliver([fault.but(id=id, is_refusal=id is ABSENT, effect="definite")])
 
     def send_again(self, line: bytes) -> None:
         """Send with a fresh token: the server refused the last one."""
@@ -440,11 +446,11 @@ class HttpTransport:
             # Messages are compared as they came; secrets in them are blanked when they are shown.
             self._items.append(item)
 
-    def _is_explained_by_exit(self, trouble: TransportFault) -> bool:
+    def _is_explained_by_exit(self, fault: TransportFault) -> bool:
         """True if a connection broke because the process that we started has ended."""
-        if self.process is None or trouble.kind not in _OF_A_BROKEN_CONNECTION:
+        if self.process is None or fault.kind not in _OF_A_BROKEN_CONNECTION:
             return False
-        if trouble.id is ABSENT and not trouble.is_refusal:
+        if fault.id is ABSENT and not fault.is_refusal:
             # It is about a stream that goes on.
             return False
         return self.process.wait_for_exit(time.monotonic() + _END_PATIENCE_S)
@@ -463,9 +469,7 @@ class HttpTransport:
             self.session_id = given
             return None
         message = "the server gave a session id that is not visible ASCII, or is endless: "
-        return TransportFault(
-            kind="protocol_violation", message=message + visible(shorten(given, 80))
-        )
+        return TransportFault(kind="protocol_violation", message=message + excerpt(given, 80))
 
     def learn_from(self, method: str, items: Sequence[Item]) -> None:
         """Keep from answers what later requests must carry."""
@@ -490,11 +494,6 @@ class HttpTransport:
             said = "the GET for its own messages"
             self._listen(AnswerReader(said, stream="get", limit=self._limit))
 
-    def _open_old(self) -> None:
-        said = "the GET for an event stream"
-        reader = AnswerReader(said, stream="get", limit=self._limit, is_old=True)
-        self._listen(reader)
-
     def _listen(self, reader: AnswerReader, last_id: str = "", tries: int = 0) -> None:
         headers = {"Accept": "text/event-stream", **message_headers(None, self.version)}
         if last_id:
@@ -503,7 +502,9 @@ class HttpTransport:
 
     def resume(self, reader: AnswerReader, tries: int) -> bool:
         """Request the rest of a stream that broke off; False if that is impossible."""
-        if not reader.last_id or tries >= _MAX_RESUMES or self.is_old or self.version == STATELESS:
+        revision = REVISIONS.get(self.version)
+        is_stateless = revision is not None and revision.is_stateless
+        if not reader.last_id or tries >= _MAX_RESUMES or self.is_old or is_stateless:
             return False
         if not _SESSION_ID.fullmatch(reader.last_id.replace(" ", "_")):
             # No header can hold it.
@@ -548,25 +549,23 @@ class HttpTransport:
 
     def take_endpoint(self, text: str) -> None:
         """Send messages to the endpoint that the server names, if it is its own."""
-        trouble = self._go_to(text)
-        if trouble:
-            self.fail_waiting(trouble)
-            self.is_lost = True
-        else:
-            self._send_waiting()
-
-    def _go_to(self, text: str) -> TransportFault | None:
-        shown = visible(shorten(text, 200))
+        named = f"the server names the endpoint {excerpt(text, 200)}, which is"
+        fault = None
         try:
             goal = redirected(self.address, text)
         except BadUrlError as error:
-            message = f"the server names the endpoint {shown}, which is not a URL: {error}"
-            return TransportFault(kind="event_stream", message=message)
-        if not same_origin(goal, self.address):
-            message = f"the server names the endpoint {shown}, which is another server; nothing "
-            return TransportFault(kind="redirect_refused", message=message + "is sent there")
-        self._endpoint = goal
-        return None
+            message = f"{named} not a URL: {error}"
+            fault = TransportFault(kind="event_stream", message=message)
+        else:
+            if not same_origin(goal, self.address):
+                message = f"{named} another server; nothing is sent there"
+                fault = TransportFault(kind="redirect_refused", message=message)
+        if fault:
+            self.fail_waiting(fault)
+            self.is_lost = True
+        else:
+            self._endpoint = goal
+            self._send_waiting()
 
     # One turn of the loop
 
@@ -663,39 +662,16 @@ class HttpTransport:
         return True
 
 
-def _leading(message: Any) -> Any:
-    """The message itself, or of a batch its first request, if it has one."""
-    if not isinstance(message, list) or not message:
-        return message
-    requests = [
-        each for each in message if isinstance(each, dict) and {"id", "method"} <= set(each)
-    ]
-    return (requests or message)[0]
-
-
-def _ids_of(message: Any) -> frozenset[IdKey]:
-    """The ids of the requests in a message or a batch."""
-    each_message = message if isinstance(message, list) else [message]
-    return frozenset(
-        id_key(each["id"])
-        for each in each_message
-        if isinstance(each, dict) and {"id", "method"} <= set(each)
-    )
-
-
-def _keeps_port(spec: ServerSpec) -> bool:
-    """True if a port is chosen that the server is not told."""
-    words = (*spec.command, *(spec.env or {}).values())
-    is_chosen = spec.http is not None and _PORT in spec.http.url
-    return is_chosen and not any(_PORT in text for text in words)
-
-
 def _with_port(spec: ServerSpec) -> ServerSpec:
     """The server with a free port for `{port}`."""
     http = spec.http
     if http is None or _PORT not in http.url:
         return spec
-    port = str(_free_port(parse_url(http.url.replace(_PORT, "65535")).host))
+    is_v6 = ":" in parse_url(http.url.replace(_PORT, "65535")).host
+    family = socket.AF_INET6 if is_v6 else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.bind(("::1" if is_v6 else "127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
     return spec.but(
         http=http.but(url=http.url.replace(_PORT, port)),
         command=tuple(word.replace(_PORT, port) for word in spec.command),
@@ -703,10 +679,65 @@ def _with_port(spec: ServerSpec) -> ServerSpec:
     )
 
 
-def _free_port(host: str) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind(("::1" if ":" in host else "127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    assert isinstance(port, int)
-    return port
+# Which processes listen on a port of this machine. Linux only: elsewhere none is found.
+
+
+_LISTENING = "0A"
+
+
+class Listeners:
+    """The processes that listen on a port, told apart by the mark that our servers carry."""
+
+    def __init__(self, pids: set[int], mark: str) -> None:
+        marks = {pid: read_mark(pid) for pid in pids}
+        self.has_ours = any(found.startswith(mark) for found in marks.values())
+        # A server that this or another run of mcptest has started for other tests.
+        self.others = [pid for pid, found in marks.items() if found and not found.startswith(mark)]
+        self.unmarked = [pid for pid, found in marks.items() if not found]
+
+    def describe_unmarked(self) -> str:
+        return ", ".join(f"{pid}: {read_command_line(pid)}" for pid in self.unmarked)
+
+
+def listeners_on(port: int, mark: str) -> Listeners:
+    """The processes that listen on a port, as far as that can be seen."""
+    wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
+    names = os.listdir("/proc") if wanted else []
+    pids = (int(name) for name in names if name.isdigit())
+    return Listeners({pid for pid in pids if _has_open(pid, wanted)}, mark)
+
+
+def _inodes(port: int) -> set[str]:
+    """The sockets that listen on a port, as the system numbers them."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in _lines(table)[1:]:
+            fields = line.split()
+            is_listening = len(fields) > 9 and fields[3] == _LISTENING
+            if is_listening and int(fields[1].rpartition(":")[2], 16) == port:
+                found.add(fields[9])
+    return found
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read().splitlines()
+    except OSError:
+        return []
+
+
+def _has_open(pid: int, wanted: set[str]) -> bool:
+    # Processes end while we look, and those of other users cannot be read.
+    folder = f"/proc/{pid}/fd"
+    try:
+        handles = os.listdir(folder)
+    except OSError:
+        return False
+    for handle in handles:
+        try:
+            if os.readlink(f"{folder}/{handle}") in wanted:
+                return True
+        except OSError:
+            continue
+    return False

@@ -204,7 +204,7 @@ class HttpConnection:
             return
         is_secure = self.address.scheme == "https"
         if is_secure and self.proxy:
-            self._tunnel = self.proxy.tunnel(self.address)
+            self._tunnel = Tunnel(self.proxy, self.address)
             self.state, self.wants = "tunnel", select.POLLOUT
         elif is_secure:
             self._wrap()
@@ -215,7 +215,7 @@ class HttpConnection:
         assert self._tunnel
         try:
             if self._tunnel.outgoing:
-                del self._tunnel.outgoing[: self._send(bytes(self._tunnel.outgoing))]
+                del self._tunnel.outgoing[: self.write(bytes(self._tunnel.outgoing))]
             self.wants = select.POLLOUT if self._tunnel.outgoing else select.POLLIN
             if not self._tunnel.outgoing:
                 chunk = self._receive(_READ_BYTES)
@@ -248,7 +248,15 @@ class HttpConnection:
         except ssl.SSLWantWriteError:
             self.wants = select.POLLOUT
         except ssl.SSLCertVerificationError as error:
-            raise self._mistrusted(error.verify_message) from None
+            authority = visible(self.address.authority)
+            message = f"the certificate of {authority} is not valid: {error.verify_message}"
+            alone = '; "insecure_tls" ("insecureTls") is for the server under test alone'
+            skip = ', or, for a server that you trust as it is, set "insecure_tls" ("insecureTls")'
+            hint = (
+                'name the authority that signed it with --ca-file, "ca_file" in a suite or '
+                '"caFile" in a config' + (alone if self._trust.is_strict else skip)
+            )
+            raise HttpConnectionError("tls_failed", message, hint) from None
         except (OSError, ValueError) as error:
             raise self._insecure(error) from None
         else:
@@ -259,35 +267,18 @@ class HttpConnection:
         message = f"no secure connection to {visible(self.address.authority)}: {reason}"
         return HttpConnectionError("tls_failed", message, "does it speak TLS on this port?")
 
-    def _mistrusted(self, reason: str) -> HttpConnectionError:
-        message = f"the certificate of {visible(self.address.authority)} is not valid: {reason}"
-        hint = 'name the authority that signed it with --ca-file, "ca_file" in a suite or "caFile"'
-        hint += " in a config"
-        if self._trust.is_strict:
-            hint += '; "insecure_tls" ("insecureTls") is for the server under test alone'
-        else:
-            hint += ', or, for a server that you trust as it is, set "insecure_tls" '
-            hint += '("insecureTls")'
-        return HttpConnectionError("tls_failed", message, hint)
-
     # Bytes
 
     def read(self) -> bytes | None:
         """The next bytes; b"" at the end, None if there are none yet. May raise OSError."""
-        self._acknowledge_at_once()
+        if self._socket and hasattr(socket, "TCP_QUICKACK"):
+            # A server that writes head and body separately waits for the acknowledgement of the
+            # first, which the system delays by 40 ms unless it is asked not to each time.
+            with contextlib.suppress(OSError):
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         chunk = self._receive(_LARGE_READ_BYTES if self.read_bytes >= _READ_BYTES else _READ_BYTES)
         self.read_bytes = len(chunk or b"")
         return chunk
-
-    def _acknowledge_at_once(self) -> None:
-        """Acknowledge what arrives without delay.
-
-        A server that writes head and body separately waits for the acknowledgement of the first,
-        which the system delays by 40 ms unless it is asked not to each time.
-        """
-        if self._socket and hasattr(socket, "TCP_QUICKACK"):
-            with contextlib.suppress(OSError):
-                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
     def _receive(self, size: int) -> bytes | None:
         assert self._socket
@@ -302,9 +293,6 @@ class HttpConnection:
 
     def write(self, data: bytes) -> int:
         """How many bytes could be written without waiting. May raise OSError."""
-        return self._send(data)
-
-    def _send(self, data: bytes) -> int:
         assert self._socket
         try:
             return self._socket.send(data)
@@ -357,9 +345,6 @@ class Proxy(Record):
     address: Address
     authorization: str = ""
     source: str = "the environment"
-
-    def tunnel(self, address: Address) -> Tunnel:
-        return Tunnel(self, address)
 
 
 class Tunnel:

@@ -22,10 +22,10 @@ from mcptest.transport import wait_ready
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from typing import Any, Protocol
 
-    from mcptest.protocol.http_messages import Act, Answer, WebRequest
+    from mcptest.protocol.http_messages import Act
     from mcptest.transport.process.signals import Interrupts
 
     class Handler(Protocol):
@@ -154,7 +154,11 @@ class _Loop:
         if flags & (select.POLLIN | select.POLLHUP | select.POLLERR):
             connection.read(now)
         self._handle(connection, now)
-        self._refuse_flood(connection)
+        if connection.body_bytes > _READ_FREELY_BYTES:
+            # A body that grows is refused when all of them together are too much to hold.
+            held = sum(each.body_bytes for each in self._connections.values())
+            if held > self._limits.all_bodies_bytes:
+                connection.refuse(503, "too much is being sent at once")
 
     def _handle(self, connection: Connection, now: float) -> None:
         """Handle the requests that have arrived."""
@@ -163,7 +167,8 @@ class _Loop:
             if event is None:
                 return
             if connection.is_at_head:
-                self._look_at_head(connection, event)
+                if answer := self._handler.check_head(0, event, self._port):
+                    connection.refuse_by(answer)
                 continue
             self._exchanges += 1
             connection.exchange = self._exchanges
@@ -172,18 +177,6 @@ class _Loop:
                 self._count += 1
                 heapq.heappush(self._later, (now + delay_s, self._count, item))
             self._release(now)
-
-    def _look_at_head(self, connection: Connection, head: WebRequest) -> None:
-        answer = self._handler.check_head(0, head, self._port)
-        if answer:
-            connection.refuse_by(answer)
-
-    def _refuse_flood(self, connection: Connection) -> None:
-        """Refuse a body that has grown when all of them together are too much to hold."""
-        if connection.body_bytes > _READ_FREELY_BYTES:
-            held = sum(each.body_bytes for each in self._connections.values())
-            if held > self._limits.all_bodies_bytes:
-                connection.refuse(503, "too much is being sent at once")
 
     def _release(self, now: float) -> None:
         """Perform what is due."""
@@ -322,10 +315,13 @@ class Connection:
             try:
                 event = self._http.next_event()
             except h11.RemoteProtocolError as error:
-                self._refuse_garbage(error)
+                if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                    self.refuse(error.error_status_hint, str(error))
+                self._is_closing = True
                 return None
             if event is h11.NEED_DATA or event is h11.PAUSED:
-                self._invite()
+                if self._http.they_are_waiting_for_100_continue and not self._is_refused:
+                    self._send(h11.InformationalResponse(status_code=100, headers=[]))
                 return None
             found = self._take(event)
             if found:
@@ -362,16 +358,6 @@ class Connection:
         elif self.body_bytes > _MAX_UNWANTED_BYTES:
             self._is_closing = True
 
-    def _invite(self) -> None:
-        """Send 100 Continue to a client that waits for it."""
-        if self._http.they_are_waiting_for_100_continue and not self._is_refused:
-            self._send(h11.InformationalResponse(status_code=100, headers=[]))
-
-    def _refuse_garbage(self, error: h11.RemoteProtocolError) -> None:
-        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self.refuse(error.error_status_hint, str(error))
-        self._is_closing = True
-
     # Writing
 
     def refuse(self, status: int, sentence: str) -> None:
@@ -397,7 +383,7 @@ class Connection:
         if isinstance(act, Answer):
             self._whole(act)
         elif isinstance(act, Begin):
-            self._send(h11.Response(status_code=200, headers=_headers(act.headers)))
+            self._send(h11.Response(status_code=200, headers=list(act.headers.items())))
         elif isinstance(act, Piece):
             self._send(h11.Data(data=act.data))
         elif isinstance(act, End):
@@ -422,7 +408,7 @@ class Connection:
             self._is_bodiless = False
 
     def _whole(self, answer: Answer) -> None:
-        headers = _headers(answer.headers)
+        headers = list(answer.headers.items())
         if answer.status != 204:
             headers.append(("Content-Length", str(len(answer.body))))
         self._send(h11.Response(status_code=answer.status, headers=headers))
@@ -468,7 +454,3 @@ def _request_of(event: h11.Request) -> WebRequest:
             for name, value in event.headers
         ),
     )
-
-
-def _headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    return list(headers.items())

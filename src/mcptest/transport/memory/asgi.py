@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from mcptest.core.record import Record
 from mcptest.core.results import Fault
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt
 from mcptest.protocol.framing import Ring, TransportFault
 from mcptest.transport.http.channel import HttpChannel, parse_head
 from mcptest.transport.http.client import HttpTransport
@@ -24,15 +24,15 @@ from mcptest.transport.memory.thread import (
     LoopThread,
     ThreadQueue,
     describe_exception,
-    ending_trouble,
+    ending_fault,
     format_traceback,
-    raised_trouble,
+    raised_fault,
 )
-from mcptest.transport.process.guardian import NoGuardian
+from mcptest.transport.process.child import NoGuardian
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterator
     from typing import Any
 
     from mcptest.core.plan import ServerSpec
@@ -82,7 +82,13 @@ class AsgiTransport(HttpTransport):
         while not host.is_started and not host.refusal and host.is_alive:
             wait_s = deadline - time.monotonic()
             if wait_s <= 0:
-                return self._not_started()
+                place = host.blocked_at()
+                limit = f"{self.spec.startup_timeout_s:g} s"
+                return Fault(
+                    kind="handshake_timeout",
+                    message=f"the app has not started after {limit} (lifespan)",
+                    hint=f"its code is at {place}" if place else "",
+                )
             self._look(wait_s, heed_interrupts=True)
         if host.refusal:
             self.stderr.add(host.trace)
@@ -91,14 +97,6 @@ class AsgiTransport(HttpTransport):
                 kind=RAISED, message=f"the app could not be started: {host.refusal}", hint=hint
             )
         return None
-
-    def _not_started(self) -> Fault:
-        place = self._host.blocked_at()
-        return Fault(
-            kind="handshake_timeout",
-            message=f"the app has not started after {self.spec.startup_timeout_s:g} s (lifespan)",
-            hint=f"its code is at {place}" if place else "",
-        )
 
     # One turn of the loop
 
@@ -114,7 +112,7 @@ class AsgiTransport(HttpTransport):
         for event in self._events.take():
             if isinstance(event, AppRaised):
                 self.stderr.add(format_traceback(event.error))
-                self.deliver([raised_trouble(event.error, is_end=event.is_end)])
+                self.deliver([raised_fault(event.error, is_end=event.is_end)])
             if isinstance(event, AppEnded) or (isinstance(event, AppRaised) and event.is_over):
                 self.is_lost = True
 
@@ -134,8 +132,8 @@ class AsgiTransport(HttpTransport):
         stopped = super().end(grace, at_once=at_once or bool(place))
         how = self._let_go(self._host, grace, self._pump)
         self._take_events()
-        trouble = ending_trouble(how, place)
-        self.deliver([trouble] if trouble else [])
+        fault = ending_fault(how, place)
+        self.deliver([fault] if fault else [])
         self.last_output += self._items
         self._items = []
         self._host.unsubscribe(self._events)
@@ -313,7 +311,7 @@ class AsgiHost:
 
 
 def _words_of(said: Message) -> str:
-    return visible(shorten(str(said.get("message") or "it gave no reason"), _MAX_SAID))
+    return excerpt(str(said.get("message") or "it gave no reason"), _MAX_SAID)
 
 
 # One request to the app and its answer, without a connection. The thread of the app posts it
@@ -387,7 +385,7 @@ class _Connection:
         if self._events.fd < 0:
             return
         for piece in self._events.close():
-            # The answer is not wanted any more; what was raised is reported all the same.
+            # The answer is not wanted any more; what was raised is still reported.
             if isinstance(piece, HttpConnectionError) and piece.__cause__:
                 self._host.task_raised(piece.__cause__)
         self._host.call(self._answering.gone.set)
@@ -420,11 +418,13 @@ class _Answering:
             raise
         error = None if task.cancelled() else task.exception()
         if error is not None and self._is_reported:
-            # Too late for the answer; it is reported all the same.
+            # Too late for the answer; it is still reported.
             if error is not self._refusal:
                 self._host.task_raised(error)
         elif error is not None:
-            self._fail(RAISED, f"the app raised {describe_exception(error)}", self._hint(), error)
+            flaw = self._host.lifespan_error
+            hint = f"when it was told to start (lifespan) it raised {flaw}" if flaw else ""
+            self._fail(RAISED, f"the app raised {describe_exception(error)}", hint, error)
         elif self._is_complete:
             self._post_end()
         else:
@@ -433,10 +433,6 @@ class _Answering:
 
     async def _asked(self) -> None:
         await self._host.app(self._scope(), self._receive, self._send)
-
-    def _hint(self) -> str:
-        flaw = self._host.lifespan_error
-        return f"when it was told to start (lifespan) it raised {flaw}" if flaw else ""
 
     def _scope(self) -> Message:
         request, address = self._request, self._request.address
@@ -520,17 +516,16 @@ class _Answering:
 
 
 def _shown(value: object) -> str:
-    return visible(shorten(repr(value), 80))
+    return excerpt(repr(value), 80)
 
 
 def _are_headers(headers: object) -> bool:
-    if not isinstance(headers, (list, tuple)):
-        return False
-    return all(isinstance(pair, (list, tuple)) and _are_two(pair) for pair in headers)
-
-
-def _are_two(pair: Sequence[object]) -> bool:
-    return len(pair) == 2 and all(isinstance(word, bytes) for word in pair)
+    return isinstance(headers, (list, tuple)) and all(
+        isinstance(pair, (list, tuple))
+        and len(pair) == 2
+        and all(isinstance(word, bytes) for word in pair)
+        for pair in headers
+    )
 
 
 if TYPE_CHECKING:

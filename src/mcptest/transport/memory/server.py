@@ -18,7 +18,7 @@ from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt
 from mcptest.protocol.framing import LineDecoder, Ring, TransportFault
 from mcptest.transport import wait_ready
 from mcptest.transport.memory.asgi import AsgiHost, AsgiTransport
@@ -27,9 +27,9 @@ from mcptest.transport.memory.thread import (
     LoopThread,
     ThreadQueue,
     describe_exception,
-    ending_trouble,
+    ending_fault,
     format_traceback,
-    raised_trouble,
+    raised_fault,
 )
 from mcptest.transport.process.stopping import Grace, Stopped
 
@@ -207,15 +207,15 @@ class MemoryTransport:
             self._flaw = "it has closed the stream that messages go to"
         elif isinstance(event, _Raised):
             self.stderr.add(format_traceback(event.error))
-            self._items.append(self._redacted(raised_trouble(event.error, is_end=event.is_end)))
+            self._items.append(self._redacted(raised_fault(event.error, is_end=event.is_end)))
             self._is_over = self._is_over or event.is_end
         elif isinstance(event, _Ended):
             self._is_over = True
 
-    def _redacted(self, trouble: TransportFault) -> TransportFault:
+    def _redacted(self, fault: TransportFault) -> TransportFault:
         if self.redact is None:
-            return trouble
-        return trouble.but(message=self.redact(trouble.message), hint=self.redact(trouble.hint))
+            return fault
+        return fault.but(message=self.redact(fault.message), hint=self.redact(fault.hint))
 
     # There is no process
 
@@ -239,8 +239,8 @@ class MemoryTransport:
         how = self._thread.end(grace, self._pump, at_once=at_once)
         self._pump(0.0)
         self.last_output, self._items = self._items, []
-        trouble = ending_trouble(how, place or self._thread.blocked_at())
-        self.last_output += [self._redacted(trouble)] if trouble else []
+        fault = ending_fault(how, place or self._thread.blocked_at())
+        self.last_output += [self._redacted(fault)] if fault else []
         self._is_over = True
         self._events.close()
         took_s = time.monotonic() - began
@@ -317,7 +317,7 @@ def _written(item: Any) -> bytes:
     """What the server put into its stream, as the line that its SDK makes of it."""
     dump = getattr(getattr(item, "message", None), "model_dump_json", None)
     if dump is None:
-        return f"{visible(shorten(repr(item), _MAX_QUOTED))}\n".encode()
+        return f"{excerpt(repr(item), _MAX_QUOTED)}\n".encode()
     try:
         text: str = dump(by_alias=True, exclude_unset=True)
     except ValueError as error:
@@ -342,12 +342,13 @@ class MemoryTarget:
     """
 
     def __init__(self, target: Any) -> None:
-        self._make: Callable[[], Any] | None = target if _is_maker(target) else None
+        is_maker = lowlevel_server(target) is None and _takes(target, 0)
+        self._make: Callable[[], Any] | None = target if is_maker else None
         # The first one shows which transport it needs; the first session uses it.
         self._next: Any = _made(self._make) if self._make else target
         self.is_app = lowlevel_server(self._next) is None
         if self.is_app and not _takes(self._next, 3):
-            shown = visible(shorten(repr(self._next), 80))
+            shown = excerpt(repr(self._next), 80)
             raise UsageError(f"{shown} cannot be tested in memory", _WANTED)
         self.name = _name_of(self._next)
         self._host: AsgiHost | None = None
@@ -376,12 +377,12 @@ class MemoryTarget:
         return host.end(grace, pump, at_once=True)
 
     def close(self) -> list[TransportFault]:
-        """End the app that sessions shared, if there is one; troubles not reported yet."""
+        """End the app that sessions shared, if there is one; faults not reported yet."""
         host, self._host = self._host, None
         if host is None:
             return []
-        ending = ending_trouble(host.end(Grace(), None), host.blocked_at())
-        raised = [raised_trouble(error, is_end=True) for error in host.unheard]
+        ending = ending_fault(host.end(Grace(), None), host.blocked_at())
+        raised = [raised_fault(error, is_end=True) for error in host.unheard]
         return raised + ([ending] if ending else [])
 
 
@@ -406,10 +407,6 @@ def _made(make: Callable[[], Any]) -> Any:
     except Exception as error:  # whatever the user's function raises
         message = f"the function that makes the server raised {describe_exception(error)}"
         raise ServerError(Fault(kind=RAISED, message=message)) from error
-
-
-def _is_maker(target: Any) -> bool:
-    return lowlevel_server(target) is None and _takes(target, 0)
 
 
 def _takes(target: Any, count: int) -> bool:

@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, visible
 from mcptest.protocol.framing import TransportFault
 
 TYPE_CHECKING = False
@@ -44,9 +44,9 @@ __all__ = [
     "LoopThread",
     "ThreadQueue",
     "describe_exception",
-    "ending_trouble",
+    "ending_fault",
     "format_traceback",
-    "raised_trouble",
+    "raised_fault",
 ]
 
 
@@ -287,7 +287,7 @@ def only_cause(error: BaseException) -> BaseException:
 def describe_exception(error: BaseException) -> str:
     """An exception as one line: what it is, what it says, and where it was raised."""
     error = only_cause(error)
-    words = visible(shorten(str(error), _MAX_WORDS))
+    words = excerpt(str(error), _MAX_WORDS)
     text = f"{type(error).__name__}: {words}" if words else type(error).__name__
     places = [(each.filename, each.lineno, each.name) for each in _frames(error)]
     own = [place for place in places if not place[0].startswith(_INSTALLED)]
@@ -327,14 +327,14 @@ def _place(file: str, line: int | None, name: str) -> str:
     return f"{visible(os.path.basename(file))}:{line}, in {visible(name)}"
 
 
-# Troubles of a server that raised, or that did not end
+# Faults of a server that raised, or that did not end
 
 
 RAISED = "server_raised"
 
 
-def raised_trouble(error: BaseException, *, is_end: bool) -> TransportFault:
-    """The trouble of an exception that ended the server, or a task beside it."""
+def raised_fault(error: BaseException, *, is_end: bool) -> TransportFault:
+    """The fault of an exception that ended the server, or a task beside it."""
     if is_end:
         # It refuses every answer that is waited for.
         return TransportFault(
@@ -344,8 +344,8 @@ def raised_trouble(error: BaseException, *, is_end: bool) -> TransportFault:
     return TransportFault(kind=RAISED, message=message)
 
 
-def ending_trouble(how: Ending, place: str) -> TransportFault | None:
-    """The trouble of a server that did not end when it was asked to."""
+def ending_fault(how: Ending, place: str) -> TransportFault | None:
+    """The fault of a server that did not end when it was asked to."""
     if how == "cancelled":
         message = "the server did not end when it was asked to; its tasks were cancelled"
         return TransportFault(kind="needed_term", message=message)

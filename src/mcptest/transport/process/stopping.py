@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Literal
 
-    from mcptest.transport.process.child import Child
-    from mcptest.transport.process.guardian import Guardian
+    from mcptest.transport.process.child import Child, Guardian
 
     EndedBy = Literal["exited", "stdin", "term", "kill", "at_once", "closed"]
 

@@ -1,25 +1,32 @@
-"""`mcptest run --transport-matrix`: how the server is reached over stdio and over HTTP."""
+"""Other ways to run: `mcptest run --watch` and `mcptest run --transport-matrix`."""
 
 from __future__ import annotations
 
 import os
 
 from mcptest.cli.output import is_terminal, write_stderr
-from mcptest.cli.run_options import parse_request
-from mcptest.cli.server_options import parse_command, parse_http_server
+from mcptest.cli.shared_options import (
+    WATCHER_VARIABLE,
+    parse_command,
+    parse_http_server,
+    parse_request,
+)
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.secrets import redactor
-from mcptest.core.text import visible
+from mcptest.core.text import plural, visible
+from mcptest.engine.discovery import CONFIG_NAMES, SUITE_ENDINGS, find_suites
 from mcptest.engine.loading import PlaceholderEnvironment, load_plan
 from mcptest.engine.matrix import Transport, run_matrix
+from mcptest.engine.snapshots import is_snapshot_path
 from mcptest.formats.config import default_startup_s
 from mcptest.reporters.style import Paint, totals
+from mcptest.transport.process.workers import run_again
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Self
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, Self
 
     from mcptest.cli.options import Arguments
     from mcptest.core.events import Listener, RunFinished
@@ -29,8 +36,124 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
 
+__all__ = ["TransportMatrix", "find_affected", "watch"]
 
-__all__ = ["TransportMatrix"]
+
+# watchfiles can miss changes at the moment of a tick, so ticks are rare.
+_TICK_MS = 400
+
+# Endings and names of files that servers consist of.
+_SOURCES = (
+    *(".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".go", ".rs", ".java"),
+    *(".kt", ".cs", ".rb", ".php", ".c", ".cc", ".cpp", ".h", ".hpp", ".swift", ".scala", ".ex"),
+    *(".sh", ".lua", ".pl", ".yml", ".yaml", ".toml"),
+)
+_NAMES = ("package.json", "tsconfig.json", ".env")
+_OUTPUT_OPTIONS = ("--junit", "--capture", "--server-coverage")
+
+
+def watch(arguments: Arguments) -> int:
+    """Run until Ctrl-C; return the exit code of the last run."""
+    try:
+        import watchfiles as files  # noqa: PLC0415  # optional dependency
+    except ImportError:
+        raise UsageError("--watch needs the package watchfiles", "pip install watchfiles") from None
+    # The options as they were given, without --watch.
+    options: list[str] = []
+    for name, values in arguments.given.items():
+        if name != "--watch":
+            options += [f"{name}={value}" for value in values] or [name]
+    roots, outputs = _roots(arguments), _output_files(arguments)
+    has_own_stdout = any("=" not in word for word in arguments.all("--reporter"))
+    quiet = [] if has_own_stdout or arguments.has("--json") else ["--reporter=minimal"]
+    status, is_over = 0, False
+    command = ["--", *arguments.command] if arguments.command else []
+    rounds = files.watch(
+        *roots,
+        watch_filter=_filter(files, outputs),
+        # The first run starts when the folders are watched, so that no change is missed.
+        yield_on_timeout=True,
+        rust_timeout=_TICK_MS,
+        raise_interrupt=True,
+    )
+    try:
+        for number, changes in enumerate(rounds):
+            if number == 0:
+                words = ["run", *options, *arguments.paths, *command]
+                status, is_over = run_again(words, WATCHER_VARIABLE)
+                if not is_over:
+                    write_stderr(f"watching {plural(len(roots), 'folder')}; Ctrl-C ends it\n")
+            elif changes:
+                paths = find_affected([path for _, path in changes], arguments.paths)
+                words = ["run", *options, *quiet, *paths, *command]
+                status, is_over = run_again(words, WATCHER_VARIABLE)
+            if is_over:
+                break
+    except KeyboardInterrupt:
+        write_stderr("\n")
+    return status
+
+
+def _filter(files: Any, outputs: tuple[str, ...]) -> Callable[[Any, str], bool]:
+    """Return a filter for changes that cause a rerun: source files, not files that programs write.
+
+    Otherwise a server that writes a log or a database into its own folder, or tests that write
+    snapshots, would cause endless reruns.
+    """
+    usual = files.DefaultFilter(ignore_paths=outputs)
+
+    def is_wanted(change: Any, path: str) -> bool:
+        name = os.path.basename(path)
+        is_source = name.endswith((*SUITE_ENDINGS, *_SOURCES)) or name in (*CONFIG_NAMES, *_NAMES)
+        return is_source and not is_snapshot_path(path) and bool(usual(change, path))
+
+    return is_wanted
+
+
+def find_affected(changed: Iterable[str], paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths to rerun after a change: the changed test files, or all paths."""
+    try:
+        suites = {os.path.realpath(suite): suite for suite in find_suites(paths)}
+    except McptestError:
+        return tuple(paths)
+    hit = [suites.get(os.path.realpath(path)) for path in changed]
+    # A deleted file is not a test file any more, so all are run.
+    return tuple(sorted(file for file in hit if file)) if all(hit) else tuple(paths)
+
+
+def _output_files(arguments: Arguments) -> tuple[str, ...]:
+    """Return the files that the run itself writes, which must not cause a rerun."""
+    files = [arguments.last(name) for name in _OUTPUT_OPTIONS if arguments.has(name)]
+    files += [word.partition("=")[2] for word in arguments.all("--reporter") if "=" in word]
+    return tuple(os.path.abspath(file) for file in files)
+
+
+def _roots(arguments: Arguments) -> list[str]:
+    """Return the folders of the test files, of the config and of the server."""
+    folders = {path if os.path.isdir(path) else os.path.dirname(path) for path in arguments.paths}
+    folders |= {os.path.dirname(arguments.last("--config"))} if arguments.has("--config") else set()
+    if not arguments.paths or any(os.path.exists(name) for name in CONFIG_NAMES):
+        folders.add(".")
+    try:
+        plan = load_plan(parse_request(arguments), os.environ)
+    except McptestError:
+        plan = None
+    for suite, spec in plan.suites if plan else ():
+        folders |= {os.path.dirname(suite.file), spec.cwd}
+    roots = {os.path.realpath(folder or ".") for folder in folders}
+    missing = [root for root in roots if not os.path.isdir(root)]
+    if missing:
+        raise UsageError(f"there is no folder {visible(missing[0])!r} to watch")
+    # Subfolders are watched with their parent.
+    return sorted(
+        root
+        for root in roots
+        if not any(root != other and root.startswith(other.rstrip("/") + "/") for other in roots)
+    )
+
+
+# `mcptest run --transport-matrix`: how the server is reached over stdio and over HTTP.
+
 
 _NO_PAINT = Paint(on=False)
 
@@ -77,7 +200,17 @@ class TransportMatrix(Record):
     def load(self, environment: Mapping[str, str]) -> Plan:
         """Load the plan for the first transport; raise a `UsageError` if it has several servers."""
         plan = self._load(environment)
-        servers = {_identity(spec): spec for _, spec in plan.suites}
+        # Time limits do not distinguish servers.
+        servers = {
+            (
+                spec.command,
+                spec.http and spec.http.url,
+                spec.cwd,
+                tuple(sorted((spec.env or {}).items())),
+                spec.inherit_env,
+            ): spec
+            for _, spec in plan.suites
+        }
         if len(servers) > 1:
             names = ", ".join(sorted({visible(spec.name) for spec in servers.values()}))
             message = f"--transport-matrix is for one server, and these tests have {len(servers)}"
@@ -139,12 +272,6 @@ class TransportMatrix(Record):
             ready_pattern="",
             startup_timeout_s=max(spec.startup_timeout_s, startup_s),
         )
-
-
-def _identity(spec: ServerSpec) -> tuple[object, ...]:
-    """Return what distinguishes servers; time limits do not."""
-    env = tuple(sorted((spec.env or {}).items()))
-    return spec.command, spec.http and spec.http.url, spec.cwd, env, spec.inherit_env
 
 
 def _http_side(arguments: Arguments) -> ServerSpec | None:
