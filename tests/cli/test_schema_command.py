@@ -47,3 +47,11 @@ def test_a_schema_of_ours_is_replaced_by_another(tmp_path: Path, name: str) -> N
 
 def test_a_device_takes_a_schema_without_being_asked(tmp_path: Path) -> None:
     assert mcptest(tmp_path, "schema", "-o", "/dev/null").code == 0
+
+
+def test_the_same_bytes_are_printed_every_time(tmp_path: Path) -> None:
+    first, second = (
+        mcptest(tmp_path, "schema", "suite", PYTHONHASHSEED=seed).out for seed in ("1", "2")
+    )
+    assert first
+    assert first == second

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.coprocess.protocol import (
     CACHE_MODES,
@@ -47,7 +48,7 @@ def refused(method: str, params: object) -> str:
     return caught.value.message
 
 
-@pytest.mark.parametrize(("method", "params"), GOOD)
+@each_case(("method", "params"), GOOD)
 def test_good_params_come_back_as_they_are(method: str, params: dict[str, Any]) -> None:
     assert check_params(method, params) == params
 
@@ -57,8 +58,8 @@ def test_every_method_has_good_params_here() -> None:
     assert len(METHODS) == 12, "the handshake and the eleven of mcp"
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("params", [None, [], "x", 1, True])
+@each_case("method", METHODS)
+@each_case("params", [None, [], "x", 1, True])
 def test_params_that_are_not_an_object_are_refused(method: str, params: object) -> None:
     message = refused(method, params)
     assert message.startswith(f"the params of {method} must be an object, not ")

@@ -69,7 +69,7 @@ def test_the_file_can_be_written_in_utf_8_and_shows_no_control_character(
 ) -> None:
     text = write_snapshots(entries, "a\x1b[31m\u202e.yaml")
     assert text.encode("utf-8").decode("utf-8") == text
-    assert all(char in "\n\t" or char.isprintable() for char in text)
+    assert text.replace("\n", "").replace("\t", "").isprintable()
 
 
 @given(st.dictionaries(NAMES, VALUES, max_size=3))

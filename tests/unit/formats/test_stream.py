@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.diagnostics import PathDiagnostic
 from mcptest.core.errors import FormatError
 from mcptest.formats.keys import diagnose
-from mcptest.formats.yaml import full
-from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_NODES, MAX_TEXT_BYTES
+from mcptest.formats.yaml import full, stream
+from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_TEXT_BYTES
 from mcptest.formats.yaml.stream import Stream, StreamDocument, read_stream
 
 CONTRACT = """\
@@ -81,7 +82,7 @@ def test_a_document_knows_its_number_its_lines_and_its_comments() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "found"),
     [
         ("", []),
@@ -187,7 +188,7 @@ def test_merged_keys_are_no_repetition_and_have_the_line_they_are_written_at() -
     assert document.comments == {"_x": "first", "out": "own"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "comments"),
     [
         ("a: 1\n", {}),
@@ -332,11 +333,13 @@ def test_mistakes_are_counted_up_to_a_limit_over_all_documents() -> None:
     assert len(mistakes("a: \x01\n---\n" * 1_000)) == MAX_DIAGNOSTICS
 
 
-def test_nodes_are_counted_over_all_documents() -> None:
+def test_nodes_are_counted_over_all_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (full, stream):
+        monkeypatch.setattr(module, "MAX_NODES", 50_000)
     inside = ", ".join(["*x"] * 99)
     document = f"a: &x [{', '.join(['1'] * 99)}]\nb: [{inside}]\n---\n"
     per_document = 2 + 100 + 2 + 99 * 100
-    count = MAX_NODES // per_document
+    count = 50_000 // per_document
     assert len(stream_of(document * count).documents) == count
     found = mistakes(document * (count + 2))
     assert [code for code, _, _ in found] == ["F004"]

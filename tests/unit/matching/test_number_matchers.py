@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 from asking import is_met, why_not
+from case_tables import each_case
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -91,7 +92,7 @@ def test_other_values_are_no_numbers(value: object) -> None:
     assert not is_met("positive", value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "actual"),
     [
         ("multipleOf:0.1", 0.3),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,7 +113,7 @@ def test_bare_text_can_be_negated() -> None:
 # Near misses
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "meant"),
     [
         ("containz", "contains"),
@@ -179,7 +180,7 @@ def test_everyday_words_that_are_directives_may_begin_a_text() -> None:
     assert parsed("match:any: yes").matcher.name == "regex"
 
 
-@pytest.mark.parametrize("habit", sorted(HABITS))
+@each_case("habit", sorted(HABITS))
 def test_every_habit_leads_to_a_word_of_the_language_and_is_none_itself(habit: str) -> None:
     assert HABITS[habit] in REGISTRY.names
     assert habit not in REGISTRY.names
@@ -188,7 +189,7 @@ def test_every_habit_leads_to_a_word_of_the_language_and_is_none_itself(habit: s
 # Parameters
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "code", "message", "at"),
     [
         ("match:", "F013", "a pattern needs something after match:", "match:"),

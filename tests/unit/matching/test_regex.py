@@ -6,13 +6,14 @@ import re
 
 import pytest
 from asking import is_met, why_not
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.matching.regex import compile_expression, compile_regex, python_regex
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "python"),
     [
         (r"(?<year>x{4})-\k<year>", r"(?P<year>x{4})-(?P=year)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from migrating import setting
 
 from mcptest.migrate.drafts import LeftBehindError
@@ -47,7 +48,7 @@ PATTERNS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "matcher"), PATTERNS)
+@each_case(("pattern", "matcher"), PATTERNS)
 def test_a_pattern_becomes_a_matcher_that_makes_the_same_check(
     pattern: str, matcher: dict[str, Any]
 ) -> None:

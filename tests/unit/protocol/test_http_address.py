@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.protocol.http_address import (
     Address,
@@ -112,7 +113,7 @@ def test_a_reference_that_leads_nowhere_is_refused(location: str) -> None:
         redirected(parse_url("http://a/"), location)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "is_loopback"),
     [
         ("localhost", True),

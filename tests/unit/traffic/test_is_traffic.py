@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from case_tables import each_case
 from traffic_samples import HANDSHAKE, call, capture, contract, log, result
 
 from mcptest.core.errors import FormatError
@@ -38,7 +39,7 @@ def test_captures_and_logs_are_traffic(text: str) -> None:
     assert contract_text(text, "a.json")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *("", "\n", "just words\n", "{}", "[]", "5", "null", '"text"', "{broken", '{"a": 1}'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 from traffic_samples import (
     HANDSHAKE,
     UUID,
@@ -20,7 +21,7 @@ from mcptest.traffic.varying import tag_for
 HEX = "0123456789abcdef0123"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "other"),
     [
         (UUID, "00000000-0000-4000-8000-000000000000"),
