@@ -198,14 +198,16 @@ def value_at(path: Path) -> Any:
 
 def part(path: Path) -> tuple[dict[str, Any], Path]:
     """A suite with what the path leads through and little else, and the path in it."""
-    whole: dict[str, Any] = {
+    key, *rest = path
+    section = value_at((key,))
+    if isinstance(section, list) and rest:
+        section, rest = [value_at(path[:2])], [0, *rest[1:]]
+    small: dict[str, Any] = {
         "servers": {"a": {"command": ["x"]}},
         "tools": [{"name": "n", "tool": "t", "server": "a"}],
+        str(key): section,
     }
-    section = copy.deepcopy(FULL[path[0]])
-    if isinstance(section, list) and len(path) > 1:
-        section, path = [section[path[1]]], (path[0], 0, *path[2:])
-    return {**whole, path[0]: section}, path
+    return copy.deepcopy(small), (key, *rest)
 
 
 def changed(path: Path, value: Any) -> Any:
