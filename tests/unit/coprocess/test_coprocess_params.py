@@ -65,7 +65,7 @@ def test_params_that_are_not_an_object_are_refused(method: str, params: object) 
     assert message.startswith(f"the params of {method} must be an object, not ")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@each_case("method", METHODS)
 def test_an_undeclared_param_is_refused_by_its_name(method: str) -> None:
     good = next(params for name, params in GOOD if name == method)
     message = refused(method, {**good, "another": 1})
@@ -82,7 +82,7 @@ def every_param() -> list[tuple[str, str]]:
     return [(method, name) for method, params in METHODS.items() for name in params]
 
 
-@pytest.mark.parametrize(("method", "name"), every_param())
+@each_case(("method", "name"), every_param())
 def test_a_param_of_another_type_is_refused_by_its_name(method: str, name: str) -> None:
     good = next(params for known, params in GOOD if known == method)
     right = RIGHT[METHODS[method][name].type]

@@ -76,7 +76,7 @@ def test_a_type_is_said_in_words(part: object, words: str) -> None:
     assert row_of(part, **{"$defs": {"x": {"type": "number"}}}).type == words
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("part", "words"),
     [
         ({"enum": ["a", 1]}, ['one of "a", 1']),
@@ -260,7 +260,7 @@ def test_rows_beyond_the_limit_are_cut_and_said() -> None:
 SELF: dict[str, Any] = {"$ref": "#"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "schema",
     [
         SELF,

@@ -183,7 +183,7 @@ def test_only_those_who_say_so_hold_of_what_is_not_there(
 # Thresholds
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("weights", "held", "threshold", "is_enough"),
     [
         ([1, 1], 1, 0.5, True),

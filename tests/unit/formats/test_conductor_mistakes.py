@@ -267,7 +267,7 @@ def test_a_key_of_a_test_that_is_unknown_or_wrong_is_an_error(
     assert mistakes(HEAD + keys) == [expected]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "why"),
     [
         ("0", OUT_OF_RANGE),

@@ -74,7 +74,7 @@ def test_tags_of_plain_values_are_honoured(text: str, value: object) -> None:
     assert value_of(text) == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "tag"),
     [
         ("!!python/object/apply:os.system ['x']", "!!python/object/apply:os.system"),

@@ -18,7 +18,7 @@ def value_of(text: str) -> object:
     return found[0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("", None),

@@ -96,7 +96,7 @@ def test_everything_else_is_text(text: str) -> None:
     assert resolve_plain(text) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         ".inf",

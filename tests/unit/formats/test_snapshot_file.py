@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -152,7 +153,7 @@ def test_a_file_without_snapshots_can_be_read() -> None:
 # Mistakes
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "wanted"),
     [
         ("", [("F005", 1, 1)]),

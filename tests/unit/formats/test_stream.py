@@ -137,7 +137,7 @@ def test_a_key_that_may_be_repeated_is_kept_with_its_number() -> None:
     assert values_of('{"in": 1, "in": 2}') == [{"in": 1, "in#2": 2}]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "place", "lines"),
     [
         ("case: 1\nin: 1\ncase: 2\n", (3, 1), (1, 3)),
@@ -229,7 +229,7 @@ def test_a_comment_of_a_repeated_key_goes_by_its_number() -> None:
     assert document.comments == {"in": "one", "in#2": "two"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "line"),
     [
         ("\n# c\na: 1\n", 3),
@@ -301,7 +301,7 @@ def test_the_mistakes_of_all_documents_are_told_in_order() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "message", "place"),
     [
         ("a: 1\n---\nb: [1, 2\n---\nc: 1\n", 'this "[" is never closed', (3, 4)),

@@ -81,7 +81,7 @@ def test_json_and_what_looks_like_it_is_read(text: str, value: object) -> None:
     assert [document.value for document in stream_of(f"1\n...\n{text}").documents] == [1, value]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "place"),
     [
         ("a:\n\tb: 1\n", (2, 1)),

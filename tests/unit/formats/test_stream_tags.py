@@ -86,7 +86,7 @@ def test_a_tag_that_nobody_asked_for_is_refused_as_in_any_file() -> None:
     assert found.help == "write plain mappings, lists, text, numbers, true, false or null"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "shown", "question"),
     [
         ("a: !!rf x", "!!rf", "; did you mean !!re?"),

@@ -94,7 +94,7 @@ def test_where_it_would_decide_it_is_refused_when_the_file_is_read(keys: str, me
     assert ("F013", *place_in(keys), message) in told(keys)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "keys",
     [
         "args: {a: '${x}', '${x}': 1}",

@@ -353,7 +353,7 @@ def test_a_capture_is_a_name_and_a_path_into_the_answer(keys: str, code: str, me
 # Expectations
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "code", "message"),
     [
         ("§expect: []", "F011", '"expect" is empty: this test would check nothing'),
@@ -435,7 +435,7 @@ def test_a_threshold_of_nothing_would_pass_whatever_comes() -> None:
 # The rest of the file
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "code", "message"),
     [
         ("§coverage: {}", "F011", '"coverage" is empty: it asks for nothing'),

@@ -116,7 +116,7 @@ def test_what_is_probably_content_stays(text: str) -> None:
 # Values that are known by their keys
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "value", "shown"),
     [
         ("id", NANOID, "<id-1>"),
@@ -275,7 +275,7 @@ def test_what_is_normalised_stays_as_it_is(value: object) -> None:
     assert plain(once) == once
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "/tmp/" * 100_000,
@@ -292,7 +292,6 @@ def test_what_is_normalised_stays_as_it_is(value: object) -> None:
         "\\" * 500_000,
         "took " * 100_000,
     ],
-    ids=lambda text: text[:12],
 )
 def test_a_hostile_text_is_done_with_in_one_go(text: str) -> None:
     """Each would take minutes if any expression looked at it again and again."""

@@ -76,7 +76,7 @@ def test_a_text_that_is_a_number_is_read_as_one(text: str, number: tuple[int, in
     assert parse_exact(text) == number
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["", ".", "-", "1,000", "1_000", "0x10", "five", "5%", "1e", "1e9999", "\u0663", "9" * 401],
 )
@@ -124,7 +124,7 @@ def test_a_value_that_meets_the_pattern_passes(pattern: str, actual: object) -> 
     assert is_met(pattern, actual)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "actual", "message", "hint"),
     [
         ("greaterThan:5", 5, "a number greater than 5; it is 5", ""),

@@ -43,7 +43,7 @@ def pointed_at(source: str) -> str:
 # Reading
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "name", "parameter", "negated"),
     [
         ("match:contains:sunny", "contains", "sunny", False),
@@ -73,7 +73,7 @@ def test_a_named_pattern_has_its_matcher_and_parameter(
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         "File not found",
@@ -430,7 +430,7 @@ def unprefixed(text: str) -> tuple[str, str] | None:
     return text[: complaint.width], complaint.help
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "name"),
     [
         ("contains:sunny", "contains"),
@@ -452,7 +452,7 @@ def test_a_pattern_without_its_prefix_is_pointed_out(text: str, name: str) -> No
     assert unprefixed(text) == (name, help)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "contains: 3 items",

@@ -46,7 +46,7 @@ def test_an_expression_is_respelt(source: str, python: str) -> None:
     assert python_regex(source) == python
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "text", "is_found"),
     [
         (r"^(?<a>.)\k<a>$", "xx", True),

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,7 +138,7 @@ def test_wherever_it_stands_it_is_named(schema: object, value: object) -> None:
 # Refused when the file is loaded
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         ("{", "reads schemas/s.json, which is not JSON: expecting property name"),

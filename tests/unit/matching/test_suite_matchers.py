@@ -348,7 +348,7 @@ def test_a_matcher_is_a_mapping(matcher: object, code: str, message: str, help: 
     assert (complaint.code, complaint.message, complaint.help) == (code, whole, help)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "meant"),
     [
         ("containz", "contains"),

@@ -113,7 +113,7 @@ SCHEMAS: list[tuple[object, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "schema"), SCHEMAS)
+@each_case(("value", "schema"), SCHEMAS)
 def test_an_expectation_for_elements_becomes_a_schema(value: object, schema: Any) -> None:
     assert convert_to_schema(value) == schema
 

@@ -151,7 +151,7 @@ def test_what_is_blanked_out_of_a_recording_is_hidden_here(key: str) -> None:
     assert hide_secrets({key: SECRET}) == {key: HIDDEN}
 
 
-@pytest.mark.parametrize("key", OTHERS)
+@each_case("key", OTHERS)
 def test_what_is_kept_in_a_recording_is_reported_here(key: str) -> None:
     assert not is_secret(key, SECRET)
     assert hide_secrets({key: SECRET}) == {key: SECRET}

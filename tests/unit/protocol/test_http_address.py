@@ -37,7 +37,7 @@ def test_a_url_is_taken_apart(url: str, scheme: str, host: str, port: int, targe
     assert found == (scheme, host, port, target)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "why"),
     [
         ("", "must begin with http"),
@@ -160,7 +160,7 @@ def test_loopback_is_told_by_the_name(host: str, is_loopback: bool) -> None:
 P = "http://proxy:3128"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "environment", "proxy"),
     [
         ("http://a/", {}, ""),

@@ -21,7 +21,7 @@ RESULT = {"jsonrpc": "2.0", "id": "a", "result": {}}
 ERROR = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "kind"),
     [
         (REQUEST, "request"),

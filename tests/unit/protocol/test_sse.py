@@ -35,7 +35,7 @@ def test_line_ends_may_be_mixed() -> None:
     assert events(b"data: a\r\ndata: b\rdata: c\n\r") == [event(b"a\nb\nc")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("stream", "found"),
     [
         (b"data: a\n\n", [event(b"a")]),

@@ -155,7 +155,7 @@ def test_base64_is_base64(data: bytes) -> None:
     assert base64_fault(base64.b64encode(data).decode("ascii")) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "reason"),
     [
         ("a", "has no meaning"),
@@ -198,7 +198,7 @@ def test_a_blob_that_is_null_beside_a_text_is_a_breach_only_of_the_blob() -> Non
 # Annotations
 
 
-@pytest.mark.parametrize(
+@each_case(
     "date",
     [
         *("2025", "2025-01", "2025-01-12", "20250112", "2025-W03-1", "2025-012"),

@@ -146,7 +146,7 @@ def test_members_that_are_not_in_the_table_are_fine() -> None:
     assert frame("D", answered("tools/list", result)) == "pass"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("method", "result", "sentence"),
     [
         ("tools/list", {}, "result.tools must be an array and is missing"),

@@ -16,7 +16,7 @@ EXCHANGE = {"request": call(1), "response": result(1)}
 CASE = {"case": "a", "in": call(1), "out": result(1)}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         capture(EXCHANGE),

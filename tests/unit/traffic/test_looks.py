@@ -62,7 +62,7 @@ def test_a_text_that_varies_is_met_by_another_of_its_kind_and_by_no_other(
     assert answer_to_call(value) == f"!!{tag.tag} {tag.text}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         "2026-01-02",
@@ -90,7 +90,7 @@ def test_a_value_that_does_not_look_so_stays(value: object) -> None:
     assert answer_to_call(value) == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "value", "tag"),
     [
         ("createdAt", 1763264999, "!!type number"),
@@ -116,7 +116,7 @@ def test_a_key_says_that_a_value_varies(key: str, value: object, tag: str) -> No
     assert is_met(found, value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "value"),
     [
         ("createdAt", 12),

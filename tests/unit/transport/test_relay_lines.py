@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from case_tables import each_case
 
 from mcptest.core.record import ABSENT
 from mcptest.traffic.reading import is_message as readers_take
@@ -32,7 +32,7 @@ VALUES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES)
+@each_case("value", VALUES)
 def test_a_message_is_what_the_readers_of_captures_take_for_one(value: object) -> None:
     assert is_message(value) == readers_take(value)
 
