@@ -87,7 +87,6 @@ def test_all_of_them_can_be_written_to_files_in_one_run(folder: Path) -> None:
         assert_reads_as(name, text)
 
 
-@pytest.mark.parametrize("name", TO_FILES)
 @pytest.mark.parametrize(
     ("words", "code", "kind", "why"),
     [
@@ -98,20 +97,23 @@ def test_all_of_them_can_be_written_to_files_in_one_run(folder: Path) -> None:
     ids=["bad file", "nothing selected", "no server"],
 )
 def test_when_nothing_could_run_every_report_says_so_in_its_own_way(
-    folder: Path, name: str, words: tuple[str, ...], code: int, kind: str, why: str
+    folder: Path, words: tuple[str, ...], code: int, kind: str, why: str
 ) -> None:
     """A green report of yesterday must not stand for today's run."""
     (folder / "bad.test.mcp.yml").write_text("description: x\n", encoding="utf-8")
-    (folder / "out").write_text("yesterday", encoding="utf-8")
     paths = () if words[0].endswith(".yml") else ("a.test.mcp.yml",)
-    in_file = mcptest(folder, "run", *paths, *words, "--reporter", f"{name}=out")
-    on_stdout = mcptest(folder, "run", *paths, *words, "--reporter", name)
-    assert (in_file.code, on_stdout.code) == (code, code)
-    for text in ((folder / "out").read_text(encoding="utf-8"), on_stdout.out):
-        assert "yesterday" not in text
-        assert why in text
-        assert kind in text or name in ("minimal", "tap", "markdown", "agent")
-        assert_reads_as(name, text)
+    for name in TO_FILES:
+        (folder / f"out.{name}").write_text("yesterday", encoding="utf-8")
+    reporters = [f"--reporter={name}=out.{name}" for name in TO_FILES]
+    assert mcptest(folder, "run", *paths, *words, *reporters).code == code
+    for name in TO_FILES:
+        on_stdout = mcptest(folder, "run", *paths, *words, "--reporter", name)
+        assert on_stdout.code == code
+        for text in ((folder / f"out.{name}").read_text(encoding="utf-8"), on_stdout.out):
+            assert "yesterday" not in text
+            assert why in text, name
+            assert kind in text or name in ("minimal", "tap", "markdown", "agent"), name
+            assert_reads_as(name, text)
 
 
 def test_a_mistake_is_shown_at_its_place_by_those_that_have_places(folder: Path) -> None:

@@ -49,14 +49,20 @@ def quotes_nothing(ended: Ended) -> None:
 
 
 COMMANDS = [("validate",), ("run",), ("list",), ("validate", "--json"), ("plugin", "list")]
-EVERY_COMMAND = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+
+
+def with_commands(first: str, *others: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The first case with every command, the others with one: all read files in one place."""
+    return [*((first, words) for words in COMMANDS), *((each, COMMANDS[0]) for each in others)]
 
 
 # Imports
 
 
-@EVERY_COMMAND
-@pytest.mark.parametrize("name", ["/proc/self/environ", "/dev/zero", "pipe", "environ-link"])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    with_commands("/proc/self/environ", "/dev/zero", "pipe", "environ-link"),
+)
 def test_what_is_not_a_regular_file_is_refused_where_it_is_named(
     name: str, words: tuple[str, ...], stage: Stage
 ) -> None:
@@ -79,8 +85,7 @@ UNREADABLE = {
 }
 
 
-@EVERY_COMMAND
-@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize(("kind", "words"), with_commands(*UNREADABLE))
 def test_a_file_outside_that_does_not_parse_is_refused_where_it_is_named(
     kind: str, words: tuple[str, ...], stage: Stage
 ) -> None:
