@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import reprlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     Test = Callable[..., None]
 
 _Param = type(pytest.param())
+# Cases may be large, or too deep for `repr`.
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 200
 
 
 def each_case(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
@@ -35,7 +39,7 @@ def each_case(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[T
                 try:
                     test(**fixtures, **dict(zip(names, values, strict=True)))
                 except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001  # raised below
-                    failures.append((label, error))
+                    failures.append((label or _short.repr(values), error))
             if failures:
                 reasons = (f"{label}\n  {type(e).__name__}: {e}" for label, e in failures)
                 count = f"{len(failures)} of {len(table)} cases failed:"
@@ -50,11 +54,8 @@ def each_case(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[T
 
 
 def _read_case(case: Any, count: int) -> tuple[str, tuple[Any, ...]]:
-    """The label of a case and its values."""
-    label = None
+    """The id of a case, if it has one, and its values."""
     if isinstance(case, _Param):
         assert not case.marks, "marks belong to pytest items; use pytest.mark.parametrize"
-        label, values = case.id, tuple(case.values)
-    else:
-        values = (case,) if count == 1 else tuple(case)
-    return str(label or ", ".join(map(repr, values))), values
+        return str(case.id or ""), tuple(case.values)
+    return "", (case,) if count == 1 else tuple(case)
