@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from case_tables import each_case
 
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src" / "mcptest"
@@ -166,7 +166,7 @@ def runtime_imports(module: Path) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("module", LAYERED, ids=relative)
+@each_case("module", LAYERED)
 def test_a_module_imports_only_what_its_layer_may(module: Path) -> None:
     layer = relative(module).split("/")[0]
     assert layer in MAY_IMPORT, f"{layer} is not in the import table"
@@ -192,7 +192,7 @@ def test_no_folder_has_more_entries_than_fit_on_a_screen() -> None:
     assert {name for name, size in sizes.items() if size > MOST_ENTRIES_OF_A_FOLDER} == set()
 
 
-@pytest.mark.parametrize("module", MODULES, ids=relative)
+@each_case("module", MODULES)
 def test_a_module_says_what_it_is_for(module: Path) -> None:
     assert ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
 
@@ -236,7 +236,7 @@ def test_a_run_loads_nothing_that_is_slow_to_load() -> None:
 def test_a_plain_run_that_passes_stays_within_its_budget_of_modules(tmp_path: Path) -> None:
     (tmp_path / "a.test.mcp.yml").write_text(PLAIN, encoding="utf-8")
     config = tmp_path / "conductor.config.json"
-    server = str(ROOT / "tests" / "cli" / "tiny_server.py")
+    server = str(ROOT / "tests" / "servers" / "tiny_server.py")
     spec = {"name": "tiny", "command": sys.executable, "args": [server]}
     config.write_text(json.dumps(spec), encoding="utf-8")
     loaded = loaded_by_run(str(tmp_path), "--config", str(config))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from mcptest.core.text import CI_VARIABLES
 
-TINY_SERVER = Path(__file__).parent / "tiny_server.py"
+TINY_SERVER = Path(__file__).parent.parent / "servers" / "tiny_server.py"
 
 # Nothing here takes this long; it is where a hang is called a hang.
 PATIENCE_S = 60.0

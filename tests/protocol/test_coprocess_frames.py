@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest import _coprocess
 from mcptest.coprocess import protocol
@@ -94,7 +95,7 @@ def test_every_theme_has_its_file_and_every_row_its_name() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("row", GOLDEN)
+@each_case("row", GOLDEN)
 def test_a_row_says_one_line_and_one_meaning(row: Row) -> None:
     assert set(row) <= MEMBERS[row["direction"]]
     assert len({"frame", "frame_base64"} & set(row)) == 1
@@ -123,7 +124,7 @@ def test_every_method_meaning_and_code_is_there() -> None:
 # What an SDK writes, and what the binary makes of it
 
 
-@pytest.mark.parametrize("row", SDKS)
+@each_case("row", SDKS)
 def test_a_line_of_an_sdk_is_read_refused_or_passed_over(row: Row) -> None:
     assert same(heard_by_binary(raw(row)), meaning_of(row))
 
@@ -151,7 +152,7 @@ def heard_by_binary(line: bytes) -> Row:
     return {"reads_as": {"id": request.id, "method": request.method, "params": params}}
 
 
-@pytest.mark.parametrize("row", [row for row in SDKS if row.values[0].get("written", True)])
+@each_case("row", [row for row in SDKS if row.values[0].get("written", True)])
 def test_an_sdk_writes_these_very_bytes(row: Row) -> None:
     """Ours does; others may order and escape as their language has it."""
     request = {"jsonrpc": "2.0", **row["reads_as"]}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json, parse_json
@@ -90,7 +91,7 @@ def test_every_theme_has_its_file_and_every_row_its_name() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("row", GOLDEN)
+@each_case("row", GOLDEN)
 def test_a_row_says_one_line_and_one_meaning(row: dict[str, Any]) -> None:
     assert set(row) <= MEMBERS
     assert len({"frame", "frame_base64"} & set(row)) == 1
@@ -114,7 +115,7 @@ def test_every_meaning_is_there_in_both_directions() -> None:
 # What a host writes
 
 
-@pytest.mark.parametrize("row", HOSTS)
+@each_case("row", HOSTS)
 def test_a_request_is_these_very_bytes_and_reads_as_this(row: dict[str, Any]) -> None:
     request = row["reads_as"]
     assert same(parse_json(row["frame"]), request)
@@ -127,7 +128,7 @@ def test_a_request_is_these_very_bytes_and_reads_as_this(row: dict[str, Any]) ->
 # What a plugin writes
 
 
-@pytest.mark.parametrize("row", PLUGINS)
+@each_case("row", PLUGINS)
 def test_a_line_of_a_plugin_is_read_refused_or_passed_over(row: dict[str, Any]) -> None:
     items = LineDecoder(keeps_raw=True).feed(raw(row) + b"\n")
     if not items:
@@ -153,7 +154,7 @@ def test_a_line_of_a_plugin_is_read_refused_or_passed_over(row: dict[str, Any]) 
         assert (response.id in row.get("timed_out", [])) == ("dropped" in row)
 
 
-@pytest.mark.parametrize("row", [row for row in PLUGINS if "reads_as" in row.values[0]])
+@each_case("row", [row for row in PLUGINS if "reads_as" in row.values[0]])
 def test_what_a_plugin_means_is_understood_however_it_is_written(row: dict[str, Any]) -> None:
     """The same value as we would write it reads the same."""
     again: Any = parse_json(dump_json(row["reads_as"]))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sessions import pytest_in
 
-HOSTILE = Path(__file__).parent.parent / "cli" / "hostile_server.py"
+HOSTILE = Path(__file__).parent.parent / "servers" / "hostile_server.py"
 NAME = "::error::a ##[error]b ##vso[task.complete]c ##teamcity[buildStop]d"
 TEXT = f"{NAME}\n::error::e\r::error::f\n  ::error::g"
 COMMANDS = re.compile(r"(?:^|[\r\n])\s*::|##\[|##vso\[|##teamcity\[")

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.coprocess.stores import (
     BadCassetteError,
@@ -105,7 +106,7 @@ def test_a_torn_last_line_is_distinguished_from_a_broken_one() -> None:
     assert refused(f"{torn}\n").startswith("line 2 is not JSON: ")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "why"),
     [
         ("7", "line 2 is not a call with its result or error"),

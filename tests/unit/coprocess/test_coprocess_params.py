@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.coprocess.protocol import (
     CACHE_MODES,
@@ -47,7 +48,7 @@ def refused(method: str, params: object) -> str:
     return caught.value.message
 
 
-@pytest.mark.parametrize(("method", "params"), GOOD)
+@each_case(("method", "params"), GOOD)
 def test_good_params_come_back_as_they_are(method: str, params: dict[str, Any]) -> None:
     assert check_params(method, params) == params
 
@@ -57,14 +58,14 @@ def test_every_method_has_good_params_here() -> None:
     assert len(METHODS) == 12, "the handshake and the eleven of mcp"
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("params", [None, [], "x", 1, True])
+@each_case("method", METHODS)
+@each_case("params", [None, [], "x", 1, True])
 def test_params_that_are_not_an_object_are_refused(method: str, params: object) -> None:
     message = refused(method, params)
     assert message.startswith(f"the params of {method} must be an object, not ")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@each_case("method", METHODS)
 def test_an_undeclared_param_is_refused_by_its_name(method: str) -> None:
     good = next(params for name, params in GOOD if name == method)
     message = refused(method, {**good, "another": 1})
@@ -81,7 +82,7 @@ def every_param() -> list[tuple[str, str]]:
     return [(method, name) for method, params in METHODS.items() for name in params]
 
 
-@pytest.mark.parametrize(("method", "name"), every_param())
+@each_case(("method", "name"), every_param())
 def test_a_param_of_another_type_is_refused_by_its_name(method: str, name: str) -> None:
     good = next(params for known, params in GOOD if known == method)
     right = RIGHT[METHODS[method][name].type]

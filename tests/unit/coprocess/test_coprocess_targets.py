@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.coprocess.uploads import BadTargetError, Target, read_target
 from mcptest.protocol.http_address import Address
@@ -47,7 +48,7 @@ def test_a_url_names_a_host_a_port_and_what_is_asked_for(
     assert read_target(text) == Target(text=text, address=address)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         ("", "is none of them"),

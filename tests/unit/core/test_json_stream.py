@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,8 +51,8 @@ def test_values_do_not_depend_on_where_the_text_is_cut(
     assert items(text, size) == values
 
 
-@pytest.mark.parametrize("size", [1, 3, 100])
-@pytest.mark.parametrize(
+@each_case("size", [1, 3, 100])
+@each_case(
     ("text", "line", "column"),
     [
         ("[1, tru]", 1, 5),

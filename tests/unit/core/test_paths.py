@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from mcptest.core.text import EVERY, parse_path, render_path, render_trail, trai
 STEPS = st.lists(st.text() | st.integers(min_value=0, max_value=10**6))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("steps", "text"),
     [
         ((), ""),

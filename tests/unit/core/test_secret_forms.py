@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.blanking import FORMS
 from mcptest.core.secrets import BLANK, redactor
@@ -131,26 +132,26 @@ def test_the_readme_promises_the_forms() -> None:
     assert [form for form in FORMS if form not in promise] == []
 
 
-@pytest.mark.parametrize("encode", CASES)
+@each_case("encode", CASES)
 def test_each_form_is_blanked(encode: Encode) -> None:
     assert is_blanked(encode(SECRET))
     assert is_blanked(encode(ASCII_SECRET), ASCII_SECRET)
 
 
-@pytest.mark.parametrize("encode", CASES)
+@each_case("encode", CASES)
 def test_a_form_of_something_else_is_left_alone(encode: Encode) -> None:
     assert not is_blanked(encode("c4n4ry is not all of it"))
 
 
-@pytest.mark.parametrize(("outer", "inner"), list(product(WAYS, repeat=2)))
+@each_case(("outer", "inner"), list(product(WAYS, repeat=2)))
 def test_each_form_inside_another_is_blanked(outer: str, inner: str) -> None:
     for (over, encode), (under, first) in product(WAYS[outer].items(), WAYS[inner].items()):
         for secret in (SECRET, ASCII_SECRET):
             assert is_blanked(encode(first(secret)), secret), f"{outer} {over}({inner} {under})"
 
 
-@pytest.mark.parametrize("width", [8, 20, 64, 76])
-@pytest.mark.parametrize("encode", CASES)
+@each_case("width", [8, 20, 64, 76])
+@each_case("encode", CASES)
 def test_each_form_is_blanked_across_line_breaks(encode: Encode, width: int) -> None:
     if "\n" not in encode(SECRET):
         assert is_blanked(wrapped(f"xyz {encode(SECRET)}", width))

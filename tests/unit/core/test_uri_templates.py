@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from case_tables import each_case
 
 from mcptest.core.coverage import matches_template
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("uri", "template", "fits"),
     [
         ("note://paris", "note://{city}", True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,7 +35,7 @@ def test_no_byte_from_outside_survives_raw(raw: bytes) -> None:
     assert all(map(is_harmless, quote_bytes(raw)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "shown"),
     [
         ("plain text, 1 < 2", "plain text, 1 < 2"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,7 +30,7 @@ def test_a_message_is_one_line(value: object) -> None:
     assert "\n" not in dump_json(value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "reason", "column"),
     [
         ("", "expecting value", 1),

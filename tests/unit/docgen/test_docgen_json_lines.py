@@ -112,7 +112,7 @@ def test_what_is_nested_very_deep_is_cut() -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
     )
 )
 def test_plain_values_are_json_that_means_the_same(value: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.docgen.build import MAX_ROWS, schema_table
 from mcptest.docgen.model import Code, Row, Table
@@ -44,7 +45,7 @@ def test_a_property_is_a_row_with_its_name_type_rules_and_description() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("part", "words"),
     [
         ({"type": "string"}, "string"),
@@ -75,7 +76,7 @@ def test_a_type_is_said_in_words(part: object, words: str) -> None:
     assert row_of(part, **{"$defs": {"x": {"type": "number"}}}).type == words
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("part", "words"),
     [
         ({"enum": ["a", 1]}, ['one of "a", 1']),
@@ -259,7 +260,7 @@ def test_rows_beyond_the_limit_are_cut_and_said() -> None:
 SELF: dict[str, Any] = {"$ref": "#"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "schema",
     [
         SELF,
@@ -284,7 +285,7 @@ def test_an_endless_schema_ends(schema: object) -> None:
     assert len(table_of(schema).rows) <= MAX_ROWS + 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     "key",
     [
         "properties",
@@ -304,9 +305,7 @@ def test_an_endless_schema_ends(schema: object) -> None:
         "default",
     ],
 )
-@pytest.mark.parametrize(
-    "value", [None, True, 1, 1.5, "x", [], [1, None, "a"], {}, {"a": 1}, {"a": []}]
-)
+@each_case("value", [None, True, 1, 1.5, "x", [], [1, None, "a"], {}, {"a": 1}, {"a": []}])
 def test_members_that_are_not_what_they_should_be_do_no_harm(key: str, value: object) -> None:
     table_of({key: value})
     table_of({"type": "object", "properties": {"a": {key: value}}})

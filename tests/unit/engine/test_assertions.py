@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.plan import Assertion, Expectation
 from mcptest.core.record import ABSENT
@@ -146,7 +147,7 @@ def test_an_answer_that_is_no_object_has_nothing_in_it(message: object) -> None:
 # What is not there
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("matcher", "holds"),
     [
         ({"exists": False}, True),
@@ -182,7 +183,7 @@ def test_only_those_who_say_so_hold_of_what_is_not_there(
 # Thresholds
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("weights", "held", "threshold", "is_enough"),
     [
         ([1, 1], 1, 0.5, True),

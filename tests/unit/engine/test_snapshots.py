@@ -16,6 +16,7 @@ from mcptest.core.results import ExitCode, SnapshotReport, SnapshotTaken
 from mcptest.core.secrets import redactor
 from mcptest.engine.snapshots import Snapshots, mode_of, snapshot_path
 from mcptest.formats.snapshots import read_snapshots, write_snapshots
+from mcptest.formats.yaml import full, quick
 from mcptest.matching.snapshots import snapshot_pattern
 
 if TYPE_CHECKING:
@@ -233,11 +234,15 @@ def test_what_cannot_be_written_keeps_no_other_file_from_being_written(tmp_path:
     assert kept(good) == {"x": 2}
 
 
-def test_more_than_a_file_can_hold_is_refused_and_the_old_file_stays(suite: str) -> None:
+def test_more_than_a_file_can_hold_is_refused_and_the_old_file_stays(
+    suite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(suite, a=1)
+    for reader in (full, quick):
+        monkeypatch.setattr(reader, "MAX_NODES", 1_000)
     snapshots = Snapshots("update")
     book = snapshots.book(suite)
-    book.saw("b", [[0] * 1000 for _ in range(1001)], is_same=False)
+    book.saw("b", [0] * 1_001, is_same=False)
     _, problem = in_vain(snapshots)
     assert problem.startswith("cannot keep the snapshots of ")
     assert "take snapshots of smaller parts" in problem

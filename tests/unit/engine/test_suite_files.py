@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.errors import UsageError
 from mcptest.engine.discovery import find_suites, format_of, is_suite_name
@@ -31,7 +32,7 @@ def test_a_suite_is_called_mcptest_alone_or_behind_a_dot(path: str, is_suite: bo
     assert is_suite_name(path) == is_suite
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "text", "format"),
     [
         ("mcptest.yaml", "tests: []\n", "suite"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,7 +49,7 @@ def test_a_word_without_a_key_or_a_mark_is_refused(word: str) -> None:
         parse_words([word])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("part", "text", "value"),
     [
         ({"type": "string"}, "5", "5"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from case_tables import each_case
 
 from mcptest.explore.discover import reason_not_to_call
 
 
-@pytest.mark.parametrize(
+@each_case(
     "tool",
     [
         {"name": "x", "annotations": {"destructiveHint": True}},
@@ -55,7 +55,7 @@ def test_a_tool_that_could_do_harm_is_not_called(tool: dict[str, Any]) -> None:
     assert reason_not_to_call(tool)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "tool",
     [
         {"name": "get_weather"},

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ def sample(part: object, name: str = "a") -> object:
     return sample_arguments({"properties": {name: part}, "required": [name]})[name]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("part", "value"),
     [
         ({"const": 7, "type": "string"}, 7),

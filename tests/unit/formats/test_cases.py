@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case, Suite
@@ -196,7 +197,7 @@ def test_the_first_document_may_hold_nothing_but_the_server() -> None:
     assert [case.name for case in suite.cases] == ["case 1"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "found"),
     [
         (f"case: a\ncase: b\n{CALL}", ("F003", 2, 1)),

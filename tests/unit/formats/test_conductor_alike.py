@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case
@@ -114,7 +115,7 @@ def test_many_tests_of_one_shape_mean_what_each_means_alone() -> None:
     assert_same_alone_and_together([TEST.format(n=n) for n in range(300)])
 
 
-@pytest.mark.parametrize("other", OTHERS)
+@each_case("other", OTHERS)
 def test_a_different_test_changes_nothing_about_the_others(other: tuple[str, str]) -> None:
     usual, unusual = other
     assert usual in TEST
@@ -125,7 +126,7 @@ def test_a_different_test_changes_nothing_about_the_others(other: tuple[str, str
     assert_same_alone_and_together([TEST.format(n=n).replace(*other) for n in range(12)])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_case("seed", range(20))
 def test_tests_of_many_shapes_mean_what_each_means_alone(seed: int) -> None:
     chance = random.Random(seed)
     tests = []

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import ClientSpec, HttpSpec, Limits, OAuthSpec, ServerSpec
@@ -261,7 +262,7 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "code", "message"),
     [
         ({"command": ""}, "F009", '"command" is empty'),
@@ -332,10 +333,8 @@ def test_one_wrong_key_is_one_error(changes: dict[str, object], code: str, messa
     assert [(each[0], each[3]) for each in found] == [(code, message)]
 
 
-@pytest.mark.parametrize("key", ["startupTimeout", "timeout"])
-@pytest.mark.parametrize(
-    "value", [0, -1, 0.0, 86_400_001, 10**400, "soon", "", "-2s", True, None, []]
-)
+@each_case("key", ["startupTimeout", "timeout"])
+@each_case("value", [0, -1, 0.0, 86_400_001, 10**400, "soon", "", "-2s", True, None, []])
 def test_a_timeout_that_is_none_is_refused(key: str, value: object) -> None:
     ((code, _, _, message),) = mistakes(json.dumps(LEAST | {key: value}))
     assert (code, message.startswith(f'"{key}" must be ')) == ("F009", True)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case, SavedValue
@@ -85,7 +86,7 @@ def test_a_request_says_what_it_exercises(test: dict[str, Any], use: object) -> 
     assert case.steps[0].use == use
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("test", "code", "message"),
     [
         ({}, "F007", "a test needs one of the keys request, tool, resource, prompt, list: what"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.errors import FormatError
 from mcptest.formats.conductor import load_conductor
@@ -171,7 +172,7 @@ def test_an_expect_that_checks_nothing_is_an_error(
     assert mistakes(HEAD + keys) == [expected]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "expected"),
     [
         ("    expect: []\n", ("F008", 5, 13, '"expect" must be a mapping and is a list')),
@@ -266,7 +267,7 @@ def test_a_key_of_a_test_that_is_unknown_or_wrong_is_an_error(
     assert mistakes(HEAD + keys) == [expected]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "why"),
     [
         ("0", OUT_OF_RANGE),

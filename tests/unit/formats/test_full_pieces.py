@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +13,7 @@ def texts(text: str) -> list[str]:
     return [piece.text for piece in cut(text)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "pieces"),
     [
         ("", [""]),

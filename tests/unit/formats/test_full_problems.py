@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
@@ -24,7 +25,7 @@ def mistake(text: str) -> Diagnostic:
     return found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "message", "line", "column"),
     [
         ("a: b: c", 'an unquoted value contains ": ", which starts a mapping entry', 1, 5),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from case_tables import each_case
 
 from mcptest.formats.yaml.compat import Shield
 from mcptest.formats.yaml.full import read_fully
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         (r'"\ud83d\ude00"', "😀"),

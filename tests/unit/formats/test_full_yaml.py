@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.errors import FormatError
 from mcptest.formats.yaml import full
@@ -32,7 +33,7 @@ def messages(text: str) -> list[str]:
     return [found.message for found in caught.value.diagnostics]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("", None),
@@ -52,7 +53,7 @@ def test_yaml_1_2_is_read(text: str, value: object) -> None:
     assert value_of(text) == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("!!str 1", "1"),
@@ -73,7 +74,7 @@ def test_tags_of_plain_values_are_honoured(text: str, value: object) -> None:
     assert value_of(text) == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "tag"),
     [
         ("!!python/object/apply:os.system ['x']", "!!python/object/apply:os.system"),
@@ -162,8 +163,8 @@ def test_a_second_document_is_pointed_at(text: str, place: tuple[int, int]) -> N
     assert mistakes(text) == [("F005", *place)]
 
 
-def test_a_million_documents_stop_at_the_second() -> None:
-    assert mistakes("---\na\n" * 1_000_000) == [("F005", 3, 1)]
+def test_many_documents_stop_at_the_second() -> None:
+    assert mistakes("---\na\n" * 100_000) == [("F005", 3, 1)]
 
 
 def bomb(first: str, again: str) -> str:

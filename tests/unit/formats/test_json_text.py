@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.formats.yaml import NOT_JSON, read_json
 
@@ -21,7 +22,7 @@ def test_json_is_read(text: str, value: object) -> None:
     assert read_json(text) == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -43,7 +44,6 @@ def test_json_is_read(text: str, value: object) -> None:
         "[" * 100_000,
         "[" + "1," * 1_000_000 + "1]",
     ],
-    ids=lambda text: text[:20].encode("ascii", "replace").decode(),
 )
 def test_what_is_not_json_or_not_acceptable_is_left_to_the_yaml_reader(text: str) -> None:
     assert read_json(text) is NOT_JSON

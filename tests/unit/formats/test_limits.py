@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from mcptest.formats.yaml.quick import MAX_DEPTH, MAX_NODES, is_within_limits
+import pytest
+
+from mcptest.formats.yaml import quick
+from mcptest.formats.yaml.quick import MAX_DEPTH, is_within_limits
 
 
 def nested(depth: int) -> list[object]:
@@ -17,12 +20,12 @@ def test_depth_counts_collections() -> None:
     assert not is_within_limits(nested(MAX_DEPTH + 1))
 
 
-def test_nodes_are_collections_keys_and_values() -> None:
-    assert is_within_limits([None] * (MAX_NODES - 1))
-    assert not is_within_limits([None] * MAX_NODES)
-    half = MAX_NODES // 2
-    assert is_within_limits(dict.fromkeys(map(str, range(half - 1))))
-    assert not is_within_limits(dict.fromkeys(map(str, range(half))))
+def test_nodes_are_collections_keys_and_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "MAX_NODES", 1_000)
+    assert is_within_limits([None] * 999)
+    assert not is_within_limits([None] * 1_000)
+    assert is_within_limits(dict.fromkeys(map(str, range(499))))
+    assert not is_within_limits(dict.fromkeys(map(str, range(500))))
 
 
 def test_a_lone_scalar_is_within_limits() -> None:

@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from case_tables import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,7 +96,7 @@ def test_every_item_has_collections_of_its_own() -> None:
     assert len({id(item["expect"][1]) for item in items}) == 12
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("usual", "other"),
     [
         ("a: 1", "b: 1"),

@@ -6,6 +6,7 @@ That its answers are right is the business of test_readers_agree.
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.formats.yaml import quick
 from mcptest.formats.yaml.quick import _MAX_QUICK_DEPTH, read_quickly
@@ -17,7 +18,7 @@ def value_of(text: str) -> object:
     return found[0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("", None),
@@ -51,7 +52,7 @@ def test_item_lines_are_those_of_the_items_content() -> None:
     assert sorted(starts.values()) == [[2, 5, 6], [7, 8]]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "a: &x 1\n",

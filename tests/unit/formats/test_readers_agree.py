@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from case_tables import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,12 +66,12 @@ def assert_agreement(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("text", SNIPPETS)
+@each_case("text", SNIPPETS)
 def test_quick_and_full_reader_agree_on_every_trap(text: str) -> None:
     assert_agreement(text)
 
 
-@pytest.mark.parametrize("text", SNIPPETS)
+@each_case("text", SNIPPETS)
 def test_both_parsers_of_pyyaml_agree_with_the_quick_reader(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +79,7 @@ def test_both_parsers_of_pyyaml_agree_with_the_quick_reader(
     assert_agreement(text)
 
 
-@pytest.mark.parametrize("text", SNIPPETS)
+@each_case("text", SNIPPETS)
 def test_json_is_read_as_the_full_reader_reads_it(text: str) -> None:
     value = read_json(text)
     if value is NOT_JSON:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.formats.yaml.quick import MAX_DIGITS, resolve_as, resolve_plain
 
@@ -59,7 +60,7 @@ def test_floats_need_a_point_or_an_exponent(text: str, value: float) -> None:
     assert found == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     # YAML 1.1 reads most of these as something else.
     [
@@ -95,7 +96,7 @@ def test_everything_else_is_text(text: str) -> None:
     assert resolve_plain(text) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         ".inf",

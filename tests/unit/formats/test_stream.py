@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.diagnostics import PathDiagnostic
 from mcptest.core.errors import FormatError
 from mcptest.formats.keys import diagnose
-from mcptest.formats.yaml import full
-from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_NODES, MAX_TEXT_BYTES
+from mcptest.formats.yaml import full, stream
+from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_TEXT_BYTES
 from mcptest.formats.yaml.stream import Stream, StreamDocument, read_stream
 
 CONTRACT = """\
@@ -81,7 +82,7 @@ def test_a_document_knows_its_number_its_lines_and_its_comments() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "found"),
     [
         ("", []),
@@ -136,7 +137,7 @@ def test_a_key_that_may_be_repeated_is_kept_with_its_number() -> None:
     assert values_of('{"in": 1, "in": 2}') == [{"in": 1, "in#2": 2}]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "place", "lines"),
     [
         ("case: 1\nin: 1\ncase: 2\n", (3, 1), (1, 3)),
@@ -187,7 +188,7 @@ def test_merged_keys_are_no_repetition_and_have_the_line_they_are_written_at() -
     assert document.comments == {"_x": "first", "out": "own"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "comments"),
     [
         ("a: 1\n", {}),
@@ -228,7 +229,7 @@ def test_a_comment_of_a_repeated_key_goes_by_its_number() -> None:
     assert document.comments == {"in": "one", "in#2": "two"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "line"),
     [
         ("\n# c\na: 1\n", 3),
@@ -300,7 +301,7 @@ def test_the_mistakes_of_all_documents_are_told_in_order() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "message", "place"),
     [
         ("a: 1\n---\nb: [1, 2\n---\nc: 1\n", 'this "[" is never closed', (3, 4)),
@@ -332,11 +333,13 @@ def test_mistakes_are_counted_up_to_a_limit_over_all_documents() -> None:
     assert len(mistakes("a: \x01\n---\n" * 1_000)) == MAX_DIAGNOSTICS
 
 
-def test_nodes_are_counted_over_all_documents() -> None:
+def test_nodes_are_counted_over_all_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (full, stream):
+        monkeypatch.setattr(module, "MAX_NODES", 50_000)
     inside = ", ".join(["*x"] * 99)
     document = f"a: &x [{', '.join(['1'] * 99)}]\nb: [{inside}]\n---\n"
     per_document = 2 + 100 + 2 + 99 * 100
-    count = MAX_NODES // per_document
+    count = 50_000 // per_document
     assert len(stream_of(document * count).documents) == count
     found = mistakes(document * (count + 2))
     assert [code for code, _, _ in found] == ["F004"]

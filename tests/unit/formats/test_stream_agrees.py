@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+from case_tables import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -100,12 +101,12 @@ def places_of(error: FormatError) -> list[tuple[str, int, int]]:
     return [(found.code, found.line, found.column) for found in error.diagnostics]
 
 
-@pytest.mark.parametrize("text", SNIPPETS)
+@each_case("text", SNIPPETS)
 def test_a_stream_of_one_document_reads_as_the_document(text: str) -> None:
     assert_agreement(text)
 
 
-@pytest.mark.parametrize("text", SNIPPETS)
+@each_case("text", SNIPPETS)
 def test_a_stream_of_one_document_reads_as_the_document_without_libyaml(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +121,7 @@ def assert_parsers_agree(text: str) -> None:
     assert outcome(text, ("re", "any")) == without, text
 
 
-@pytest.mark.parametrize("text", SNIPPETS)
+@each_case("text", SNIPPETS)
 def test_both_parsers_read_every_trap_alike(text: str) -> None:
     if "\ufeff" in text[1:]:
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.errors import FormatError
 from mcptest.formats.yaml import full
@@ -38,8 +39,8 @@ def mistakes(text: str) -> list[tuple[str, int, int]]:
     return [(found.code, found.line, found.column) for found in caught.value.diagnostics]
 
 
-@pytest.mark.parametrize("indent", [None, 0, 1, 2, 4, "\t", "\t\t", " \t"])
-@pytest.mark.parametrize("key", ["in: ", "# c\nin:\n  ", "in:\n\n    "])
+@each_case("indent", [None, 0, 1, 2, 4, "\t", "\t\t", " \t"])
+@each_case("key", ["in: ", "# c\nin:\n  ", "in:\n\n    "])
 def test_a_message_may_be_indented_in_any_way(indent: int | str | None, key: str) -> None:
     pasted = json.dumps(MESSAGE, indent=indent)
     text = f"case: one\n{key}{pasted}\nout: {pasted}\n---\nin: {pasted}\n"
@@ -48,7 +49,7 @@ def test_a_message_may_be_indented_in_any_way(indent: int | str | None, key: str
     assert second.value == {"in": MESSAGE}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ('a: {\n"b": [\n1,\n2\n]\n}\nc: 1\n', {"a": {"b": [1, 2]}, "c": 1}),
@@ -80,7 +81,7 @@ def test_json_and_what_looks_like_it_is_read(text: str, value: object) -> None:
     assert [document.value for document in stream_of(f"1\n...\n{text}").documents] == [1, value]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "place"),
     [
         ("a:\n\tb: 1\n", (2, 1)),

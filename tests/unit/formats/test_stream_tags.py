@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
@@ -38,7 +39,7 @@ def mistake(text: str, tags: tuple[str, ...] = TAGS) -> Diagnostic:
 ANY = Tagged(tag="any", text="")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("!!re a+", Tagged(tag="re", text="a+")),
@@ -85,7 +86,7 @@ def test_a_tag_that_nobody_asked_for_is_refused_as_in_any_file() -> None:
     assert found.help == "write plain mappings, lists, text, numbers, true, false or null"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "shown", "question"),
     [
         ("a: !!rf x", "!!rf", "; did you mean !!re?"),

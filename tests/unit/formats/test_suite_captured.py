@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from suite_reading import SERVER, entry, load, mistakes
 
 from mcptest.formats.suite.variables import choosing
@@ -44,7 +45,7 @@ def place_in(keys: str) -> tuple[int, int]:
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "message"),
     [
         ("threshold: §'${x}', " + assertion("{exact: 1}"), BAR),
@@ -93,7 +94,7 @@ def test_where_it_would_decide_it_is_refused_when_the_file_is_read(keys: str, me
     assert ("F013", *place_in(keys), message) in told(keys)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "keys",
     [
         "args: {a: '${x}', '${x}': 1}",

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from case_tables import each_case
 from suite_reading import FILE, SERVER, context, entry, load, mistakes, refusals
 
 from mcptest.core.diagnostics import CODES
@@ -195,10 +196,24 @@ def value_at(path: Path) -> Any:
     return value
 
 
+def part(path: Path) -> tuple[dict[str, Any], Path]:
+    """A suite with what the path leads through and little else, and the path in it."""
+    key, *rest = path
+    section = value_at((key,))
+    if isinstance(section, list) and rest:
+        section, rest = [value_at(path[:2])], [0, *rest[1:]]
+    small: dict[str, Any] = {
+        "servers": {"a": {"command": ["x"]}},
+        "tools": [{"name": "n", "tool": "t", "server": "a"}],
+        str(key): section,
+    }
+    return copy.deepcopy(small), (key, *rest)
+
+
 def changed(path: Path, value: Any) -> Any:
     if not path:
         return value
-    whole = copy.deepcopy(FULL)
+    whole, path = part(path)
     inner: Any = whole
     for step in path[:-1]:
         inner = inner[step]
@@ -244,11 +259,12 @@ def test_the_full_suite_has_every_key_and_nothing_wrong() -> None:
 PLACES = sorted(places(FULL), key=str)
 
 
-@pytest.mark.parametrize("path", PLACES, ids=lambda path: ".".join(map(str, path)) or "file")
+@each_case("path", PLACES)
 def test_every_value_at_every_place_is_read_or_refused_and_wrong_types_are_refused(
     path: Path,
 ) -> None:
     right = value_at(path)
+    assert read(changed(path, right))
     is_free = path in FREE or FREE_KEYS & set(path)
     for value in VALUES:
         is_read = read(changed(path, value))
@@ -259,7 +275,7 @@ def test_every_value_at_every_place_is_read_or_refused_and_wrong_types_are_refus
             assert path[-1] in two or path[-2:-1] == ("roots",), value
 
 
-@pytest.mark.parametrize("path", PLACES, ids=lambda path: ".".join(map(str, path)) or "file")
+@each_case("path", PLACES)
 def test_an_unknown_key_anywhere_is_refused_unless_keys_are_free_there(path: Path) -> None:
     right = value_at(path)
     if not isinstance(right, dict):
@@ -270,7 +286,7 @@ def test_an_unknown_key_anywhere_is_refused_unless_keys_are_free_there(path: Pat
     assert is_read == own
 
 
-@pytest.mark.parametrize("word", EXAMPLES)
+@each_case("word", EXAMPLES)
 def test_every_value_under_every_word_is_compiled_or_refused(word: str) -> None:
     for value in VALUES:
         assertion = {"target": "result", "matcher": {word: value}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 from suite_reading import SERVER, entry, mistakes, refusals, told_at
 
 TEST = "tools: [{name: a, tool: t}]\n"
@@ -163,7 +164,7 @@ def test_a_suite_needs_servers_with_names_and_commands(
     assert mistakes(text) == [expected]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "code", "message"),
     [
         ("command: x y", "F008", '"command" must be a list: the program and its arguments'),
@@ -257,7 +258,7 @@ def test_a_server_that_has_mistakes_is_not_missed_as_well() -> None:
 # Entries
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "code", "message"),
     [
         ("¶tool: t", "F007", 'an entry of tools needs the key "name"'),
@@ -352,7 +353,7 @@ def test_a_capture_is_a_name_and_a_path_into_the_answer(keys: str, code: str, me
 # Expectations
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "code", "message"),
     [
         ("§expect: []", "F011", '"expect" is empty: this test would check nothing'),
@@ -434,7 +435,7 @@ def test_a_threshold_of_nothing_would_pass_whatever_comes() -> None:
 # The rest of the file
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "code", "message"),
     [
         ("§coverage: {}", "F011", '"coverage" is empty: it asks for nothing'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 from suite_reading import (
     FOLDER,
     SERVER,
@@ -42,7 +43,7 @@ def arguments(written: str, head: str = VARIABLES, **environment: str) -> object
 # References
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "value"),
     [
         ("'${order}'", "A-17"),
@@ -148,7 +149,7 @@ def test_two_keys_that_become_one_are_an_error() -> None:
 # Variables
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("variables", "code", "message"),
     [
         ("{§9a: x}", "F009", "'9a' is no name: letters, digits and _ only, not first a digit"),
@@ -306,7 +307,7 @@ def test_a_captured_value_is_compared_as_it_is_even_if_it_looks_like_a_matcher()
     assert not is_met(step.expectation.assertions[0].check, "anything")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "expect",
     [
         "[{target: result, matcher: §'${id}'}]",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,8 +79,8 @@ def test_a_remark_changes_no_value(remark: str, value: str) -> None:
     assert read == {"tests": [{"it": value}, {"it": value}]}
 
 
-@pytest.mark.parametrize("render", [render_yaml, render_compact])
-@pytest.mark.parametrize("text", ODD_TEXTS)
+@each_case("render", [render_yaml, render_compact])
+@each_case("text", ODD_TEXTS)
 def test_a_string_that_could_be_something_else_comes_back(
     render: Callable[[Mapping[str, object]], str], text: str
 ) -> None:

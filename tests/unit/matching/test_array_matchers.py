@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from asking import is_met, why_not
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,7 +52,7 @@ def test_an_array_is_sorted_when_sorting_changes_nothing(values: list[float] | l
     assert is_met("sorted", sorted(values))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "actual", "message", "hint"),
     [
         ("stringLengthBetween:3:9", "ab", "a string of 3 to 9 characters; it has 2", ""),

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,7 +79,7 @@ def test_values_that_json_calls_equal_are_equal(expected: object, actual: object
     assert is_equal(expected, actual)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expected", "actual", "message", "hint"),
     [
         (True, 1, "expected a boolean, got a number", ""),

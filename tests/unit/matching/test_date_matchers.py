@@ -7,6 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 from asking import NOW_S, is_met, why_not
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,7 +55,7 @@ def test_smaller_numbers_are_seconds_and_greater_ones_milliseconds(seconds: int)
     assert epoch_ms(greater) == greater
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "2023-06-15T09:30",
@@ -106,7 +107,7 @@ def test_dates_with_less_or_more_in_them(text: str, moment: datetime) -> None:
     assert epoch_ms(text) == milliseconds(moment)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.results import Mismatch
 from mcptest.matching.compare import compare, is_met, source_of
@@ -191,7 +192,7 @@ def complaints(expected: object) -> list[tuple[str, tuple[str | int, ...], str]]
     return [(found.code, found.steps, found.message) for found in compiler.complaints]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expected", "code", "steps", "message"),
     [
         ({"match:all": []}, "F011", ("match:all",), "match:all is empty: every value meets it"),

@@ -9,6 +9,7 @@ import uuid
 
 import pytest
 from asking import is_met, why_not
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,7 +117,7 @@ def test_what_was_encoded_is_known_again(raw: bytes, claims: dict[str, int]) -> 
     assert is_met("jwt", token.decode())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "actual", "message", "hint"),
     [
         (

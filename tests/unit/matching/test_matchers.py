@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from case_tables import each_case
 from geo_plugin import GeoPlugin
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,7 +46,7 @@ def why_not(source: str, actual: object) -> tuple[str, str] | None:
     return (mismatch.message, mismatch.hint) if mismatch else None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "actual"),
     [
         ("match:regex:^v[0-9]+$", "v12"),
@@ -111,7 +112,7 @@ def test_a_value_that_meets_the_pattern_passes(source: str, actual: object) -> N
     assert why_not(source, actual) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "actual", "message", "hint"),
     [
         (
@@ -242,24 +243,22 @@ def test_a_path_that_leads_somewhere_is_negated(source: str, actual: object) -> 
     assert parsed(source).idle_reason(actual) == ""
 
 
-@pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)
 @given(actual=JSON)
-@settings(max_examples=30)
-def test_any_value_is_judged_and_the_negation_is_the_opposite(
-    matcher: Matcher, actual: object
-) -> None:
-    plain = parsed(matcher.example)
-    negated = parsed(matcher.example.replace("match:", "match:not:", 1))
-    miss = plain.miss(actual)
-    assert negated.is_met(actual) == bool(miss)
-    for pattern in (plain, negated):
-        mismatch = pattern.mismatch(actual, None)
-        assert (mismatch is None) == pattern.is_met(actual)
-        if mismatch:
-            assert re.match(r"expected (.|\n)+; it (is|has|does|says)", mismatch.message)
+@settings(max_examples=60)
+def test_any_value_is_judged_and_the_negation_is_the_opposite(actual: object) -> None:
+    for matcher in REGISTRY:
+        plain = parsed(matcher.example)
+        negated = parsed(matcher.example.replace("match:", "match:not:", 1))
+        miss = plain.miss(actual)
+        assert negated.is_met(actual) == bool(miss), matcher.name
+        for pattern in (plain, negated):
+            mismatch = pattern.mismatch(actual, None)
+            assert (mismatch is None) == pattern.is_met(actual), matcher.name
+            if mismatch:
+                assert re.match(r"expected (.|\n)+; it (is|has|does|says)", mismatch.message)
 
 
-@pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)
+@each_case("matcher", list(REGISTRY))
 def test_half_a_surrogate_pair_is_judged_like_any_text(matcher: Matcher) -> None:
     for actual in ("\ud800", ["\ud800"], {"\ud800": "\udfff"}):
         assert isinstance(parsed(matcher.example).is_met(actual), bool)
@@ -309,13 +308,13 @@ def test_the_names_that_are_known_before_loading_are_those_that_are_loaded() -> 
     assert fresh.names == names
 
 
-@pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)
+@each_case("matcher", list(REGISTRY))
 def test_every_entry_has_a_summary_and_an_example_that_is_one_of_it(matcher: Matcher) -> None:
     assert matcher.summary.endswith(".")
     assert parsed(matcher.example).matcher == matcher
 
 
-@pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)
+@each_case("matcher", list(REGISTRY))
 def test_every_entry_has_values_that_pass_and_values_that_fail(matcher: Matcher) -> None:
     pattern = parsed(matcher.example)
     assert matcher.passes

@@ -7,6 +7,7 @@ import random
 import string
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,7 +40,7 @@ def under(key: str, value: object) -> object:
 # Texts
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "shown"),
     [
         (f"order {UUID}.", "order <uuid-1>."),
@@ -78,7 +79,7 @@ def test_what_varies_in_a_text_is_replaced_and_the_rest_stays(text: str, shown: 
     assert plain({"text": text}) == {"text": shown}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -115,7 +116,7 @@ def test_what_is_probably_content_stays(text: str) -> None:
 # Values that are known by their keys
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "value", "shown"),
     [
         ("id", NANOID, "<id-1>"),
@@ -142,7 +143,7 @@ def test_a_key_says_that_its_value_varies(key: str, value: object, shown: object
     assert under(key, value) == shown
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "value"),
     [
         ("id", 17),
@@ -274,7 +275,7 @@ def test_what_is_normalised_stays_as_it_is(value: object) -> None:
     assert plain(once) == once
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "/tmp/" * 100_000,
@@ -291,7 +292,6 @@ def test_what_is_normalised_stays_as_it_is(value: object) -> None:
         "\\" * 500_000,
         "took " * 100_000,
     ],
-    ids=lambda text: text[:12],
 )
 def test_a_hostile_text_is_done_with_in_one_go(text: str) -> None:
     """Each would take minutes if any expression looked at it again and again."""

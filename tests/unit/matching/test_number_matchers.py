@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 from asking import is_met, why_not
+from case_tables import each_case
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -75,7 +76,7 @@ def test_a_text_that_is_a_number_is_read_as_one(text: str, number: tuple[int, in
     assert parse_exact(text) == number
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["", ".", "-", "1,000", "1_000", "0x10", "five", "5%", "1e", "1e9999", "\u0663", "9" * 401],
 )
@@ -91,7 +92,7 @@ def test_other_values_are_no_numbers(value: object) -> None:
     assert not is_met("positive", value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "actual"),
     [
         ("multipleOf:0.1", 0.3),
@@ -123,7 +124,7 @@ def test_a_value_that_meets_the_pattern_passes(pattern: str, actual: object) -> 
     assert is_met(pattern, actual)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "actual", "message", "hint"),
     [
         ("greaterThan:5", 5, "a number greater than 5; it is 5", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,7 +43,7 @@ def pointed_at(source: str) -> str:
 # Reading
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "name", "parameter", "negated"),
     [
         ("match:contains:sunny", "contains", "sunny", False),
@@ -72,7 +73,7 @@ def test_a_named_pattern_has_its_matcher_and_parameter(
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         "File not found",
@@ -112,7 +113,7 @@ def test_bare_text_can_be_negated() -> None:
 # Near misses
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "meant"),
     [
         ("containz", "contains"),
@@ -181,7 +182,7 @@ def test_everyday_words_that_are_directives_may_begin_a_text() -> None:
     assert parsed("match:any: yes").matcher.name == "regex"
 
 
-@pytest.mark.parametrize("habit", sorted(HABITS))
+@each_case("habit", sorted(HABITS))
 def test_every_habit_leads_to_a_word_of_the_language_and_is_none_itself(habit: str) -> None:
     assert HABITS[habit].partition(":")[0] in REGISTRY.names
     assert habit not in REGISTRY.names
@@ -190,7 +191,7 @@ def test_every_habit_leads_to_a_word_of_the_language_and_is_none_itself(habit: s
 # Parameters
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "code", "message", "at"),
     [
         ("match:", "F013", "a pattern needs something after match:", "match:"),
@@ -431,7 +432,7 @@ def unprefixed(text: str) -> tuple[str, str] | None:
     return text[: complaint.width], complaint.help
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "name"),
     [
         ("contains:sunny", "contains"),
@@ -453,7 +454,7 @@ def test_a_pattern_without_its_prefix_is_pointed_out(text: str, name: str) -> No
     assert unprefixed(text) == (name, help)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "contains: 3 items",

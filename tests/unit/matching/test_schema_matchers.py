@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,7 +106,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
     assert len(found.message) < 300
 
 
-@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner)))
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner, max_size=5)))
 def test_a_schema_that_refers_to_itself_ends(value: object) -> None:
     tree = {
         "$defs": {"t": {"type": ["array", "string", "integer"], "items": {"$ref": "#/$defs/t"}}}
@@ -137,7 +138,7 @@ def test_wherever_it_stands_it_is_named(schema: object, value: object) -> None:
 # Refused when the file is loaded
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         ("{", "reads schemas/s.json, which is not JSON: expecting property name"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ json_values = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (None, "null"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
@@ -228,7 +229,7 @@ def test_a_pattern_of_the_author_is_replaced() -> None:
     assert mismatches(book, {"text": "build 4711"}, options) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "message"),
     [
         (False, "is never false"),
@@ -302,7 +303,7 @@ def nested(depth: int) -> object:
     return value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "why"),
     [
         ("x" * (MAX_CHARS + 1), "its strings have more than 1,048,576 characters"),
@@ -310,9 +311,8 @@ def nested(depth: int) -> object:
         ([0] * (MAX_NODES + 1), "it has more than 100,000 values in it"),
         (nested(100_000), "it is nested deeper than 200 levels"),
     ],
-    ids=["text", "key", "values", "levels"],
 )
-@pytest.mark.parametrize("mode", ["check", "write_new", "update"])
+@each_case("mode", ["check", "write_new", "update"])
 def test_what_is_too_large_to_be_reviewed_is_refused_and_not_kept(
     mode: SnapshotMode, value: object, why: str
 ) -> None:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.record import ABSENT
 from mcptest.core.text import EVERY, render_path
@@ -232,7 +233,7 @@ def test_every_word_is_tested_here_or_with_snapshots() -> None:
     assert list(EXAMPLES) == list(EXAMPLES)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "parameter", "values"),
     [(word, parameter, values) for word, rows in CASES.items() for parameter, values, _ in rows],
 )
@@ -241,7 +242,7 @@ def test_values_that_meet_a_word_pass(word: str, parameter: object, values: list
         assert misses({word: parameter}, value) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "parameter", "value", "message"),
     [
         (word, parameter, value, message)
@@ -257,7 +258,7 @@ def test_a_value_that_does_not_meet_a_word_is_told_with_the_reason(
     assert message in found
 
 
-@pytest.mark.parametrize("word", [word for word in EXAMPLES if word != "snapshot"])
+@each_case("word", [word for word in EXAMPLES if word != "snapshot"])
 def test_the_example_of_each_word_is_yaml_that_can_be_used(word: str) -> None:
     value = read_document(f"{{{word}: {EXAMPLES[word]}}}", "a.yaml").value
     check, complaints = compiled(value)
@@ -347,7 +348,7 @@ def test_a_matcher_is_a_mapping(matcher: object, code: str, message: str, help: 
     assert (complaint.code, complaint.message, complaint.help) == (code, whole, help)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "meant"),
     [
         ("containz", "contains"),
@@ -385,7 +386,7 @@ def test_a_matcher_of_other_formats_is_shown_as_a_pattern() -> None:
     assert complaint.help == 'write it as a pattern: {pattern: "dateValid"}'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("matcher", "code", "message", "steps"),
     [
         ({}, "F011", "the matcher is empty: every value meets it", ()),
@@ -507,7 +508,7 @@ VALUE = {
 }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "steps"),
     [
         ("result", ("result",)),
@@ -540,7 +541,7 @@ def test_a_target_is_a_path_of_keys_and_numbers(text: str, steps: tuple[object, 
     assert [step is EVERY for step in found] == [step is EVERY for step in steps]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "message"),
     [
         ("", f"is empty; it begins with one of {', '.join(ROOTS)}"),

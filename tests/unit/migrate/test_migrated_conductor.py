@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from migrating import (
     calling,
     carried,
@@ -226,7 +227,7 @@ def test_a_request_that_no_suite_makes_is_left_behind(
     assert found.startswith(reason)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expect", "reason"),
     [
         ({"exitCode": 0}, "it expects an exit code, and a suite keeps its servers running"),
@@ -325,7 +326,7 @@ STDERR_CHECKS = (
 )
 
 
-@pytest.mark.parametrize("check", STDERR_CHECKS)
+@each_case("check", STDERR_CHECKS)
 def test_a_check_of_stderr_judges_the_same_in_a_suite(check: str) -> None:
     text = conductor(calling({"stderr": check}))
     before, after = case_of_conductor(text), case_of_suite(suite_from(text)[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from migrating import setting
 
 from mcptest.migrate.drafts import LeftBehindError
@@ -47,7 +48,7 @@ PATTERNS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "matcher"), PATTERNS)
+@each_case(("pattern", "matcher"), PATTERNS)
 def test_a_pattern_becomes_a_matcher_that_makes_the_same_check(
     pattern: str, matcher: dict[str, Any]
 ) -> None:
@@ -112,7 +113,7 @@ SCHEMAS: list[tuple[object, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "schema"), SCHEMAS)
+@each_case(("value", "schema"), SCHEMAS)
 def test_an_expectation_for_elements_becomes_a_schema(value: object, schema: Any) -> None:
     assert convert_to_schema(value) == schema
 

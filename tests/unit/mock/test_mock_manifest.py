@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from stage import Stage, manifest
 
 from mcptest.core.errors import FormatError
@@ -268,7 +269,7 @@ def test_two_manifests_that_offer_the_same_are_a_mistake() -> None:
 # What kind of file it is, by its content
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "kind"),
     [
         ("tools: []", "manifest"),
@@ -305,7 +306,6 @@ def test_two_manifests_that_offer_the_same_are_a_mistake() -> None:
         ('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n' * 5_000, "cases"),
         ("---\n" * 1000 + "in: {}\n", "cases"),
     ],
-    ids=lambda value: value[:40],
 )
 def test_a_file_is_recognised_by_its_content(text: str, kind: str) -> None:
     assert kind_of_file(text) == kind

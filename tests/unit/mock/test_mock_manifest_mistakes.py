@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.errors import FormatError
 from mcptest.matching.registry import builtin_registry
@@ -18,7 +19,7 @@ def mistakes(text: str) -> list[tuple[str, int, str]]:
 SCHEMA = "inputSchema: {type: object, properties: {who: {}}}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "code", "words"),
     [
         ("- a", "F005", "a manifest must be a mapping and is a list"),

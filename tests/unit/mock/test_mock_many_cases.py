@@ -81,21 +81,22 @@ def test_only_cases_that_differ_in_their_tags_are_compared_one_by_one(
 
 
 def test_the_nearest_is_looked_for_among_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = many("plain", 1_200)
+    monkeypatch.setattr(lookup, "_MAX_COMPARED", 100)
+    stage = many("plain", 120)
     compared = counting(monkeypatch, lookup, "_expected_body")
     error = stage.error("tools/call", {"name": "t", "arguments": {"a": 5, "b": [6]}})
     assert error["data"]["nearest"]["case"] == "Case 5"
     # Once more for the mismatches of the nearest.
-    assert len(compared) == 1_000 + 1
+    assert len(compared) == 100 + 1
 
 
 def test_the_nearest_is_looked_for_among_those_with_the_same_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stage = many("other tools", 1_200)
+    stage = many("other tools", 120)
     compared = counting(monkeypatch, lookup, "_expected_body")
-    error = stage.error("tools/call", {"name": "t1199", "arguments": {"a": 5}})
-    assert error["data"]["nearest"]["case"] == "Case 1199"
+    error = stage.error("tools/call", {"name": "t119", "arguments": {"a": 5}})
+    assert error["data"]["nearest"]["case"] == "Case 119"
     assert len(compared) == 1 + 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from stage import a_case, cases, contract
 
 ADD = a_case("Adds", "{name: add, arguments: {a: 1, b: 2}}", "three")
@@ -36,8 +37,8 @@ def test_an_error_of_the_contract_is_sent_as_it_is() -> None:
     assert stage.error("tools/call", {"name": "bad"}) == {"code": -32001, "message": "no"}
 
 
-@pytest.mark.parametrize("match", ["", "_match: partial\n", "_match: exact\n"])
-@pytest.mark.parametrize(
+@each_case("match", ["", "_match: partial\n", "_match: exact\n"])
+@each_case(
     ("params", "path"),
     [
         ({"name": "add", "arguments": {"a": 1}}, "params.arguments.b"),
@@ -80,7 +81,7 @@ def test_the_case_with_an_optional_argument_answers_the_call_with_it() -> None:
     assert stage.call("search", q="a") == "all"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "sent", "fits"),
     [
         ("1", 1.0, True),
@@ -124,9 +125,9 @@ EMPTY = (
 )
 
 
-@pytest.mark.parametrize("written", ["", ", params: {}"])
-@pytest.mark.parametrize("sent", [None, {}, [], {"_meta": {}}])
-@pytest.mark.parametrize("exact", ["", "_match: exact\n"])
+@each_case("written", ["", ", params: {}"])
+@each_case("sent", [None, {}, [], {"_meta": {}}])
+@each_case("exact", ["", "_match: exact\n"])
 def test_empty_params_hinder_no_match(written: str, sent: object, exact: str) -> None:
     assert contract(EMPTY.format(written) + exact).result("a/b", sent) == {}
 

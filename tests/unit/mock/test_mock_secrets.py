@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from stage import Stage, a_case, cases, contract, manifest
 
 from mcptest.core.record import ABSENT
@@ -150,13 +151,13 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("key", KEYS)
+@each_case("key", KEYS)
 def test_what_is_blanked_out_of_a_recording_is_hidden_here(key: str) -> None:
     assert is_secret(key, SECRET)
     assert hide_secrets({key: SECRET}) == {key: HIDDEN}
 
 
-@pytest.mark.parametrize("key", OTHERS)
+@each_case("key", OTHERS)
 def test_what_is_kept_in_a_recording_is_reported_here(key: str) -> None:
     assert not is_secret(key, SECRET)
     assert hide_secrets({key: SECRET}) == {key: SECRET}

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
@@ -108,7 +109,7 @@ MISTAKES: list[tuple[object, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("imports", "code", "message"), MISTAKES, ids=repr)
+@each_case(("imports", "code", "message"), MISTAKES)
 def test_a_mistake_is_reported_once_with_its_place(
     imports: object, code: str, message: str
 ) -> None:

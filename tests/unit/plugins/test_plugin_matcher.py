@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.errors import CheckError
 from mcptest.matching.compare import compare
@@ -158,8 +159,8 @@ NO_VERDICTS: list[object] = [
 ]
 
 
-@pytest.mark.parametrize("negation", ["", "not:"])
-@pytest.mark.parametrize("answer", NO_VERDICTS, ids=str)
+@each_case("negation", ["", "not:"])
+@each_case("answer", NO_VERDICTS)
 def test_anything_but_a_verdict_is_a_failure_of_the_plugin(answer: object, negation: str) -> None:
     with pytest.raises(CheckError) as caught:
         mismatch_of(f"match:{negation}plugin:geo.near", 1, Scripted(answer))

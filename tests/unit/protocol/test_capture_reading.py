@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.errors import FormatError
 from mcptest.protocol.capture import MessageOrder, read_capture, walk_capture
@@ -76,7 +77,7 @@ def test_a_long_capture_is_read_while_it_comes() -> None:
     assert len(sent) < 1_100
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "code", "message"),
     [
         (5, "F008", "a capture must be an object"),

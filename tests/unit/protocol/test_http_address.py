@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 
 from mcptest.protocol.http_address import (
     Address,
@@ -36,7 +37,7 @@ def test_a_url_is_taken_apart(url: str, scheme: str, host: str, port: int, targe
     assert found == (scheme, host, port, target)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "why"),
     [
         ("", "must begin with http"),
@@ -112,7 +113,7 @@ def test_a_reference_that_leads_nowhere_is_refused(location: str) -> None:
         redirected(parse_url("http://a/"), location)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "is_loopback"),
     [
         ("localhost", True),
@@ -159,7 +160,7 @@ def test_loopback_is_told_by_the_name(host: str, is_loopback: bool) -> None:
 P = "http://proxy:3128"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "environment", "proxy"),
     [
         ("http://a/", {}, ""),

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.record import ABSENT
 from mcptest.protocol.framing import Frame, TransportFault
@@ -100,7 +101,7 @@ def test_a_body_that_answers_something_else_is_not_waited_on(message: object) ->
     assert "a message that is no response to it" in trouble.message
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "status", "kind", "wanted", "words"),
     [
         (b"", 200, JSON, "http_body", "with status 200 and no body"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ RESULT = {"jsonrpc": "2.0", "id": "a", "result": {}}
 ERROR = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "kind"),
     [
         (REQUEST, "request"),
@@ -64,7 +65,7 @@ def test_a_legal_message_has_no_breach(message: dict[str, object]) -> None:
 MUST_BE_ID = '"id" must be text or an integer and is'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("legal", "changes", "breaches"),
     [
         (RESULT, {"jsonrpc": ABSENT}, [("jsonrpc", '"jsonrpc" must be "2.0" and is missing')]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.protocol.jsonrpc import is_plain_answer
 
@@ -23,7 +24,7 @@ def test_blocks_of_text_are_plain(result: object) -> None:
     assert is_plain_answer(answer(result))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "message",
     [
         None,

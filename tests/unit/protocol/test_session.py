@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -158,7 +159,7 @@ def test_a_plain_answer_can_be_taken_at_once_and_is_settled_then(id: object) -> 
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         result("1"),
@@ -174,7 +175,6 @@ def test_a_plain_answer_can_be_taken_at_once_and_is_settled_then(id: object) -> 
         [result(1)],
         "yes",
     ],
-    ids=str,
 )
 def test_what_has_to_be_looked_at_is_not_taken_at_once(value: object) -> None:
     session, other = opened(1), opened(1)

@@ -6,6 +6,7 @@ import itertools
 import sys
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +35,7 @@ def test_line_ends_may_be_mixed() -> None:
     assert events(b"data: a\r\ndata: b\rdata: c\n\r") == [event(b"a\nb\nc")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("stream", "found"),
     [
         (b"data: a\n\n", [event(b"a")]),
@@ -80,7 +81,7 @@ def test_every_way_to_cut_a_stream_gives_the_same_events(cuts: list[int]) -> Non
     assert events(*chunks) == whole
 
 
-@pytest.mark.parametrize("limit", range(1, 40))
+@each_case("limit", range(1, 40))
 def test_byte_by_byte_is_the_same_also_at_every_limit(limit: int) -> None:
     singles = [STREAM[at : at + 1] for at in range(len(STREAM))]
     assert events(*singles, limit=limit) == events(STREAM, limit=limit)

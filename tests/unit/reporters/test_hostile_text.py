@@ -27,7 +27,7 @@ from mcptest.reporters.tap import TapReporter
 from mcptest.reporters.terminal import TerminalReporter
 
 # Each example holds dozens of texts.
-thorough = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thorough = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 any_run = given(hostile_runs())
 
 

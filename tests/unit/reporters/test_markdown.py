@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from markdown_it import MarkdownIt
 from sample_run import FAILED, PASSED, bad_file_run, full_run, rendered, run_of
 
@@ -129,7 +130,7 @@ def test_failures_beyond_the_limit_are_counted_and_a_comment_can_hold_the_rest()
     assert len(text) < 65_536
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ["plain", "`", "``", "a`b", "`a", "a|b", "a\\|b", "\\", " spaced ", "<b>", "@you", ""]
 )
 def test_a_code_span_shows_the_text_as_it_is_also_in_a_table(text: str) -> None:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from hostile_runs import HostileRun, hostile_runs
 from hypothesis import HealthCheck, given, settings
 from sample_run import GONE, MISSING, PASSED, WRONG, bad_file_run, full_run, rendered, run_of
@@ -105,7 +106,7 @@ def test_a_report_of_the_first_mcptest_has_less_and_is_read() -> None:
     assert (back.finished.coverage, back.finished.missed_gates) == ((), ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "code", "message"),
     [
         ("[]", "F008", "the report must be an object, not []"),

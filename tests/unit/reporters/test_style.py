@@ -6,6 +6,7 @@ import io
 import re
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from sample_run import SKIPPED, run_of
@@ -39,7 +40,7 @@ def test_nothing_stays_nothing() -> None:
     assert painted(Paint(on=True), "") == [""] * 5
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("seconds", "text"),
     [
         (0.0, "<1 ms"),

@@ -84,7 +84,7 @@ def check_verdicts(score: SessionScore) -> None:
     assert all(len(verdict.message) < 600 for verdict in verdicts)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["client", "server", "noise"]), MESSAGES), max_size=12),
     VERSIONS,
@@ -122,7 +122,7 @@ def changed_exchanges(draw: st.DrawFn) -> list[Any]:
     return exchanges
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(changed_exchanges(), VERSIONS, TRANSPORTS)
 def test_every_rule_answers_on_a_capture_with_changes(
     exchanges: list[Any], version: str, transport: str

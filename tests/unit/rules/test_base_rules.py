@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,7 +84,7 @@ def test_no_rule_passes_when_the_server_has_said_nothing(letter: str) -> None:
     assert {each.status for each in scorer.finish().verdicts} == {"not_applicable"}
 
 
-@pytest.mark.parametrize("path", KEEPING, ids=lambda path: path.name)
+@each_case("path", KEEPING)
 def test_a_capture_that_keeps_one_of_these_rules_breaks_no_other(path: Path) -> None:
     score = score_capture([json.loads(path.read_text(encoding="utf-8"))], RULES)
     bad = [each for each in score.sessions[0].verdicts if each.status in ("fail", "warning")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
@@ -162,7 +163,7 @@ def test_a_url_has_a_scheme_and_something_after_it(url: str) -> None:
     assert is_url(url)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "",

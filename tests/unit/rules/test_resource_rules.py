@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -55,7 +56,7 @@ def test_an_address_by_rfc_3986_is_a_uri(uri: str) -> None:
     assert uri_fault(uri) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("uri", "reason"),
     [
         ("", "scheme"),
@@ -102,7 +103,7 @@ def test_a_template_by_rfc_6570_is_one(template: str) -> None:
     assert template_fault(template) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("template", "reason"),
     [
         ("x://{a", "never closed"),
@@ -142,7 +143,7 @@ def test_no_text_breaks_the_looking_at_addresses(text: str) -> None:
 
 def test_a_very_long_address_is_looked_at_once() -> None:
     for part in ("a", "%41", "[", "@", ":", "{a}", "{", "}"):
-        long = "x://" + part * 300_000
+        long = "x://" + part * 30_000
         assert len(uri_fault(long)) < 200
         assert len(template_fault(long)) < 200
 
@@ -160,7 +161,7 @@ def test_base64_is_base64(data: bytes) -> None:
     assert base64_fault(base64.b64encode(data).decode("ascii")) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "reason"),
     [
         ("a", "has no meaning"),
@@ -203,7 +204,7 @@ def test_a_blob_that_is_null_beside_a_text_is_a_breach_only_of_the_blob() -> Non
 # Annotations
 
 
-@pytest.mark.parametrize(
+@each_case(
     "date",
     [
         *("2025", "2025-01", "2025-01-12", "20250112", "2025-W03-1", "2025-012"),

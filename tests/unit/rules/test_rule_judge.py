@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.results import SessionScore
 from mcptest.rules import judge
@@ -64,7 +65,7 @@ def is_plain(session: dict[str, Any]) -> bool:
 PLAIN = [path for path in CAPTURES if all(map(is_plain, sessions_in(path)))]
 
 
-@pytest.mark.parametrize("path", PLAIN, ids=lambda path: path.name)
+@each_case("path", PLAIN)
 def test_a_live_session_breaks_what_its_capture_breaks(path: Path) -> None:
     for session in sessions_in(path):
         session.setdefault("transport", "stdio:1")
@@ -160,15 +161,14 @@ def broken(score: SessionScore) -> dict[str, int]:
     return {each.id: each.count for each in score.verdicts if each.status == "fail"}
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
-def test_no_capture_is_judged_otherwise_without_it(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@each_case("path", CAPTURES)
+def test_no_capture_is_judged_otherwise_without_it(path: Path) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))
     sessions = value if isinstance(value, list) else [value]
     quick = score_capture(sessions)
-    monkeypatch.setattr(judge, "likeness_of", lambda *_: None)
-    assert score_capture(sessions) == quick
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge, "likeness_of", lambda *_: None)
+        assert score_capture(sessions) == quick
 
 
 def test_a_breach_among_many_that_are_alike_is_found() -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
+from case_tables import each_case
 
 from mcptest.core.results import Verdict
 from mcptest.rules.captures import score_capture
@@ -46,13 +46,13 @@ def test_no_two_rules_share_an_id() -> None:
     assert len(BY_ID) == len(RULES)
 
 
-@pytest.mark.parametrize("id", sorted(BY_ID))
+@each_case("id", sorted(BY_ID))
 def test_a_rule_has_captures_that_break_it_and_that_keep_it(id: str) -> None:
     assert captures(id, "breaks")
     assert captures(id, "keeps")
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@each_case("path", CAPTURES)
 def test_a_capture_has_the_fate_in_its_name(path: Path) -> None:
     id, fate, _ = path.name.split(".")
     verdict = verdict_on(path)

@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -145,7 +146,7 @@ def test_members_that_are_not_in_the_table_are_fine() -> None:
     assert frame("D", answered("tools/list", result)) == "pass"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("method", "result", "sentence"),
     [
         ("tools/list", {}, "result.tools must be an array and is missing"),
@@ -319,7 +320,7 @@ def test_a_schema_of_an_unknown_dialect_is_not_judged() -> None:
     assert describe_schema_error({"$schema": 5}) == (["$schema"], '5 is not of type "string"')
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("schema", "valid"),
     [
         ({"items": [{}]}, "4 6 7 2019-09"),

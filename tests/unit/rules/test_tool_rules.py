@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from case_tables import each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -181,7 +182,7 @@ def test_a_simple_value_is_plainly_valid(schema: dict[str, Any], value: object) 
     assert is_plainly_valid(schema, value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("schema", "value"),
     [
         (OBJECT, {"a": True}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
@@ -404,7 +405,7 @@ def annotated(*schemas: dict[str, Any], **root: Any) -> Verdict:
     return verdict("HTTP-41", "E", listed)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("schema", "verdict"),
     [
         ({"type": "string", "x-mcp-header": "A-b_1"}, "pass"),

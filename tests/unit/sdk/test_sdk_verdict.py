@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.sdk.errors import ContractError
 from mcptest.sdk.expect import Verdict, read_verdict
@@ -36,7 +37,7 @@ def test_a_verdict_without_text_has_an_answer_without_content() -> None:
     assert read_verdict(DECLARED | {"text": None}, 0.0).raw == {"content": [], "isError": False}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("result", "words"),
     [
         (DECLARED | {"score": 1}, 'a verdict has no field "score"'),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from traffic_samples import (
     UUID,
     answer_to_call,
@@ -301,7 +302,7 @@ def test_nothing_is_told_of_an_id_that_the_client_brought_into_a_longer_text() -
 # The parts
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expression"),
     [
         ("12", r"\d+"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from traffic_samples import call, cases_of, contract, request, result
 
 from mcptest.core.secrets import is_secret
@@ -16,7 +17,7 @@ def only_case(*said: tuple[str, Any], keep_values: bool = False) -> dict[str, An
     return found
 
 
-@pytest.mark.parametrize(
+@each_case(
     "key",
     [
         *("password", "userPassword", "db_password", "passwd", "secret", "client_secret", "apiKey"),
@@ -27,7 +28,7 @@ def only_case(*said: tuple[str, Any], keep_values: bool = False) -> dict[str, An
         *("password2", "pass_word", "pass"),
     ],
 )
-@pytest.mark.parametrize("keep_values", [False, True])
+@each_case("keep_values", [False, True])
 def test_a_secret_is_any_value_in_an_answer_and_in_a_request(key: str, keep_values: bool) -> None:
     said = [("in", call(1, **{key: "hunter2"})), ("out", result(1, **{key: "swordfish"}))]
     made = contract(*said, keep_values=keep_values)
@@ -42,7 +43,7 @@ def test_a_secret_is_any_value_in_an_answer_and_in_a_request(key: str, keep_valu
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "value"),
     [
         ("progressToken", "abc"),

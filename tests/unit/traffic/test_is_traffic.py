@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from case_tables import each_case
 from traffic_samples import HANDSHAKE, call, capture, contract, log, result
 
 from mcptest.core.errors import FormatError
@@ -15,7 +16,7 @@ EXCHANGE = {"request": call(1), "response": result(1)}
 CASE = {"case": "a", "in": call(1), "out": result(1)}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         capture(EXCHANGE),
@@ -38,7 +39,7 @@ def test_captures_and_logs_are_traffic(text: str) -> None:
     assert contract_text(text, "a.json")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *("", "\n", "just words\n", "{}", "[]", "5", "null", '"text"', "{broken", '{"a": 1}'),

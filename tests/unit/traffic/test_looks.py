@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import each_case
 from traffic_samples import (
     HANDSHAKE,
     UUID,
@@ -20,7 +21,7 @@ from mcptest.traffic.varying import tag_for
 HEX = "0123456789abcdef0123"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "other"),
     [
         (UUID, "00000000-0000-4000-8000-000000000000"),
@@ -61,7 +62,7 @@ def test_a_text_that_varies_is_met_by_another_of_its_kind_and_by_no_other(
     assert answer_to_call(value) == f"!!{tag.tag} {tag.text}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         "2026-01-02",
@@ -89,7 +90,7 @@ def test_a_value_that_does_not_look_so_stays(value: object) -> None:
     assert answer_to_call(value) == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "value", "tag"),
     [
         ("createdAt", 1763264999, "!!type number"),
@@ -115,7 +116,7 @@ def test_a_key_says_that_a_value_varies(key: str, value: object, tag: str) -> No
     assert is_met(found, value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "value"),
     [
         ("createdAt", 12),

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from case_tables import each_case
 from traffic_samples import (
     HANDSHAKE,
     INITIALIZE,
@@ -45,7 +46,7 @@ ASKS = json.dumps(PING)
 IN, OUT = json.dumps(call(1)), json.dumps(result(1))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "direction"),
     [
         *(

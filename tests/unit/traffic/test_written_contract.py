@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from case_tables import each_case
 from traffic_samples import FILE, answer_to_call, call, capture, cases_of, contract, log, result
 
 from mcptest.core.errors import FormatError
@@ -113,13 +114,13 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each_case("text", HOSTILE)
 def test_a_hostile_text_comes_back_as_it_was(text: str) -> None:
     assert answer_to_call(text) == text
     assert answer_to_call({text: 1}) == {text: 1}
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each_case("text", HOSTILE)
 def test_a_hostile_name_is_one_line_of_visible_characters(text: str) -> None:
     made = contract(("in", call(1, text)), ("out", result(1)))
     assert all(line.isprintable() for line in made.text.split("\n"))
@@ -127,7 +128,7 @@ def test_a_hostile_name_is_one_line_of_visible_characters(text: str) -> None:
     assert found["in"] == call(1, text)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each_case("text", HOSTILE)
 def test_a_hostile_text_in_a_file_name_stays_a_comment(text: str) -> None:
     made = contract_text(log(("in", call(1)), ("out", result(1))), f"{text}/{text}")
     assert list(cases_of(made)) == ["tools/call get_time"]

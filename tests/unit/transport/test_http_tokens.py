@@ -6,6 +6,7 @@ import json
 from urllib.parse import parse_qs
 
 import pytest
+from case_tables import each_case
 
 from mcptest.core.plan import HttpSpec, OAuthSpec
 from mcptest.core.secrets import LEARNED, redactor
@@ -67,7 +68,7 @@ def test_a_token_that_came_goes_with_every_request() -> None:
     assert credentials.headers() == {"X-Key": "k", "Authorization": "Bearer t1"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "raw", "words"),
     [
         (401, b'{"error": "invalid_client"}', "status 401"),

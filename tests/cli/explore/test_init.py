@@ -1,0 +1,125 @@
+"""`mcptest init`: what a new project starts with, and never at the cost of what is there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from console import mcptest
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "filesystem"
+FILES = (
+    "conductor.config.json",
+    "tests/first.test.mcp.yml",
+    ".github/workflows/mcptest.yml",
+)
+
+
+def files_in(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_folder_with_a_server_gets_everything_and_is_told_what_was_assumed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "server.py").touch()
+    ended = mcptest(tmp_path, "init")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == [
+        *(f"wrote {path}" for path in FILES),
+        "",
+        "the server is started with: python3 server.py",
+        "  (there is a server.py)",
+        "",
+        "next:",
+        "  mcptest run",
+        "  mcptest discover -o tests/server.test.mcp.yml",
+    ]
+    assert sorted(files_in(tmp_path)) == sorted([*FILES, "server.py"])
+    assert mcptest(tmp_path, "validate", "tests").code == 0
+
+
+def test_an_empty_folder_gets_something_to_fill_in(tmp_path: Path) -> None:
+    ended = mcptest(tmp_path, "init")
+    assert ended.code == 0
+    assert ended.out.splitlines()[len(FILES) + 1 :] == [
+        "the server is started with: python3 server.py",
+        '  (nothing here says how the server is started; "command" and "args" in '
+        "conductor.config.json are only a guess)",
+        "",
+        "next:",
+        '  put what starts the server into "command" and "args" in conductor.config.json',
+        "  mcptest run",
+        "  mcptest discover -o tests/server.test.mcp.yml",
+    ]
+
+
+def test_whoever_has_a_config_is_not_told_to_fill_it_in(tmp_path: Path) -> None:
+    (tmp_path / "conductor.config.json").write_text("{}", encoding="utf-8")
+    assert "put what starts the server" not in mcptest(tmp_path, "init").out
+
+
+def test_a_command_gives_a_first_suite_that_passes_at_once(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLE / "server.py", tmp_path / "my_server.py")
+    shutil.copytree(EXAMPLE / "test-data", tmp_path / "data")
+    ended = mcptest(tmp_path, "init", "--", sys.executable, "my_server.py", "data")
+    assert ended.code == 0
+    config = json.loads((tmp_path / FILES[0]).read_text(encoding="utf-8"))
+    assert config["args"] == ["my_server.py", "data"]
+    assert "server:" not in (tmp_path / FILES[1]).read_text(encoding="utf-8")
+    report = mcptest(tmp_path, "run", "--json")
+    assert report.code == 0
+    assert report.report()["summary"]["passed"] >= 2
+
+
+def test_a_command_that_does_not_start_is_exit_3_and_the_files_are_there(tmp_path: Path) -> None:
+    ended = mcptest(tmp_path, "init", "--", "no-such-program")
+    assert ended.code == 3
+    assert "spawn_failed" in ended.err
+    assert sorted(files_in(tmp_path)) == sorted(FILES)
+
+
+@pytest.mark.parametrize("kept", FILES)
+def test_what_is_there_is_left_as_it_is(tmp_path: Path, kept: str) -> None:
+    (tmp_path / kept).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / kept).write_text("mine", encoding="utf-8")
+    ended = mcptest(tmp_path, "init")
+    assert ended.code == 0
+    assert f"left {kept} as it is\n" in ended.out
+    assert files_in(tmp_path)[kept] == "mine"
+    assert sorted(files_in(tmp_path)) == sorted(FILES)
+
+
+def test_a_second_time_changes_nothing(tmp_path: Path) -> None:
+    mcptest(tmp_path, "init")
+    before = files_in(tmp_path)
+    ended = mcptest(tmp_path, "init")
+    assert (ended.code, files_in(tmp_path)) == (0, before)
+    assert "wrote" not in ended.out
+
+
+def test_a_config_of_another_name_counts_as_one(tmp_path: Path) -> None:
+    (tmp_path / "mcptest.config.json").write_text("{}", encoding="utf-8")
+    assert "left mcptest.config.json as it is\n" in mcptest(tmp_path, "init").out
+    assert not (tmp_path / FILES[0]).exists()
+
+
+def test_a_file_where_a_folder_should_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "tests").touch()
+    ended = mcptest(tmp_path, "init")
+    assert ended.code == 2
+    assert ended.err.startswith("error: cannot write tests/first.test.mcp.yml: ")
+
+
+def test_a_word_that_is_no_command_is_refused(tmp_path: Path) -> None:
+    ended = mcptest(tmp_path, "init", "server.py")
+    assert ended.code == 2
+    assert ended.err.startswith("error: mcptest init takes no 'server.py'")
+    assert list(tmp_path.iterdir()) == []
