@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 
 # How long an example takes says more of the machine than of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
+# The inner loop (`./check unit`) tries a few examples, the whole suite many.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "untimed"))
 
 # The servers are programs, not a package; tests import the listener from among them.
 SERVERS = Path(__file__).parent / "servers"
