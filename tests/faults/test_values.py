@@ -35,8 +35,8 @@ NOT_JSON = {
     "[-Infinity]": ("-Infinity is not JSON", 0),
     "1e400": ("the number 1e400 is too large", 0),
     "9" * 5000: ("a number with more digits than can be read (limit 4,300)", 0),
-    '{"id":1,"id":2}': ('the key "id" stands twice in one object', 0),
-    '{"a":{"result":1,"b":2,"result":1}}': ('the key "result" stands twice in one object', 0),
+    '{"id":1,"id":2}': ('the key "id" occurs twice in one object', 0),
+    '{"a":{"result":1,"b":2,"result":1}}': ('the key "result" occurs twice in one object', 0),
     "01": ("something follows the end of the JSON value", 2),
     "True": ("expecting value", 1),
     '"\t"': ("invalid control character at", 2),
@@ -139,7 +139,7 @@ def test_every_writer_copes_with_every_character(text: str) -> None:
     ("line", "reason"),
     [
         (b'{"jsonrpc":"2.0","id":1,"result":NaN}\n', "NaN is not JSON"),
-        (b'{"jsonrpc":"2.0","id":1,"result":{},"result":1}\n', 'the key "result" stands twice'),
+        (b'{"jsonrpc":"2.0","id":1,"result":{},"result":1}\n', 'the key "result" occurs twice'),
         (b'{"jsonrpc":"2.0","id":1,"result":{},}\n', "a comma with nothing after it"),
         (b'{"jsonrpc":"2.0","id":1,"result":1e999}\n', "the number 1e999 is too large"),
         (

@@ -85,7 +85,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise NotJsonError(f"the key {json.dumps(key)} stands twice in one object")
+                raise NotJsonError(f"the key {json.dumps(key)} occurs twice in one object")
             seen.add(key)
     return members
 

@@ -164,7 +164,7 @@ class _Builder:
         allows_extra = not known if extra is None else extra is not False
         if not self._is_checked or allows_extra or "patternProperties" in schema:
             return self._walker.resolve(extra).schema
-        raise unknown_name("argument", path, known, "--no-check sends it all the same")
+        raise unknown_name("argument", path, known, "--no-check sends it anyway")
 
     def refuse_unknown(self, names: Iterable[str]) -> None:
         for name in names:

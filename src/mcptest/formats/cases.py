@@ -209,7 +209,7 @@ class _Loader:
         if inner is None:
             return
         if document is not self._stream.documents[0]:
-            message = '"_server" stands in the first document: a file has one server'
+            message = '"_server" belongs in the first document: a file has one server'
             fields.complain("_server", "F014", message)
             return
         command = inner.mapping.get("command")

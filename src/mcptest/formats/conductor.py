@@ -502,12 +502,12 @@ def refuse_misplaced(fields: Fields) -> None:
         if isinstance(inner, dict) and key in inner:
             fields.complain(key, "F003", *_twice(key))
         else:
-            help = "indent it, so that it stands below expect: and not beside it"
+            help = "indent it, so that it is below expect: and not beside it"
             fields.complain(key, "F006", f'"{key}" belongs under "expect"', help)
 
 
 def _twice(key: str) -> tuple[str, str]:
-    message = f'"{key}" stands here and under "expect"; only one of them can count'
+    message = f'"{key}" is here and under "expect"; only one of them can count'
     return message, 'keep the one under "expect"'
 
 
@@ -589,7 +589,7 @@ class ExpectReader:
         for key in response:
             if key not in ANSWER_KEYS:
                 message = f'no answer has a key "{key}" at its top'
-                help = f"what a server answers stands under result: or error:, so put {key} there"
+                help = f"what a server answers goes under result: or error:, so put {key} there"
                 fields.at(("response", key)).complain("", "F017", message, help)
         return {"jsonrpc": "2.0", "id": request["id"]} | response
 

@@ -143,7 +143,7 @@ def _refuse_conflicts(text: str, file: str) -> None:
     found = Diagnostic(
         code="F002",
         file=file,
-        message="a conflict of a merge stands here",
+        message="there is a merge conflict here",
         line=text.count("\n", 0, first.start()) + 1,
         column=1,
         width=len(source),
@@ -166,7 +166,7 @@ def _read(fields: Fields) -> dict[str, object]:
     for key in others.mapping if others else ():
         assert others is not None, "there are keys"
         if key in found:
-            message = 'a snapshot of this name stands under "snapshots", too'
+            message = 'a snapshot of this name is under "snapshots", too'
             others.complain(key, "F003", message, "keep one of them")
         found[key] = _parsed(others, key)
     return found

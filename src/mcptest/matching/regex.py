@@ -367,7 +367,7 @@ class _Walk:
         return char
 
     def alternatives(self) -> str:
-        """The sample of the first alternative; the others are walked through all the same."""
+        """The sample of the first alternative; the others are only walked through."""
         self._depth += 1
         if self._depth > 50:
             raise _BeyondError

@@ -151,7 +151,7 @@ def _respond_to_request(
         session.declared = frozenset(declared if isinstance(declared, dict) else ())
         session.era = "handshake"
     elif session.declared is None and method not in BEFORE_HANDSHAKE:
-        sentence = f"{method} came before any handshake, and was answered all the same"
+        sentence = f"{method} came before any handshake, and was answered anyway"
         session.note("handshake", sentence)
     return player.request(session, value)
 

@@ -63,7 +63,7 @@ class JunitReporter(CollectedRun):
             if finished.interrupted:
                 message = f"{finished.summary.total} of {self.started.total} tests ran"
                 fault = Fault(kind="interrupted", message=message)
-                results.append(_problem("the run came to its end", fault=fault))
+                results.append(_problem("the run was completed", fault=fault))
             results += [_problem("the gate is reached", gate) for gate in finished.missed_gates]
             if finished.broken_rules:
                 listed = f"rules broken: {', '.join(finished.broken_rules)}"

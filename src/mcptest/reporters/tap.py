@@ -84,7 +84,7 @@ class TapReporter(CollectedRun):
         if finished.interrupted:
             ending = ending_line(self.started, finished)
             members = {"message": ending, "severity": "error"}
-            yield False, "the run came to its end", _block(members)
+            yield False, "the run was completed", _block(members)
 
     def _broken(self) -> dict[str, object]:
         """The rules that fail the run, and their findings."""

@@ -128,7 +128,7 @@ def test_a_torn_last_line_is_distinguished_from_a_broken_one() -> None:
             '{"method":"a","params":{},"result":{},"at":1}',
             'line 2 has a member "at" that no cassette has',
         ),
-        ('{"a":1,"a":2}', 'line 2 is not JSON: the key "a" stands twice in one object'),
+        ('{"a":1,"a":2}', 'line 2 is not JSON: the key "a" occurs twice in one object'),
         ("", "line 2 is not JSON: expecting value"),
     ],
 )

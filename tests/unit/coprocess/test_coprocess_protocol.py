@@ -71,7 +71,7 @@ def test_an_id_is_any_number_or_text_and_comes_back_as_it_is(written: str) -> No
     [
         (b"hello", "it does not begin like JSON"),
         (b'{"jsonrpc":"2.0","id":1,', "expecting property name"),
-        (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"mcp.shutdown"}', '"id" stands twice'),
+        (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"mcp.shutdown"}', '"id" occurs twice'),
         (b'{"jsonrpc":"2.0","id":NaN,"method":"mcp.shutdown"}', "NaN is not JSON"),
         (b'{"jsonrpc":"2.0","id":"\xff","method":"mcp.shutdown"}', "not valid UTF-8"),
         (b"\xef\xbb\xbf{}", "byte order mark"),

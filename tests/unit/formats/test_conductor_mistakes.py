@@ -230,7 +230,7 @@ def test_an_expect_that_checks_nothing_is_an_error(
         ),
         (
             "    expect: {stderr: a}\n    stderr: b\n",
-            ("F003", 6, 5, '"stderr" stands here and under "expect"; only one of them can count'),
+            ("F003", 6, 5, '"stderr" is here and under "expect"; only one of them can count'),
         ),
         (
             "    stderr: 5\n",
@@ -439,5 +439,5 @@ def test_a_response_beside_expect_belongs_under_it(beside: str) -> None:
 
 def test_a_response_beside_expect_and_under_it_is_one_too_many() -> None:
     under = "    expect: {response: {jsonrpc: '2.0', id: 1, result: {}}}\n"
-    message = '"response" stands here and under "expect"; only one of them can count'
+    message = '"response" is here and under "expect"; only one of them can count'
     assert mistakes(HEAD + under + RESPONSE) == [("F003", 6, 5, message)]

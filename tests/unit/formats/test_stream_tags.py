@@ -126,7 +126,7 @@ def test_an_unknown_tag_is_refused_with_those_there_are(
 def test_a_tag_of_ours_on_a_collection_is_refused(text: str, what: str) -> None:
     found = mistake(text)
     assert (found.code, found.line, found.column, found.width) == ("F004", 1, 4, 4)
-    assert found.message == f"!!re stands on text, not on {what}"
+    assert found.message == f"!!re is on text, not on {what}"
 
 
 @pytest.mark.parametrize("text", ["a: !re x", "a: !re {}", "a: !re [x]", "a: [!re , 1]"])
@@ -149,7 +149,7 @@ def test_one_exclamation_mark_is_one_too_few(text: str) -> None:
 def test_a_tag_of_ours_on_a_key_is_refused(text: str, place: tuple[int, int]) -> None:
     found = mistake(text)
     assert (found.code, found.line, found.column) == ("F004", *place)
-    assert found.message == "!!re stands on a key; a key is plain text"
+    assert found.message == "!!re is on a key; a key is plain text"
 
 
 @pytest.mark.parametrize("text", ['a: !!re"x"', 'a: [1, !!re"x"]', "a: !!re{}"])

@@ -18,7 +18,7 @@ EXPRESSION = (
 SCHEMA = "in a schema, a captured value can only stand under const or enum"
 BAR = "a captured value cannot say how much is enough: its server would set its own bar"
 REFERRED = (
-    "a schema with a captured value in it cannot refer to what stands under const or enum: its "
+    "a schema with a captured value in it cannot refer to what is under const or enum: its "
     "server would write that schema"
 )
 PATTERN = "in this pattern, a captured value would be more than what is compared with"

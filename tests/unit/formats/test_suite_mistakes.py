@@ -390,7 +390,7 @@ def test_a_capture_is_a_name_and_a_path_into_the_answer(keys: str, code: str, me
         (
             "§max_duration_ms: 5, expect: {max_duration_ms: 6}",
             "F003",
-            '"max_duration_ms" stands here and under "expect"; only one of them can count',
+            '"max_duration_ms" is here and under "expect"; only one of them can count',
         ),
     ],
 )

@@ -134,7 +134,7 @@ def test_every_unknown_name_is_told_and_the_help_lists_those_there_are() -> None
 
 
 def test_a_reference_that_is_never_closed_is_taken_as_it_stands_with_a_warning() -> None:
-    words = "a ${ that is never closed is taken as it stands"
+    words = "a ${ that is never closed is taken as written"
     text = entry("name: n, tool: t, args: {a: 'x ${order'}")
     assert warnings_of(text) == [("W001", 3, 34, words)]
     assert warnings_of(entry("name: n, tool: t, args: {a: 'x $ { order'}")) == []

@@ -179,7 +179,7 @@ def noise(raw: bytes, limit: int = 1000) -> Noise | Overlong:
     ("raw", "reason"),
     [
         (b"hello\n", "it does not begin like JSON"),
-        (b'{"a": 1, "a": 2}\n', 'the key "a" stands twice'),
+        (b'{"a": 1, "a": 2}\n', 'the key "a" occurs twice'),
         (b"x" * 2000, "it is longer than 1,000 bytes"),
     ],
 )

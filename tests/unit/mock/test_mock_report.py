@@ -175,7 +175,7 @@ MANIFEST = "tools: [{name: go, answer: gone}]\n"
 def test_a_request_before_any_handshake_is_answered_and_noted_once(stage: Stage) -> None:
     assert stage.call("go") == "gone"
     stage.result("tools/list")
-    note = "tools/call came before any handshake, and was answered all the same"
+    note = "tools/call came before any handshake, and was answered anyway"
     assert stage.report.notes == (note,)
     assert f"\n  note    {note}\n" in render_summary(stage.report)
     assert stage.report.wrong == ()

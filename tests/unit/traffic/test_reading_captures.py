@@ -256,7 +256,7 @@ def test_json_without_a_message_is_refused(text: str) -> None:
     ("text", "reason"),
     [
         ('{"exchanges": [}', "not JSON: "),
-        ('{"exchanges": [], "exchanges": []}', 'the key "exchanges" stands twice'),
+        ('{"exchanges": [], "exchanges": []}', 'the key "exchanges" occurs twice'),
         ('{"exchanges": NaN}', "NaN is not JSON"),
         ("[" * 300 + "]" * 300, "nested deeper than 198 levels"),
     ],

@@ -165,7 +165,7 @@ class ExpectReader:
         inner.check_keys(EXPECT_KEYS, f'"{key}"')
         for each in BUDGETS:
             if each in fields.mapping and each in inner.mapping:
-                message = f'"{each}" stands here and under "{key}"; only one of them can count'
+                message = f'"{each}" is here and under "{key}"; only one of them can count'
                 fields.complain(each, "F003", message)
         if isinstance(fields.mapping[key], dict) and not inner.mapping:
             fields.complain(key, "F011", f'"{key}" is empty: this test would check nothing')

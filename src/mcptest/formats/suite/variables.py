@@ -222,7 +222,7 @@ class Variables:
                     self._complain(name, place.at(steps), known)
         unclosed = (at for at, text in strings_in(value) if re.search(_UNCLOSED, text))
         for steps in unclosed:
-            message = "a ${ that is never closed is taken as it stands"
+            message = "a ${ that is never closed is taken as written"
             place.at(steps).complain("", "W001", message, on_key=False, severity="warning")
         try:
             return self._filled(value, place) if is_whole else value
@@ -300,7 +300,7 @@ _SCHEMA = (
     "write the schema in full, or compare with the value: {exact: …}",
 )
 _REFERRED = (
-    "a schema with a captured value in it cannot refer to what stands under const or enum: its "
+    "a schema with a captured value in it cannot refer to what is under const or enum: its "
     "server would write that schema",
     "put the schema that is meant under $defs",
 )

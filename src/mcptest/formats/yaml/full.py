@@ -213,7 +213,7 @@ def _refusal(tag: str, what: str, ours: tuple[str, ...]) -> TagError:
     width = len(shown)
     if shown in (f"!!{mine}" for mine in ours):
         return TagError(
-            f"{shown} stands on text, not on {what}",
+            f"{shown} is on text, not on {what}",
             help=f"write {shown} before a text, and put that in quotes",
             width=width,
         )
@@ -412,7 +412,7 @@ class Builder:
 
     def _refuse_tagged_key(self, event: Any, value: object) -> None:
         if isinstance(value, Tagged):
-            message = f"!!{value.tag} stands on a key; a key is plain text"
+            message = f"!!{value.tag} is on a key; a key is plain text"
             self._report("F004", message, event, help=f"remove !!{value.tag}")
 
     def _set_key(self, event: Any, key: Any, text: str) -> None:
