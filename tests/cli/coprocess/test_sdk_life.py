@@ -243,8 +243,8 @@ def test_an_answer_that_does_not_come_ends_the_channel(home: Listener) -> None:
         for _ in range(2):
             with pytest.raises(OverdueError) as caught:
                 coprocess.request("mcp.call", call("hang"), timeout=0.2)
-        words = "the mcptest binary did not answer mcp.call within 0.2 s; it may have had its "
-        words += "effect all the same"
+        words = "the mcptest binary did not answer mcp.call within 0.2 s; it may have taken "
+        words += "effect anyway"
         assert str(caught.value) == words
         assert server.is_dead_within(PATIENCE_S)
 
