@@ -49,7 +49,7 @@ _READ_BYTES = 1 << 16
 
 # A pipe that poll reports as writable takes this much without blocking. The pipes are left in
 # blocking mode, because the parent process may share them.
-_WRITE_BYTES = select.PIPE_BUF
+_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
 
 # Stop reading when this many bytes of requests wait.
 _MAX_HELD_BYTES = 128 * 1024 * 1024
@@ -60,8 +60,6 @@ _LAST_READ_S = 30.0
 # How long the server may take for each answer once our input has ended. An SDK that was killed
 # looks the same as one that has sent everything and still reads.
 _LAST_ANSWER_S = 5.0
-
-_GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
 
 
 class Channel:
@@ -188,7 +186,8 @@ class Channel:
 
 
 def _refuse_gone(ready: list[tuple[int, int]], sink: int) -> None:
-    if any(fd == sink and event & _GONE for fd, event in ready):
+    gone = select.POLLERR | select.POLLHUP | select.POLLNVAL
+    if any(fd == sink and event & gone for fd, event in ready):
         raise InterruptedRunError("the SDK has left")
 
 
