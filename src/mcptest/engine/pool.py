@@ -79,7 +79,7 @@ _MAX_UNANSWERED = 2
 
 
 class ServerPool:
-    """Hands out a server that is ready; starts, replaces and stops it as needed."""
+    """Keeps one server, and hands it out ready; starts, replaces and stops it as needed."""
 
     def __init__(self, launcher: Launcher) -> None:
         self.launcher = launcher
@@ -111,7 +111,7 @@ class ServerPool:
     def server_for(self, spec: ServerSpec, step: Step | None) -> tuple[Server, str]:
         """A ready server, and a note if it is not the one from before.
 
-        Given a `step`, a server that has ended since the last one raises `ServerError`.
+        Given a `step`, a server that has ended since the last step raises `ServerError`.
         """
         if spec is not self._spec and spec != self._spec:
             self._turn_to(spec)
@@ -231,8 +231,10 @@ class ServerPool:
             self._unanswered = 0
             return False
         # A late answer is an answer, too.
-        is_silent = server.late_answers == self._late
-        self._unanswered, self._late = (self._unanswered + 1) * is_silent, server.late_answers
+        if server.late_answers == self._late:
+            self._unanswered += 1
+        else:
+            self._unanswered, self._late = 0, server.late_answers
         return self._unanswered >= _MAX_UNANSWERED
 
     # Starting and stopping

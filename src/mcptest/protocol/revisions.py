@@ -51,7 +51,7 @@ __all__ = [
 
 
 class Revision(Record):
-    """One published revision, by the points in which a tester must act differently."""
+    """One published revision, and what a client must do differently in it."""
 
     version: str
     # No handshake: every request names the revision and the capabilities of the client.
@@ -243,7 +243,7 @@ def discovery_fault(answer: dict[str, Any], version: str) -> Fault | None:
 
 
 def handshake_gaps(result: dict[str, Any]) -> Iterator[str]:
-    """What the specification requires of the result of `initialize` and is missing."""
+    """Sentences about required members of the result of `initialize` that are missing or wrong."""
     if "protocolVersion" not in result:
         yield f"result.protocolVersion is missing; {DEFAULT_OFFER} is assumed"
     if not isinstance(result.get("capabilities"), dict):

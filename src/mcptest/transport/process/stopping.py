@@ -53,7 +53,7 @@ __all__ = [
 
 MARK_VARIABLE = "MCPTEST_RUN"
 
-# The pause where a run was killed: a server that it was just starting has no mark yet.
+# Wait this long after a run was killed: a server just being started has no mark yet.
 STARTING_S = 0.05
 
 # A process that forks while it is being killed is chased for this long.
