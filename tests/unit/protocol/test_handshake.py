@@ -8,6 +8,7 @@ import pytest
 
 from mcptest.core.results import Fault
 from mcptest.protocol.revisions import (
+    choose_stateless,
     discovery_fault,
     handshake_fault,
     handshake_gaps,
@@ -134,6 +135,24 @@ def test_a_pinned_revision_must_be_the_one_that_is_agreed_on(version: str) -> No
             fault.message
         )
     assert pinned_fault("", GOOD) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "chosen"),
+    [
+        ({"result": {"supportedVersions": ["2030-01-01", "2026-07-28"]}}, "2026-07-28"),
+        ({"result": {"supportedVersions": ["2025-11-25"]}}, ""),
+        ({"result": {"supportedVersions": "2026-07-28"}}, ""),
+        ({"result": None}, ""),
+        ({"error": {"code": -32022, "data": {"supported": ["2026-07-28"]}}}, "2026-07-28"),
+        ({"error": {"code": -32022, "data": {"supported": {}}}}, ""),
+        ({"error": {"code": -32022}}, ""),
+        ({"error": {"code": -32601, "data": {"supported": ["2026-07-28"]}}}, ""),
+    ],
+)
+def test_the_revision_is_one_that_the_server_names(answer: dict[str, Any], chosen: str) -> None:
+    for offered in ("2026-07-28", "2099-01-01"):
+        assert choose_stateless(answer, offered) == chosen
 
 
 def test_a_discovery_that_names_the_era_opens_a_session() -> None:
