@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
 import select
 import signal
 import socket
 import threading
+import time
 import tracemalloc
 from typing import TYPE_CHECKING
 
@@ -236,12 +238,33 @@ def test_a_line_that_comes_in_pieces_is_one_request(ends: tuple[Channel, Sdk]) -
 
 def test_an_sdk_that_has_left_is_noticed_while_a_server_is_busy(ends: tuple[Channel, Sdk]) -> None:
     channel, sdk = ends
-    channel.check_reader()
+    channel.check_client(time.monotonic())
     sdk.hang_up()
-    channel.check_reader()
+    channel.check_client(time.monotonic())
     sdk.stop_reading()
     with pytest.raises(InterruptedRunError, match="the SDK has left"):
-        channel.check_reader()
+        channel.check_client(time.monotonic())
+
+
+def test_a_server_has_limited_time_once_the_input_has_ended(
+    ends: tuple[Channel, Sdk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, sdk = ends
+    monkeypatch.setattr(channel_module, "_LAST_ANSWER_S", 0.05)
+    began = time.monotonic()
+    time.sleep(0.1)
+    channel.check_client(began)
+    # What arrives while the server is busy is kept for later.
+    sdk.write(b"1\n")
+    sdk.hang_up()
+    channel.check_client(began)
+    time.sleep(0.1)
+    channel.check_client(time.monotonic())
+    channel.check_client(math.inf)
+    with pytest.raises(InterruptedRunError, match="standard input has ended"):
+        channel.check_client(began)
+    assert "may have taken effect" in channel.problem
+    assert [value(each) for each in channel.requests()] == [1]
 
 
 def test_an_answer_without_a_reader_ends_the_session(ends: tuple[Channel, Sdk]) -> None:
@@ -288,7 +311,7 @@ def test_answers_go_to_a_file_as_well(tmp_path_factory: pytest.TempPathFactory) 
         with Interrupts() as interrupts:
             channel = Channel(source, sink, interrupts)
             for _ in channel.requests():
-                channel.check_reader()
+                channel.check_client(time.monotonic())
                 channel.send(LARGE)
     finally:
         os.close(source)

@@ -3,6 +3,7 @@
 To the file LOG it writes "start" and the method and the params of each message that it reads.
 
 * `stateless CODE`: knows no handshake and refuses `initialize` with this code
+* `choosy`: the same, and refuses requests of any revision but 2026-07-28, which it names
 * `handshake`: knows nothing else, and refuses `server/discover`
 * `silent`: the same, but leaves what it does not know unanswered
 * `rounds N`: stateless; answers a call only after it has asked for input N times
@@ -61,8 +62,12 @@ def answer_to(message: Message, mode: str, argument: str) -> Message | None:
         return with_handshake(method, params, is_silent=mode == "silent")
     if method == "initialize":
         return error(int(argument) if mode == "stateless" else -32022, "no such thing")
-    if f"{_META}protocolVersion" not in params.get("_meta", {}):
+    version = params.get("_meta", {}).get(f"{_META}protocolVersion")
+    if version is None:
         return error(-32602, "the request names no revision")
+    if mode == "choosy" and version != STATELESS:
+        data = {"supported": [STATELESS], "requested": version}
+        return {"error": {"code": -32022, "message": "unsupported", "data": data}}
     tool = {"name": "a", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
     rounds = int(argument) if mode == "rounds" else 0
     return without_handshake(method, params, rounds, [tool] if mode == "typed" else [])

@@ -12,6 +12,7 @@ import time
 from mcptest.core.errors import UsageError, hint_at_limit
 from mcptest.core.secrets import redactor
 from mcptest.core.text import defuse, visible
+from mcptest.transport import OPEN_FLAGS
 from mcptest.transport.process.child import open_null
 
 TYPE_CHECKING = False
@@ -221,7 +222,7 @@ def open_special(path: str) -> int:
     deadline = time.monotonic() + _READER_PATIENCE_S
     while True:
         try:
-            fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            fd = os.open(path, os.O_WRONLY | OPEN_FLAGS)
         except OSError as error:
             if error.errno != errno.ENXIO or time.monotonic() > deadline:
                 raise

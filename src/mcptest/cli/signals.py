@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["exit_on_interrupt", "ignore_signals", "interrupt_on_signals", "without_gc"]
 
-_TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Windows has no SIGHUP.
+_TERMINATING = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT))
 
 _received: list[int] = []
 
@@ -40,7 +41,7 @@ def interrupt_on_signals() -> None:
     for number in _TERMINATING:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler, _exit):
             signal.signal(number, _interrupt)
-    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+    if hasattr(signal, "SIGCHLD") and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         # Inherited from the parent; with SIGCHLD ignored, exit statuses of children are lost.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 

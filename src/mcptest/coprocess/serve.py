@@ -49,7 +49,7 @@ _READ_BYTES = 1 << 16
 
 # A pipe that poll reports as writable takes this much without blocking. The pipes are left in
 # blocking mode, because the parent process may share them.
-_WRITE_BYTES = select.PIPE_BUF
+_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
 
 # Stop reading when this many bytes of requests wait.
 _MAX_HELD_BYTES = 128 * 1024 * 1024
@@ -57,7 +57,9 @@ _MAX_HELD_BYTES = 128 * 1024 * 1024
 # How long an SDK that has closed our input may take to read the rest.
 _LAST_READ_S = 30.0
 
-_GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
+# How long the server may take for each answer once our input has ended. An SDK that was killed
+# looks the same as one that has sent everything and still reads.
+_LAST_ANSWER_S = 5.0
 
 
 class Channel:
@@ -76,6 +78,9 @@ class Channel:
         self._unread = bytearray()
         self._unsent = bytearray()
         self._has_ended = False
+        self._ended_at = 0.0
+        # Why the last request was not answered, if its answer was not waited for.
+        self.problem = ""
 
     def requests(self) -> Iterator[Item]:
         """Every line, each after the answer to the one before it has been read."""
@@ -112,14 +117,25 @@ class Channel:
             if not self._move(_LAST_READ_S if self._has_ended else None):
                 raise InterruptedRunError("the SDK does not read any more")
 
-    def check_reader(self) -> None:
-        """Raise if the SDK has stopped reading, so that no call need be waited for.
+    def check_client(self, asked_at: float) -> None:
+        """Raise if the answer to what the server was asked at this time need not be waited for.
 
-        The end of our input does not mean that: an SDK may close it and still read answers.
+        The SDK has stopped reading, or it closed our input a while ago.
         """
         poll = select.poll()
         poll.register(self._sink, 0)
         _refuse_gone(poll.poll(0), self._sink)
+        poll = select.poll()
+        poll.register(self._source, select.POLLIN)
+        while not self._has_ended and len(self._unread) <= _MAX_HELD_BYTES and poll.poll(0):
+            self._read()
+        waited_s = time.monotonic() - max(asked_at, self._ended_at)
+        if self._has_ended and waited_s > _LAST_ANSWER_S:
+            self.problem = (
+                "standard input has ended, and the server did not answer within "
+                f"{_LAST_ANSWER_S:g} s: it is stopped, and the call may have taken effect"
+            )
+            raise InterruptedRunError(self.problem)
 
     def _move(self, wait_s: float | None) -> bool:
         """Wait for room or for input, and use it; False when there was none in time."""
@@ -148,7 +164,8 @@ class Channel:
         except OSError:
             # A terminal or a connection that is gone.
             chunk = b""
-        self._has_ended = not chunk
+        if not chunk:
+            self._has_ended, self._ended_at = True, time.monotonic()
         # The last line may lack its newline.
         self._unread += chunk or b"\n"
 
@@ -169,7 +186,8 @@ class Channel:
 
 
 def _refuse_gone(ready: list[tuple[int, int]], sink: int) -> None:
-    if any(fd == sink and event & _GONE for fd, event in ready):
+    gone = select.POLLERR | select.POLLHUP | select.POLLNVAL
+    if any(fd == sink and event & gone for fd, event in ready):
         raise InterruptedRunError("the SDK has left")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
 
@@ -15,6 +16,7 @@ from mcptest.engine.pool import FATAL_FAULTS, ServerPool
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.lists import ListPages
+from mcptest.transport.process.stopping import signal_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ class Upstream:
         # server which does not return ids unchanged is noticed.
         self.next_id: object = ABSENT
         self._asked = 0
+        # When the last request was sent; no time at all while the server starts, which has a time
+        # limit of its own.
+        self.asked_at = math.inf
         # How long it took to start, which is not part of any call.
         self.start_s = 0.0
 
@@ -71,6 +76,7 @@ class Upstream:
         """The result of a request, as it came."""
         step = self._step(method, params)
         server = self._ready(method, step)
+        self.asked_at = time.monotonic()
         try:
             answer = server.perform(step, limit_s or self.spec.timeout_s).message
         except ServerError as error:
@@ -153,10 +159,7 @@ class Upstream:
         http = self.spec.http
         where: Message = {"url": http.url} if http else {}
         if self.spec.command:
-            where |= {
-                "command": list(self.spec.command),
-                "exit_status": fault.evidence.exit_status,
-            }
+            where |= {"command": list(self.spec.command), **_describe_end(fault)}
         data = self._evidence(fault) | self.cleaned(where)
         self._lost = self.cleaned(fault.message), data
         return RefusedError(UPSTREAM_GONE, *self._lost)
@@ -169,6 +172,17 @@ class Upstream:
         }
         cleaned: Message = self.cleaned(found | ({"hint": fault.hint} if fault.hint else {}))
         return cleaned
+
+
+def _describe_end(fault: Fault) -> Message:
+    """How the process ended: in words, and for programs. The last two are null if unknown."""
+    code = fault.evidence.exit_code
+    is_killed = code is not None and code < 0
+    return {
+        "exit_status": fault.evidence.exit_status,
+        "exit_code": None if is_killed else code,
+        "signal": signal_name(-code) if code is not None and is_killed else None,
+    }
 
 
 def _without_id(fault: Fault, id: object) -> Fault:

@@ -82,7 +82,10 @@ class Evidence(Record):
     command: tuple[str, ...] = ()
     url: str = ""
     cwd: str = ""
+    # How the process ended, in words, and its exit code; minus the number of the signal if it was
+    # killed by one.
     exit_status: str = ""
+    exit_code: int | None = None
     stderr_tail: str = ""
     stdout_tail: str = ""
 

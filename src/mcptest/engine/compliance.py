@@ -27,7 +27,7 @@ from mcptest.matching.values import pull
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.jsonrpc import tool_failure
-from mcptest.protocol.revisions import STATELESS, VERSION_KEY
+from mcptest.protocol.revisions import VERSION_KEY
 from mcptest.protocol.session import INITIALIZE_ID
 from mcptest.rules.captures import score_capture
 from mcptest.rules.registry import RULES
@@ -173,8 +173,9 @@ def _handshake_score(server: Server) -> SessionScore:
 
 def _ping(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
     server, note = pool.server_for(spec, None)
-    if not server.connection.session.revision.has_handshake:
-        return _Found(nothing=f"there is no ping in {STATELESS}")
+    revision = server.connection.session.revision
+    if not revision.has_handshake:
+        return _Found(nothing=f"there is no ping in {revision.version}")
     answer, line = _ask(server, "ping", ABSENT, case.timeout_s or spec.timeout_s)
     result = answer.get("result", ABSENT)
     # Every result may have metadata.

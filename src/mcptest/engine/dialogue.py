@@ -705,7 +705,7 @@ class Hooks:
             return None
         how = describe_exit(code)
         fault = Fault(kind="hook_failed", message=f"{what} failed: {how}")
-        return faults.with_evidence(fault, process, how)
+        return faults.with_evidence(fault, process, how, code)
 
     def close(self) -> None:
         """End what the hooks left running."""

@@ -11,6 +11,7 @@ from itertools import islice, takewhile
 from mcptest.core.diagnostics import CODES, UNQUOTED, Diagnostic, UnquotedText, closest
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.text import visible
+from mcptest.transport import OPEN_FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -374,7 +375,7 @@ def open_regular(path: str | bytes, flags: int = os.O_RDONLY) -> int:
     Never waits, and checks what was opened: the path may be a pipe by then.
     """
     try:
-        fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        fd = os.open(path, flags | OPEN_FLAGS, 0o666)
     except ValueError:
         # A NUL in the path, or half a surrogate pair.
         raise OSError(errno.EINVAL, "no file can have this name") from None

@@ -84,7 +84,9 @@ _TAIL_LINES = 20
 _TAIL_BYTES = 4000
 
 
-def with_evidence(fault: Fault, wire: Transport, exit_status: str = "") -> Fault:
+def with_evidence(
+    fault: Fault, wire: Transport, exit_status: str = "", exit_code: int | None = None
+) -> Fault:
     """The fault with its command, exit status and the end of its output."""
     wire.drain_stderr()
     http = wire.spec.http
@@ -97,6 +99,7 @@ def with_evidence(fault: Fault, wire: Transport, exit_status: str = "") -> Fault
             cwd=wire.spec.cwd if wire.spec.command else "",
             url=http.url if http else "",
             exit_status=exit_status,
+            exit_code=exit_code,
             stderr_tail=_tail(wire.cleaned(wire.stderr.tail())),
             stdout_tail=_tail(b"" if is_quoted else stdout),
         )
@@ -234,7 +237,7 @@ def exit_fault(
         hint=hint,
         effect="indefinite" if was_open else "definite",
     )
-    return with_evidence(fault, wire, status)
+    return with_evidence(fault, wire, status, stopped.exit_code if stopped else None)
 
 
 def channel_fault(fault: TransportFault) -> Fault:

@@ -23,12 +23,12 @@ from mcptest.matching.compare import (
     Group,
     Not,
     compare,
-    idle_denial,
+    idle_negation,
     is_met,
     is_same,
     map_patterns,
     source_of,
-    without_denials,
+    without_negations,
 )
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import Miss
@@ -403,8 +403,8 @@ def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
     value, why = _value_at(assertion.steps, reply)
     if value is ABSENT:
         if not _holds_of_nothing(assertion.check):
-            is_denial = assertion.check != without_denials(assertion.check)
-            seen = "no such path" if is_denial else "is missing"
+            is_negation = assertion.check != without_negations(assertion.check)
+            seen = "no such path" if is_negation else "is missing"
             yield _nothing_at(assertion, f"{seen}: {why}" if why else seen)
         return
     is_met = True
@@ -424,7 +424,7 @@ def _why_idle(assertion: Assertion, value: object, reply: Reply) -> str:
     whole = list(reply.notifications) if root == "notifications" else _value_at((root,), reply)[0]
     if root == "notifications" and not whole:
         return ""
-    return idle_denial(assertion.check, value, whole, tuple(rest))
+    return idle_negation(assertion.check, value, whole, tuple(rest))
 
 
 def _nothing_at(assertion: Assertion, message: str) -> Mismatch:

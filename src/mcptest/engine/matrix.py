@@ -31,10 +31,9 @@ from mcptest.engine.server import Server
 from mcptest.matching.compare import is_same
 from mcptest.protocol.http_messages import NOT_SPOKEN
 from mcptest.protocol.revisions import (
-    DEFAULT_OFFER,
     HANDSHAKE_REVISIONS,
     REVISIONS,
-    STATELESS,
+    STATELESS_REVISIONS,
     refuses_era,
 )
 
@@ -520,32 +519,35 @@ def probe_eras(transport: str, spec: ServerSpec, launcher: Launcher) -> Iterator
     """Try each era with a process of its own: a server may be bound to the first one."""
     # No test is run, so nothing is recorded.
     launcher = launcher.but(keeps_traffic=False, judges=False, keeps_log="")
-    yield _with_handshake(transport, spec, launcher)
-    yield _probe(Way(transport=transport, revision=STATELESS), spec, launcher)
+    for revisions in (HANDSHAKE_REVISIONS, STATELESS_REVISIONS):
+        yield _probe_era(revisions, transport, spec, launcher)
 
 
-def _with_handshake(transport: str, spec: ServerSpec, launcher: Launcher) -> Probe:
-    """The newest revision with a handshake, or the one that the server has instead."""
+def _probe_era(
+    revisions: Sequence[str], transport: str, spec: ServerSpec, launcher: Launcher
+) -> Probe:
+    """The newest revision of an era, or the one that the server has instead."""
     own = (spec.spec_version, spec.protocol_version)
-    offer = next((each for each in own if each and each != STATELESS), DEFAULT_OFFER)
+    offer = next((each for each in own if each in revisions), revisions[-1])
     probe = _probe(Way(transport=transport, revision=offer), spec, launcher)
-    if probe.fault is None or probe.fault.kind != "unsupported_version":
+    is_refused = probe.fault is not None and probe.fault.kind == "unsupported_version"
+    if not is_refused or len(revisions) == 1:
         return probe
     try:
         version = _preferred(spec.but(spec_version="", protocol_version=offer), launcher)
     except ServerError:
         return probe
-    if version in HANDSHAKE_REVISIONS and version != offer:
+    if version in revisions and version != offer:
         return _probe(Way(transport=transport, revision=version), spec, launcher)
     return probe
 
 
 def _preferred(spec: ServerSpec, launcher: Launcher) -> str:
-    """The revision with which the server answers an offer; "" when it has no handshake."""
+    """The revision with which the server answers an offer."""
     server = Server(spec, launcher)
     try:
         server.open()
-        return "" if server.is_stateless else str(server.handshake.get("protocolVersion", ""))
+        return str(server.handshake.get("protocolVersion", ""))
     finally:
         server.close()
 

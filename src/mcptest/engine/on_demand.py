@@ -293,7 +293,7 @@ class SuiteRun:
         file, session = self.file, self.file.session
         if index not in self._performed:
             self.expected.discard(index)
-        if not self.is_done:
+        if not self.is_done or not (self.pool or file.is_open):
             return None
         with session.lock, session.interrupts.counting():
             if self.pool:

@@ -25,7 +25,6 @@ from mcptest.engine.server import Server
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.lists import ListPages
-from mcptest.protocol.revisions import STATELESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ _MAX_UNANSWERED = 2
 
 
 class ServerPool:
-    """Hands out a server that is ready; starts, replaces and stops it as needed."""
+    """Keeps one server, and hands it out ready; starts, replaces and stops it as needed."""
 
     def __init__(self, launcher: Launcher) -> None:
         self.launcher = launcher
@@ -96,7 +95,8 @@ class ServerPool:
         self._given_up: Fault | None = None
         # Why the last server was replaced: the note for the next user.
         self._replaced = ""
-        self._is_stateless = False
+        # The revision without a handshake that the server was found to speak.
+        self._stateless = ""
         self.has_started_one = False
         # By server name, what it offers.
         self.inventories: dict[str, tuple[CoveredOffer, ...]] = {}
@@ -111,7 +111,7 @@ class ServerPool:
     def server_for(self, spec: ServerSpec, step: Step | None) -> tuple[Server, str]:
         """A ready server, and a note if it is not the one from before.
 
-        Given a `step`, a server that has ended since the last one raises `ServerError`.
+        Given a `step`, a server that has ended since the last step raises `ServerError`.
         """
         if spec is not self._spec and spec != self._spec:
             self._turn_to(spec)
@@ -231,8 +231,10 @@ class ServerPool:
             self._unanswered = 0
             return False
         # A late answer is an answer, too.
-        is_silent = server.late_answers == self._late
-        self._unanswered, self._late = (self._unanswered + 1) * is_silent, server.late_answers
+        if server.late_answers == self._late:
+            self._unanswered += 1
+        else:
+            self._unanswered, self._late = 0, server.late_answers
         return self._unanswered >= _MAX_UNANSWERED
 
     # Starting and stopping
@@ -267,7 +269,7 @@ class ServerPool:
         self.retire()
         self._spec, self._given_up, self._replaced = spec, None, ""
         self._deaths = self._stuck = 0
-        self._is_stateless = False
+        self._stateless = ""
 
     def _ready(self, spec: ServerSpec, note: str, *, with_handshake: bool) -> tuple[Server, str]:
         if self._given_up:
@@ -283,7 +285,7 @@ class ServerPool:
 
     def _start(self, spec: ServerSpec, *, with_handshake: bool) -> None:
         # A server that was found to be stateless is not asked for a handshake again.
-        spec = spec.but(protocol_version=STATELESS) if self._is_stateless else spec
+        spec = spec.but(protocol_version=self._stateless) if self._stateless else spec
         try:
             server = Server(spec, self.launcher)
         except ServerError as error:
@@ -294,7 +296,7 @@ class ServerPool:
             server.open(with_handshake=with_handshake)
         except ServerError as error:
             raise self._give_up(server, error) from None
-        self._is_stateless = server.is_stateless
+        self._stateless = server.stateless_revision
         self.has_started_one = self.has_started_one or with_handshake
 
     def _give_up(self, server: Server, error: ServerError) -> ServerError:
@@ -538,7 +540,7 @@ class SingleServer:
         self._redact = redactor(spec.secrets)
         self._handshake: Message = {}
         # Whether the server uses the revision without a handshake.
-        self.is_stateless = False
+        self.stateless_revision = ""
         # What earlier processes of the server wrote to stderr.
         self._earlier_stderr = ""
 
@@ -550,7 +552,7 @@ class SingleServer:
             self._after_waiting()
         self._server = server
         self._handshake = self.cleaned(server.handshake)
-        self.is_stateless = server.is_stateless
+        self.stateless_revision = server.stateless_revision
 
     @property
     def capabilities(self) -> Message:

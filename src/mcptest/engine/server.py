@@ -22,7 +22,8 @@ from mcptest.engine.connection import Connection, Waiting
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.revisions import (
-    STATELESS,
+    NEWEST_STATELESS,
+    choose_stateless,
     discovery_fault,
     handshake_fault,
     handshake_gaps,
@@ -270,9 +271,9 @@ class Server:
         return self._session.capabilities
 
     @property
-    def is_stateless(self) -> bool:
-        """Whether the session uses the revision without a handshake."""
-        return self._session.is_stateless
+    def stateless_revision(self) -> str:
+        """The revision of a session without a handshake; "" if it has one."""
+        return self._session.revision.version if self._session.is_stateless else ""
 
     @property
     def is_initialised(self) -> bool:
@@ -529,7 +530,7 @@ class Reply(Record):
     unfinished: str = ""
 
 
-# Opening a session: with a handshake, unless the stateless revision is demanded. If a server
+# Opening a session: with a handshake, unless a stateless revision is demanded. If a server
 # rejects the handshake, a fresh process is asked whether it is stateless.
 
 _INFO_KEY = "io.modelcontextprotocol/serverInfo"
@@ -611,23 +612,30 @@ def _open_session(server: Server, deadline: float, params: Message | None) -> di
 
 def _try_stateless(server: Server, refusal: Fault) -> dict[str, Any]:
     """Try a fresh process without a handshake; if that fails, raise the refusal."""
-    spec = server.spec
     try:
-        server.restart(spec.but(protocol_version=STATELESS))
-        deadline = time.monotonic() + spec.startup_timeout_s
-        _await_ready(server, deadline)
-        found = _discover(server, deadline)
+        found = _restart_stateless(server, NEWEST_STATELESS)
     except ServerError as error:
         hint = f"and asked without a handshake: {error.fault.message}"
         raise ServerError(refusal.but(hint=hint)) from None
     if is_server_failure(refusal):
         message = f"{refusal.message}; the stateless era was used instead"
         server.findings.add("protocol_violation", message)
+    return found
+
+
+def _restart_stateless(
+    server: Server, version: str, *, is_last_try: bool = False
+) -> dict[str, Any]:
+    """Open a session of this revision with a fresh process."""
+    server.restart(server.spec.but(protocol_version=version))
+    deadline = time.monotonic() + server.spec.startup_timeout_s
+    _await_ready(server, deadline)
+    found = _discover(server, deadline, is_last_try=is_last_try)
     server.is_open = True
     return found
 
 
-def _discover(server: Server, deadline: float) -> dict[str, Any]:
+def _discover(server: Server, deadline: float, *, is_last_try: bool = False) -> dict[str, Any]:
     # Only stateless servers ask for more in their answers.
     from mcptest.protocol.session import InputRounds  # noqa: PLC0415
 
@@ -637,13 +645,17 @@ def _discover(server: Server, deadline: float) -> dict[str, Any]:
         answer = server.ask_first(session.discover(), deadline)
     except ServerError as error:
         raise ServerError(_correct_hint(server, error.fault)) from None
-    fault = discovery_fault(answer)
+    offered = session.revision.version
+    chosen = "" if server.spec.spec_version else choose_stateless(answer, offered)
+    if chosen not in ("", offered) and "error" in answer and not is_last_try:
+        return _restart_stateless(server, chosen, is_last_try=True)
+    fault = discovery_fault(answer, chosen or offered)
     if fault:
         raise ServerError(
             faults.with_evidence(_correct_hint(server, fault), server.connection.wire)
         )
     result: dict[str, Any] = answer["result"]
-    session.accept_discovery(result)
+    session.accept_discovery(result, chosen or offered)
     if not server.connection.wire.is_pipe:
         # Headers of later calls depend on the schemas of the tools.
         from mcptest.engine.pool import learn_tools  # noqa: PLC0415
@@ -652,7 +664,7 @@ def _discover(server: Server, deadline: float) -> dict[str, Any]:
     # In the form of an answer to initialize.
     meta = result.get("_meta")
     info = meta.get(_INFO_KEY) if isinstance(meta, dict) else None
-    return {"protocolVersion": STATELESS, "serverInfo": info or {}} | result
+    return {"protocolVersion": session.revision.version, "serverInfo": info or {}} | result
 
 
 def _correct_hint(server: Server, fault: Fault) -> Fault:

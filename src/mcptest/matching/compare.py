@@ -44,12 +44,12 @@ __all__ = [
     "Partial",
     "Some",
     "compare",
-    "idle_denial",
+    "idle_negation",
     "is_met",
     "is_same",
     "map_patterns",
     "source_of",
-    "without_denials",
+    "without_negations",
 ]
 
 # The compiled form of an expectation
@@ -94,7 +94,7 @@ class AnyOf(Record):
 
 
 class Not(Record):
-    """`not` of a suite: this must not hold."""
+    """`not` of a suite, a negation: this must not hold."""
 
     value: object
 
@@ -148,11 +148,15 @@ def map_patterns(compiled: object, change: Callable[[Pattern], Pattern]) -> Any:
     return compiled
 
 
-def without_denials(compiled: object) -> Any:
-    """The same expectation in which no negation is ever met, except `match:not:exists`."""
+def without_negations(compiled: object) -> Any:
+    """The same expectation with every negation replaced by one that no value meets.
+
+    If a check holds only with its negations, it may hold because there is no value at all.
+    `match:not:exists` is kept: it is about exactly that.
+    """
     if isinstance(compiled, Pattern):
-        is_denial = compiled.negated and not compiled.accepts_absence
-        return Group(source={}, checks=(_NEVER,)) if is_denial else compiled
+        is_negation = compiled.negated and not compiled.accepts_absence
+        return Group(source={}, checks=(_NEVER,)) if is_negation else compiled
     if isinstance(compiled, Not):
         inner = compiled.value
         is_existence = isinstance(inner, Pattern) and inner.matcher.name == "exists"
@@ -162,13 +166,13 @@ def without_denials(compiled: object) -> Any:
         checks = compiled.checks
         return compiled.but(
             checks=tuple(
-                each if isinstance(each, Pattern) else without_denials(each) for each in checks
+                each if isinstance(each, Pattern) else without_negations(each) for each in checks
             )
         )
     if isinstance(compiled, (AllOf, AnyOf)):
-        return compiled.but(values=tuple(map(without_denials, compiled.values)))
+        return compiled.but(values=tuple(map(without_negations, compiled.values)))
     if isinstance(compiled, _WITH_VALUE):
-        return compiled.but(value=without_denials(compiled.value))
+        return compiled.but(value=without_negations(compiled.value))
     return compiled
 
 
@@ -191,10 +195,11 @@ def source_of(compiled: object) -> object:
 
 _SCALARS = frozenset([str, int, bool, float])
 
-# How many mismatches get a hint, how many elements or choices are tried for the nearest one, and
-# how many differences of each are counted.
+# How many mismatches get a hint.
 _MAX_HINTED = 50
+# How many elements or choices are tried to find the one that is nearest.
 _MAX_TRIED = 100
+# How many differences of each of them are counted.
 _MAX_COUNTED = 50
 
 
@@ -435,18 +440,18 @@ def _compare_extract(extract: Extract, actual: object, trail: Trail) -> Iterator
     for difference in _differences(extract.value, found, inner, leniency=""):
         is_met = False
         yield difference
-    why = is_met and idle_denial(extract.value, found, actual, extract.steps)
+    why = is_met and idle_negation(extract.value, found, actual, extract.steps)
     if why:
         yield _mismatch(f"no such path: {why}", extract.value, ABSENT, inner), ABSENT, None
 
 
-def idle_denial(check: object, found: object, actual: object, steps: Steps) -> str:
+def idle_negation(check: object, found: object, actual: object, steps: Steps) -> str:
     """Why a check that holds proves nothing, "" if it proves something.
 
     A path with `*` that matches nothing gives no values, and any negation holds for no values.
     """
     why = why_unmatched(actual, steps)
-    return why if why and not is_met(without_denials(check), found) else ""
+    return why if why and not is_met(without_negations(check), found) else ""
 
 
 def _not_an_array(directive: str, wanted: object, actual: object, trail: Trail) -> Mismatch:

@@ -27,7 +27,6 @@ from mcptest.mock.lookup import Index
 from mcptest.mock.protocol import IN_PART, LISTS, REMOVED, body_of, empty_result, meta_of, params_of
 from mcptest.protocol.dialogue import Bind, Ref
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind
-from mcptest.protocol.revisions import STATELESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -533,8 +532,8 @@ def tool_schemas(contract: Contract, derived: Result) -> dict[str, object]:
     return found
 
 
-def describe_unplayable_cases(contract: Contract) -> str:
-    """A sentence about the cases that a stateless client can never exercise, "" if none."""
+def describe_unplayable_cases(contract: Contract, revision: str) -> str:
+    """A sentence about the cases that a client of a stateless revision can never exercise."""
     methods = REMOVED - {"initialize"}
     count = sum(
         any(contract.incoming[index].method in methods for index in case.incoming)
@@ -543,7 +542,7 @@ def describe_unplayable_cases(contract: Contract) -> str:
     if not count:
         return ""
     cases = "1 case asks" if count == 1 else f"{count} cases ask"
-    return f"{cases} for what revision {STATELESS} does not have, and cannot be exercised in it"
+    return f"{cases} for what revision {revision} does not have, and cannot be exercised in it"
 
 
 def derive_list(contract: Contract, method: str) -> Result:

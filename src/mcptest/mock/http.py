@@ -1,7 +1,7 @@
 """A mock over Streamable HTTP: what to do about each request, with and without a handshake.
 
 Requests and the time go in, acts come out; sockets are handled elsewhere. A request with the
-envelope of the stateless revision is answered by itself, every other one belongs to a session,
+envelope of a stateless revision is answered by itself, every other one belongs to a session,
 which begins with `initialize`.
 """
 
@@ -45,8 +45,9 @@ from mcptest.protocol.revisions import (
     HANDSHAKE_REVISIONS,
     HEADER_MISMATCH,
     MISSING_CAPABILITY,
+    NEWEST_STATELESS,
     REVISIONS,
-    STATELESS,
+    STATELESS_REVISIONS,
     UNSUPPORTED_VERSION,
 )
 
@@ -80,7 +81,7 @@ _STATUS = {
 _WITHOUT_SESSION = Refusal(
     status=400,
     sentence="the header Mcp-Session-Id is missing: begin with initialize, or send the "
-    f"params._meta of revision {STATELESS}, which needs no handshake",
+    f"params._meta of revision {NEWEST_STATELESS}, which needs no handshake",
 )
 _UNKNOWN_SESSION = Refusal(
     status=404,
@@ -114,7 +115,7 @@ class HttpMock:
         self._limit = limit
         self._sessions = HttpSessions(mint, self._keep_report)
         self._shared = player.start()
-        self._shared.era, self._shared.revision = "stateless", STATELESS
+        self._shared.era, self._shared.revision = "stateless", NEWEST_STATELESS
         self._shared_streams: dict[int, Stream] = {}
         self._ended: MockReport | None = None
 
@@ -189,7 +190,7 @@ class HttpMock:
         method = value.get("method") if isinstance(value, dict) else None
         has_session = request.header(SESSION_ID) is not None
         if (
-            request.header(VERSION) == STATELESS
+            request.header(VERSION) in STATELESS_REVISIONS
             or (isinstance(value, dict) and has_envelope(value))
             or (method == "server/discover" and not has_session)
         ):
@@ -264,7 +265,7 @@ class HttpMock:
     def _take_notification(self, exchange: int, request: WebRequest, value: object) -> Later:
         """Accept a notification, and refuse everything else that is not a request."""
         version = request.header(VERSION)
-        if version not in (None, STATELESS):
+        if version not in (None, *STATELESS_REVISIONS):
             answer = rejection_answer(None, unsupported_version(version))
             return [(0.0, _http_answer(exchange, answer))]
         sent = respond(self._player, self._shared, value, self._limit)

@@ -22,7 +22,7 @@ from mcptest.mock.stateless import Rejection
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece
 from mcptest.protocol.jsonrpc import INVALID_REQUEST, id_key, message_kind
-from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, HEADER_MISMATCH, STATELESS
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, HEADER_MISMATCH, STATELESS_REVISIONS
 from mcptest.protocol.sse import render_event
 
 TYPE_CHECKING = False
@@ -374,7 +374,7 @@ def check_head(request: WebRequest, port: int) -> Refusal | None:
     if request.method not in ("GET", "DELETE"):
         sentence = f"{_quote(request.method)} is not a method of {ENDPOINT}"
         return Refusal(status=405, sentence=sentence, headers={"Allow": "POST, GET, DELETE"})
-    if request.header(SESSION_ID) is None or request.header(VERSION) == STATELESS:
+    if request.header(SESSION_ID) is None or request.header(VERSION) in STATELESS_REVISIONS:
         # Not wrong: a client may try whether there is such a stream.
         needed = "needs the Mcp-Session-Id of a session that began with initialize"
         sentence = f"{request.method} {needed}"
@@ -412,7 +412,7 @@ def _quote(value: object) -> str:
     return f'"{shorten(visible(text), 80)}"'
 
 
-# Headers of the stateless revision, which repeat what is in the body
+# Headers of stateless revisions, which repeat what is in the body
 
 # The member of the params that the header Mcp-Name repeats.
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}

@@ -106,7 +106,7 @@ class ContractPlayer:
 
     def enter(self, session: Session) -> list[Sent]:
         """Begin without a handshake: it counts as done in every case that begins with it."""
-        unplayable = describe_unplayable_cases(self._contract)
+        unplayable = describe_unplayable_cases(self._contract, session.revision)
         if unplayable:
             session.note("unplayable cases", unplayable)
         self._use(session, self._handshakes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest import __version__
-from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS
+from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS_REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def discover_result(name: str, version: str, capabilities: Result) -> Result:
     """The result of `server/discover`."""
     return {
         "resultType": "complete",
-        "supportedVersions": [STATELESS],
+        "supportedVersions": list(STATELESS_REVISIONS),
         "capabilities": capabilities,
         "ttlMs": 0,
         "cacheScope": "private",

@@ -20,7 +20,7 @@ from mcptest.protocol.jsonrpc import (
     id_key,
     message_kind,
 )
-from mcptest.protocol.revisions import REVISIONS, STATELESS
+from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _dispatch(player: Player, session: Session, value: object, key: IdKey | None
     found = list(find_violations(value))
     if kind == "response":
         if session.era == "stateless":
-            sentence = f"no answers are asked for in revision {STATELESS}"
+            sentence = f"no answers are asked for in revision {session.revision}"
             return _refuse(session, None, INVALID_REQUEST, sentence, value)
         if "result" not in value and "error" not in value:
             sentence = "a request needs a method"
@@ -143,7 +143,7 @@ def _respond_to_request(
     if session.era == "stateless" or (not session.era and has_envelope(value)):
         return respond_stateless(player, session, value, key)
     if has_envelope(value):
-        sentence = f"this session began with a handshake, and a request of {STATELESS} has none"
+        sentence = "this session began with a handshake, and a stateless request has none"
         return _refuse(session, value["id"], INVALID_REQUEST, sentence, value)
     method = value["method"]
     if method == "initialize":

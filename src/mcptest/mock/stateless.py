@@ -37,7 +37,12 @@ from mcptest.protocol.jsonrpc import (
     notification,
     result_response,
 )
-from mcptest.protocol.revisions import MISSING_CAPABILITY, STATELESS, UNSUPPORTED_VERSION
+from mcptest.protocol.revisions import (
+    MISSING_CAPABILITY,
+    NEWEST_STATELESS,
+    STATELESS_REVISIONS,
+    UNSUPPORTED_VERSION,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +104,7 @@ def rejection_answer(id: object, rejection: Rejection, method: str = "") -> Sent
 
 
 def has_envelope(message: Message) -> bool:
-    """True if a message is meant to be of the stateless revision."""
+    """True if a message is meant to be of a stateless revision."""
     return any(key in meta_of(message) for key in _REQUIRED)
 
 
@@ -109,7 +114,7 @@ def check_envelope(message: Message) -> Rejection | None:
     missing = [key for key in _REQUIRED if key not in meta]
     if missing:
         sentence = f"params._meta must have {' and '.join(missing)}, as in every request"
-        return Rejection(code=INVALID_PARAMS, sentence=f"{sentence} of revision {STATELESS}")
+        return Rejection(code=INVALID_PARAMS, sentence=f"{sentence} of revision {NEWEST_STATELESS}")
     if not isinstance(meta[PROTOCOL_VERSION], str):
         return Rejection(code=INVALID_PARAMS, sentence=f"{PROTOCOL_VERSION} must be a string")
     if not isinstance(meta[CLIENT_CAPABILITIES], dict):
@@ -120,10 +125,11 @@ def check_envelope(message: Message) -> Rejection | None:
 def unsupported_version(version: object) -> Rejection:
     """The error that names the revisions a client may choose from."""
     requested = version if isinstance(version, str) else ""
+    known = ", ".join(STATELESS_REVISIONS)
     return Rejection(
         code=UNSUPPORTED_VERSION,
-        sentence=f"revision {requested!r} is not spoken here without a handshake, {STATELESS} is",
-        data={"supported": [STATELESS], "requested": requested},
+        sentence=f"revision {requested!r} is not spoken here without a handshake, {known} is",
+        data={"supported": list(STATELESS_REVISIONS), "requested": requested},
     )
 
 
@@ -137,9 +143,10 @@ def respond_stateless(
     rejection = _check_request(message)
     if rejection:
         return [_reject(session, message, rejection)]
-    capabilities = meta_of(message)[CLIENT_CAPABILITIES]
+    meta = meta_of(message)
+    capabilities = meta[CLIENT_CAPABILITIES]
     session.declared = frozenset(capabilities if isinstance(capabilities, dict) else ())
-    session.era, session.revision = "stateless", STATELESS
+    session.era, session.revision = "stateless", str(meta[PROTOCOL_VERSION])
     if message["method"] == _LISTEN:
         return _subscribe(player, session, message, key or id_key(message["id"]))
     sent = _enter(player, session, message)
@@ -175,10 +182,10 @@ def _check_request(message: Message) -> Rejection | None:
     if rejection:
         return rejection
     version = meta_of(message)[PROTOCOL_VERSION]
-    if version != STATELESS:
+    if version not in STATELESS_REVISIONS:
         return unsupported_version(version)
     if method in REMOVED:
-        return Rejection(code=METHOD_NOT_FOUND, sentence=f"revision {STATELESS} has no {method}")
+        return Rejection(code=METHOD_NOT_FOUND, sentence=f"revision {version} has no {method}")
     return None
 
 
@@ -261,7 +268,7 @@ class _Reply:
         if method in NEEDED_CAPABILITIES and self._is_own(sent):
             self._questions.append((sent.key, message))
             return []
-        sentence = f"{method} cannot be asked of a client of revision {STATELESS}"
+        sentence = f"{method} cannot be asked of a client of revision {session.revision}"
         because = "" if method in NEEDED_CAPABILITIES else ", which has no such request"
         session.note(f"unasked {method}", f"{sentence}{because}; it was left out")
         return []
@@ -287,7 +294,7 @@ class _Reply:
     def _check_questions(self, session: Session) -> Rejection | None:
         """Why the client cannot be asked, if it cannot."""
         if not self._questions:
-            sentence = f"this case cannot be played to a client of revision {STATELESS}"
+            sentence = f"this case cannot be played to a client of revision {session.revision}"
             return Rejection(code=INTERNAL_ERROR, sentence=sentence)
         needed = [NEEDED_CAPABILITIES[each["method"]] for _, each in self._questions]
         missing: dict[str, object] = {

@@ -111,6 +111,8 @@ class PluginHost:
                 self._peer.start()
             except ServerError as error:
                 raise SpawnFailed(error.fault.message, error.fault.hint) from None
+            except UsageError as error:
+                raise SpawnFailed(error.message, error.help) from None
             self._last_id = id
             try:
                 self._drop_late_answers()

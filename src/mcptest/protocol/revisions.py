@@ -32,13 +32,15 @@ __all__ = [
     "HANDSHAKE_REVISIONS",
     "HEADER_MISMATCH",
     "MISSING_CAPABILITY",
+    "NEWEST_STATELESS",
     "RESOURCE_NOT_FOUND",
     "REVISIONS",
-    "STATELESS",
+    "STATELESS_REVISIONS",
     "UNSUPPORTED_VERSION",
     "URL_ELICITATION_REQUIRED",
     "VERSION_KEY",
     "Revision",
+    "choose_stateless",
     "discovery_fault",
     "handshake_fault",
     "handshake_gaps",
@@ -49,7 +51,7 @@ __all__ = [
 
 
 class Revision(Record):
-    """One published revision, by the points in which a tester must act differently."""
+    """One published revision, and what a client must do differently in it."""
 
     version: str
     # No handshake: every request names the revision and the capabilities of the client.
@@ -81,15 +83,17 @@ REVISIONS = {
     )
 }
 
+# The two eras, each from its oldest revision to its newest.
 HANDSHAKE_REVISIONS = tuple(
     revision.version for revision in REVISIONS.values() if not revision.is_stateless
 )
+STATELESS_REVISIONS = tuple(
+    revision.version for revision in REVISIONS.values() if revision.is_stateless
+)
 
-# The newest revision with a handshake: a server that is older counters with its own.
+# What a client offers in each era. A server that is older names the revision it has instead.
 DEFAULT_OFFER = HANDSHAKE_REVISIONS[-1]
-
-# The revision without a handshake.
-(STATELESS,) = REVISIONS.keys() - HANDSHAKE_REVISIONS
+NEWEST_STATELESS = STATELESS_REVISIONS[-1]
 
 # Where a request of a stateless revision names the revision it uses.
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -154,15 +158,15 @@ def _refusal(error: dict[str, Any]) -> Fault:
     if error["code"] in _STATELESS_REFUSALS:
         return Fault(
             kind="unsupported_version",
-            message=f"the server speaks only the stateless era of the protocol, {STATELESS}: it "
-            f"refused initialize: {visible(said)}",
-            hint=f"leave out --spec-version, or give --spec-version {STATELESS}",
+            message="the server speaks only the stateless era of the protocol, "
+            f"{' or '.join(STATELESS_REVISIONS)}: it refused initialize: {visible(said)}",
+            hint=f"leave out --spec-version, or give --spec-version {NEWEST_STATELESS}",
             code=error["code"],
         )
     return Fault(
         kind="handshake_refused",
         message=f"the server refused initialize: {visible(said)}",
-        hint=f"one of the stateless era may do so: try --spec-version {STATELESS}",
+        hint=f"one of the stateless era may do so: try --spec-version {NEWEST_STATELESS}",
         code=error["code"],
     )
 
@@ -191,8 +195,25 @@ def pinned_fault(pinned: str, result: dict[str, Any]) -> Fault | None:
     )
 
 
-def discovery_fault(answer: dict[str, Any]) -> Fault | None:
-    """The fault if this answer to `server/discover` rules out a stateless session."""
+def choose_stateless(answer: dict[str, Any], offered: str) -> str:
+    """The revision to use after this answer to `server/discover`; "" if there is none.
+
+    That is the offered one if the server supports it, else the newest that both support.
+    """
+    if "error" in answer:
+        is_about_version = answer["error"]["code"] == UNSUPPORTED_VERSION
+        said, member = answer["error"].get("data") if is_about_version else None, "supported"
+    else:
+        said, member = answer["result"], "supportedVersions"
+    supported = said.get(member) if isinstance(said, dict) else None
+    if not isinstance(supported, list):
+        return ""
+    preferred = (offered, *reversed(STATELESS_REVISIONS))
+    return next((version for version in preferred if version in supported), "")
+
+
+def discovery_fault(answer: dict[str, Any], version: str) -> Fault | None:
+    """The fault if this answer to `server/discover` rules out a session in this revision."""
     if "error" in answer:
         code = answer["error"]["code"]
         said = f"code {code}, {dump_json(answer['error']['message'])}"
@@ -201,7 +222,7 @@ def discovery_fault(answer: dict[str, Any]) -> Fault | None:
             return Fault(kind="handshake_refused", message=message, code=code)
         return Fault(
             kind="unsupported_version",
-            message=f"the server does not speak the stateless era of the protocol, {STATELESS}: "
+            message=f"the server does not speak the stateless era of the protocol, {version}: "
             f"it refused server/discover: {visible(said)}",
             hint="it may speak a revision with a handshake: leave out --spec-version",
             code=code,
@@ -212,17 +233,17 @@ def discovery_fault(answer: dict[str, Any]) -> Fault | None:
         shown = excerpt(dump_json(result), 80)
         message = f"the result of server/discover must have supportedVersions and is {shown}"
         return Fault(kind="protocol_violation", message=message)
-    if STATELESS in versions:
+    if version in versions:
         return None
     return Fault(
         kind="unsupported_version",
-        message=f"the server does not speak {STATELESS}; it says that it supports "
+        message=f"the server does not speak {version}; it says that it supports "
         f"{excerpt(dump_json(versions), 200)}",
     )
 
 
 def handshake_gaps(result: dict[str, Any]) -> Iterator[str]:
-    """What the specification requires of the result of `initialize` and is missing."""
+    """Sentences about required members of the result of `initialize` that are missing or wrong."""
     if "protocolVersion" not in result:
         yield f"result.protocolVersion is missing; {DEFAULT_OFFER} is assumed"
     if not isinstance(result.get("capabilities"), dict):

@@ -198,10 +198,11 @@ class ClientSession:
         self.state = "initializing"
         return jsonrpc.request(DISCOVER_ID, "server/discover", {})
 
-    def accept_discovery(self, result: Message) -> None:
-        """Take the result of `server/discover`."""
+    def accept_discovery(self, result: Message, version: str) -> None:
+        """Take the result of `server/discover`, and use this revision."""
         self._expect_state("initializing")
         self.state = "operational"
+        self.revision = REVISIONS[version]
         self.capabilities = result.get("capabilities")
 
     def add_metadata(self, line: bytes) -> bytes:

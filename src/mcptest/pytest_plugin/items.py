@@ -121,6 +121,8 @@ class McptestItem(pytest.Item):
             raise BrokenError(describe_mistakes(one.unset, file))
         try:
             result = suite_run.perform(one.case, self._next_case())
+        except UsageError as error:
+            raise BrokenError(f"{error.message}\n{error.help}".rstrip("\n")) from None
         except Exception as error:
             message = _describe_internal_error(error, file)
             if not message:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event, ReportedShard
-    from mcptest.core.results import CaseResult, Fault, LogWish
+    from mcptest.core.results import LogWish
 
 __all__ = [
     "REPORT_FORMAT",
@@ -52,7 +52,7 @@ __all__ = [
     "summary_of",
 ]
 
-# The format of a suite that represents a whole report: one without tests, or without some.
+# The format of the suite that stands for a merged report whose tests are missing, all or some.
 REPORT_FORMAT = "report"
 
 
@@ -139,11 +139,14 @@ def failed_run(
     )
 
 
-# A shard that has no tests is not an error if others have some.
+# The fault of a run without tests: not an error of a shard if others have some.
 _NOTHING_SELECTED = "nothing_selected"
+# The finding about shards whose reports were not given.
 _SHARD_MISSING = "shard_missing"
-_MAX_FILES = 300
-_MAX_PARTS = 20
+# How much of a list of files, or of the message of another run, is quoted.
+_MAX_QUOTED_CHARS = 300
+# How many missing parts are listed by number.
+_MAX_LISTED_PARTS = 20
 
 _SAME = "run every part with the same files, the same filters and the same version of the tests"
 
@@ -257,7 +260,7 @@ def _part_of_run(first: tuple[str, CollectedRun], name: str, run: CollectedRun) 
     part, other, fault = run.started.shard, first[1].started.shard, run.finished.fault
     assert other, "the first run is one with a shard"
     if part is None:
-        why = f"; its run failed: {excerpt(fault.message, _MAX_FILES)}" if fault else ""
+        why = f"; its run failed: {excerpt(fault.message, _MAX_QUOTED_CHARS)}" if fault else ""
         message = (
             f"{_described(first[0], other)}, but {visible(name)} is not a part of any run{why}"
         )
@@ -278,8 +281,12 @@ def _described(name: str, shard: ReportedShard) -> str:
 def _listed(indexes: Sequence[int]) -> str:
     if len(indexes) == 1:
         return f"part {indexes[0]}"
-    more = f" and {len(indexes) - _MAX_PARTS:,} more" if len(indexes) > _MAX_PARTS else ""
-    return f"parts {', '.join(map(str, indexes[:_MAX_PARTS]))}{more}"
+    more = (
+        f" and {len(indexes) - _MAX_LISTED_PARTS:,} more"
+        if len(indexes) > _MAX_LISTED_PARTS
+        else ""
+    )
+    return f"parts {', '.join(map(str, indexes[:_MAX_LISTED_PARTS]))}{more}"
 
 
 def _missing(shard: ReportedShard) -> str:
@@ -311,7 +318,7 @@ def _missing_gate_data(end: RunFinished) -> str:
     if not parts:
         return ""
     files = dict.fromkeys(visible(file) for part in parts for file in part.missing)
-    lack = f"no report here has the tests of {shorten(', '.join(files), _MAX_FILES)}"
+    lack = f"no report here has the tests of {shorten(', '.join(files), _MAX_QUOTED_CHARS)}"
     return report_unchecked_gates(
         [part.home for part in parts], f"{lack}; merge the reports of all shards"
     ).message

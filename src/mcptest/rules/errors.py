@@ -150,42 +150,42 @@ _ERROR_RULES = {
         property="every error is an object with an integer code and a string message",
         topics=("error",),
         look=_check_shape,
-        nothing=_NO_ERROR,
+        reason_if_unused=_NO_ERROR,
     ),
     "BASE-23 reserved-error-range": Rule(
         property="no error has a code from -32099 to -32020 that the protocol does not define",
         since="2026-07-28",
         topics=("error",),
         look=_by_code(_check_reserved_code),
-        nothing=_NO_ERROR,
+        reason_if_unused=_NO_ERROR,
     ),
     "BASE-24 error-meaning": Rule(
         property="-32020, -32021 and -32022 are sent only for what they mean, with their data",
         since="2026-07-28",
         topics=("error",),
         look=_check_meaning,
-        nothing="no error has one of these codes",
+        reason_if_unused="no error has one of these codes",
     ),
     "BASE-25 no-32002": Rule(
         property="no error has the code -32002",
         since="2026-07-28",
         topics=("error",),
         look=_check_not_code(RESOURCE_NOT_FOUND),
-        nothing=_NO_ERROR,
+        reason_if_unused=_NO_ERROR,
     ),
     "BASE-26 no-32042": Rule(
         property="no error has the code -32042",
         since="2026-07-28",
         topics=("error",),
         look=_check_not_code(URL_ELICITATION_REQUIRED),
-        nothing=_NO_ERROR,
+        reason_if_unused=_NO_ERROR,
     ),
     "BASE-27 legacy-error-range": Rule(
         property="no error has a code without a meaning",
         level="SHOULD",
         topics=("error",),
         look=_by_code(_check_legacy_code),
-        nothing=_NO_ERROR,
+        reason_if_unused=_NO_ERROR,
     ),
 }
 
@@ -236,14 +236,14 @@ _RESULT_RULES = {
         since="2026-07-28",
         topics=("result",),
         look=_check_result_type,
-        nothing="no request was answered with a result",
+        reason_if_unused="no request was answered with a result",
     ),
     "BASE-22 result-type-known": Rule(
         property="every resultType is one of the protocol or of an extension the request declared",
         since="2026-07-28",
         topics=("result",),
         look=_check_known_result_type,
-        nothing="no result names its type",
+        reason_if_unused="no result names its type",
     ),
 }
 
@@ -308,8 +308,8 @@ _NEGOTIATED_RULES = {
         must_since="2025-06-18",
         topics=("request",),
         look=_check_declared,
-        nothing="the server asked for nothing that needs a capability",
-        elsewhere="no requests from servers",
+        reason_if_unused="the server asked for nothing that needs a capability",
+        reason_if_other_revision="no requests from servers",
     ),
     "BASE-38 only-version-methods": Rule(
         property="the server sends no method that is newer than the revision",
@@ -317,7 +317,7 @@ _NEGOTIATED_RULES = {
         must_since="2025-06-18",
         topics=("request", "notification"),
         look=_check_revision,
-        nothing="the server sent nothing whose revision is known",
+        reason_if_unused="the server sent nothing whose revision is known",
     ),
 }
 

@@ -143,14 +143,14 @@ _ANSWER_RULES = {
         since="2025-03-26",
         topics=("result", "error"),
         look=_check_content_type,
-        nothing="the capture names no Content-Type of the answer to a POST",
+        reason_if_unused="the capture names no Content-Type of the answer to a POST",
     ),
     "HTTP-04 json-single-object": Rule(
         property="an answer in JSON is one object, the response to the request",
         since="2025-03-26",
         topics=("server",),
         look=_check_json_body,
-        nothing="no POST was answered in JSON",
+        reason_if_unused="no POST was answered in JSON",
     ),
     "HTTP-11 session-id-ascii": Rule(
         property="a session id has only visible ASCII characters in it",
@@ -158,8 +158,8 @@ _ANSWER_RULES = {
         until="2025-11-25",
         topics=("result:initialize",),
         look=_check_session_id,
-        nothing="the server gave no session id",
-        elsewhere="no sessions",
+        reason_if_unused="the server gave no session id",
+        reason_if_other_revision="no sessions",
     ),
     "HTTP-54 x-accel-buffering": Rule(
         property="event streams are sent with X-Accel-Buffering: no",
@@ -167,7 +167,7 @@ _ANSWER_RULES = {
         level="SHOULD",
         topics=("result", "error", "notification:notifications/subscriptions/acknowledged"),
         look=_check_buffering,
-        nothing="the capture has no headers of an event stream",
+        reason_if_unused="the capture has no headers of an event stream",
     ),
 }
 
@@ -285,8 +285,8 @@ _STREAM_RULES = {
         until="2025-11-25",
         topics=_MESSAGES,
         watch=_NoResponsesOnGet,
-        nothing="nothing came on a GET stream",
-        elsewhere="no GET streams",
+        reason_if_unused="nothing came on a GET stream",
+        reason_if_other_revision="no GET streams",
     ),
     "HTTP-10 sse-contains-response": Rule(
         property="an event stream that answers a POST has the response and then ends",
@@ -295,7 +295,7 @@ _STREAM_RULES = {
         level="SHOULD",
         topics=("client", *_MESSAGES),
         watch=_ResponseOnPost,
-        nothing="no POST was answered with an event stream",
+        reason_if_unused="no POST was answered with an event stream",
     ),
     "HTTP-23 event-id-unique": Rule(
         property="the ids of events are unique over all streams of a session",
@@ -303,16 +303,16 @@ _STREAM_RULES = {
         until="2025-11-25",
         topics=("server",),
         watch=_UniqueEventIds,
-        nothing="no event has an id",
-        elsewhere="no ids of events",
+        reason_if_unused="no event has an id",
+        reason_if_other_revision="no ids of events",
     ),
     "HTTP-57 old-sse-message-events": Rule(
         property="over the transport of two endpoints every message comes as a message event",
         until="2024-11-05",
         topics=_MESSAGES,
         watch=_SseMessageEvents,
-        nothing="nothing came over the transport of two endpoints",
-        elsewhere="another transport over HTTP",
+        reason_if_unused="nothing came over the transport of two endpoints",
+        reason_if_other_revision="another transport over HTTP",
     ),
 }
 
@@ -367,15 +367,15 @@ _RELATED_RULES = {
         since="2026-07-28",
         topics=("result", "error", "request", "notification"),
         look=_check_no_request,
-        nothing="nothing came over HTTP",
-        elsewhere="requests of the server",
+        reason_if_unused="nothing came over HTTP",
+        reason_if_other_revision="requests of the server",
     ),
     "HTTP-40 sse-only-related": Rule(
         property="a notification in the answer to a request belongs to that request",
         since="2026-07-28",
         topics=("notification",),
         look=_check_related,
-        nothing="no notification came in the answer to a POST",
+        reason_if_unused="no notification came in the answer to a POST",
     ),
 }
 
@@ -455,8 +455,8 @@ _PARAM_HEADER_RULES = {
         since="2026-07-28",
         topics=("result:tools/list",),
         look=_check_annotations,
-        nothing="no tool has an x-mcp-header",
-        elsewhere="no x-mcp-header",
+        reason_if_unused="no tool has an x-mcp-header",
+        reason_if_other_revision="no x-mcp-header",
     ),
 }
 

@@ -194,11 +194,16 @@ class Scorer:
     def _verdict(self, judged: _Judged) -> Verdict:
         rule, facts = judged.rule, self.facts
         verdict = Verdict(
-            id=rule.id, category=category_of(rule), status="not_applicable", message=rule.nothing
+            id=rule.id,
+            category=category_of(rule),
+            status="not_applicable",
+            message=rule.reason_if_unused,
         )
         if not rule.applies(facts.oldest, facts.newest):
             revision = f"revision {facts.version}" if facts.version else "this revision"
-            return verdict.but(message=f"{revision} has {rule.elsewhere or 'no such rule'}")
+            return verdict.but(
+                message=f"{revision} has {rule.reason_if_other_revision or 'no such rule'}"
+            )
         if not judged.has_looked:
             return verdict
         if not judged.count:

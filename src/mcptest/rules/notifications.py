@@ -114,19 +114,19 @@ _LOG_RULES = {
         property="a server that sends log messages declared the capability logging",
         topics=(_MESSAGE, "result:initialize", "result:server/discover"),
         watch=_LoggingDeclared,
-        nothing="the server sent no log message, or never declared what it can do",
+        reason_if_unused="the server sent no log message, or never declared what it can do",
     ),
     "LOG-02 level-enum": Rule(
         property="a log message has one of the eight levels, and data",
-        nothing=_NO_LOGS,
+        reason_if_unused=_NO_LOGS,
     ),
     "LOG-06 silent-without-level": Rule(
         property="no log message comes for a request that set no log level",
         since="2026-07-28",
         topics=("client", _MESSAGE),
         watch=lambda: _ClientMemory(_remember_log_level, _check_log_requested),
-        nothing=_NO_LOGS,
-        elsewhere="no log levels in requests",
+        reason_if_unused=_NO_LOGS,
+        reason_if_other_revision="no log levels in requests",
     ),
     "LOG-07 only-own-stream": Rule(
         property="log messages come before the response, and on the stream, of the request that "
@@ -134,8 +134,8 @@ _LOG_RULES = {
         since="2026-07-28",
         topics=("client", _MESSAGE),
         watch=lambda: _ClientMemory(_remember_log_level, _check_log_stream),
-        nothing="no log message came for a request that asked for them",
-        elsewhere="no log levels in requests",
+        reason_if_unused="no log message came for a request that asked for them",
+        reason_if_other_revision="no log levels in requests",
     ),
 }
 
@@ -251,23 +251,23 @@ _PROGRESS_RULES = {
         property="progress has a token that a request of the client gave, of the same type",
         topics=("client", _PROGRESS),
         watch=lambda: _ClientMemory(_remember_token, _check_token),
-        nothing=_NO_PROGRESS,
+        reason_if_unused=_NO_PROGRESS,
     ),
     "PROG-03 increasing": Rule(
         property="the progress of a token increases with each message",
         topics=("client", _PROGRESS),
         watch=lambda: _ClientMemory(_forget_progress, _check_increasing),
-        nothing="the server sent progress less than twice for any token",
+        reason_if_unused="the server sent progress less than twice for any token",
     ),
     "PROG-04 stops": Rule(
         property="no progress comes after the response to its request",
         topics=("client", _PROGRESS),
         watch=lambda: _ClientMemory(_remember_token, _check_token_in_use),
-        nothing="the server sent no progress for a request of the client",
+        reason_if_unused="the server sent no progress for a request of the client",
     ),
     "PROG-05 numbers": Rule(
         property="progress and total are numbers, and a message is a string",
-        nothing=_NO_PROGRESS,
+        reason_if_unused=_NO_PROGRESS,
     ),
     "PROG-06 peer-token-type": Rule(
         property="tokens in requests of the server are strings or integers, and no two open "
@@ -275,8 +275,8 @@ _PROGRESS_RULES = {
         until="2025-11-25",
         topics=("request",),
         watch=_ServerTokens,
-        nothing="the server asked for no progress",
-        elsewhere="no requests of the server's own",
+        reason_if_unused="the server asked for no progress",
+        reason_if_other_revision="no requests of the server's own",
     ),
 }
 
@@ -380,8 +380,8 @@ _SUBSCRIPTION_RULES = {
         since="2026-07-28",
         topics=(_LISTENING, *_CHANGES, _ACKNOWLEDGED, "result:subscriptions/listen"),
         watch=_while_listening(_subscription_id),
-        nothing=_NO_STREAM,
-        elsewhere=_ELSEWHERE,
+        reason_if_unused=_NO_STREAM,
+        reason_if_other_revision=_ELSEWHERE,
     ),
     "SUB-05 no-request-scoped": Rule(
         property="no progress and no log message comes on the stream of a subscription",
@@ -393,16 +393,16 @@ _SUBSCRIPTION_RULES = {
             *(f"notification:{method}" for method in _REQUEST_SCOPED),
         ),
         watch=_while_listening(_no_request_scoped),
-        nothing=_NO_STREAM,
-        elsewhere=_ELSEWHERE,
+        reason_if_unused=_NO_STREAM,
+        reason_if_other_revision=_ELSEWHERE,
     ),
     "SUB-07 no-unsolicited": Rule(
         property="the server tells of changes only when the client has asked to listen",
         since="2026-07-28",
         topics=(_LISTENING, *_CHANGES),
         watch=_while_listening(_no_unsolicited),
-        nothing="the server reported no change",
-        elsewhere=_ELSEWHERE,
+        reason_if_unused="the server reported no change",
+        reason_if_other_revision=_ELSEWHERE,
     ),
 }
 
@@ -451,16 +451,16 @@ _CANCELLATION_RULES = {
         until="2025-11-25",
         topics=("request", _CANCELLED),
         watch=_CancelsOwnRequests,
-        nothing=_NOTHING,
-        elsewhere="no requests of the server's own",
+        reason_if_unused=_NOTHING,
+        reason_if_other_revision="no requests of the server's own",
     ),
     "CANC-05 server-cancels-listen-only": Rule(
         property="the server cancels only requests to listen",
         since="2026-07-28",
         topics=(_LISTENING, _CANCELLED),
         watch=_while_listening(_check_listen_cancelled),
-        nothing=_NOTHING,
-        elsewhere="no requests to listen",
+        reason_if_unused=_NOTHING,
+        reason_if_other_revision="no requests to listen",
     ),
 }
 
@@ -531,8 +531,8 @@ RULES = {
         since="2026-07-28",
         topics=("result",),
         look=_declaring,
-        nothing="no request was answered with a task",
-        elsewhere="no extension for tasks",
+        reason_if_unused="no request was answered with a task",
+        reason_if_other_revision="no extension for tasks",
     ),
     "XTASK-13 no-progress-no-log": Rule(
         property="no progress and no log message comes for a task",
@@ -544,7 +544,7 @@ RULES = {
             _MESSAGE,
         ),
         watch=_QuietTasks,
-        nothing="no request was answered with a task",
-        elsewhere="no extension for tasks",
+        reason_if_unused="no request was answered with a task",
+        reason_if_other_revision="no extension for tasks",
     ),
 }

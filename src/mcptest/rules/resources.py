@@ -56,8 +56,8 @@ def list_changed_rule(family: str) -> Rule:
         must_since="2025-06-18",
         topics=(f"notification:{method}", "result:initialize"),
         watch=lambda: _ListChanged(family),
-        nothing=f"no {method} was sent, or what the server declared is not known",
-        elsewhere="subscriptions instead",
+        reason_if_unused=f"no {method} was sent, or what the server declared is not known",
+        reason_if_other_revision="subscriptions instead",
     )
 
 
@@ -182,42 +182,42 @@ _NO_HINTS = "no hints for caching"
 _LIST_RULES = {
     "PAGE-01 cursor-string": Rule(
         property="nextCursor is a string",
-        nothing="no list has a next page",
+        reason_if_unused="no list has a next page",
     ),
     "CACHE-01 hints-present": Rule(
         property="complete results of discovery, lists and resources/read have ttlMs and "
         "cacheScope",
         since="2026-07-28",
-        nothing="nothing that may be cached was answered",
-        elsewhere=_NO_HINTS,
+        reason_if_unused="nothing that may be cached was answered",
+        reason_if_other_revision=_NO_HINTS,
     ),
     "CACHE-02 ttl-non-negative": Rule(
         property="ttlMs is an integer from 0 up",
         since="2026-07-28",
-        nothing="no result has a ttlMs",
-        elsewhere=_NO_HINTS,
+        reason_if_unused="no result has a ttlMs",
+        reason_if_other_revision=_NO_HINTS,
     ),
     "CACHE-03 scope-enum": Rule(
         property="cacheScope is public or private",
         since="2026-07-28",
-        nothing="no result has a cacheScope",
-        elsewhere=_NO_HINTS,
+        reason_if_unused="no result has a cacheScope",
+        reason_if_other_revision=_NO_HINTS,
     ),
     "CACHE-04 one-scope-per-list": Rule(
         property="all pages of one list have the same cacheScope",
         since="2026-07-28",
         topics=tuple(f"result:{method}" for method in LISTED),
         watch=_OneScope,
-        nothing="of no list were two pages read",
-        elsewhere=_NO_HINTS,
+        reason_if_unused="of no list were two pages read",
+        reason_if_other_revision=_NO_HINTS,
     ),
     "CACHE-05 none-on-input-required": Rule(
         property="a result that requires input has no hints for caching",
         since="2026-07-28",
         topics=tuple(f"result:{method}" for method in INPUT_METHODS),
         look=_no_hints,
-        nothing="no result says that input is required",
-        elsewhere=_NO_HINTS,
+        reason_if_unused="no result says that input is required",
+        reason_if_other_revision=_NO_HINTS,
     ),
 }
 
@@ -297,24 +297,24 @@ _RESOURCE_RULES = {
         property="the uris of resources are URIs, and no two listed resources share one",
         topics=SHAPE_TOPICS,
         watch=_Uris,
-        nothing="no resource was listed, linked or embedded",
+        reason_if_unused="no resource was listed, linked or embedded",
     ),
     "RES-04 template-valid": Rule(
         property="every uriTemplate is a URI template (RFC 6570)",
         topics=("result:resources/templates/list",),
         look=_templates,
-        nothing="no template was listed",
+        reason_if_unused="no template was listed",
     ),
     "RES-06 blob-base64": Rule(
         property="the blobs of resources are base64",
         look=_blobs,
-        nothing="no resource came with a blob",
+        reason_if_unused="no resource came with a blob",
     ),
     "RES-12 size-annotations": Rule(
         property="sizes are integers, priorities are from 0 to 1, audiences are user or "
         "assistant, and dates are ISO 8601",
         look=_annotations,
-        nothing="nothing came with a size or with annotations",
+        reason_if_unused="nothing came with a size or with annotations",
     ),
     "RES-14 list-changed-declared": list_changed_rule("resources"),
 }
@@ -366,42 +366,42 @@ RULES = {
     **_RESOURCE_RULES,
     "PROMPT-03 shape": Rule(
         property="every prompt and every argument of one has a name, and required is a boolean",
-        nothing="no prompt was listed",
+        reason_if_unused="no prompt was listed",
     ),
     "PROMPT-05 image-base64-mime": Rule(
         property="images in prompts are base64 and name a media type",
         topics=("result:prompts/get",),
         look=each_block(("image",), _media),
-        nothing="no prompt has an image",
+        reason_if_unused="no prompt has an image",
     ),
     "PROMPT-06 audio-base64-mime": Rule(
         property="audio in prompts is base64 and names a media type",
         since="2025-03-26",
         topics=("result:prompts/get",),
         look=each_block(("audio",), _media),
-        nothing="no prompt has audio",
-        elsewhere="no audio",
+        reason_if_unused="no prompt has audio",
+        reason_if_other_revision="no audio",
     ),
     "PROMPT-07 embedded-resource-complete": Rule(
         property="a resource in a prompt has a uri, a mimeType, and either a text or a blob",
-        nothing="no prompt has an embedded resource",
+        reason_if_unused="no prompt has an embedded resource",
     ),
     "PROMPT-11 list-changed-declared": list_changed_rule("prompts"),
     "COMP-02 max-100": Rule(
         property="a completion has at most 100 values",
         topics=_COMPLETIONS,
         look=_max_values,
-        nothing="no completion was answered with values",
+        reason_if_unused="no completion was answered with values",
     ),
     "COMP-03 shape": Rule(
         property="values are strings, total is an integer and hasMore a boolean",
-        nothing="no completion was answered with a result",
+        reason_if_unused="no completion was answered with a result",
     ),
     "COMP-06 has-more-truth": Rule(
         property="a completion whose total is greater than its values says that there are more",
         level="SHOULD",
         topics=_COMPLETIONS,
         look=_has_more,
-        nothing="no completion names a total",
+        reason_if_unused="no completion names a total",
     ),
 }

@@ -101,8 +101,8 @@ class Rule(Record):
     then all messages in the table.
 
     The rule holds from the revision `since` to the revision `until`. With `must_since` it is only
-    a SHOULD before that revision. `nothing` is reported when there was nothing to judge,
-    `elsewhere` for a revision that does not have the rule.
+    a SHOULD before that revision. `reason_if_unused` is reported when there was
+    nothing to judge, `reason_if_other_revision` for a revision that does not have the rule.
     """
 
     id: str = ""
@@ -115,8 +115,8 @@ class Rule(Record):
     until: str = ""
     level: Level = "MUST"
     must_since: str = ""
-    nothing: str = "nothing in this session is subject to it"
-    elsewhere: str = ""
+    reason_if_unused: str = "nothing in this session is subject to it"
+    reason_if_other_revision: str = ""
 
     def applies(self, oldest: str, newest: str) -> bool:
         """True if all revisions from the oldest to the newest one have the rule."""
@@ -206,7 +206,7 @@ class Entry:
 
 
 def kind_of(message: object) -> Kind:
-    """What a value is meant to be; an answer with both members counts as an error."""
+    """What a value is meant to be; an answer with both result and error counts as an error."""
     if isinstance(message, list):
         return "batch"
     kind = jsonrpc.message_kind(message)
@@ -263,7 +263,7 @@ def objects(value: object) -> list[Members]:
 
 
 def has_kind(value: object, kind: str) -> bool:
-    """True if a value is a number or an integer. An integer may be written 3 or 3.0."""
+    """True if a value is of `kind`, "a number" or "an integer", which may be written 3 or 3.0."""
     if kind == "an integer":
         return type(value) is int or (type(value) is float and value.is_integer())
     return type(value) in (int, float)

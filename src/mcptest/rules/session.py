@@ -164,48 +164,49 @@ INVARIANTS = {
         until="2025-11-25",
         topics=("client",),
         watch=_InitializeFirst,
-        nothing="the client sent no request",
-        elsewhere="no handshake",
+        reason_if_unused="the client sent no request",
+        reason_if_other_revision="no handshake",
     ),
     "INV-002 initialized-follows": Rule(
         property="notifications/initialized follows the response to initialize",
         until="2025-11-25",
         topics=("client", "result:initialize"),
         watch=_InitializedFollows,
-        nothing="initialize was not answered with a result, or nothing followed its response",
-        elsewhere="no handshake",
+        reason_if_unused="initialize was not answered with a result, or nothing followed its "
+        "response",
+        reason_if_other_revision="no handshake",
     ),
     "INV-003 lists-advertised": Rule(
         property="a server that answers tools/list, resources/list or prompts/list advertised the "
         "matching capability",
         topics=(*(f"result:{method}" for method in _LISTS), "result:server/discover"),
         watch=_ListsAdvertised,
-        nothing="no list was answered, or the server was never asked what it can do",
+        reason_if_unused="no list was answered, or the server was never asked what it can do",
     ),
     "INV-004 capabilities-work": Rule(
         property="a server that advertised a capability does not error on every call to it",
         topics=("result", "error"),
         watch=_CapabilitiesWork,
-        nothing="no call to an advertised capability was answered",
+        reason_if_unused="no call to an advertised capability was answered",
     ),
     "INV-005 tool-result-shape": Rule(
         property="a successful tools/call result carries a content array or a structuredContent "
         "object, and a boolean isError when present",
         topics=("result:tools/call",),
         look=_check_tool_result,
-        nothing="no tools/call was answered with a result",
+        reason_if_unused="no tools/call was answered with a result",
     ),
     "INV-006 error-envelope": Rule(
         property="every JSON-RPC error carries an integer code and a string message",
         topics=("error",),
         look=_check_error,
-        nothing="no error was sent",
+        reason_if_unused="no error was sent",
     ),
     "INV-007 method-not-found-code": Rule(
         property="a method-not-found error has the code -32601",
         topics=("error",),
         look=_check_method_not_found,
-        nothing="no error says that a method was not found",
+        reason_if_unused="no error says that a method was not found",
     ),
 }
 
@@ -263,8 +264,8 @@ _LIFECYCLE = {
         level="SHOULD",
         topics=("client", "request", "notification", "result:initialize"),
         watch=_NothingBeforeInitialized,
-        nothing="there was no handshake, or the client went on without finishing it",
-        elsewhere="no handshake",
+        reason_if_unused="there was no handshake, or the client went on without finishing it",
+        reason_if_other_revision="no handshake",
     ),
     "LIFE-17 discover-serverinfo": Rule(
         property="every result names the server in its _meta, with name and version",
@@ -272,8 +273,8 @@ _LIFECYCLE = {
         level="SHOULD",
         topics=("result",),
         look=_check_server_info,
-        nothing="nothing was answered with a result",
-        elsewhere="serverInfo in the result of initialize",
+        reason_if_unused="nothing was answered with a result",
+        reason_if_other_revision="serverInfo in the result of initialize",
     ),
 }
 

@@ -393,12 +393,12 @@ RULES = {
         topics=("result:tools/list",),
         since="2025-11-25",
         watch=_Schemas,
-        nothing="no tool with a schema in a known dialect was listed",
-        elsewhere="no default dialect for schemas",
+        reason_if_unused="no tool with a schema in a known dialect was listed",
+        reason_if_other_revision="no default dialect for schemas",
     ),
     f"{_GENERAL} frame-matches-schema": Rule(
         property="every result, request and notification of the server has the members its "
         "method needs, and they are of the right types, as far as no other rule says so",
-        nothing="the server sent nothing that has a shape of its own",
+        reason_if_unused="the server sent nothing that has a shape of its own",
     ),
 }

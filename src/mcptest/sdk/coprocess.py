@@ -15,7 +15,7 @@ import time
 import warnings
 
 from mcptest import __version__
-from mcptest.core.errors import ServerError
+from mcptest.core.errors import ServerError, UsageError
 from mcptest.core.plan import Limits, ServerSpec
 from mcptest.core.secrets import LEARNED
 from mcptest.core.strict_json import dump_json
@@ -186,6 +186,8 @@ class Coprocess:
             self._peer = LinePeer(spec)
             self._peer.start()
             self._handshake()
+        except UsageError as error:
+            self._fail(BinaryError(f"{error.message}; {error.help}"))
         except ServerError as error:
             message = f"the mcptest binary cannot be started: {error.fault.message}"
             self._fail(BinaryError(f"{message}. Install mcptest, or set MCPTEST_BIN to it."))

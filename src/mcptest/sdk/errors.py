@@ -114,6 +114,12 @@ class UpstreamGoneError(RefusedError):
         super().__init__(code, message, data)
         for line in _describe_end(self.data):
             self.add_note(line)
+        details = self.data if isinstance(self.data, dict) else {}
+        # How the process ended: in words, its exit code, and the signal that killed it, such as
+        # "SIGKILL". None if it did not end in this way, or the binary is too old to say.
+        self.exit_status: str = details.get("exit_status", "")
+        self.exit_code: int | None = details.get("exit_code")
+        self.signal: str | None = details.get("signal")
 
 
 def build_refusal(code: int, message: str, data: object) -> RefusedError:

@@ -46,6 +46,7 @@ from mcptest.sdk.errors import (
     UpstreamError,
     UpstreamGoneError,
 )
+from mcptest.transport import refuse_windows
 from mcptest.transport.memory.server import MemoryTarget
 from mcptest.transport.memory.thread import RAISED
 from mcptest.transport.process.child import make_guardian
@@ -97,6 +98,7 @@ def connect_memory(
     to an app go to `path`, with these `headers`. Enter the connection with `with` for a `Client`,
     with `async with` for an `AsyncClient`.
     """
+    refuse_windows()
     if client is not None and not isinstance(client, dict):
         raise TypeError(f"client is a dict, not {type(client).__name__}")
     limit_s = check_seconds("timeout", timeout)
@@ -330,6 +332,7 @@ def run_memory(
     The object replaces whatever server the files name. `filters` and `tags` select tests as `-k`
     and `--tag` do. Mistakes in the files raise `FormatError`.
     """
+    refuse_windows()
     if threading.current_thread() is not threading.main_thread():
         raise UsageError("run_memory() is called in the main thread: only it can bound patterns")
     if not files:

@@ -136,7 +136,7 @@ _TIME_WORDS = frozenset(
         *("time", "timestamp", "ts", "updated"),
     ]
 )
-_RUN_WORDS = frozenset(["duration", "elapsed", "latency", "pid", "runtime", "took", "uptime"])
+_DURATION_WORDS = frozenset(["duration", "elapsed", "latency", "pid", "runtime", "took", "uptime"])
 _ID_WORDS = frozenset(["cursor", "guid", "handle", "id", "ids", "nonce", "session", "ulid", "uuid"])
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # Seconds or milliseconds since 1970, between the years 2001 and 2065.
@@ -145,7 +145,7 @@ _MAX_KEYED_CHARS = 500
 
 
 def is_id_key(key: str) -> bool:
-    """True if values under a key are there to be used again."""
+    """True if values under a key are ids that clients send back later."""
     return not _ID_WORDS.isdisjoint(split_words(key)[-1:])
 
 
@@ -158,7 +158,7 @@ def _expression_by_key(key: str, text: str) -> str:
         return _id_expression(text)
     if words[-1] in _TIME_WORDS and _is_epoch(text):
         return _NUMBER
-    if not _RUN_WORDS.isdisjoint(words):
+    if not _DURATION_WORDS.isdisjoint(words):
         found = re.fullmatch(rf"{_NUMBER}({_UNIT})?", text, re.ASCII)
         return f"{_NUMBER}{found[1] or ''}" if found else ""
     is_day = ("day" in words or "weekday" in words) and text in _WEEKDAYS
@@ -180,7 +180,7 @@ def _id_expression(text: str) -> str:
 
 def _is_varying_number(key: str, digits: str, known: Container[str] = ()) -> bool:
     words = split_words(key)
-    if not _RUN_WORDS.isdisjoint(words):
+    if not _DURATION_WORDS.isdisjoint(words):
         return True
     is_time = not _TIME_WORDS.isdisjoint(words[-1:])
     return is_time and _is_epoch(digits) and digits not in known

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import os
 import select
+import sys
 import time
+
+from mcptest.core.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +121,25 @@ if TYPE_CHECKING:
             """End the session, and the process if we started it."""
 
 
-__all__ = ["utc_now", "wait_ready"]
+__all__ = ["IS_WINDOWS", "OPEN_FLAGS", "refuse_windows", "utc_now", "wait_ready"]
+
+# Windows has no poll, process groups or timers by signal. Modules that need them can be imported
+# there all the same, so that the commands that start nothing work.
+IS_WINDOWS = sys.platform == "win32"
+
+# Open a file without waiting for the other end of a pipe, without passing it on to children and
+# without changing its line ends; each flag where the system has it.
+OPEN_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def refuse_windows() -> None:
+    """Raise a `UsageError` on Windows: called before a server is started or reached."""
+    if IS_WINDOWS:
+        raise UsageError(
+            "starting a server, a plugin or a mock, or reaching one over HTTP, is not supported on "
+            "Windows yet",
+            "use WSL; validate, docs FILE, cases, migrate, compliance, report and schema work here",
+        )
 
 
 def utc_now() -> str:
@@ -130,6 +152,7 @@ def wait_ready(wanted: Mapping[int, int], wait_s: float | None) -> dict[int, int
 
     At most `wait_s` seconds, None for no limit. Negative descriptors are ignored.
     """
+    refuse_windows()
     poll = select.poll()
     for fd, events in wanted.items():
         if fd >= 0:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import stat
+import sys
 import time
+
+from mcptest.transport import OPEN_FLAGS
+
+if sys.platform != "win32":
+    import fcntl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,14 +45,19 @@ def replace_file(path: str, raw: bytes) -> None:
             target.write(raw)
             target.flush()
             os.fsync(fd)
+        if sys.platform == "win32":
+            # An open file cannot be renamed there.
+            os.close(fd)
+            fd = -1
         put_in_place(temporary, path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from None
     finally:
         if fd >= 0:
+            os.close(fd)
+        if temporary:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
-            os.close(fd)
 
 
 def put_in_place(temporary: str, path: str) -> None:
@@ -68,7 +78,7 @@ def open_beside(path: str, *, cleans: bool = True) -> tuple[str, int]:
     """
     if cleans:
         remove_leftovers(*os.path.split(path))
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN_FLAGS
     number = 1
     while True:
         name = f"{path}.mcptest-{os.getpid()}{f'-{number}' if number > 1 else ''}.tmp"
@@ -85,6 +95,8 @@ def open_beside(path: str, *, cleans: bool = True) -> tuple[str, int]:
 
 def _try_lock(fd: int) -> bool:
     """Lock a file or folder; False if another process has. No-op on systems without locks."""
+    if sys.platform == "win32":
+        return True
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -106,6 +118,10 @@ def remove_leftovers(folder: str, name: str = "") -> None:
 def _remove_abandoned(path: str) -> None:
     """Remove a temporary file, unless a process still has it or it is not one of ours."""
     with contextlib.suppress(OSError):
+        if sys.platform == "win32":
+            # A file that a process has open cannot be removed there.
+            os.unlink(path)
+            return
         fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             status = os.fstat(fd)
@@ -125,6 +141,9 @@ def locked(folder: str, patience_s: float) -> Iterator[None]:
     The lock is on the folder itself: it leaves no file, and ends with its process. On a file
     system without locks this is a no-op.
     """
+    if sys.platform == "win32":
+        yield
+        return
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         deadline = time.monotonic() + patience_s

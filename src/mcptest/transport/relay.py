@@ -39,7 +39,7 @@ _READ_BYTES = 1 << 16
 _MAX_BACKLOG_BYTES = 1 << 20
 
 # A pipe that has room at all has room for this much, so that such a write never blocks.
-_WRITE_BYTES = select.PIPE_BUF
+_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
 
 # Record after this long without traffic.
 _QUIET_MS = 2

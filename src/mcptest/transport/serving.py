@@ -35,7 +35,7 @@ _READ_BYTES = 1 << 16
 
 # A pipe that has room at all has room for this much, so that such a write never blocks. The
 # pipes stay blocking: they may be shared with the process that started us.
-_WRITE_BYTES = select.PIPE_BUF
+_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
 _WRITES_AT_ONCE = 64
 
 # Nothing more is read from a client when this much waits to be read by it.

@@ -8,11 +8,9 @@ deadline. This module knows nothing of sessions, tests or verdicts.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import select
 import sys
-import termios
 import time
 
 from mcptest.core.errors import InterruptedRunError, ServerError, hint_at_limit
@@ -23,6 +21,10 @@ from mcptest.protocol.framing import LineDecoder, Ring
 from mcptest.transport import wait_ready
 from mcptest.transport.process.child import candidates, start
 from mcptest.transport.process.stopping import MARK_VARIABLE, ServerProcess, stop
+
+if sys.platform != "win32":
+    import fcntl
+    import termios
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -115,6 +117,30 @@ def test_a_call_that_is_under_way_is_finished_for_an_sdk_that_has_closed_its_inp
         assert sdk.answer()["error"]["data"]["kind"] == "timeout"
         assert sdk.answer()["result"]["tools"][0]["name"] == "echo"
         assert sdk.process.wait(PATIENCE_S) == 0
+
+
+def test_a_server_that_never_answers_is_stopped_after_the_input_has_ended(
+    tmp_path: Path, listener: Listener
+) -> None:
+    """The SDK may still read: it was not answered, and is not left without an end."""
+    server = f"sleep 1000 & echo $! > pid; exec {fault_server('announced-silent')}"
+    command = shlex.join(["sh", "-c", server])
+    with connected(tmp_path, command, **listener.environment) as sdk:
+        sdk.send(CALL, request("mcp.listTools", None, 8))
+        process = listener.next_caller()
+        assert process.next_word() == "tools/call"
+        sdk.stdin.close()
+        began = time.monotonic()
+        assert sdk.line() == b""
+        assert sdk.process.wait(PATIENCE_S) == 0
+        # The time for the answer, and that for the server to end.
+        assert time.monotonic() - began < 5.0 + 9.0
+        assert sdk.process.stderr
+        assert b"did not answer within 5 s" in sdk.process.stderr.read()
+        assert_dead(process)
+        child = int((tmp_path / "pid").read_text(encoding="ascii"))
+        with pytest.raises(ProcessLookupError):
+            os.kill(child, 0)
 
 
 # SDKs that leave

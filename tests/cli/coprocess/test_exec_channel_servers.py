@@ -120,6 +120,8 @@ def test_a_command_that_cannot_be_started_is_named_in_every_answer(tmp_path: Pat
         "hint": "is it installed, and on the PATH of this shell?",
         "command": [NOBODY, "--port", "1"],
         "exit_status": "",
+        "exit_code": None,
+        "signal": None,
     }
 
 
@@ -199,12 +201,15 @@ def test_a_server_that_dies_during_a_call_is_gone_for_good(tmp_path: Path) -> No
         "stderr": "out of memory",
         "command": shlex.split(server),
         "exit_status": "exit status 5",
+        "exit_code": 5,
+        "signal": None,
     }
 
 
 def test_a_server_that_is_killed_says_by_which_signal(tmp_path: Path) -> None:
     (error,) = outcomes(tmp_path, fault_server("die-on-call", "SIGKILL"), CALL)
     assert (error["code"], error["data"]["exit_status"]) == (-32001, "killed by SIGKILL")
+    assert (error["data"]["exit_code"], error["data"]["signal"]) == (None, "SIGKILL")
 
 
 def test_a_server_that_dies_between_two_calls_is_gone_at_the_second(tmp_path: Path) -> None:
@@ -212,6 +217,7 @@ def test_a_server_that_dies_between_two_calls_is_gone_at_the_second(tmp_path: Pa
     assert first == ECHOED
     assert is_told_again(third, second, "tools/list")
     assert (second["code"], second["data"]["exit_status"]) == (-32001, "exit status 0")
+    assert (second["data"]["exit_code"], second["data"]["signal"]) == (0, None)
 
 
 def test_a_server_that_closes_its_stdout_is_gone(tmp_path: Path) -> None:

@@ -192,12 +192,14 @@ def test_a_hint_is_in_the_text_of_an_error_and_not_only_in_its_data() -> None:
 
 def test_the_second_call_after_the_end_of_a_server_says_that_it_was_not_sent() -> None:
     with mcptest.connect(SERVER) as server:
-        with pytest.raises(mcptest.UpstreamGoneError, match="may have taken effect"):
+        with pytest.raises(mcptest.UpstreamGoneError, match="may have taken effect") as first:
             server.call_tool("die")
         with pytest.raises(mcptest.UpstreamGoneError) as caught:
             server.list_tools()
     assert str(caught.value).startswith("tools/list was not sent, because of what came before: ")
     assert "may have taken effect" not in str(caught.value)
+    for gone in (first.value, caught.value):
+        assert (gone.exit_status, gone.exit_code, gone.signal) == ("exit status 3", 3, None)
 
 
 # Tapes that are there

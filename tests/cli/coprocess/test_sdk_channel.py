@@ -330,6 +330,9 @@ def test_what_a_server_left_behind_is_noted_on_the_error(odd: Speak) -> None:
         "  stderr: one",
         "  stderr: tw\\u001bo",
     ]
+    # A binary that says no more.
+    assert (caught.value.exit_status, caught.value.exit_code) == ("exit status 3", None)
+    assert caught.value.signal is None
 
 
 def test_every_error_of_the_channel_is_one() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+MCPTEST = (sys.executable, "-m", "mcptest")
 STATELESS = "2026-07-28"
 _PREFIX = "io.modelcontextprotocol/"
 ENVELOPE = {f"{_PREFIX}protocolVersion": STATELESS, f"{_PREFIX}clientCapabilities": {}}
@@ -36,9 +37,9 @@ class Reply(NamedTuple):
 class HttpMockProcess:
     """One mock process, and where it listens."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *words: str, program: tuple[str, ...] = MCPTEST) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "mcptest", "mock", *words, "--http", "0"],
+            [*program, "mock", *words, "--http", "0"],
             cwd=folder,
             env=ENVIRONMENT,
             stdin=subprocess.DEVNULL,
@@ -99,9 +100,11 @@ def calling(tool: str, id: object = 1, **arguments: object) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def http_mocking(folder: Path, *words: str) -> Iterator[HttpMockProcess]:
+def http_mocking(
+    folder: Path, *words: str, program: tuple[str, ...] = MCPTEST
+) -> Iterator[HttpMockProcess]:
     """A mock that is gone afterwards, whatever happens."""
-    mock = HttpMockProcess(folder, *words)
+    mock = HttpMockProcess(folder, *words, program=program)
     try:
         yield mock
     finally:

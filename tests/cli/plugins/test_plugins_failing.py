@@ -116,6 +116,7 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path)
         ('geo.verdict:{"pass":"true"}', "which is not a verdict"),
         ('geo.verdict:{"pass":1}', "which is not a verdict"),
         ('geo.verdict:{"pass":true,"message":7}', "which is not a verdict"),
+        ('geo.verdict:{"pass":true,"Message":"x"}', 'and a verdict has no member "Message"'),
     ],
 )
 @pytest.mark.parametrize("negation", ["", "not:"])

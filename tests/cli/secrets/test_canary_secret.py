@@ -280,7 +280,9 @@ for line in sys.stdin:
     request = json.loads(line)
     if request["method"] == "die":
         sys.exit(f"cannot judge {line}")
-    verdict = {"pass": False, "message": line, "hint": str(request["params"])}
+    verdict = {"pass": False, "message": line}
+    if request["method"] == "chat":
+        verdict["hint"] = str(request["params"])
     print(json.dumps({"id": request["id"], "result": verdict}), flush=True)
 """
 
@@ -291,7 +293,7 @@ def test_a_plugin_does_not_get_it_told(tmp_path: Path) -> None:
     (tmp_path / "plugin.py").write_text(PLUGIN, encoding="utf-8")
     tests = [
         expecting(f"asks {name}", "structured", **partial({"content": f"match:plugin:loud.{name}"}))
-        for name in ("tell", "die")
+        for name in ("tell", "chat", "die")
     ]
     write_suite(tmp_path / "a.test.mcp.yml", *tests)
     plugin = f"loud={sys.executable} plugin.py"

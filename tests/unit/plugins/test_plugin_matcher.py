@@ -109,7 +109,7 @@ def test_where_nothing_is_run_no_plugin_can_be_asked() -> None:
 
 def test_a_value_that_the_plugin_accepts_passes() -> None:
     assert mismatch_of("match:plugin:geo.near:1", 1, Scripted({"pass": True})) is None
-    told = {"pass": True, "message": "7 km away", "more": [1]}
+    told = {"pass": True, "message": "7 km away"}
     assert mismatch_of("match:plugin:geo.near:1", 1, Scripted(told)) is None
 
 
@@ -154,7 +154,6 @@ NO_VERDICTS: list[object] = [
     {"pass": "true"},
     {"pass": 1},
     {"pass": None, "message": "x"},
-    {"passes": True},
     {"pass": True, "message": 5},
 ]
 
@@ -169,6 +168,15 @@ def test_anything_but_a_verdict_is_a_failure_of_the_plugin(answer: object, negat
     assert fault.message.startswith("the plugin 'geo' answered 'near' with ")
     assert fault.message.endswith(", which is not a verdict")
     assert fault.hint == 'a verdict is {"pass": true} or {"pass": false, "message": "why"}'
+
+
+@each_case("negation", ["", "not:"])
+def test_a_verdict_with_an_undeclared_member_is_refused_by_its_name(negation: str) -> None:
+    pattern = f"match:{negation}plugin:geo.near"
+    for answer in ({"pass": True, "score": 1}, {"score": 1}, {"score": None, "pass": "yes"}):
+        with pytest.raises(CheckError, match=', and a verdict has no member "score"') as caught:
+            mismatch_of(pattern, 1, Scripted(answer))
+        assert caught.value.fault.kind == "plugin_failed"
 
 
 def test_null_is_not_a_verdict_and_what_is_shown_is_short_and_visible() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from mcptest.core.results import Fault
 from mcptest.protocol.revisions import (
+    choose_stateless,
     discovery_fault,
     handshake_fault,
     handshake_gaps,
@@ -100,7 +101,7 @@ def test_only_some_refusals_say_that_the_era_is_not_spoken(
 
 @pytest.mark.parametrize("code", [-32603, -32700])
 def test_a_server_that_fails_at_discovery_is_not_said_to_be_of_another_era(code: int) -> None:
-    fault = discovery_fault({"error": {"code": code, "message": "oops"}})
+    fault = discovery_fault({"error": {"code": code, "message": "oops"}}, "2026-07-28")
     assert fault is not None
     assert (fault.kind, refuses_era(fault)) == ("handshake_refused", False)
     assert f'the server failed at server/discover: code {code}, "oops"' in fault.message
@@ -108,7 +109,7 @@ def test_a_server_that_fails_at_discovery_is_not_said_to_be_of_another_era(code:
 
 @pytest.mark.parametrize("code", [-32601, -32602, -32600, -32000, -32002])
 def test_any_other_refusal_of_discovery_is_that_of_another_era(code: int) -> None:
-    fault = discovery_fault({"error": {"code": code, "message": "no"}})
+    fault = discovery_fault({"error": {"code": code, "message": "no"}}, "2026-07-28")
     assert fault is not None
     assert (fault.kind, refuses_era(fault)) == ("unsupported_version", True)
 
@@ -136,9 +137,27 @@ def test_a_pinned_revision_must_be_the_one_that_is_agreed_on(version: str) -> No
     assert pinned_fault("", GOOD) is None
 
 
+@pytest.mark.parametrize(
+    ("answer", "chosen"),
+    [
+        ({"result": {"supportedVersions": ["2030-01-01", "2026-07-28"]}}, "2026-07-28"),
+        ({"result": {"supportedVersions": ["2025-11-25"]}}, ""),
+        ({"result": {"supportedVersions": "2026-07-28"}}, ""),
+        ({"result": None}, ""),
+        ({"error": {"code": -32022, "data": {"supported": ["2026-07-28"]}}}, "2026-07-28"),
+        ({"error": {"code": -32022, "data": {"supported": {}}}}, ""),
+        ({"error": {"code": -32022}}, ""),
+        ({"error": {"code": -32601, "data": {"supported": ["2026-07-28"]}}}, ""),
+    ],
+)
+def test_the_revision_is_one_that_the_server_names(answer: dict[str, Any], chosen: str) -> None:
+    for offered in ("2026-07-28", "2099-01-01"):
+        assert choose_stateless(answer, offered) == chosen
+
+
 def test_a_discovery_that_names_the_era_opens_a_session() -> None:
     result = {"supportedVersions": ["2026-07-28"], "capabilities": {}}
-    assert discovery_fault({"result": result}) is None
+    assert discovery_fault({"result": result}, "2026-07-28") is None
 
 
 @pytest.mark.parametrize(
@@ -166,7 +185,7 @@ def test_a_discovery_that_names_the_era_opens_a_session() -> None:
 def test_a_discovery_that_opens_no_session_says_why(
     answer: dict[str, Any], kind: str, words: str
 ) -> None:
-    fault = discovery_fault(answer)
+    fault = discovery_fault(answer, "2026-07-28")
     assert fault is not None
     assert fault.kind == kind
     assert words in fault.message

@@ -14,10 +14,10 @@ from mcptest.protocol.http_messages import (
     own_version,
     param_headers,
 )
-from mcptest.protocol.revisions import REVISIONS, STATELESS, VERSION_KEY
+from mcptest.protocol.revisions import NEWEST_STATELESS, REVISIONS, VERSION_KEY
 
 
-def request(method: str, version: object = STATELESS, **params: object) -> dict[str, Any]:
+def request(method: str, version: object = NEWEST_STATELESS, **params: object) -> dict[str, Any]:
     meta = {VERSION_KEY: version}
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params | {"_meta": meta}}
 
@@ -50,14 +50,14 @@ def test_older_revisions_name_nothing(version: str) -> None:
 def test_a_stateless_request_repeats_what_it_is_about(
     message: dict[str, Any], more: dict[str, str]
 ) -> None:
-    wanted = {"MCP-Protocol-Version": STATELESS, "Mcp-Method": message["method"]} | more
+    wanted = {"MCP-Protocol-Version": NEWEST_STATELESS, "Mcp-Method": message["method"]} | more
     assert message_headers(message, "") == wanted
 
 
 def test_a_stateless_notification_names_the_revision_of_its_session() -> None:
     message = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
-    assert message_headers(message, STATELESS) == {
-        "MCP-Protocol-Version": STATELESS,
+    assert message_headers(message, NEWEST_STATELESS) == {
+        "MCP-Protocol-Version": NEWEST_STATELESS,
         "Mcp-Method": "notifications/cancelled",
     }
 
@@ -83,7 +83,7 @@ def test_most_messages_name_no_revision(message: object) -> None:
 
 def test_the_table_says_which_revisions_have_the_header() -> None:
     named = {version for version in REVISIONS if message_headers(CALL, version)}
-    assert named == {"2025-06-18", "2025-11-25", STATELESS}
+    assert named == {"2025-06-18", "2025-11-25", NEWEST_STATELESS}
 
 
 # Values

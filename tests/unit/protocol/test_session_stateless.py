@@ -9,7 +9,7 @@ import pytest
 
 from mcptest.core.plan import ClientSpec
 from mcptest.protocol.framing import encode_line
-from mcptest.protocol.revisions import STATELESS, VERSION_KEY
+from mcptest.protocol.revisions import NEWEST_STATELESS, VERSION_KEY
 from mcptest.protocol.session import (
     DISCOVER_ID,
     ClientSession,
@@ -33,7 +33,7 @@ ASK = {"resultType": "input_required", "inputRequests": {"k": {"method": "elicit
 
 
 def stateless(client: ClientSpec = CLIENT) -> ClientSession:
-    session = ClientSession(STATELESS, "1.2.3", client)
+    session = ClientSession(NEWEST_STATELESS, "1.2.3", client)
     session.rounds = InputRounds(session.script)
     return session
 
@@ -71,14 +71,14 @@ def test_a_session_opens_with_discovery() -> None:
         "params": {},
     }
     assert session.state == "initializing"
-    session.accept_discovery({"capabilities": {"tools": {}}})
+    session.accept_discovery({"capabilities": {"tools": {}}}, NEWEST_STATELESS)
     assert (session.state, session.capabilities) == ("operational", {"tools": {}})
 
 
 def test_every_request_says_who_we_are_and_what_we_can_do() -> None:
     meta = dressed(stateless(), call())["params"]["_meta"]
     assert meta == {
-        VERSION_KEY: STATELESS,
+        VERSION_KEY: NEWEST_STATELESS,
         CAPABILITIES_KEY: {"elicitation": {}},
         CLIENT_KEY: {"name": "mcptest", "version": "1.2.3"},
     }
@@ -86,7 +86,7 @@ def test_every_request_says_who_we_are_and_what_we_can_do() -> None:
 
 def test_params_that_are_missing_are_made() -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    assert dressed(stateless(), message)["params"]["_meta"][VERSION_KEY] == STATELESS
+    assert dressed(stateless(), message)["params"]["_meta"][VERSION_KEY] == NEWEST_STATELESS
 
 
 def test_what_a_request_says_itself_stands() -> None:
@@ -131,7 +131,7 @@ def test_a_result_that_wants_input_is_answered_and_the_last_one_counts() -> None
     again = dressed(session, more.request)
     assert again["id"] == "mcptest-round-1"
     assert again["params"]["requestState"] == "s"
-    assert again["params"]["_meta"][VERSION_KEY] == STATELESS
+    assert again["params"]["_meta"][VERSION_KEY] == NEWEST_STATELESS
     done = received(session, "mcptest-round-1", {"resultType": "complete", "content": []})
     assert isinstance(done, ResponseReceived)
     assert (done.id, done.message["id"]) == (1, 1)

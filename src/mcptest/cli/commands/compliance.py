@@ -24,6 +24,7 @@ from mcptest.reporters.rules import (
 )
 from mcptest.reporters.style import Paint, narrow_encoding
 from mcptest.rules.captures import score_file
+from mcptest.transport import IS_WINDOWS, OPEN_FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _capture(arguments: Arguments) -> str:
 def _score(file: str) -> CaptureScore:
     try:
         # Non-blocking: opening a pipe would wait until another process opens it for writing.
-        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(file, os.O_RDONLY | OPEN_FLAGS)
         with io.TextIOWrapper(io.BufferedReader(_Input(fd)), encoding="utf-8-sig") as stream:
             return score_file(lambda: stream.read(_PIECE_CHARS), file)
     except OSError as error:
@@ -90,8 +91,10 @@ class _Input(io.RawIOBase):
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._poll = select.poll()
-        self._poll.register(fd, select.POLLIN)
+        # On Windows there is no poll, and reads wait as long as the pipe does.
+        self._poll = None if IS_WINDOWS else select.poll()
+        if self._poll:
+            self._poll.register(fd, select.POLLIN)
 
     def readable(self) -> bool:
         return True
@@ -99,7 +102,7 @@ class _Input(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer).cast("B")
         for wait_s in (_WRITER_PATIENCE_S, _SILENCE_PATIENCE_S):
-            is_ready = self._poll.poll(wait_s * 1000)
+            is_ready = self._poll is None or self._poll.poll(wait_s * 1000)
             try:
                 chunk = os.read(self._fd, len(view))
             except BlockingIOError:

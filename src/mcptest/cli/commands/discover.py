@@ -32,7 +32,6 @@ from mcptest.explore.features import is_declared, list_features
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.yaml import read_document
 from mcptest.matching.registry import builtin_registry
-from mcptest.protocol.revisions import STATELESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,9 +64,9 @@ def discover(arguments: Arguments) -> int:
     block = _server_block(arguments, spec, target)
 
     def work(visit: SingleServer, launcher: Launcher) -> int:
-        if visit.is_stateless:
+        if visit.stateless_revision:
             # Spares each run of the file a handshake that the server refuses.
-            block["protocolVersion"] = STATELESS
+            block["protocolVersion"] = visit.stateless_revision
         text, probes = build_verified_suite(
             visit, launcher, target or "discovered.test.mcp.yml", block
         )

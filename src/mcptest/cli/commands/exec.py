@@ -44,14 +44,17 @@ def run_exec(arguments: Arguments) -> int:
     hide_secrets(spec.secrets)
     with Interrupts() as interrupts:
         channel = Channel(sys.stdin.fileno(), sys.stdout.fileno(), interrupts)
-        # The exit code reports a signal; an SDK that has exited needs no answer.
-        with (
-            launching(
-                interrupts, None, judges=False, while_waiting=channel.check_reader
-            ) as launcher,
-            contextlib.suppress(InterruptedRunError),
-        ):
-            _serve(channel, Upstream(spec, launcher), server_key(spec))
+
+        def check_client() -> None:
+            channel.check_client(upstream.asked_at)
+
+        with launching(interrupts, None, judges=False, while_waiting=check_client) as launcher:
+            upstream = Upstream(spec, launcher)
+            # The exit code reports a signal; an SDK that has exited needs no answer.
+            with contextlib.suppress(InterruptedRunError):
+                _serve(channel, upstream, server_key(spec))
+        if channel.problem:
+            _warn(channel.problem)
         return ExitCode.INTERRUPTED if interrupts.count else ExitCode.PASSED
 
 

@@ -19,7 +19,7 @@ from mcptest.engine.discovery import read_now
 from mcptest.engine.run import RunOptions, apply_gates
 from mcptest.reporters.run_model import merge_runs
 from mcptest.reporters.saved import read_saved_run
-from mcptest.transport import utc_now
+from mcptest.transport import OPEN_FLAGS, utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _read_stdin() -> bytes:
 def _read_regular(file: str) -> bytes:
     """The bytes of a regular file; reading a pipe or a device might never end."""
     # Opened without blocking before its type is checked: it may have become a pipe.
-    with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as source:
+    with open(os.open(file, os.O_RDONLY | OPEN_FLAGS), "rb") as source:
         if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
             raise UsageError(
                 f"cannot read {visible(file)}: it is not a regular file",

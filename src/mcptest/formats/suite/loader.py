@@ -396,7 +396,7 @@ def _numbers(fields: Fields, key: str, keys: Keys) -> dict[str, float]:
 
 # The files of a suite: itself and its imports, each once
 
-# Suites with more files have a circle of copies.
+# More files than this: probably copies that import each other.
 _MOST_PARTS = 200
 
 

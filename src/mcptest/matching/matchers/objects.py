@@ -391,17 +391,22 @@ def _wants(use: PluginUse) -> str:
 
 
 def _verdict(use: PluginUse, answer: object) -> Miss | None:
-    passes = answer.get("pass") if isinstance(answer, dict) else None
+    members = answer if isinstance(answer, dict) else {}
+    passes = members.get("pass")
     # Where there is nothing to say, some languages say null.
-    message = answer.get("message") if isinstance(answer, dict) else None
+    message = members.get("message")
     message = "" if message is None else message
-    if not isinstance(passes, bool) or not isinstance(message, str):
+    unknown = [name for name in members if name not in ("pass", "message")]
+    if unknown or not isinstance(passes, bool) or not isinstance(message, str):
         shown = visible(_cut(dump_json(answer), _MAX_QUOTED))
         message = f"the plugin {use.name!r} answered {visible(use.method)!r} with {shown}, "
+        if unknown:
+            name = visible(_cut(dump_json(unknown[0]), _MAX_QUOTED))
+            message += f"and a verdict has no member {name}"
+        else:
+            message += "which is not a verdict"
         hint = 'a verdict is {"pass": true} or {"pass": false, "message": "why"}'
-        raise CheckError(
-            Fault(kind="plugin_failed", message=f"{message}which is not a verdict", hint=hint)
-        )
+        raise CheckError(Fault(kind="plugin_failed", message=message, hint=hint))
     if passes:
         return None
     return Miss(why=f"it says: {_cut(message, _MAX_MESSAGE)}" if message else "it says no")

@@ -340,7 +340,7 @@ class _Exchange:
     """A request under way. `advance` yields the head, then pieces of the body."""
 
     progress = ""
-    wants = select.POLLIN
+    wants = getattr(select, "POLLIN", 0)
     reusable_connection = None
     unsent_bytes = 0
 

@@ -41,9 +41,6 @@ __all__ = [
 ]
 
 
-# Python ignores these; other programs expect the default.
-_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
-
 _MISSING = (FileNotFoundError, NotADirectoryError)
 
 _OPEN_FILES = "/proc/self/fd"
@@ -202,7 +199,8 @@ def _spawned(
                 environment,
                 file_actions=actions,
                 setsid=True,
-                setsigdef=_DEFAULT_SIGNALS,
+                # Python ignores these; other programs expect the default.
+                setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
             )
         except OSError as error:
             # Another folder may have one that can be started. If none has, the reason is that of

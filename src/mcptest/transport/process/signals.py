@@ -21,16 +21,25 @@ import time
 from contextlib import contextmanager
 
 from mcptest.core.errors import PatternTimeoutError
+from mcptest.transport import refuse_windows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-__all__ = ["CpuLimit", "GuestInterrupts", "Interrupts", "OverdueError", "WallLimit"]
+__all__ = [
+    "TERMINATING",
+    "CpuLimit",
+    "GuestInterrupts",
+    "Interrupts",
+    "OverdueError",
+    "WallLimit",
+]
 
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Those that end a run. Windows has no SIGHUP.
+TERMINATING = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT))
 _LEAVE_STATUS = 130
 
 # More than stopping a server takes.
@@ -44,6 +53,7 @@ class Interrupts:
     """While entered, SIGINT, SIGTERM and SIGHUP are counted here."""
 
     def __init__(self, patience_s: float = _PATIENCE_S) -> None:
+        refuse_windows()
         self.count = 0
         self._patience_s = patience_s
         self.on_first: Callable[[], object] = lambda: None
@@ -57,7 +67,7 @@ class Interrupts:
         self._counted_at: dict[int, float] = {}
 
     def __enter__(self) -> Interrupts:
-        for number in _SIGNALS:
+        for number in TERMINATING:
             # A signal the parent had us ignore (nohup) stays ignored.
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._previous[number] = signal.signal(number, self._handle)
@@ -194,7 +204,8 @@ class CpuLimit:
         self._is_on = False
         try:
             self._previous = signal.signal(signal.SIGVTALRM, self._expire)
-        except ValueError:
+        except (ValueError, AttributeError):
+            # Not the main thread, or Windows, which has no such signal.
             return
         self._is_on = True
         signal.setitimer(signal.ITIMER_VIRTUAL, self.seconds)
@@ -230,8 +241,8 @@ class WallLimit:
         self._is_on = False
         try:
             self._previous = signal.signal(signal.SIGALRM, self._expire)
-        except ValueError:
-            # Not the main thread.
+        except (ValueError, AttributeError):
+            # Not the main thread, or Windows, which has no such signal.
             return
         self._is_on = True
         left_s = signal.getitimer(signal.ITIMER_REAL)[0]

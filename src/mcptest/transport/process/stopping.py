@@ -46,13 +46,14 @@ __all__ = [
     "list_unknown_children",
     "read_command_line",
     "read_mark",
+    "signal_name",
     "stop",
     "wait_until_gone",
 ]
 
 MARK_VARIABLE = "MCPTEST_RUN"
 
-# The pause where a run was killed: a server that it was just starting has no mark yet.
+# Wait this long after a run was killed: a server just being started has no mark yet.
 STARTING_S = 0.05
 
 # A process that forks while it is being killed is chased for this long.
@@ -206,10 +207,15 @@ def describe_exit(code: int | None) -> str:
         return "still running"
     if code >= 0:
         return f"exit status {code}"
+    return f"killed by {signal_name(-code)}"
+
+
+def signal_name(number: int) -> str:
+    """A signal as people know it, such as SIGKILL."""
     try:
-        return f"killed by {signal.Signals(-code).name}"
+        return signal.Signals(number).name
     except ValueError:
-        return f"killed by signal {-code}"
+        return f"signal {number}"
 
 
 def describe_end(code: int) -> str:

@@ -19,6 +19,7 @@ import time
 
 from mcptest.core.errors import InterruptedRunError, hint_at_limit
 from mcptest.transport import wait_ready
+from mcptest.transport.process.signals import TERMINATING
 from mcptest.transport.process.stopping import follow_parent
 
 TYPE_CHECKING = False
@@ -220,9 +221,6 @@ def _run_worker(work: Work, jobs: int, send: int) -> NoReturn:
 # Running this program again as a child that shares our terminal
 
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
 class _PassedOn:
     """Passes signals on to the child, until it is restored."""
 
@@ -230,7 +228,7 @@ class _PassedOn:
         self.last = 0
         self.pid = 0
         # A signal that we were started to ignore (nohup) stays ignored.
-        heeded = [each for each in _SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
+        heeded = [each for each in TERMINATING if signal.getsignal(each) != signal.SIG_IGN]
         self._previous = {number: signal.signal(number, self._handle) for number in heeded}
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
