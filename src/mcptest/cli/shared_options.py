@@ -59,6 +59,7 @@ __all__ = [
     "parse_plugins",
     "parse_request",
     "parse_server_command",
+    "parse_time_limit_s",
     "parse_timeout_s",
     "retries",
 ]
@@ -252,12 +253,17 @@ def parse_command(arguments: Arguments, option: str) -> tuple[str, ...]:
 
 
 def parse_timeout_s(arguments: Arguments) -> float | None:
-    if not arguments.has("--timeout"):
+    return parse_time_limit_s(arguments, "--timeout")
+
+
+def parse_time_limit_s(arguments: Arguments, option: str) -> float | None:
+    """Return the time of an option; None if it is not given."""
+    if not arguments.has(option):
         return None
     try:
-        return parse_duration(arguments.last("--timeout"))
+        return parse_duration(arguments.last(option))
     except ValueError as error:
-        raise UsageError(f"--timeout {error}") from None
+        raise UsageError(f"{option} {error}") from None
 
 
 def parse_spec_version(arguments: Arguments) -> str:
