@@ -280,7 +280,7 @@ def convert_server(
         # What is before it escapes the reference, "$${NAME}".
         return f"{{{name}}}"
 
-    escaped: Any = escape_references(command)
+    escaped = [str(escape_references(word)) for word in command]
     words = fill_argument_secrets(str(keys["command"]), escaped, refer)
     value: Mapping = {"command": list(words)}
     value |= drop_empty({"cwd": "" if cwd == "." else escape_references(cwd), "env": env})
