@@ -165,6 +165,7 @@ def _parse_started_server(arguments: Arguments) -> ServerSpec | None:
         raise UsageError("the server's command is empty")
     return ServerSpec(
         name=os.path.basename(command[0]),
+        is_named=False,
         command=command,
         cwd=os.getcwd(),
         startup_timeout_s=default_startup_s(command[0]),
@@ -295,7 +296,7 @@ def parse_http_server(arguments: Arguments, command: tuple[str, ...]) -> ServerS
     http = HttpSpec(url=url, headers=headers, ca_file=_parse_ca_file(arguments))
     # A port that changes with every start is not part of the name.
     name = address.host if "{port}" in url else address.authority
-    return ServerSpec(name=name, command=(), http=http, secrets=tuple(secrets))
+    return ServerSpec(name=name, is_named=False, command=(), http=http, secrets=tuple(secrets))
 
 
 def parse_credentials(arguments: Arguments) -> ExtraHttpOptions | None:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from mcptest.core.record import Record
 from mcptest.core.secret_texts import AUTH_SCHEMES, secret_places
-from mcptest.core.secrets import names_secret, split_words, why_not_blanked
+from mcptest.core.secrets import is_secret, names_secret, split_words, why_not_blanked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class CredentialHider:
         hidden: list[str] = []
         option = ""
         for word in args:
-            if _names_value(option) and not word.startswith("-"):
+            if _names_value(option, word) and not word.startswith("-"):
                 hidden.append(self._refer(option, word, f"the value of {option}"))
             else:
                 hidden.append(self._hide_word(word, option))
@@ -93,7 +93,7 @@ class CredentialHider:
         if "${" in word:
             return word
         assigned = re.fullmatch(r"(?s)(-{0,2}[A-Za-z_][\w.-]*)=(.+)", word)
-        if assigned and _names_value(assigned[1]):
+        if assigned and _names_value(assigned[1], assigned[2]):
             key, value = assigned[1], assigned[2]
             return f"{key}={self._refer(key, value, f'the value of {key}')}"
         for start, end in reversed(secret_places(word)):
@@ -168,9 +168,9 @@ _KINDS = (
 )
 
 
-def _names_value(key: str) -> bool:
+def _names_value(key: str, value: str) -> bool:
     """True if what follows this option, or is assigned to this name, is a secret."""
-    return names_secret(key) and split_words(key)[-1] not in ("dir", "file", "path")
+    return is_secret(key, value) and split_words(key)[-1] not in ("dir", "file", "path")
 
 
 def _key_before(text: str) -> str:

@@ -14,6 +14,11 @@ KEY = "aB3dE5fG7hJ9kL1mN3pQ"
     [
         (["--api-key", "abc-123-def"], ["--api-key", "${API_KEY}"]),
         (["--token=abc-123"], ["--token=${TOKEN}"]),
+        (["--pass", "hunter22"], ["--pass", "${PASS_SECRET}"]),
+        (
+            ["-H", "Authorization: Basic dXNlcjpwdw=="],
+            ["-H", "Authorization: Basic ${AUTHORIZATION}"],
+        ),
         (["-e", "SHOP_TOKEN=abc-123"], ["-e", "SHOP_TOKEN=${SHOP_TOKEN}"]),
         (["--header", "X-Api-Key: abc-123"], ["--header", "X-Api-Key: ${X_API_KEY}"]),
         (

@@ -257,10 +257,7 @@ def build_verified_suite(
     visit.close()
     name = visit.server_info.get("name")
     description = _writable(name) if isinstance(name, str) and name else visit.spec.name
-    command = visit.spec.command
-    # Unless the user has named the server, its own name is used.
-    unnamed = os.path.basename(command[0]) if command else visit.spec.name
-    if block is not None and block["name"] == unnamed:
+    if block is not None and not visit.spec.is_named:
         block = {**block, "name": description}
     text = render_suite(description, block, probes)
     plan = _load(text, file, visit.spec, options.variables)
@@ -317,7 +314,7 @@ def _load(text: str, file: str, spec: ServerSpec, variables: Mapping[str, str]) 
     # Variables that the file refers to have their values from the config or the command line.
     environment = {**(spec.env or {}), **os.environ, **variables}
     suite, _ = load_conductor(text, file, builtin_registry(), environment)
-    return Plan(suites=((suite, spec),))
+    return Plan(suites=((suite, spec.but(is_named=True)),))
 
 
 def _after_second_try(probe: Probe, result: CaseResult | None, total_s: float) -> Probe:
