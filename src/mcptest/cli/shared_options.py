@@ -59,6 +59,7 @@ __all__ = [
     "parse_plugins",
     "parse_request",
     "parse_server_command",
+    "parse_time_limit_s",
     "parse_timeout_s",
     "retries",
 ]
@@ -164,6 +165,7 @@ def _parse_started_server(arguments: Arguments) -> ServerSpec | None:
         raise UsageError("the server's command is empty")
     return ServerSpec(
         name=os.path.basename(command[0]),
+        is_named=False,
         command=command,
         cwd=os.getcwd(),
         startup_timeout_s=default_startup_s(command[0]),
@@ -252,12 +254,17 @@ def parse_command(arguments: Arguments, option: str) -> tuple[str, ...]:
 
 
 def parse_timeout_s(arguments: Arguments) -> float | None:
-    if not arguments.has("--timeout"):
+    return parse_time_limit_s(arguments, "--timeout")
+
+
+def parse_time_limit_s(arguments: Arguments, option: str) -> float | None:
+    """Return the time of an option; None if it is not given."""
+    if not arguments.has(option):
         return None
     try:
-        return parse_duration(arguments.last("--timeout"))
+        return parse_duration(arguments.last(option))
     except ValueError as error:
-        raise UsageError(f"--timeout {error}") from None
+        raise UsageError(f"{option} {error}") from None
 
 
 def parse_spec_version(arguments: Arguments) -> str:
@@ -289,7 +296,7 @@ def parse_http_server(arguments: Arguments, command: tuple[str, ...]) -> ServerS
     http = HttpSpec(url=url, headers=headers, ca_file=_parse_ca_file(arguments))
     # A port that changes with every start is not part of the name.
     name = address.host if "{port}" in url else address.authority
-    return ServerSpec(name=name, command=(), http=http, secrets=tuple(secrets))
+    return ServerSpec(name=name, is_named=False, command=(), http=http, secrets=tuple(secrets))
 
 
 def parse_credentials(arguments: Arguments) -> ExtraHttpOptions | None:

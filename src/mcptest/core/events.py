@@ -23,7 +23,9 @@ __all__ = [
     "ReportedShard",
     "RunFinished",
     "RunStarted",
+    "ServerNamed",
     "ServerRevision",
+    "ServerStarting",
     "SuiteFinished",
     "SuiteStarted",
 ]
@@ -42,6 +44,17 @@ class ReportedShard(Record):
     indexes: tuple[int, ...]
     count: int
     selection: str = ""
+
+
+class ServerStarting(Event):
+    """A server that no file names is started; `RunStarted` follows when its own name is known."""
+
+
+class ServerNamed(Event):
+    """A server that no file names has said its own name. Only the engine handles this event."""
+
+    server: str
+    name: str
 
 
 class RunStarted(Event):

@@ -106,7 +106,8 @@ class ServerSpec(Record):
     """How to start or reach the server under test, and how long to wait for it.
 
     With `http` it is reached over HTTP, and `command`, if any, starts it. `spec_version` pins
-    the revision.
+    the revision. Unless it `is_named`, the name is that of its program or its address, and reports
+    use the one that the server says itself.
     """
 
     name: str
@@ -126,6 +127,7 @@ class ServerSpec(Record):
     client: ClientSpec = ClientSpec()
     strict_invariants: bool = False
     plugins: tuple[PluginSpec, ...] = ()
+    is_named: bool = True
 
 
 class Performance(Record):

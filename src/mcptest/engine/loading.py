@@ -552,6 +552,7 @@ class Servers:
         if command:
             return ServerSpec(
                 name=os.path.basename(command[0]),
+                is_named=False,
                 command=command,
                 startup_timeout_s=default_startup_s(command[0]),
             )

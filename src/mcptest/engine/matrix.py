@@ -123,6 +123,7 @@ class _MatrixRun:
     def run(self, after_way: Callable[[Plan, RunFinished], None]) -> RunFinished:
         began = time.monotonic()
         finished = self._probe()
+        self._name_server()
         ways = [probe.way for probe in self._probes if probe.opening]
         started = make_run_started(self._plan, self._options.started_at)
         # A run that finds no way reports the tests that it would have run in one.
@@ -149,6 +150,14 @@ class _MatrixRun:
             return RunFinished(summary=Summary(), duration_s=0.0, interrupted=True)
         fault = unreachable_fault(self._probes)
         return RunFinished(summary=Summary(), duration_s=0.0, fault=fault) if fault else None
+
+    def _name_server(self) -> None:
+        """Call a server that no file names by its own name."""
+        names = [probe.opening.own_name for probe in self._probes if probe.opening]
+        name = next(filter(None, names), "")
+        self._plan = self._plan.with_servers(
+            lambda spec: spec if spec.is_named or not name else spec.but(name=name, is_named=True)
+        )
 
     def _run_way(self, way: Way) -> tuple[Plan, RunFinished]:
         (transport,) = (each for each in self._transports if each.name == way.transport)
@@ -239,6 +248,7 @@ class Opening(Record):
     capabilities: dict[str, object]
     info: dict[str, object] | None = None
     lists: dict[str, Entries | None] = {}  # noqa: RUF012  # nothing of a record changes
+    own_name: str = ""
 
 
 class WayResults:
@@ -583,6 +593,7 @@ def _opening(server: Server) -> Opening:
     return Opening(
         capabilities=capabilities,
         info=info if isinstance(info, dict) else None,
+        own_name=server.own_name,
         lists={
             kind.name: _entries(server, kind, deadline)
             for kind in KINDS.values()

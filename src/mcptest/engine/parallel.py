@@ -11,7 +11,14 @@ import os
 import time
 
 from mcptest.core.errors import hint_at_limit
-from mcptest.core.events import CaseFinished, CaseStarted, RunFinished, SuiteFinished, SuiteStarted
+from mcptest.core.events import (
+    CaseFinished,
+    CaseStarted,
+    RunFinished,
+    ServerNamed,
+    SuiteFinished,
+    SuiteStarted,
+)
 from mcptest.core.record import Record
 from mcptest.core.results import CaptureScore, CaseResult, merge_findings
 from mcptest.core.secrets import LEARNED
@@ -52,6 +59,9 @@ _TICK_S = 0.1
 
 # Extra time for stopping a server and judging, on a slow machine.
 _MARGIN_S = 60.0
+
+# The events of a worker that are emitted.
+_PASSED_ON = (ServerNamed, SuiteStarted, CaseStarted, CaseFinished, SuiteFinished)
 
 # The exit status of a worker that was ended by a third signal, or by its own time limit.
 _LEFT = 130
@@ -254,7 +264,7 @@ class _ParallelRun:
         elif isinstance(value, Ending):
             file.ending = value
             self._assign(worker)
-        elif isinstance(value, SuiteStarted | SuiteFinished | CaseStarted | CaseFinished):
+        elif isinstance(value, _PASSED_ON):
             file.take(value)
 
     def _handle_exit(self, worker: Worker, status: int) -> None:

@@ -98,6 +98,7 @@ class ServerPool:
         # The revision without a handshake that the server was found to speak.
         self._stateless = ""
         self.has_started_one = False
+        self._own_name = ""
         # By server name, what it offers.
         self.inventories: dict[str, tuple[CoveredOffer, ...]] = {}
         self.findings: list[Finding] = []
@@ -152,6 +153,11 @@ class ServerPool:
                 raise self._give_up(server, error) from None
             self.has_started_one = True
         return server, note
+
+    @property
+    def own_name(self) -> str:
+        """What the server that was handed out last calls itself; "" if that is not known."""
+        return (self._server.own_name if self._server else "") or self._own_name
 
     @property
     def is_running(self) -> bool:
@@ -250,6 +256,7 @@ class ServerPool:
         self._unanswered = self._late = 0
         if server is None:
             return
+        self._own_name = server.own_name or self._own_name
         if server.is_initialised:
             http = server.spec.http
             revision = server.connection.session.revision.version
@@ -268,6 +275,7 @@ class ServerPool:
     def _turn_to(self, spec: ServerSpec) -> None:
         self.retire()
         self._spec, self._given_up, self._replaced = spec, None, ""
+        self._own_name = ""
         self._deaths = self._stuck = 0
         self._stateless = ""
 

@@ -23,6 +23,7 @@ from mcptest.core.events import (
     CaseStarted,
     RunFinished,
     RunStarted,
+    ServerNamed,
     SuiteFinished,
     SuiteStarted,
 )
@@ -121,6 +122,18 @@ def run_plan(
     plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener
 ) -> tuple[RunFinished, list[SessionCapture]]:
     """Run everything; returns the last event, which is emitted as well, and the captures."""
+    if any(not spec.is_named for _, spec in plan.suites):
+        from mcptest.engine.naming import ServerNaming  # noqa: PLC0415  # most servers are named
+
+        naming = ServerNaming(emit)
+        finished, captures = _run_plan(plan, options, launcher, naming)
+        return naming.rename_end(finished), [*map(naming.rename_capture, captures)]
+    return _run_plan(plan, options, launcher, emit)
+
+
+def _run_plan(
+    plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener
+) -> tuple[RunFinished, list[SessionCapture]]:
     if options.workers is not None:
         from mcptest.engine.parallel import run_parallel  # noqa: PLC0415  # few runs are parallel
 
@@ -150,6 +163,7 @@ class Run:
         self._uses: dict[str, dict[str, dict[Use, int]]] = {}
         self._tally = Tally()
         self._current = ""
+        self._has_reported_name = False
 
     def run(self) -> RunFinished:
         began = time.monotonic()
@@ -212,6 +226,7 @@ class Run:
     def _run_suites(self, suites: Sequence[tuple[Suite, ServerSpec]]) -> None:
         if not self._can_start(suites):
             return
+        self._report_own_name(suites[0][1])
         for suite, spec in suites:
             self._emit(make_suite_started(suite, spec))
             self.start_counting(suite)
@@ -247,6 +262,13 @@ class Run:
             return False
         return True
 
+    def _report_own_name(self, spec: ServerSpec) -> None:
+        """Report what an unnamed server calls itself, as soon as it has said so."""
+        if spec.is_named or self._has_reported_name or not self.pool.own_name:
+            return
+        self._has_reported_name = True
+        self._emit(ServerNamed(server=spec.name, name=self.pool.own_name))
+
     def run_case(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         """Perform one case and emit its events; `following` may be sent ahead."""
         self._emit(CaseStarted.made_of({"name": case.name, "line": case.line}))
@@ -271,6 +293,7 @@ class Run:
             result = with_snapshots(result, taken)
         self._current = ""
         self._tally.add(result)
+        self._report_own_name(spec)
         self._emit(CaseFinished.made_of({"result": result}))
         return result
 

@@ -16,7 +16,7 @@ from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Fault
 from mcptest.core.strict_json import parse_json
-from mcptest.core.text import visible
+from mcptest.core.text import excerpt, visible
 from mcptest.engine import faults
 from mcptest.engine.connection import Connection, Waiting
 from mcptest.protocol import jsonrpc
@@ -59,6 +59,8 @@ __all__ = ["Launcher", "Reply", "Server", "create_launcher", "launching", "make_
 
 # How long a server may go on running after its stdout has ended.
 _EXIT_AFTER_EOF_S = 0.5
+
+_MAX_NAME_CHARS = 100
 
 
 class Server:
@@ -274,6 +276,13 @@ class Server:
     def stateless_revision(self) -> str:
         """The revision of a session without a handshake; "" if it has one."""
         return self._session.revision.version if self._session.is_stateless else ""
+
+    @property
+    def own_name(self) -> str:
+        """What the server calls itself, in a form that can be shown; "" if it has not said."""
+        info = self.handshake.get("serverInfo") or self._session.server_info
+        name = info.get("name") if isinstance(info, dict) else None
+        return excerpt(name.strip(), _MAX_NAME_CHARS) if isinstance(name, str) else ""
 
     @property
     def is_initialised(self) -> bool:

@@ -1,20 +1,21 @@
 """Try the features of a server, and turn what it answers into tests.
 
 Requests are sent by a function that is passed in. Tools that may change something are never
-called (see `reason_not_to_call`). What cannot be tried becomes a test that is skipped, with the
-reason. Expected is the shape of an answer: what it says changes from call to call, and may not
-belong into a file.
+called (see `explore.caution`). What cannot be tried becomes a test that is skipped, with the
+reason, and so does an answer of a server that is broken (see `explore.breakage`). Expected is the
+shape of an answer: what it says changes from call to call, and may not belong into a file.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, required_names
-from mcptest.core.text import excerpt, is_visible, shorten, visible
+from mcptest.core.text import excerpt, shorten
 from mcptest.explore.arguments import is_fit_to_write, sample_arguments, sample_string
+from mcptest.explore.breakage import find_breakage
+from mcptest.explore.caution import reason_not_to_call
 from mcptest.explore.features import feature_name
 from mcptest.formats.yaml.writer import Commented, render_yaml
 from mcptest.matching.patterns import PREFIX
@@ -38,8 +39,6 @@ __all__ = [
     "Surveyor",
     "answer_shape",
     "exactly",
-    "hidden_env",
-    "reason_not_to_call",
     "render_suite",
 ]
 
@@ -55,7 +54,8 @@ _MAX_UNANSWERED = 3
 class Probe(Record):
     """One test: a request, and the shape of the answer to it.
 
-    `skip` says why the request was not sent, or what happened instead of an answer.
+    `skip` says why the request was not sent, or what happened instead of an answer. `problem` is
+    what the server said if it seems to be broken, `is_untried` is true if there was no time.
     """
 
     name: str
@@ -64,22 +64,38 @@ class Probe(Record):
     response: dict[str, object]
     remarks: tuple[str, ...] = ()
     skip: str = ""
+    problem: str = ""
+    is_untried: bool = False
 
 
 class Surveyor:
-    """Tries the features of one server. `notes` are for the user.
+    """Tries the features of one server. `notes` are for the user, `called` are names of tools.
 
-    `unfinished` says why the last answer did not complete its call; "" if it did.
+    `unfinished` says why the last answer did not complete its call, "" if it did; `out_of_time`
+    why no more requests may be sent, "" if they may. `caution` says why a tool must not be called,
+    "" if it may. `announce` gets the names of the tools that are about to be called, and how many
+    tools there are.
     """
 
     def __init__(
-        self, attempt: Attempt, capabilities: object, unfinished: Callable[[], str] = str
+        self,
+        attempt: Attempt,
+        capabilities: object,
+        unfinished: Callable[[], str] = str,
+        *,
+        out_of_time: Callable[[], str] = str,
+        caution: Callable[[Message], str] = reason_not_to_call,
+        announce: Callable[[list[str], int], None] = lambda names, count: None,
     ) -> None:
         self._attempt = attempt
         self._unfinished = unfinished
+        self._out_of_time = out_of_time
+        self._caution = caution
+        self._announce = announce
         self._unanswered = 0
         self._completes = isinstance(capabilities, dict) and "completions" in capabilities
         self.notes: list[str] = []
+        self.called: list[str] = []
 
     def survey(self, listings: Mapping[str, Listing]) -> list[Probe]:
         """All tests, in the order of the file."""
@@ -92,12 +108,18 @@ class Surveyor:
         }
         for kind, trial in trials.items():
             if kind in listings:
-                for feature in self._chosen(listings[kind]):
+                chosen = self._chosen(listings[kind])
+                if kind == "tools" and chosen:
+                    names = [each["name"] for each in chosen if not self._caution(each)]
+                    self._announce(names, len(chosen))
+                for feature in chosen:
                     probes += trial(feature)
-        if probes:
-            return probes
-        remark = "The server lists no features, so this is all there is to test."
-        return [self._probe("answers a ping", "ping", {}, (remark,))]
+        if all(probe.skip for probe in probes):
+            # A file with nothing to run would not pass.
+            remark = "The server lists no features, so this is all there is to test."
+            remark = "Everything else is skipped." if probes else remark
+            probes.append(self._probe("answers a ping", "ping", {}, (remark,)))
+        return probes
 
     def _chosen(self, listing: Listing) -> list[Message]:
         kind, most = listing.kind, MAX_TRIED[listing.kind.name]
@@ -115,7 +137,7 @@ class Surveyor:
         params: Params = {"name": name, "arguments": arguments}
         shown = _short(name)
         remarks = (f"tool {shown}: {_summary(tool)}",)
-        reason = reason_not_to_call(tool)
+        reason = self._caution(tool)
         if reason:
             yield Probe(
                 name=f"calls {shown}",
@@ -127,6 +149,8 @@ class Surveyor:
             )
             return
         probe = self._probe(f"calls {shown}", "tools/call", params, remarks)
+        if not probe.is_untried:
+            self.called.append(name)
         yield probe
         required = required_names(SchemaWalker(schema).root().schema)
         missing = next((key for key in required if key in arguments), None)
@@ -135,7 +159,7 @@ class Surveyor:
         rest = {key: value for key, value in arguments.items() if key != missing}
         without = f"{shown} without {_short(missing)}"
         params = {"name": name, "arguments": rest}
-        probe = self._probe(f"refuses {without}", "tools/call", params, ())
+        probe = self._probe(f"refuses {without}", "tools/call", params, (), missing=missing)
         if not probe.skip and not _is_refusal(probe.response):
             remark = f"The schema requires {_short(missing)}, and the call was answered without it."
             probe = probe.but(name=f"answers {without}", remarks=(remark,))
@@ -144,7 +168,9 @@ class Surveyor:
     def _try_resource(self, resource: Message) -> Iterator[Probe]:
         uri = resource["uri"]
         remarks = (f"resource {_short(uri)}: {_summary(resource)}",)
-        yield self._probe(f"reads {_short(uri)}", "resources/read", {"uri": uri}, remarks)
+        name, params = f"reads {_short(uri)}", {"uri": uri}
+        promise = "it lists this resource and cannot read it"
+        yield self._probe(name, "resources/read", params, remarks, promise=promise)
 
     def _try_template(self, template: Message) -> Iterator[Probe]:
         written = template["uriTemplate"]
@@ -186,22 +212,38 @@ class Surveyor:
         first = found[0] if isinstance(found, list) and found else ""
         return first if isinstance(first, str) and is_fit_to_write(first) else ""
 
-    def _probe(self, name: str, method: str, params: Params, remarks: tuple[str, ...]) -> Probe:
-        """Send a request, and make a test of what came of it."""
-        answer = self._send(method, params)
+    def _probe(
+        self,
+        name: str,
+        method: str,
+        params: Params,
+        remarks: tuple[str, ...],
+        *,
+        missing: str = "",
+        promise: str = "",
+    ) -> Probe:
+        """Send a request, and make a test of what came of it.
+
+        `missing` is the required argument that is left out; for `promise` see `find_breakage`.
+        """
         usual = _USUAL.get(method, {"result": {}})
         probe = Probe(name=name, method=method, params=params, response=usual, remarks=remarks)
+        answer = self._send(method, params)
         if isinstance(answer, str):
-            return probe.but(skip=excerpt(answer, 300))
+            return probe.but(skip=excerpt(answer, 300), is_untried=answer.startswith(_NOT_TRIED))
         why = self._unfinished()
         if why:
             return probe.but(skip=shorten(f"the call was not completed: {why}", 300))
+        arguments = params.get("arguments", params)
+        given = arguments if isinstance(arguments, dict) else {}
+        if broken := find_breakage(answer, given, missing=missing, promise=promise):
+            return probe.but(skip=broken.reason, problem=broken.said)
         probe = probe.but(response=answer_shape(answer))
         result = answer.get("result")
         odd = tool_failure(result, "") if isinstance(result, dict) else ""
         if odd and method == "tools/call":
             probe = probe.but(remarks=(*remarks, f"The server breaks the protocol: {odd}."))
-        if not _is_refusal(probe.response) or not remarks:
+        if not _is_refusal(probe.response) or missing:
             return probe
         remark = "With these made-up values the server answers with an error. Put in real ones."
         return probe.but(
@@ -209,12 +251,16 @@ class Surveyor:
         )
 
     def _send(self, method: str, params: Params) -> Message | str:
+        if late := self._out_of_time():
+            return late
         if self._unanswered >= _MAX_UNANSWERED:
-            return f"not tried: {_MAX_UNANSWERED} requests in a row had brought no answer"
+            return f"{_NOT_TRIED}: {_MAX_UNANSWERED} requests in a row had brought no answer"
         answer = self._attempt(method, params)
         self._unanswered = self._unanswered + 1 if isinstance(answer, str) else 0
         return answer
 
+
+_NOT_TRIED = "not tried"
 
 # What an answer usually looks like, for requests that were not sent.
 _USUAL: dict[str, dict[str, object]] = {
@@ -233,9 +279,15 @@ def _list_probe(listing: Listing) -> Probe:
         path = f"{kind.name}.*.{kind.key}"
         result = {"match:extractField": path, "value": {"match:partial": [*map(exactly, names)]}}
     response: dict[str, object] = {"result": result}
-    if listing.answers and "error" in listing.answers[0]:
-        response = answer_shape(listing.answers[0])
-    return Probe(name=f"lists its {kind.noun}s", method=kind.method, params={}, response=response)
+    probe = Probe(name=f"lists its {kind.noun}s", method=kind.method, params={}, response=response)
+    if not listing.answers or "error" not in listing.answers[0]:
+        return probe
+    if listing.is_unsupported:
+        return probe.but(response=answer_shape(listing.answers[0]))
+    promise = f"it declares {kind.noun}s and cannot list them"
+    broken = find_breakage(listing.answers[0], {}, promise=promise)
+    assert broken is not None, "an error for what the server declares is always one"
+    return probe.but(skip=broken.reason, problem=broken.said)
 
 
 def _is_refusal(response: dict[str, object]) -> bool:
@@ -347,169 +399,6 @@ def _type_pattern(value: object) -> Any:
     return f"{PREFIX}type:{json_type(value)}"
 
 
-# Which tools must not be called
-#
-# The hints of the server count first, then the words it uses for the tool. In doubt a tool is
-# not called: a missing test costs less than a deleted file.
-
-
-def reason_not_to_call(tool: Message) -> str:
-    """Why this tool must not be called just to see what it does; "" if it may be."""
-    hints = tool.get("annotations")
-    hints = hints if isinstance(hints, dict) else {}
-    if hints.get("destructiveHint") is True:
-        return "the server says that it is destructive"
-    if hints.get("readOnlyHint") is True:
-        return ""
-    if hints.get("readOnlyHint") is False:
-        return "the server says that it does more than read"
-    if hints.get("openWorldHint") is True:
-        return "the server says that it reaches the world outside, and not that it only reads"
-    return _reason_in_words(tool, hints.get("title"))
-
-
-def _reason_in_words(tool: Message, hint_title: object) -> str:
-    name, description = str(tool.get("name")), tool.get("description")
-    if not re.fullmatch(_SAFE_NAME, name):
-        odd = f'its name, "{_short(name)}", has odd characters'
-        return f"{odd}, and nothing says that it only reads"
-    if verb := _verb_in_name(name):
-        return f'its name says "{visible(verb)}", and the server does not say that it only reads'
-    for title in (tool.get("title"), hint_title):
-        if isinstance(title, str) and (verb := _verb_in_name(_plain_letters(title))):
-            return f'its title says "{visible(verb)}", and nothing says that it only reads'
-    if not isinstance(description, str):
-        return ""
-    if len(description) > _MAX_DESCRIPTION_CHARS:
-        return "its description is too long to be read, and nothing says that it only reads"
-    if verb := _verb_in_text(_plain_letters(description)):
-        return f'its description says "{visible(verb)}", and nothing says that it only reads'
-    return ""
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Verbs that change something, as a word of a name.
-_VERBS = _words(
-    """
-    abort alter append apply approve archive assign ban book burn buy cancel change charge chmod
-    chown clean clear close commit copy create deactivate decline decrement del delete deploy
-    destroy disable drop edit enable erase eval evict exec execute expire flush forget grant halt
-    import increment insert install invite invoke kick kill launch lock login logout merge
-    migrate mkdir mkfs modify move mutate mute mv notify overwrite patch pause pay post poweroff
-    prune publish purchase purge push put reboot rebuild refund register reject remove rename
-    replace reply reset restart restore revert revoke rm rmdir rollback rotate run save schedule
-    sell send set shred shutdown sign spawn start stop store submit subscribe suspend sync
-    terminate toggle transfer trash truncate tweet unban uninstall unlink unlock unpublish
-    unregister unset unsubscribe update upgrade upload upsert wipe withdraw write
-    """
-)
-
-# These may be nouns: after a verb that reads, they are.
-_VERBS_OR_NOUNS = _words("block comment email empty format mail mark order resume swap trade vote")
-_READING_VERBS = _words(
-    """
-    analyze calculate check compare convert count describe fetch find get has inspect is list
-    lookup parse query read search show summarize validate view
-    """
-)
-
-# In a sentence many verbs are nouns, or mean something else; these are the ones that count.
-_VERBS_IN_TEXT = _words(
-    """
-    append ban cancel charge create delete deploy destroy disable drop edit erase execute flush
-    insert install kick kill modify move overwrite patch pay post publish purchase purge push
-    reboot remove rename replace reset restart restore revoke run send shutdown submit suspend
-    terminate transfer truncate uninstall update upload wipe write
-    """
-)
-
-# Inside any word these mean harm: "deletefile", "wiping", "irrevocably".
-_STEMS = (
-    r"delet|remov|destroy|destruct|(?<!s)wip(?:e|ing)|eras(?:e|ing|ure)|purg(?:e|ing)|overwrit"
-    r"|uninstall|(?<!de)terminat|shutdown|flush|reboot|irrevers|irrevoc|revok|obliterat|nuk(?:e|ing)"
-    r"|unlink|rmrf|rmtree|drop(?:table|database|collection|index|schema)|format(?:disk|drive)"
-)
-# A description may speak of a truncated answer, which is harmless; a name does not.
-_STEMS_OF_NAMES = rf"{_STEMS}|truncat"
-_FORMATS_A_DISK = (
-    r"(?i)format(?:s|ting)?\s+(?:\w+\s+){0,3}(?:card|device|dis[ck]|drive|partition|storage|volume)"
-)
-
-# Verbs written together with their object, and endings that make nouns of them.
-_GLUED = (
-    "cancel|create|deploy|exec(?!ut)|execute|insert|install|kill|modify|publish|rename|replace"
-    "|send|submit|transfer|update|upload|write"
-)
-_NOUN_ENDINGS = "d|r|s|rs|ed|er|ers|ing|ation|able|ment"
-_GLUED_START = rf"(?:{_GLUED})(?!(?:{_NOUN_ENDINGS})s?$)[a-z]{{3,}}"
-_GLUED_END = r"[a-z]{3,}(?:create|delete|execute|insert|modify|rename|send|update|upload|write)"
-
-_NAME_WORD = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
-_SAFE_NAME = r"[A-Za-z0-9_\-./]+"
-
-# The first word of a sentence is its verb, unless it names an argument: "start: a date".
-_OPENING = r"(?:\A|[.!?]\s)\W{0,9}(?:[A-Za-z]{1,20}ly\s{1,9})?([A-Za-z]+)(?!\s{0,9}[:(])\b"
-_MAX_DESCRIPTION_CHARS = 20_000
-
-
-def _plain_letters(text: str) -> str:
-    """A text without invisible characters, and with plain letters instead of fancy ones."""
-    if text.isascii():
-        return text
-    plain = "".join(char for char in text if is_visible(char) or char.isspace())
-    return unicodedata.normalize("NFKC", plain)
-
-
-def _verb_in_name(name: str) -> str:
-    words: list[str] = re.findall(_NAME_WORD, name[:_MAX_DESCRIPTION_CHARS])
-    # "add" alone adds numbers; before another word it adds to something.
-    if len(words) > 1 and words[0].casefold() == "add":
-        return words[0]
-    reads = bool(words) and words[0].casefold() in _READING_VERBS
-    for word in words:
-        folded = word.casefold()
-        if (
-            folded in _VERBS
-            or (folded in _VERBS_OR_NOUNS and not reads)
-            or re.search(_STEMS_OF_NAMES, folded)
-            or re.fullmatch(rf"{_GLUED_START}|{_GLUED_END}", folded)
-        ):
-            return word
-    return ""
-
-
-def _verb_in_text(text: str) -> str:
-    found = re.search(_FORMATS_A_DISK, text)
-    if found:
-        return " ".join(found[0].split())
-    for word in re.findall(_OPENING, text):
-        if not (_VERBS | _VERBS_OR_NOUNS).isdisjoint(_base_forms(word, "ing")):
-            return str(word)
-    words: list[str] = re.findall(r"[A-Za-z]+", text)
-    for word in words:
-        if re.search(_STEMS, word.casefold()) or not _VERBS_IN_TEXT.isdisjoint(_base_forms(word)):
-            return word
-    return ""
-
-
-def _base_forms(word: str, *endings: str) -> Iterator[str]:
-    """What a word may be without its ending: "stopping" is "stop", "modifies" is "modify"."""
-    folded = word.casefold()
-    yield folded
-    if folded.endswith("ies"):
-        yield f"{folded[:-3]}y"
-    for ending in ("s", "es"):
-        yield folded.removesuffix(ending)
-    for ending in endings:
-        stem = folded.removesuffix(ending)
-        yield from (stem, f"{stem}e")
-        if stem[-1:] == stem[-2:-1]:
-            yield stem[:-1]
-
-
 # The test file that a survey comes to: YAML with comments, whole and valid.
 #
 # Probes and a description of the server go in, the text of a `*.test.mcp.yml` comes out. Requests
@@ -522,7 +411,6 @@ _HEAD = (
     "put in the ones that matter. A skipped test says why; take its skip line out to run it.\n"
     "Tools that read this format and do not know skip would run those tests too."
 )
-_SECRET_NAME = r"(?i)token|secret|passw|key|credential|auth|cookie|session|dsn|private"
 
 
 def render_suite(
@@ -544,14 +432,3 @@ def _test(probe: Probe, id: int) -> object:
         test["skip"] = probe.skip
     test |= {"request": request, "expect": expected}
     return Commented(comments=probe.remarks, value=test)
-
-
-def hidden_env(env: Mapping[str, object]) -> dict[str, object]:
-    """The variables of a server, with those that look like secrets as references.
-
-    A value that already is one, `${NAME}`, stays as it is: it says nothing.
-    """
-    return {
-        name: f"${{{name}}}" if re.search(_SECRET_NAME, name) and "${" not in str(value) else value
-        for name, value in env.items()
-    }

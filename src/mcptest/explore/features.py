@@ -26,6 +26,7 @@ class Listing(Record):
     """All features of one kind. `problem` says why there may be more of them, or none.
 
     `first_page_count` is how many came with the first page; `answers` are the pages as received.
+    `is_unsupported` is true if the server lacks a kind that it need not have.
     """
 
     kind: Kind
@@ -33,6 +34,7 @@ class Listing(Record):
     first_page_count: int = 0
     answers: tuple[Message, ...] = ()
     problem: str = ""
+    is_unsupported: bool = False
 
     def find(self, name: str) -> Message | None:
         """The feature of this name, or None."""
@@ -54,13 +56,20 @@ def is_declared(kind: Kind, capabilities: object) -> bool:
     return isinstance(capabilities, dict) and kind.capability in capabilities
 
 
-def list_features(ask: Ask, kind: Kind) -> Listing:
-    """Request every page of one kind; `ask` sends a request and returns the answer."""
-    pages = ListPages(kind.method, kind.name, max_pages=MAX_PAGES, max_entries=MAX_FEATURES)
+def list_features(
+    ask: Ask, kind: Kind, left_s: Callable[[], float] | None = None, limit_s: float = 0.0
+) -> Listing:
+    """Request every page of one kind; `ask` sends a request and returns the answer.
+
+    `left_s` says how much of the time for all requests, `limit_s`, is left; None is no limit.
+    """
+    pages = ListPages(
+        kind.method, kind.name, limit_s=limit_s, max_pages=MAX_PAGES, max_entries=MAX_FEATURES
+    )
     answers: list[Message] = []
     features: list[Message] = []
     first_page_count = nameless = 0
-    while (params := pages.next_params()) is not None:
+    while (params := pages.next_params(left_s() if left_s else 1.0)) is not None:
         answers.append(ask(kind.method, params))
         entries = pages.add(answers[-1])
         named = [each for each in entries if isinstance(each, dict) and feature_name(each, kind)]
@@ -68,10 +77,11 @@ def list_features(ask: Ask, kind: Kind) -> Listing:
         features += named
         first_page_count = first_page_count if pages.count > 1 else len(named)
     problem = pages.problem.message if pages.problem else ""
-    error = answers[-1].get("error")
+    error = answers[-1].get("error") if answers else None
     is_unknown = isinstance(error, dict) and error.get("code") == METHOD_NOT_FOUND
-    if kind.name == "resourceTemplates" and is_unknown:
-        # Templates share the capability of resources, and many servers have only resources.
+    # Templates share the capability of resources, and many servers have only resources.
+    is_unsupported = kind.name == "resourceTemplates" and is_unknown
+    if is_unsupported:
         problem = ""
     if nameless and not problem:
         problem = f"{nameless} of the {kind.name} have no {kind.key}; they are left out"
@@ -81,4 +91,5 @@ def list_features(ask: Ask, kind: Kind) -> Listing:
         first_page_count=first_page_count,
         answers=tuple(answers),
         problem=problem,
+        is_unsupported=is_unsupported,
     )

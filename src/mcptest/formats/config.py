@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import partial
 
 from mcptest.core.plan import (
     DEFAULT_TIMEOUT_S,
@@ -42,7 +43,7 @@ from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
 
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         """Where values come from: what is written, and the environment."""
 
         def header(self, fields: Fields, key: str) -> str: ...
+        def url(self, fields: Fields) -> str: ...
         def secret(self, fields: Fields, key: str) -> str: ...
 
 
@@ -72,6 +74,7 @@ __all__ = [
     "TRANSPORTS",
     "camel_case",
     "default_startup_s",
+    "fill_argument_secrets",
     "is_header_name",
     "is_our_header",
     "load_config",
@@ -213,7 +216,11 @@ KEYS = Keys(
     {
         "name": Key(STRING, "What reports call the server.", "files", is_required=True),
         "command": Key(NON_EMPTY, "The program; no shell is involved.", "python3"),
-        "args": Key(STRINGS, "Its arguments.", ["server.py"]),
+        "args": Key(
+            STRINGS,
+            "Its arguments; ${TOKEN} and other names of secrets take values from the environment.",
+            ["server.py"],
+        ),
         "cwd": Key(STRING, "The working folder of the server. Relative to the config's."),
         "env": Key(
             "env",
@@ -273,7 +280,7 @@ def read_server(
     http = read_http(fields, camel_case, values)
     return ServerSpec(
         name=fields.text("name"),
-        command=(command, *fields.texts("args")) if command or not http else (),
+        command=(command, *values.arguments(fields, command)) if command or not http else (),
         http=http,
         cwd=fields.text("cwd"),
         env=env,
@@ -325,6 +332,28 @@ def _read_ready_pattern(fields: Fields, key: str) -> str:
 
 
 _VARIABLE = r"\$\{([^}]*)\}"
+_ARGUMENT_VARIABLE = r"\$\{([A-Z][A-Z0-9_]*)\}"
+_SHELLS = frozenset(["bash", "dash", "fish", "ksh", "sh", "zsh"])
+
+
+def fill_argument_secrets(
+    command: str, args: Sequence[str], fill: Callable[[int, str], str]
+) -> tuple[str, ...]:
+    """Return the arguments with each reference to a secret replaced.
+
+    Programs have their own meanings for `${…}`, so only variables with the name of a secret are
+    references, and none in the arguments of a shell.
+    """
+    if posixpath.basename(command) in _SHELLS:
+        return tuple(args)
+
+    def replace(index: int, found: re.Match[str]) -> str:
+        return fill(index, found[1]) if names_secret(found[1]) else found[0]
+
+    return tuple(
+        re.sub(_ARGUMENT_VARIABLE, partial(replace, index), argument)
+        for index, argument in enumerate(args)
+    )
 
 
 class _Values:
@@ -343,6 +372,18 @@ class _Values:
             message = "${ is never closed; a variable is written ${NAME}"
             fields.complain(key, "F009", message, on_key=False)
         return filled
+
+    def url(self, fields: Fields) -> str:
+        """Return the URL with its variables replaced."""
+        return self.header(fields, "url")
+
+    def arguments(self, fields: Fields, command: str) -> tuple[str, ...]:
+        """Return the arguments of the server with the secrets in them filled in."""
+
+        def fill(index: int, name: str) -> str:
+            return self._value(fields.at(("args", index)), "", name)
+
+        return fill_argument_secrets(command, fields.texts("args"), fill)
 
     def secret(self, fields: Fields, key: str) -> str:
         """Return the value of the variable that is named at a key."""
@@ -550,7 +591,7 @@ def read_http(fields: Fields, spell: Callable[[str], str], values: Values) -> Ht
                 message = f'"{spell(key)}" is for a server on HTTP, and there is no "url"'
                 fields.complain(spell(key), "F003", message)
         return None
-    url = fields.text("url")
+    url = values.url(fields)
     if isinstance(fields.mapping["url"], str):
         _check_url(fields, "url", url.replace("{port}", "65535"))
         if "{port}" in url and "command" not in fields.mapping:

@@ -7,7 +7,7 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.formats.config import SETTINGS, camel_case
+from mcptest.formats.config import SETTINGS, camel_case, fill_argument_secrets
 from mcptest.formats.keys import NAME
 from mcptest.formats.yaml.writer import render_compact
 from mcptest.migrate.drafts import Note, drop_empty, escape_references
@@ -274,7 +274,15 @@ def convert_server(
     command = [keys["command"], *(arguments if isinstance(arguments, list) else [])]
     cwd = posixpath.relpath(config.cwd, folder)
     env, variables, losses = _convert_env(keys.get("env"))
-    value: Mapping = {"command": escape_references(command)}
+
+    def refer(_: int, name: str) -> str:
+        variables[name] = {"secret_env": name}
+        # What is before it escapes the reference, "$${NAME}".
+        return f"{{{name}}}"
+
+    escaped = [str(escape_references(word)) for word in command]
+    words = fill_argument_secrets(str(keys["command"]), escaped, refer)
+    value: Mapping = {"command": list(words)}
     value |= drop_empty({"cwd": "" if cwd == "." else escape_references(cwd), "env": env})
     for key, name in _KEYS.items():
         if keys.get(key) is not None:

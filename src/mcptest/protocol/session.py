@@ -139,6 +139,7 @@ class ClientSession:
         self.state: State = "spawned"
         self.revision: Revision = REVISIONS[offer or DEFAULT_OFFER]
         self.capabilities: object = None
+        self.server_info: object = None
         self._client_version = client_version
         self._client = client or ClientSpec()
         self.script = ClientScript(self._client)
@@ -185,6 +186,7 @@ class ClientSession:
         version = result.get("protocolVersion")
         self.revision = REVISIONS.get(version if isinstance(version, str) else "", self.revision)
         self.capabilities = result.get("capabilities")
+        self.server_info = result.get("serverInfo")
         return jsonrpc.notification("notifications/initialized")
 
     @property

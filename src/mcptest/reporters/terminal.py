@@ -14,6 +14,7 @@ from mcptest.core.events import (
     CaseStarted,
     RunFinished,
     RunStarted,
+    ServerStarting,
     SuiteFinished,
     SuiteStarted,
 )
@@ -95,6 +96,8 @@ class TerminalReporter:
             self._stream.flush()
         elif isinstance(event, RunStarted):
             self._run_started(event)
+        elif isinstance(event, ServerStarting):
+            self._announce_start(0)
         elif isinstance(event, RunFinished):
             lines = self._wrapped(self._closing_lines(event))
             self._write([*self._gap(), *lines])
@@ -110,10 +113,6 @@ class TerminalReporter:
 
     def _run_started(self, event: RunStarted) -> None:
         self._run = event
-        if self._live:
-            from mcptest.reporters.progress import Progress  # noqa: PLC0415  # on terminals only
-
-            self._progress = Progress(width=self._width, total=event.total, now=self._clock())
         lines: list[str] = []
         for warning in event.warnings:
             from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # rare
@@ -123,7 +122,14 @@ class TerminalReporter:
         if event.server:
             lines += [self._paint.bold(visible(event.server)), ""]
         self._write(lines)
-        if self._progress is not None:
+        self._announce_start(event.total)
+
+    def _announce_start(self, total: int) -> None:
+        """Show what is done before the first case begins."""
+        if self._live:
+            from mcptest.reporters.progress import Progress  # noqa: PLC0415  # on terminals only
+
+            self._progress = Progress(width=self._width, total=total, now=self._clock())
             self._progress.announce(encode_narrow("starting the server …", self._encoding))
 
     def _suite_started(self, event: SuiteStarted) -> None:

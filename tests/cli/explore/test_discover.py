@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,7 @@ def test_everything_that_is_offered_is_in_the_file_and_harm_is_only_a_placeholde
     assert ended.code == 0
     found = verdicts(tmp_path)
     assert [name for name, status in found.items() if status == "skipped"] == [
+        "calls fail",
         "calls hang",
         "calls die",
         "calls delete_all",
@@ -148,6 +150,135 @@ def test_a_file_in_another_folder_finds_its_server(tmp_path: Path) -> None:
     assert mcptest(tmp_path, "run", target).code == 0
 
 
+# Servers that are broken or not set up
+
+
+def scripted(folder: Path, tools: dict[str, object], **more: object) -> tuple[str, ...]:
+    """A server with these tools, all without hints, and the answer of each to every call."""
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+    listed = [{"name": name, "inputSchema": schema} for name in tools]
+    script = folder / "scripted.py"
+    script.write_text(
+        f"""
+import json, sys, time
+tools, answers, more = {listed!r}, {tools!r}, {more!r}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, params = message["method"], message.get("params", {{}})
+    if method == "initialize":
+        info = {{"name": more.get("name", "scripted"), "version": "1"}}
+        result = {{"capabilities": {{"tools": {{}}}}, "serverInfo": info}}
+        answer = {{"result": result | {{"protocolVersion": params["protocolVersion"]}}}}
+    elif method == "tools/list":
+        answer = more.get("list") or {{"result": {{"tools": tools}}}}
+    elif method == "tools/call":
+        open("calls.txt", "a").write(params["name"] + " " + " ".join(sys.argv[1:]) + "\\n")
+        time.sleep(more.get("slow_s", 0))
+        answer = answers[params["name"]]
+    else:
+        answer = {{"result": {{}}}}
+    if "id" in message:
+        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], **answer}}), flush=True)
+""",
+        encoding="utf-8",
+    )
+    return sys.executable, "-S", "-E", script.name
+
+
+def said(text: str) -> dict[str, object]:
+    return {"result": {"content": [{"type": "text", "text": text}], "isError": True}}
+
+
+FINE: dict[str, object] = {"result": {"content": [{"type": "text", "text": "fine"}]}}
+
+
+def test_errors_of_a_broken_server_are_skipped_and_named(tmp_path: Path) -> None:
+    tools: dict[str, object] = {
+        "get_a": {"error": {"code": -32603, "message": "Internal error"}},
+        "get_b": said("KeyError: 'city'"),
+        "get_c": said("SHOP_API_KEY is not set"),
+        "get_d": said("City not found"),
+    }
+    ended = discover(tmp_path, *scripted(tmp_path, tools))
+    assert ended.code == 0
+    assert verdicts(tmp_path) == {
+        "lists its tools": "passed",
+        "calls get_a": "skipped",
+        "calls get_b": "skipped",
+        "calls get_c": "skipped",
+        "calls get_d with made-up values, and gets an error": "passed",
+        "refuses get_d without q": "passed",
+    }
+    text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
+    assert "code: -32603" not in text
+    assert (
+        "3 answers look as if the server were broken or not set up; their tests are skipped:\n"
+        '  calls get_a: error -32603 "Internal error"\n'
+        "  calls get_b: \"KeyError: 'city'\"\n"
+        '  calls get_c: "SHOP_API_KEY is not set"\n'
+    ) in ended.err
+
+
+def test_a_list_that_fails_is_skipped_and_named(tmp_path: Path) -> None:
+    failure = {"error": {"code": -32603, "message": "no database"}}
+    ended = discover(tmp_path, *scripted(tmp_path, {}, list=failure))
+    assert verdicts(tmp_path) == {"lists its tools": "skipped", "answers a ping": "passed"}
+    assert '  lists its tools: error -32603 "no database"\n' in ended.err
+
+
+# Which tools are called
+
+
+NAMES = ("get_x", "fork_x", "delete_x")
+
+
+def called(folder: Path, *options: str) -> tuple[set[str], str]:
+    """The tools that were called, and what was printed."""
+    server = scripted(folder, dict.fromkeys(NAMES, FINE))
+    ended = mcptest(folder, "discover", *options, "--", *server)
+    assert ended.code == 0, ended.err
+    calls = folder / "calls.txt"
+    lines = calls.read_text(encoding="utf-8").splitlines() if calls.exists() else []
+    return {line.split()[0] for line in lines}, ended.err
+
+
+def test_without_hints_only_tools_that_look_as_if_they_read_are_called(tmp_path: Path) -> None:
+    names, printed = called(tmp_path)
+    assert names == {"get_x"}
+    assert printed.startswith("calling 1 of 3 tools: get_x\n")
+    assert "\ncalled 1 of 3 tools: get_x; the file says why not the others\n" in printed
+
+
+def test_others_are_called_on_request_unless_they_look_harmful(tmp_path: Path) -> None:
+    names, printed = called(tmp_path, "--call-unannotated")
+    assert names == {"get_x", "fork_x"}
+    assert printed.startswith("calling 2 of 3 tools: get_x, fork_x\n")
+
+
+def test_no_tool_is_called_if_that_is_wanted(tmp_path: Path) -> None:
+    names, printed = called(tmp_path, "--no-calls")
+    assert names == set()
+    assert printed.startswith("calling 0 of 3 tools\n")
+
+
+# Time
+
+
+def test_what_is_not_tried_in_time_is_skipped_and_named(tmp_path: Path) -> None:
+    tools: dict[str, object] = {f"get_{number}": FINE for number in range(20)}
+    server = scripted(tmp_path, tools, slow_s=0.2)
+    words = ("-o", "a.test.mcp.yml", "--total-timeout", "2s", "--", *server)
+    began = time.monotonic()
+    ended = mcptest(tmp_path, "discover", *words)
+    assert time.monotonic() - began < 8
+    assert "  all requests together have 2 s; see --total-timeout\n" in ended.err
+    text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
+    assert 'skip: "not tried: the time for all requests (1 s, half of --total-timeout)' in text
+    found = verdicts(tmp_path)
+    assert found["calls get_0"] == "passed"
+    assert found["calls get_19"] == "skipped"
+
+
 # Files
 
 
@@ -170,6 +301,8 @@ def test_a_file_that_is_there_is_left_alone_unless_it_is_forced(tmp_path: Path) 
         (["-o", "no/a.test.mcp.yml"], "error: cannot write no/a.test.mcp.yml: there is no folder"),
         (["server.py"], "error: mcptest discover takes no 'server.py'"),
         (["--url", "ftp://x"], "error: --url is not the URL of a server"),
+        (["--no-calls", "--call-unannotated"], "error: --no-calls and --call-unannotated exclude"),
+        (["--total-timeout", "soon"], "error: --total-timeout "),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_anything_starts(
@@ -194,12 +327,28 @@ def test_secrets_of_a_config_are_not_copied(tmp_path: Path) -> None:
     words = ("discover", "-o", "a.test.mcp.yml", "--timeout", "2s")
     ended = mcptest(tmp_path, *words, MY_KEY="hunter22")
     assert ended.code == 0
-    assert "note: API_TOKEN is written as ${API_TOKEN}; set it to run the file\n" in ended.err
+    note = "note: API_TOKEN is written as ${API_TOKEN}; to run the file, set it: export API_TOKEN=…"
+    assert note in ended.err
     text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
     assert "hunter22" not in text
     assert "plain-as-day" not in text
     assert all(line in text for line in ('KEY: "${MY_KEY}"', 'LEVEL: "debug"', 'name: "mine"'))
     assert verdicts(tmp_path, MY_KEY="hunter22", API_TOKEN="x")["calls secret"] == "passed"
+
+
+def test_credentials_of_the_command_are_not_written(tmp_path: Path) -> None:
+    server = (*scripted(tmp_path, {"get_x": FINE}), "--api-key", "abc-1234", "sk-abcdef123456")
+    ended = discover(tmp_path, *server)
+    text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
+    assert not any(secret in text + ended.err for secret in ("abc-1234", "sk-abcdef123456"))
+    written = "note: the value of --api-key is written as ${API_KEY}; to run the file, set it: "
+    assert f"{written}export API_KEY=…\n" in ended.err
+    assert "is written as ${API_KEY_2}; to run the file, set it: export API_KEY_2=…\n" in ended.err
+    assert mcptest(tmp_path, "run", "a.test.mcp.yml").code == 2
+    (tmp_path / "calls.txt").unlink()
+    assert verdicts(tmp_path, API_KEY="abc-1234", API_KEY_2="sk-9")["calls get_x"] == "passed"
+    calls = (tmp_path / "calls.txt").read_text(encoding="utf-8").splitlines()
+    assert set(calls) == {"get_x --api-key abc-1234 sk-9"}
 
 
 # Servers with a fault

@@ -169,9 +169,9 @@ def test_where_a_server_was_and_what_was_spoken_is_told(
     started = ("--url", AT_A_FREE_PORT, "--server-command", server("http", "{port}"))
     words = ("run", *started, "--spec-version", revision, *more)
     ended = mcptest(tmp_path, *words, "--verbose", "--reporter", "json=r.json")
-    assert f"\n127.0.0.1  {AT_A_FREE_PORT}, {revision}\n" in ended.out
+    assert f"\nways  {AT_A_FREE_PORT}, {revision}\n" in ended.out
     report = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
-    spoken = {"server": "127.0.0.1", "revision": revision, "url": AT_A_FREE_PORT}
+    spoken = {"server": "ways", "revision": revision, "url": AT_A_FREE_PORT}
     assert report["spoken"] == [spoken]
     assert AT_A_FREE_PORT not in mcptest(tmp_path, *words).out
     again = mcptest(tmp_path, "report", "r.json", "--format", "json").report()

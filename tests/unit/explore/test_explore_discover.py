@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.coverage import KINDS
-from mcptest.explore.discover import MAX_TRIED, Probe, Surveyor, hidden_env, render_suite
-from mcptest.explore.features import Listing
+from mcptest.explore.discover import MAX_TRIED, Probe, Surveyor, render_suite
+from mcptest.explore.features import Listing, list_features
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.registry import builtin_registry
 
@@ -93,10 +93,58 @@ def test_an_answer_between_two_failures_counts() -> None:
     assert len(staged.asked) == 6
 
 
+def error_text(text: str) -> dict[str, Any]:
+    return {"result": {"content": [{"type": "text", "text": text}], "isError": True}}
+
+
 def test_made_up_arguments_that_bring_an_error_are_told_of() -> None:
-    probes = survey(Staged(FAILURE), listing("tools", tool("x")))
+    probes = survey(Staged(error_text("Unknown city")), listing("tools", tool("x")))
     assert probes[-1].name == "calls x with made-up values, and gets an error"
     assert "Put in real ones" in probes[-1].remarks[-1]
+
+
+def test_an_error_of_a_broken_server_is_not_expected() -> None:
+    broken = {"error": {"code": -32603, "message": "KeyError: 'a' \x1b ${X}"}}
+    probes = survey(Staged(broken), listing("tools", tool("x", inputSchema=NEEDY)))
+    assert [probe.name for probe in probes] == ["lists its tools", "calls x"]
+    assert probes[-1].problem == "error -32603 \"KeyError: 'a' \\u001b {X}\""
+    assert probes[-1].skip.startswith(f"the server answered {probes[-1].problem}: that is an ")
+    assert "error" not in probes[-1].response
+    assert loaded(probes) == [probe.name for probe in probes]
+
+
+def test_a_refusal_that_is_an_exception_is_not_expected() -> None:
+    for answer in (error_text("'a'"), {"error": {"code": -32603, "message": "oops"}}):
+        probes = survey(Staged(TEXT, answer), listing("tools", tool("x", inputSchema=NEEDY)))
+        assert probes[-1].name == "refuses x without a"
+        assert "it does not validate its arguments" in probes[-1].skip
+
+
+def test_a_listed_resource_that_cannot_be_read_is_never_expected_to_fail() -> None:
+    missing = {"error": {"code": -32002, "message": "Resource not found"}}
+    probes = survey(Staged(missing), listing("resources", {"uri": "a://b"}))
+    assert "it lists this resource and cannot read it" in probes[-1].skip
+
+
+def test_when_time_is_over_the_rest_is_not_tried() -> None:
+    late = iter(["", "not tried: over", "not tried: over"])
+    staged = Staged(TEXT)
+    surveyor = Surveyor(staged, {}, out_of_time=lambda: next(late))
+    probes = surveyor.survey(listing("tools", tool("a"), tool("b"), tool("c")))
+    assert [(probe.skip, probe.is_untried) for probe in probes[1:]] == [
+        ("", False),
+        ("not tried: over", True),
+        ("not tried: over", True),
+    ]
+    assert (surveyor.called, len(staged.asked)) == (["a"], 1)
+
+
+def test_the_tools_to_call_are_announced_before_the_first_call() -> None:
+    staged = Staged(TEXT)
+    seen: list[object] = []
+    surveyor = Surveyor(staged, {}, announce=lambda *seen_: seen.append((*seen_, staged.asked[:])))
+    surveyor.survey(listing("tools", tool("a"), {"name": "delete"}, {"name": "get_x"}))
+    assert seen == [(["a", "get_x"], 3, [])]
 
 
 def test_no_more_than_the_first_of_many_are_tried() -> None:
@@ -147,11 +195,27 @@ def test_a_list_is_expected_to_begin_as_it_does() -> None:
     }
 
 
-def test_a_list_that_the_server_refuses_is_expected_to_be_refused() -> None:
+def test_a_list_that_a_server_need_not_have_is_expected_to_be_refused() -> None:
     refusal = {"error": {"code": -32601, "message": "no"}}
-    refused = Listing(kind=KINDS["resourceTemplates"], answers=(refusal,))
+    refused = list_features(lambda *_: refusal, KINDS["resourceTemplates"])
     probes = survey(Staged(TEXT), {"resourceTemplates": refused})
     assert probes[0].response == {"error": {"code": -32601, "message": "match:type:string"}}
+    assert probes[0].skip == ""
+
+
+def test_a_list_that_fails_is_not_expected_to_fail() -> None:
+    refusal = {"error": {"code": -32603, "message": "no"}}
+    refused = list_features(lambda *_: refusal, KINDS["tools"])
+    probes = survey(Staged(TEXT), {"tools": refused})
+    assert "result" in probes[0].response
+    assert "it declares tools and cannot list them" in probes[0].skip
+
+
+def test_a_list_ends_when_time_is_over() -> None:
+    page = {"result": {"tools": [{"name": "a"}], "nextCursor": "1"}}
+    left_s = iter([1.0, 0.0])
+    found = list_features(lambda *_: page, KINDS["tools"], lambda: next(left_s), 30.0)
+    assert (found.names, found.problem) == (("a",), "tools/list is not at its end after 30 s")
 
 
 HOSTILE = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30) | (
@@ -174,13 +238,3 @@ def test_whatever_a_server_calls_things_the_file_loads(
     probes = surveyor.survey(listings)
     assert len(loaded(probes, {"name": name, "command": name, "args": [description]})) >= 4
     assert ("${" in name) == bool(surveyor.notes)
-
-
-def test_a_variable_that_looks_like_a_secret_becomes_a_reference() -> None:
-    env = {"API_KEY": "abc", "LOG": "debug", "TOKEN": "${MY_TOKEN}", "Db_Password": "x"}
-    assert hidden_env(env) == {
-        "API_KEY": "${API_KEY}",
-        "LOG": "debug",
-        "TOKEN": "${MY_TOKEN}",
-        "Db_Password": "${Db_Password}",
-    }

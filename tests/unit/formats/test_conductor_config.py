@@ -182,6 +182,29 @@ def test_variables_are_expanded_in_env_alone() -> None:
     assert (spec.command, spec.cwd) == (("node", "${HOME}"), "${HOME}")
 
 
+def test_variables_with_the_name_of_a_secret_are_expanded_in_args_too() -> None:
+    args = ["--api-key=${API_KEY}", "Bearer ${TOKEN}", "${token}", "${API_KEY"]
+    spec = load(LEAST | {"args": args}, API_KEY="abc-1", TOKEN="abc-2", token="x")
+    assert spec.command[1:] == ("--api-key=abc-1", "Bearer abc-2", "${token}", "${API_KEY")
+    assert spec.secrets == ("abc-1", "abc-2")
+
+
+def test_a_shell_expands_its_arguments_itself() -> None:
+    spec = load(LEAST | {"command": "/bin/sh", "args": ["-c", "x ${TOKEN}"]}, TOKEN="abc")
+    assert spec.command[1:] == ("-c", "x ${TOKEN}")
+
+
+def test_a_secret_of_args_that_is_not_set_is_an_error() -> None:
+    text = '{"name": "n", "command": "c",\n "args": ["a",\n  "${TOKEN}"]}'
+    assert mistakes(text) == [("F016", 3, 3, "the environment variable 'TOKEN' is not set")]
+
+
+def test_variables_are_expanded_in_a_url() -> None:
+    spec = load({"name": "n", "url": "https://a.test/${TOKEN}/mcp"}, TOKEN="abc-1")
+    assert spec.http
+    assert (spec.http.url, spec.secrets) == ("https://a.test/abc-1/mcp", ("abc-1",))
+
+
 def test_a_variable_that_is_not_set_is_an_error_for_each_use() -> None:
     text = (
         '{"name": "n", "command": "c", "args": [],\n'

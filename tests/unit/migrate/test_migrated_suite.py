@@ -228,6 +228,12 @@ def test_a_secret_inside_of_a_text_becomes_a_variable() -> None:
     assert found.variables == variables
 
 
+def test_a_secret_of_an_argument_becomes_a_variable() -> None:
+    found = server({**SERVER, "args": ["--key=${API_KEY}"]})
+    assert found.value["command"] == ["run", "--key=${API_KEY}"]
+    assert found.variables == {"API_KEY": {"secret_env": "API_KEY"}}
+
+
 def test_texts_that_look_like_references_stay_texts() -> None:
     found = server({**SERVER, "args": ["${HOME}"], "readyPattern": "a${b}"})
     assert found.value["command"] == ["run", "$${HOME}"]

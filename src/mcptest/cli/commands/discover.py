@@ -2,13 +2,15 @@
 
 The features that the server lists are tried if that cannot do harm. The answers become a test file,
 which is loaded and run once before it is written: tests that do not pass a second time are skipped
-in it, with the reason.
+in it, with the reason. Both tries together have a time limit, half of it each.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
+from itertools import zip_longest
 
 from mcptest.cli.one_server import print_note, use_server
 from mcptest.cli.options import Command, Option
@@ -18,16 +20,20 @@ from mcptest.cli.shared_options import (
     SERVER_OPTIONS,
     choose_server,
     find_own_config,
+    parse_time_limit_s,
 )
 from mcptest.core.coverage import KINDS
 from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
-from mcptest.core.events import CaseFinished
+from mcptest.core.events import CaseFinished, CaseStarted
+from mcptest.core.record import Record
 from mcptest.core.results import ExitCode
-from mcptest.core.text import excerpt, plural, visible
+from mcptest.core.text import excerpt, list_names, plural, visible
 from mcptest.engine.discovery import CONDUCTOR_ENDINGS, read_text
 from mcptest.engine.loading import Plan
 from mcptest.engine.run import RunOptions, run_plan
-from mcptest.explore.discover import Surveyor, hidden_env, render_suite
+from mcptest.explore.caution import reason_not_to_call
+from mcptest.explore.credentials import CredentialHider
+from mcptest.explore.discover import Probe, Surveyor, render_suite
 from mcptest.explore.features import is_declared, list_features
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.yaml import read_document
@@ -35,7 +41,7 @@ from mcptest.matching.registry import builtin_registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from mcptest.cli.options import Arguments
@@ -44,14 +50,54 @@ if TYPE_CHECKING:
     from mcptest.core.results import CaseResult
     from mcptest.engine.pool import SingleServer
     from mcptest.engine.server import Launcher
-    from mcptest.explore.discover import Probe
 
     Message = dict[str, Any]
 
-__all__ = ["COMMAND", "build_verified_suite", "discover", "with_short_timeout"]
+__all__ = [
+    "COMMAND",
+    "DiscoverOptions",
+    "Discovered",
+    "build_verified_suite",
+    "discover",
+    "report_discovered",
+    "with_short_timeout",
+]
 
 # Shorter than in a run: a slow call is not a good first test.
 _TIMEOUT_S = 5.0
+_TOTAL_S = 60.0
+
+_MAX_NAMED = 10
+
+
+class DiscoverOptions(Record):
+    """Which tools are called, and how long all requests together may take.
+
+    `variables` are the values of references that the file will have.
+    """
+
+    calls_tools: bool = True
+    calls_unannotated: bool = False
+    total_s: float = _TOTAL_S
+    variables: dict[str, str] = {}  # noqa: RUF012  # nothing of a record changes
+
+    def reason_not_to_call(self, tool: Message) -> str:
+        if not self.calls_tools:
+            return "--no-calls was given"
+        return reason_not_to_call(tool, calls_unannotated=self.calls_unannotated)
+
+
+class Discovered(Record):
+    """The text of the file, its tests, and the tools that were called to make them."""
+
+    text: str
+    probes: tuple[Probe, ...]
+    called: tuple[str, ...]
+    tool_count: int
+
+    @property
+    def has_uncalled(self) -> bool:
+        return len(self.called) < self.tool_count
 
 
 def discover(arguments: Arguments) -> int:
@@ -59,30 +105,47 @@ def discover(arguments: Arguments) -> int:
     if arguments.paths:
         message = f"mcptest discover takes no {visible(arguments.paths[0])!r}"
         raise UsageError(message, "the command that starts the server comes after --")
+    if arguments.has("--no-calls") and arguments.has("--call-unannotated"):
+        raise UsageError("--no-calls and --call-unannotated exclude each other; give one of them")
     target = _target(arguments)
-    spec = with_short_timeout(choose_server(arguments), arguments)
-    block = _server_block(arguments, spec, target)
+    total_s = parse_time_limit_s(arguments, "--total-timeout") or _TOTAL_S
+    spec = with_short_timeout(choose_server(arguments), arguments, total_s)
+    hider = CredentialHider(os.environ)
+    block = _server_block(arguments, spec, target, hider)
+    values = {name: found.value for name, found in hider.found.items()}
+    options = DiscoverOptions(
+        calls_tools=not arguments.has("--no-calls"),
+        calls_unannotated=arguments.has("--call-unannotated"),
+        total_s=total_s,
+        variables=values,
+    )
+    # Whatever the server says is written without them, too.
+    spec = spec.but(secrets=(*spec.secrets, *values.values()))
 
     def work(visit: SingleServer, launcher: Launcher) -> int:
         if visit.stateless_revision:
             # Spares each run of the file a handshake that the server refuses.
             block["protocolVersion"] = visit.stateless_revision
-        text, probes = build_verified_suite(
-            visit, launcher, target or "discovered.test.mcp.yml", block
-        )
+        file = target or "discovered.test.mcp.yml"
+        found = build_verified_suite(visit, launcher, file, block, options)
         if target:
-            write_file(target, text)
+            write_file(target, found.text)
         else:
-            StandardOutput().write_utf8(text)
-        _report(target, probes)
+            StandardOutput().write_utf8(found.text)
+        report_discovered(found, options, target)
+        for credential in hider.found.values():
+            print_note(visible(credential.note))
         return ExitCode.PASSED
 
     return use_server(arguments, spec, work)
 
 
-def with_short_timeout(spec: ServerSpec, arguments: Arguments) -> ServerSpec:
+def with_short_timeout(
+    spec: ServerSpec, arguments: Arguments, total_s: float = _TOTAL_S
+) -> ServerSpec:
     """Return the server with a short timeout, unless the user has set one."""
-    return spec if arguments.has("--timeout") else spec.but(timeout_s=_TIMEOUT_S)
+    limit_s = spec.timeout_s if arguments.has("--timeout") else _TIMEOUT_S
+    return spec.but(timeout_s=min(limit_s, total_s))
 
 
 def _target(arguments: Arguments) -> str:
@@ -103,7 +166,9 @@ def _target(arguments: Arguments) -> str:
     return path
 
 
-def _server_block(arguments: Arguments, spec: ServerSpec, target: str) -> Message:
+def _server_block(
+    arguments: Arguments, spec: ServerSpec, target: str, hider: CredentialHider
+) -> Message:
     """Return the keys under `server:`: those of the config, or the command and its folder."""
     config = find_own_config(arguments)
     block: Message = {"name": spec.name}
@@ -115,8 +180,13 @@ def _server_block(arguments: Arguments, spec: ServerSpec, target: str) -> Messag
         written = read_document(read_text(config), config).value
         assert isinstance(written, dict), "the config has been loaded before"
         block |= {key: value for key, value in written.items() if value is not None}
-        if isinstance(block.get("env"), dict):
-            block["env"] = _without_secrets(block["env"])
+    hide: dict[str, Callable[[Any], object]] = {
+        "args": hider.hide_args,
+        "env": hider.hide_env,
+        "headers": hider.hide_headers,
+        "url": hider.hide_url,
+    }
+    block |= {key: hide[key](value) for key, value in block.items() if key in hide}
     if spec.http:
         block |= _http_keys(arguments, block.get("headers"))
     if spec.spec_version:
@@ -142,46 +212,71 @@ def _http_keys(arguments: Arguments, written: object) -> Message:
     return found
 
 
-def _without_secrets(env: Message) -> Message:
-    hidden = hidden_env(env)
-    for name in env:
-        if hidden[name] != env[name]:
-            print_note(
-                f"{visible(name)} is written as ${{{visible(name)}}}; set it to run the file"
-            )
-    return hidden
-
-
 def build_verified_suite(
-    visit: SingleServer, launcher: Launcher, file: str, block: Mapping[str, object] | None
-) -> tuple[str, list[Probe]]:
-    """Return the text of a test file whose tests have passed or are skipped, and its probes."""
+    visit: SingleServer,
+    launcher: Launcher,
+    file: str,
+    block: Mapping[str, object] | None,
+    options: DiscoverOptions,
+) -> Discovered:
+    """Return a test file whose tests have passed or are skipped."""
+    began, total_s = time.monotonic(), options.total_s
+    half_s = total_s / 2
+
+    def left_s() -> float:
+        return began + half_s - time.monotonic()
+
+    def out_of_time() -> str:
+        limit = f"{half_s:g} s, half of --total-timeout"
+        return "" if left_s() > 0 else f"not tried: the time for all requests ({limit}) was over"
+
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
-    listings = {kind.name: list_features(visit.ask, kind) for kind in declared}
+    listings = {kind.name: list_features(visit.ask, kind, left_s, half_s) for kind in declared}
     for listing in listings.values():
         if listing.problem:
             print_note(f"{listing.kind.name}: {listing.problem}")
-    surveyor = Surveyor(visit.attempt, visit.capabilities, lambda: visit.unfinished)
+    counts: list[int] = []
+
+    def announce(names: list[str], count: int) -> None:
+        counts.append(count)
+        shown = f": {_list_tools(names)}" if names else ""
+        write_stderr(f"calling {len(names)} of {plural(count, 'tool')}{shown}\n")
+
+    surveyor = Surveyor(
+        visit.attempt,
+        visit.capabilities,
+        lambda: visit.unfinished,
+        out_of_time=out_of_time,
+        caution=options.reason_not_to_call,
+        announce=announce,
+    )
     probes = surveyor.survey(listings)
     for each in surveyor.notes:
         print_note(each)
     visit.close()
     name = visit.server_info.get("name")
     description = _writable(name) if isinstance(name, str) and name else visit.spec.name
-    command = visit.spec.command
-    # Unless the user has named the server, its own name is used.
-    unnamed = os.path.basename(command[0]) if command else visit.spec.name
-    if block is not None and block["name"] == unnamed:
+    if block is not None and not visit.spec.is_named:
         block = {**block, "name": description}
     text = render_suite(description, block, probes)
-    results = visit.cleaned(_results(text, file, visit.spec, launcher))
+    plan = _load(text, file, visit.spec, options.variables)
+    results = visit.cleaned(_results(plan, launcher, began + total_s))
     probes = [
-        probe if result.status in ("passed", "skipped") else probe.but(skip=_why(result))
-        for probe, result in zip(probes, results, strict=True)
+        probe if probe.skip else _after_second_try(probe, result, total_s)
+        for probe, result in zip_longest(probes, results)
     ]
     text = render_suite(description, block, probes)
-    _load(text, file, visit.spec)
-    return text, probes
+    _load(text, file, visit.spec, options.variables)
+    return Discovered(
+        text=text,
+        probes=tuple(probes),
+        called=tuple(surveyor.called),
+        tool_count=sum(counts),
+    )
+
+
+def _list_tools(names: list[str]) -> str:
+    return list_names([excerpt(name, 60) for name in names], _MAX_NAMED)
 
 
 def _writable(name: str) -> str:
@@ -189,16 +284,24 @@ def _writable(name: str) -> str:
     return excerpt(name, 100).replace("${", "{")
 
 
-def _results(text: str, file: str, spec: ServerSpec, launcher: Launcher) -> list[CaseResult]:
-    """Run the file like `mcptest run`, and return the results."""
-    plan = _load(text, file, spec)
+class _OutOfTimeError(Exception):
+    """There is no time to run the rest of the file."""
+
+
+def _results(plan: Plan, launcher: Launcher, deadline: float) -> list[CaseResult]:
+    """Run the file like `mcptest run`, until the deadline, and return the results."""
     results: list[CaseResult] = []
 
     def listen(event: Event) -> None:
+        if isinstance(event, CaseStarted) and time.monotonic() > deadline:
+            raise _OutOfTimeError
         if isinstance(event, CaseFinished):
             results.append(event.result)
 
-    finished, _ = run_plan(plan, RunOptions(started_at=""), launcher, listen)
+    try:
+        finished, _ = run_plan(plan, RunOptions(started_at=""), launcher, listen)
+    except _OutOfTimeError:
+        return results
     if finished.interrupted:
         raise InterruptedRunError
     if finished.fault:
@@ -206,11 +309,18 @@ def _results(text: str, file: str, spec: ServerSpec, launcher: Launcher) -> list
     return results
 
 
-def _load(text: str, file: str, spec: ServerSpec) -> Plan:
-    # Variables that the file refers to have their values from the config.
-    environment = {**(spec.env or {}), **os.environ}
+def _load(text: str, file: str, spec: ServerSpec, variables: Mapping[str, str]) -> Plan:
+    # Variables that the file refers to have their values from the config or the command line.
+    environment = {**(spec.env or {}), **os.environ, **variables}
     suite, _ = load_conductor(text, file, builtin_registry(), environment)
-    return Plan(suites=((suite, spec),))
+    return Plan(suites=((suite, spec.but(is_named=True)),))
+
+
+def _after_second_try(probe: Probe, result: CaseResult | None, total_s: float) -> Probe:
+    if result is None:
+        late = f"not tried a second time: {total_s:g} s (--total-timeout) were over"
+        return probe.but(skip=late, is_untried=True)
+    return probe if result.status == "passed" else probe.but(skip=_why(result))
 
 
 def _why(result: CaseResult) -> str:
@@ -223,18 +333,38 @@ def _why(result: CaseResult) -> str:
     return excerpt(reason, 300)
 
 
-def _report(target: str, probes: list[Probe]) -> None:
-    skipped = [probe.skip for probe in probes if probe.skip]
+def report_discovered(found: Discovered, options: DiscoverOptions, target: str) -> None:
+    """Report what is in the file, and what is not; `target` is "" for standard output."""
+    skipped = [probe for probe in found.probes if probe.skip]
     where = f"wrote {visible(target)}: " if target else ""
     # Overwrites the progress line.
     start = "\r\x1b[K" if sys.stderr.isatty() else ""
-    summary = f"{plural(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
-    write_stderr(f"{start}{where}{summary}\n")
-    deaths = sum(1 for reason in skipped if "exited_during_call" in reason)
+    count = plural(len(found.probes), "test")
+    lines = [f"{start}{where}{count}, {len(skipped)} of them skipped with a reason"]
+    if found.tool_count:
+        called = f"called {len(found.called)} of {plural(found.tool_count, 'tool')}"
+        names = f": {_list_tools(list(found.called))}" if found.called else ""
+        others = "; the file says why not the others" if found.has_uncalled else ""
+        lines.append(f"{called}{names}{others}")
+    broken = [probe for probe in skipped if probe.problem]
+    if broken:
+        is_one = len(broken) == 1
+        what = "1 answer looks" if is_one else f"{len(broken)} answers look"
+        whose = "its test is" if is_one else "their tests are"
+        lines.append(f"{what} as if the server were broken or not set up; {whose} skipped:")
+        lines += [f"  {probe.name}: {probe.problem}" for probe in broken[:_MAX_NAMED]]
+        if len(broken) > _MAX_NAMED:
+            lines.append(f"  and {len(broken) - _MAX_NAMED} more")
+    late = [probe.name for probe in skipped if probe.is_untried]
+    if late:
+        lines.append(f"{plural(len(late), 'test')} not tried: {list_names(late, _MAX_NAMED)}")
+        lines.append(f"  all requests together have {options.total_s:g} s; see --total-timeout")
+    deaths = sum(1 for probe in skipped if "exited_during_call" in probe.skip)
     if deaths:
-        write_stderr(f"{plural(deaths, 'call')} ended the server: look for exited_during_call\n")
+        lines.append(f"{plural(deaths, 'call')} ended the server: look for exited_during_call")
     if target:
-        write_stderr(f"run them: mcptest run {visible(target)}\n")
+        lines.append(f"run them: mcptest run {visible(target)}")
+    write_stderr("\n".join(lines) + "\n")
 
 
 COMMAND = Command(
@@ -242,7 +372,9 @@ COMMAND = Command(
     summary="Write a test file for everything a server offers.",
     usage="mcptest discover [-o FILE] [options] [-- COMMAND…]",
     details="Features are tried if that cannot do harm, and the answers become tests that pass. "
-    f"Tools that could change something are never called. {SERVER_DETAILS}",
+    "A tool is called if its readOnlyHint is true, or, without hints, if its name begins with a "
+    "verb that reads (get, list, search, …) and neither its name nor its description says "
+    f"otherwise. All others are skipped in the file, with the reason. {SERVER_DETAILS}",
     options=(
         Option(
             names=("-o", "--output"),
@@ -250,6 +382,19 @@ COMMAND = Command(
             help="test file to write, *.test.mcp.yml (default: standard output)",
         ),
         Option(names=("--force",), help="replace the file if it exists"),
+        Option(
+            names=("--call-unannotated",),
+            help="also call tools without hints whose names do not begin with a verb that reads; "
+            "never those with destructiveHint true or readOnlyHint false, nor those with a verb of "
+            "harm (delete, write, send, run, pay, …) in name, title or description",
+        ),
+        Option(names=("--no-calls",), help="call no tool at all; resources and prompts are read"),
+        Option(
+            names=("--total-timeout",),
+            value="TIME",
+            help="time limit for all requests together; what is not tried by then is skipped in "
+            "the file (default: 60s)",
+        ),
         *SERVER_OPTIONS,
     ),
     examples=(

@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from mcptest.cli.commands.discover import build_verified_suite, with_short_timeout
-from mcptest.cli.one_server import use_server, write_lines
+from mcptest.cli.commands.discover import (
+    DiscoverOptions,
+    build_verified_suite,
+    report_discovered,
+    with_short_timeout,
+)
+from mcptest.cli.one_server import print_note, use_server, write_lines
 from mcptest.cli.options import Command
 from mcptest.cli.shared_options import choose_server
 from mcptest.core.errors import FormatError, UsageError
@@ -14,6 +19,7 @@ from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
 from mcptest.engine.discovery import CONFIG_NAMES, find_config, read_text, resolve_inside
 from mcptest.engine.pool import SingleServer
+from mcptest.explore.credentials import CredentialHider
 from mcptest.explore.scaffold import (
     CLUES,
     Guess,
@@ -48,15 +54,22 @@ def init(arguments: Arguments) -> int:
         guess = ordered_by_user(arguments.command, folder)
     else:
         guess = guess_server(_clues(), folder) or _NOTHING_FOUND.but(name=folder)
+    hider = CredentialHider(os.environ)
+    guess = guess.but(args=tuple(hider.hide_args(guess.args)))
     suite, status = render_first_suite(), int(ExitCode.PASSED)
     if arguments.command and not os.path.lexists(_SUITE):
         seen: list[str] = []
 
         def look(visit: SingleServer, launcher: Launcher) -> int:
-            seen.append(build_verified_suite(visit, launcher, _SUITE, None)[0])
+            options = DiscoverOptions()
+            found = build_verified_suite(visit, launcher, _SUITE, None, options)
+            report_discovered(found, options, "")
+            seen.append(found.text)
             return ExitCode.PASSED
 
         spec = with_short_timeout(choose_server(arguments), arguments)
+        # Whatever the server says is written without them, too.
+        spec = spec.but(secrets=(*spec.secrets, *(each.value for each in hider.found.values())))
         status = use_server(arguments, spec, look)
         suite = seen[0] if seen else suite
     written = _Written()
@@ -68,6 +81,9 @@ def init(arguments: Arguments) -> int:
     written.write(_SUITE, suite)
     written.write(_WORKFLOW, render_workflow(guess.runtime))
     _report(written, guess)
+    if _CONFIG in written.new:
+        for credential in hider.found.values():
+            print_note(visible(credential.note))
     return status
 
 

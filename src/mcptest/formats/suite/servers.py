@@ -104,6 +104,10 @@ class _Values:
             return self._variables.sent_from_environment(fields, key)
         return _text(self._variables, fields, key)
 
+    def url(self, fields: Fields) -> str:
+        """Return the URL, whose references have been replaced."""
+        return fields.text("url")
+
     def secret(self, fields: Fields, key: str) -> str:
         """Return the value of the variable that is named at a key."""
         return self._variables.secret(fields, key)

@@ -1,0 +1,211 @@
+"""Error answers: is the request to blame, or is the server broken or not set up?
+
+`mcptest discover` sends made-up values. An error that is plainly about such a value is what a
+server should answer, and a test may expect it. Any other error would freeze a fault as a test that
+passes: an exception, a missing key, a backend that cannot be reached.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.record import Record
+from mcptest.core.secret_texts import hide_secrets_in
+from mcptest.core.text import excerpt
+from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, tool_failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    Message = dict[str, Any]
+
+__all__ = ["Breakage", "find_breakage", "is_error_answer"]
+
+_RESOURCE_NOT_FOUND = -32002
+_MAX_QUOTED_CHARS = 120
+_MAX_READ_CHARS = 20_000
+
+
+class Breakage(Record):
+    """Why an error answer says that the server is broken: what it said, the cause, the remedy."""
+
+    said: str
+    cause: str
+    remedy: str
+
+    @property
+    def reason(self) -> str:
+        """The reason for skipping the test."""
+        return f"the server answered {self.said}: {self.cause}; {self.remedy}"
+
+
+def is_error_answer(answer: Message) -> bool:
+    """True if an answer is a JSON-RPC error, or the result of a tool that failed."""
+    result = answer.get("result")
+    return "error" in answer or (isinstance(result, dict) and bool(tool_failure(result)))
+
+
+def find_breakage(
+    answer: Message, arguments: Mapping[str, object], *, missing: str = "", promise: str = ""
+) -> Breakage | None:
+    """What an error answer to a request with these made-up arguments says; None if it is in order.
+
+    `missing` is the required argument that the request left out: then an error is expected, and
+    only one that is plainly not a validation is a breakage. `promise` says that the server offers
+    exactly what was requested, so that no value is to blame.
+    """
+    if not is_error_answer(answer):
+        return None
+    code, text = _code_and_text(answer)
+    said = _quote(answer, text)
+    if cause := _find_exception(text, arguments, missing):
+        what = "it does not validate its arguments" if missing else cause
+        return Breakage(said=said, cause=what, remedy=_REPAIR)
+    if promise:
+        return Breakage(said=said, cause=promise, remedy=_REPAIR)
+    if code in (INVALID_PARAMS, _RESOURCE_NOT_FOUND) or re.search(_VALIDATION, text):
+        return None
+    for pattern, cause, remedy in _CAUSES:
+        if re.search(pattern, text):
+            return Breakage(said=said, cause=cause, remedy=remedy)
+    if code is not None and -32768 <= code <= -32000:
+        cause = (
+            "that is an internal error"
+            if code == INTERNAL_ERROR
+            else "that is not the code of a bad value"
+        )
+        what = "it does not validate its arguments" if missing else cause
+        return Breakage(said=said, cause=what, remedy=_REPAIR)
+    if missing or re.search(_ABOUT_A_VALUE, text):
+        return None
+    cause = "nothing says that the made-up values are to blame"
+    remedy = "put in real ones, and take this line out"
+    return Breakage(said=said, cause=cause, remedy=remedy)
+
+
+_REPAIR = "repair the server, and take this line out"
+_SET_UP = "set it up, and take this line out"
+
+# An SDK says so when it checks arguments against the schema; the text quotes names of arguments,
+# which may be any word below.
+_VALIDATION = (
+    r"(?i)\binput validation error\b|\bvalidation errors? for\b|\binvalid arguments? for\b"
+)
+
+# Names of exceptions that a server raises on purpose, to refuse a value.
+_DELIBERATE = (
+    r"(?:Mcp|MCP|Tool|Validation|Zod|Schema|NotFound|BadRequest|InvalidArgument|InvalidParams?"
+    r"|InvalidInput|InvalidRequest)(?:Error|Exception)"
+)
+_EXCEPTION = re.compile(
+    rf"\b(?!{_DELIBERATE}\b)[A-Z][A-Za-z]*(?:Error|Exception)\b"
+    r"|Traceback \(most recent call last\)|^panic: |\bgoroutine \d|^\s+at [\w.$<>]+ ?\("
+    r"|Cannot read propert|(?:undefined|null) is not |is not a function\b|is not iterable\b"
+    r"|\bNoneType\b|has no attribute\b|is not subscriptable|unsupported operand|nil pointer"
+    r"|required positional argument|unexpected keyword argument|can only concatenate"
+    r"|must be str, not|string indices must be|index out of range|division by zero",
+    re.MULTILINE,
+)
+_NO_FILE = r"\bENOENT\b|\bFileNotFoundError\b|(?i:no such file or directory)"
+
+# Pattern, cause, remedy; the first that is found counts.
+_CAUSES = (
+    (
+        r"(?i)\b(?:api|access|secret)[ _-]?(?:key|token)s?\b|_(?:KEY|TOKEN|SECRET)\b"
+        r"|\bcredentials?\b|\benv(?:ironment)?[ _-]?var"
+        r"|\bnot (?:been )?(?:configured|initiali[sz]ed|set\b|logged in|authenticated|signed in)"
+        r"|\b(?:must|should) be (?:configured|set)\b|\blog ?in\b"
+        r"|\bunconfigured\b|\bmissing (?:config|token)",
+        "something that it needs is not set up",
+        _SET_UP,
+    ),
+    (
+        r"(?i)\bunauthori[sz]ed\b|\bunauthenticated\b|\bforbidden\b|\bauthentication\b"
+        r"|\b(?:http|status|code|error)\W{0,3}(?:code\W{0,3})?(?:401|403|407)\b|\b(?:401|403)\b:",
+        "a service that it uses refuses it",
+        _SET_UP,
+    ),
+    (
+        r"\bE(?:CONNREFUSED|CONNRESET|CONNABORTED|NOTFOUND|TIMEDOUT|AI_AGAIN|HOSTUNREACH|NETUNREACH"
+        r"|PIPE)\b|(?i:\bconnection (?:refused|reset|error|failed|timed out|aborted|closed)"
+        r"|\b(?:could not|cannot|can't|failed to|unable to) (?:connect|reach|resolve)\b"
+        r"|\bgetaddrinfo\b|name or service not known|name resolution|\bfetch failed\b"
+        r"|\bnetwork (?:error|is unreachable)\b|\bunreachable\b|\btimed? ?out\b|\btimeout\b"
+        r"|\bdeadline exceeded\b|\bmax retries\b|\bsocket hang up\b|\bcertificate\b"
+        r"|\ball connection attempts failed\b)",
+        "something that it depends on cannot be reached",
+        "make it reachable, and take this line out",
+    ),
+    (
+        r"(?i)\b(?:http|status|code|error)\W{0,3}(?:code\W{0,3})?(?:429|5\d\d)\b"
+        r"|\binternal (?:server )?error\b|\bbad gateway\b|\bservice unavailable\b"
+        r"|\bgateway time|\btoo many requests\b|\brate limit|\bquota\b|\bunexpected error\b",
+        "it or a service that it uses has failed",
+        _REPAIR,
+    ),
+)
+
+_ABOUT_A_VALUE = (
+    r"(?i)\bnot? (?:\w+ ){0,3}found\b|\bdoes(?: not|n't) exist\b|\bno such\b|\bunknown\b"
+    r"|\binvalid\b|\billegal\b|\bmalformed\b|\bmust (?:be|have|match|not|start|contain|provide)\b"
+    r"|\brequired\b|\bexpected\b|\bunsupported\b"
+    r"|\bnot (?:supported|allowed|valid|a valid|permitted)\b"
+    r"|\bout of (?:range|bounds)\b|\boutside\b|\btoo (?:long|short|large|small|many|few)\b"
+    r"|\b(?:could not|cannot|can't|failed to|unable to) (?:parse|find|decode)\b|\bbad request\b"
+    r"|\bunrecogni[sz]ed\b|\bno match|\bEISDIR\b|\bENOTDIR\b|\b40[04]\b"
+)
+
+
+def _find_exception(text: str, arguments: Mapping[str, object], missing: str) -> str:
+    """What exception a text shows, as part of a sentence; "" if none."""
+    if re.search(_NO_FILE, text):
+        if any(value in text for value in _strings_in(arguments)):
+            return ""
+        return "a file of its own is missing"
+    # Python's KeyError says nothing but the key.
+    is_key = missing and re.fullmatch(rf"(?:[^'\"]*:\s*)?['\"]{re.escape(missing)}['\"]", text)
+    found = _EXCEPTION.search(text)
+    return "that is an exception in the server" if found or is_key else ""
+
+
+def _strings_in(value: object) -> Iterator[str]:
+    """The made-up strings in arguments that a text may quote."""
+    if isinstance(value, str):
+        # "." is part of every sentence.
+        yield from [value] if len(value) > 1 else []
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _strings_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings_in(inner)
+
+
+def _code_and_text(answer: Message) -> tuple[int | None, str]:
+    """The code and the words of an error; SDKs write the code of an error into its text."""
+    error, result = answer.get("error"), answer.get("result")
+    code: int | None = None
+    if isinstance(error, dict):
+        code = error["code"] if type(error.get("code")) is int else None
+        parts = [error.get("message"), error.get("data")]
+        text = "\n".join(part for part in parts if isinstance(part, str))
+    else:
+        content = result.get("content") if isinstance(result, dict) else None
+        blocks = content if isinstance(content, list) else ()
+        texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+        text = "\n".join(each for each in texts if isinstance(each, str))
+    text = text[:_MAX_READ_CHARS]
+    written = re.search(r"\bMCP error (-32\d{3})\b", text)
+    return int(written[1]) if written and code is None else code, text
+
+
+def _quote(answer: Message, text: str) -> str:
+    """What the server said, for the reader of the file: short, on one line, without secrets."""
+    error = answer.get("error")
+    code = f"error {error['code']}" if isinstance(error, dict) and "code" in error else ""
+    words = excerpt(" ".join(hide_secrets_in(text).split()), _MAX_QUOTED_CHARS)
+    # `${` would be taken for a saved value of another test.
+    quoted = f'"{words.replace("${", "{")}"' if words else ""
+    return " ".join(part for part in (code, quoted) if part) or "with an error that says nothing"

@@ -1,0 +1,208 @@
+"""Credentials in the description of a server, which belong into no file.
+
+What looks like one becomes `${NAME}`, a reference to a variable of the environment. How a secret is
+known is in `core.secrets` and `core.secret_texts`; here is what to call it.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from mcptest.core.record import Record
+from mcptest.core.secret_texts import AUTH_SCHEMES, secret_places
+from mcptest.core.secrets import is_secret, names_secret, split_words, why_not_blanked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Credential", "CredentialHider"]
+
+
+class Credential(Record):
+    """A value that is written as `${name}`; `place` says where it was, for the user.
+
+    `is_set` is true if the variable has this value now.
+    """
+
+    name: str
+    place: str
+    value: str
+    is_set: bool = False
+
+    @property
+    def note(self) -> str:
+        """What the user has to know to run the file; the value is not in it."""
+        written = f"{self.place} is written as ${{{self.name}}}"
+        if self.is_set:
+            return f"{written}, which is set to the same value now"
+        return f"{written}; to run the file, set it: export {self.name}=…"
+
+
+class CredentialHider:
+    """Replaces credentials by references. `found` are those that were replaced, by name."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self.found: dict[str, Credential] = {}
+
+    def hide_args(self, args: Iterable[str]) -> list[str]:
+        """The arguments of a command."""
+        hidden: list[str] = []
+        option = ""
+        for word in args:
+            if _names_value(option, word) and not word.startswith("-"):
+                hidden.append(self._refer(option, word, f"the value of {option}"))
+            else:
+                hidden.append(self._hide_word(word, option))
+            option = word if word.startswith("--") and "=" not in word else ""
+        return hidden
+
+    def hide_url(self, url: str) -> str:
+        return self._hide_word(url, "")
+
+    def hide_headers(self, headers: Mapping[str, object]) -> dict[str, object]:
+        hidden = dict(headers)
+        for name, value in headers.items():
+            if isinstance(value, str) and "${" not in value:
+                # The scheme stays: "Bearer ${AUTHORIZATION}".
+                scheme = re.match(AUTH_SCHEMES, value, re.IGNORECASE)
+                at = scheme.end() if scheme and names_secret(name) else 0
+                place = f"the header {name}"
+                hidden[name] = (
+                    value[:at] + self._refer(name, value[at:], place)
+                    if names_secret(name)
+                    else self._hide_word(value, name)
+                )
+        return hidden
+
+    def hide_env(self, env: Mapping[str, object]) -> dict[str, object]:
+        """Variables of a server; a value that is a reference stays as it is."""
+        hidden = dict(env)
+        for name, value in env.items():
+            text = str(value)
+            is_suspect = re.search(_SECRET_VARIABLE, name) or secret_places(text)
+            if is_suspect and "${" not in text:
+                self.found[name] = self._credential(name, name, text)
+                hidden[name] = f"${{{name}}}"
+        return hidden
+
+    def _hide_word(self, word: str, option: str) -> str:
+        """A word of a command or a URL; `option` is the one before it, if any."""
+        if "${" in word:
+            return word
+        assigned = re.fullmatch(r"(?s)(-{0,2}[A-Za-z_][\w.-]*)=(.+)", word)
+        if assigned and _names_value(assigned[1], assigned[2]):
+            key, value = assigned[1], assigned[2]
+            return f"{key}={self._refer(key, value, f'the value of {key}')}"
+        for start, end in reversed(secret_places(word)):
+            scheme = re.match(AUTH_SCHEMES, word[start:end], re.IGNORECASE)
+            start += scheme.end() if scheme else 0
+            key = _key_before(word[:start]) or option
+            value = word[start:end]
+            name = key or _kind(value)
+            place = f"the value of {option or key}" if key else f"a {_spell(name)} in the command"
+            place = "the password in a URL" if "://" in word and key == _PASSWORD else place
+            word = word[:start] + self._refer(name, value, place) + word[end:]
+        if "${" in word:
+            return word
+        return re.sub(_RANDOM, lambda found: self._hide_random(found, word, option), word)
+
+    def _hide_random(self, found: re.Match[str], word: str, option: str) -> str:
+        is_path = word.startswith(("/", "./", "../", "~")) or ("\\" in word)
+        if is_path or not _looks_random(found[0]):
+            return found[0]
+        key = _key_before(word[: found.start()]) or option
+        place = f"the value of {option or key}" if key else "a long random string in the command"
+        if "://" in word:
+            key, place = key or "URL_TOKEN", "a part of the URL"
+        return self._refer(key or "SECRET", found[0], place)
+
+    def _refer(self, key: str, value: str, place: str) -> str:
+        """The reference to write instead of a value, or the value if it is not worth hiding."""
+        if "${" in value or why_not_blanked(value):
+            return value
+        name = _variable(key)
+        found = self._credential(name, place, value)
+        number = 2
+        while found.name in self.found and self.found[found.name].value != value:
+            found = found.but(name=f"{name}_{number}", is_set=False)
+            number += 1
+        self.found.setdefault(found.name, found)
+        return f"${{{found.name}}}"
+
+    def _credential(self, name: str, place: str, value: str) -> Credential:
+        """The shell may have put the value of a variable there: then its name is used."""
+        same = [each for each, its in self._environment.items() if its == value]
+        known = [each for each in same if re.fullmatch(_VARIABLE, each) and names_secret(each)]
+        if name in same or (known and place != name):
+            name = name if name in same else known[0]
+            return Credential(name=name, place=place, value=value, is_set=True)
+        return Credential(name=name, place=place, value=value)
+
+
+_VARIABLE = r"[A-Z][A-Z0-9_]*"
+
+# Wider than `names_secret`: a variable that is set for a server and not needed costs nothing.
+_SECRET_VARIABLE = r"(?i)token|secret|passw|key|credential|auth|cookie|session|dsn|private"
+
+_PASSWORD = "PASSWORD"
+
+# Runs of characters that keys are made of.
+_RANDOM = r"[A-Za-z0-9]{20,}"
+_LEAST_CHANGES = 0.3
+
+# What a value is by its look.
+_KINDS = (
+    (r"gh[a-z]_|github_pat_", "GITHUB_TOKEN"),
+    (r"glpat-", "GITLAB_TOKEN"),
+    (r"xox[a-z]-|xapp-", "SLACK_TOKEN"),
+    (r"AKIA|ASIA", "AWS_ACCESS_KEY"),
+    (r"AIza|ya29", "GOOGLE_API_KEY"),
+    (r"npm_", "NPM_TOKEN"),
+    (r"hf_", "HF_TOKEN"),
+    (r"eyJ", "JWT"),
+    (r"sk[-_]|[rp]k_|SG\.", "API_KEY"),
+    (r"-----BEGIN", "PRIVATE_KEY"),
+)
+
+
+def _names_value(key: str, value: str) -> bool:
+    """True if what follows this option, or is assigned to this name, is a secret."""
+    return is_secret(key, value) and split_words(key)[-1] not in ("dir", "file", "path")
+
+
+def _key_before(text: str) -> str:
+    """The name that a value has in a text that ends with `name=` or `name: `; "" if none."""
+    if re.search(r"://[^\s/]*:$", text):
+        return _PASSWORD
+    if re.search(r"(?i)\b(?:authorization\W*)?bearer[ \t]+$", text):
+        return "BEARER_TOKEN"
+    found = re.search(r"([A-Za-z_][\w.-]*)['\"]?\s*(?:=|:)\s*['\"]?(?:\w+[ \t]+)?$", text)
+    return found[1] if found else ""
+
+
+def _kind(value: str) -> str:
+    return next((name for look, name in _KINDS if re.match(look, value)), "SECRET")
+
+
+def _spell(name: str) -> str:
+    return name.lower().replace("_", " ")
+
+
+def _variable(key: str) -> str:
+    """The name of a variable for what has this name in a command, a URL or a header."""
+    name = re.sub(r"[^A-Z0-9]+", "_", key.upper()).strip("_0123456789") or "SECRET"
+    # A loader reports an unset variable only if it has the name of a secret.
+    return name if names_secret(name) else f"{name}_SECRET"
+
+
+def _looks_random(text: str) -> bool:
+    """True if letters and digits alternate as they do in a key, and not as in words."""
+    if not re.search("[0-9]", text) or not re.search("[A-Za-z]", text):
+        return False
+    kinds = ["0" if char.isdigit() else "A" if char.isupper() else "a" for char in text]
+    # A capital at the beginning of a word is not a change.
+    changes = sum(one != other and one + other != "Aa" for one, other in pairwise(kinds))
+    return changes >= _LEAST_CHANGES * len(text)

@@ -1,0 +1,108 @@
+"""What a server is called in reports: as its file says, else as it calls itself."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from console import Ended, case, mcptest, server, write_config, write_suite
+
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        version = message.get("params", {}).get("protocolVersion")
+        info = {"name": NAME, "version": "1"}
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+        if message["method"] == "tools/list":
+            result = {"tools": [{"name": "sell", "inputSchema": {"type": "object"}}]}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+PROGRAM = Path(sys.executable).name
+LISTS = case("lists", "tools/list", params={}, wants={"tools": "match:type:array"})
+
+
+def run(folder: Path, name: object, *words: str) -> Ended:
+    """Run two files against a server that calls itself this, and that no file names."""
+    (folder / "server.py").write_text(SERVER.replace("NAME", repr(name)), encoding="utf-8")
+    for file in ("a", "b"):
+        write_suite(folder / f"{file}.test.mcp.yml", LISTS)
+    return mcptest(folder, "run", *words, "--", sys.executable, "-S", "-E", "server.py")
+
+
+def test_the_terminal_calls_an_unnamed_server_by_its_own_name(tmp_path: Path) -> None:
+    ended = run(tmp_path, "shop", "-v")
+    assert ended.code == 0
+    assert ended.out.startswith("shop\n\na  a.test.mcp.yml\n")
+    assert "\ncoverage of shop: 0 % (0 of 1)\n" in ended.out
+    assert "\nshop  stdio, 2025-11-25\n" in ended.out
+
+
+@pytest.mark.parametrize("words", [(), ("-j", "2")], ids=["in turn", "parallel"])
+def test_the_json_report_and_the_capture_have_the_name_everywhere(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    report = run(tmp_path, "shop", "--json", "--capture", "c.json", *words).report()
+    assert (report["server"], report["suites"][1]["server"]) == ("shop", "shop")
+    assert {each["server"] for each in report["invariants"]} == {"stdio://shop"}
+    assert report["coverage"]["servers"][0]["server"] == "shop"
+    assert report["spoken"][0]["server"] == "shop"
+    saved = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
+    assert "stdio://shop" in json.dumps(saved)
+    assert f'"stdio://{PROGRAM}"' not in json.dumps([report, saved])
+
+
+@pytest.mark.parametrize("reporter", ["html", "markdown", "ndjson"])
+def test_files_have_the_name(tmp_path: Path, reporter: str) -> None:
+    run(tmp_path, "the shop", "--reporter", f"{reporter}=report")
+    text = (tmp_path / "report").read_text(encoding="utf-8")
+    assert "the shop" in text
+
+
+def test_a_name_of_a_server_is_shown_escaped_and_shortened(tmp_path: Path) -> None:
+    ended = run(tmp_path, "\x1b[31mred\n" + "x" * 500)
+    assert ended.out.startswith("\\u001b[31mred\\nxxx")
+    assert len(ended.out.splitlines()[0]) < 130
+
+
+@pytest.mark.parametrize("name", ["", " ", 5, None])
+def test_a_server_without_a_name_is_called_like_its_program(tmp_path: Path, name: object) -> None:
+    assert run(tmp_path, name).out.startswith(f"{PROGRAM}\n")
+
+
+def test_a_server_that_does_not_start_is_called_like_its_program(tmp_path: Path) -> None:
+    write_suite(tmp_path / "a.test.mcp.yml", LISTS)
+    ended = mcptest(tmp_path, "run", "--json", "--", "no-such-program")
+    assert (ended.code, ended.report()["server"]) == (3, "no-such-program")
+
+
+def test_the_name_in_a_config_stays(tmp_path: Path) -> None:
+    write_config(tmp_path / "conductor.config.json", name="mine")
+    write_suite(tmp_path / "a.test.mcp.yml", case("speaks"))
+    assert mcptest(tmp_path, "run").out.startswith("mine\n")
+
+
+def test_the_name_in_a_suite_stays(tmp_path: Path) -> None:
+    entry = server()
+    command = [entry["command"], *entry["args"]]
+    suite = {"name": "s", "servers": {"mine": {"command": command}}}
+    expect = [{"target": "result", "matcher": {"type": "object"}}]
+    text = json.dumps({**suite, "tools": [{"name": "t", "tool": "a", "expect": expect}]})
+    (tmp_path / "mcptest.yaml").write_text(text, encoding="utf-8")
+    report = mcptest(tmp_path, "run", "--json", "--", *command).report()
+    assert report["suites"][0]["server"] == "mine"
+
+
+def test_a_contract_with_its_own_handshake_learns_the_name(tmp_path: Path) -> None:
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c"}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    result = {"serverInfo": {"name": "shop", "version": "1"}, "protocolVersion": "2025-11-25"}
+    response = {"jsonrpc": "2.0", "id": 1, "result": {"capabilities": {"tools": {}}, **result}}
+    (tmp_path / "server.py").write_text(SERVER.replace("NAME", "'shop'"), encoding="utf-8")
+    contract = {"case": "opens", "in": request, "out": response}
+    (tmp_path / "a.cases.yaml").write_text(json.dumps(contract), encoding="utf-8")
+    ended = mcptest(tmp_path, "run", "--", sys.executable, "-S", "-E", "server.py")
+    assert ended.out.startswith("shop\n"), ended

@@ -1,0 +1,101 @@
+"""Credentials of a command, a URL, headers and variables become references."""
+
+from __future__ import annotations
+
+from case_tables import each_case
+
+from mcptest.explore.credentials import CredentialHider
+
+KEY = "aB3dE5fG7hJ9kL1mN3pQ"
+
+
+@each_case(
+    ("args", "hidden"),
+    [
+        (["--api-key", "abc-123-def"], ["--api-key", "${API_KEY}"]),
+        (["--token=abc-123"], ["--token=${TOKEN}"]),
+        (["--pass", "hunter22"], ["--pass", "${PASS_SECRET}"]),
+        (
+            ["-H", "Authorization: Basic dXNlcjpwdw=="],
+            ["-H", "Authorization: Basic ${AUTHORIZATION}"],
+        ),
+        (["-e", "SHOP_TOKEN=abc-123"], ["-e", "SHOP_TOKEN=${SHOP_TOKEN}"]),
+        (["--header", "X-Api-Key: abc-123"], ["--header", "X-Api-Key: ${X_API_KEY}"]),
+        (
+            ["--header", "Authorization: Bearer abc.123"],
+            ["--header", "Authorization: Bearer ${BEARER_TOKEN}"],
+        ),
+        (["ghp_abcdef123456"], ["${GITHUB_TOKEN}"]),
+        (["sk-abcdef123456"], ["${API_KEY}"]),
+        (["--project", "sk-abcdef123456"], ["--project", "${PROJECT_SECRET}"]),
+        ([KEY], ["${SECRET}"]),
+        (["--shop", KEY], ["--shop", "${SHOP_SECRET}"]),
+        ([f"--shop={KEY}"], ["--shop=${SHOP_SECRET}"]),
+        (["postgres://bob:hunter22@db/shop"], ["postgres://bob:${PASSWORD}@db/shop"]),
+        (["https://a.test/mcp?api_key=abc123"], ["https://a.test/mcp?api_key=${API_KEY}"]),
+        ([f"https://a.test/s/{KEY}/mcp"], ["https://a.test/s/${URL_TOKEN}/mcp"]),
+        (
+            ["--token", "abc-1", "--token", "abc-2"],
+            ["--token", "${TOKEN}", "--token", "${TOKEN_2}"],
+        ),
+        (["--token", "abc-1", "--token", "abc-1"], ["--token", "${TOKEN}", "--token", "${TOKEN}"]),
+    ],
+)
+def test_a_credential_in_a_command_becomes_a_reference(args: list[str], hidden: list[str]) -> None:
+    hider = CredentialHider({})
+    assert hider.hide_args(args) == hidden
+    assert hider.found
+    assert not any(each.value in each.note for each in hider.found.values())
+    assert all(f"export {each.name}=…" in each.note for each in hider.found.values())
+
+
+@each_case(
+    "args",
+    [
+        ["server.py", "--port", "8080", "--verbose"],
+        ["--api-key", "${MY_KEY}"],
+        ["--token=${MY_TOKEN}"],
+        ["--token", "--verbose"],
+        ["--auth", "none"],
+        ["--token-file", "tokens/abc-123"],
+        ["--password-file", "/run/secrets/password"],
+        ["-y", "@modelcontextprotocol/server-filesystem@2025.11.25", "/data"],
+        ["--since", "2025-01-01T12:00:00Z"],
+        ["/nix/store/0c6kzph7l0dcbfmjap64f0czdafn3b7x-python/bin/python3"],
+        ["00000000-0000-4000-8000-000000000000"],
+        ["getWeatherForecastForTheWholeWeek2"],
+        ["https://example.com/mcp?page=2"],
+    ],
+)
+def test_what_is_no_credential_stays(args: list[str]) -> None:
+    hider = CredentialHider({"MY_KEY": "abc"})
+    assert hider.hide_args(args) == args
+    assert hider.found == {}
+
+
+def test_a_value_that_the_shell_took_from_a_variable_refers_to_that_one() -> None:
+    hider = CredentialHider({"MY_TOKEN": "abc-123", "_": "abc-123"})
+    assert hider.hide_args(["--api-key", "abc-123"]) == ["--api-key", "${MY_TOKEN}"]
+    [found] = hider.found.values()
+    assert found.note.endswith("is written as ${MY_TOKEN}, which is set to the same value now")
+
+
+def test_headers_keep_their_scheme_and_their_references() -> None:
+    hider = CredentialHider({})
+    headers = {"Authorization": "Bearer abc-123", "X-Api-Key": "${KEY}", "Accept": "text/plain"}
+    assert hider.hide_headers(headers) == headers | {"Authorization": "Bearer ${AUTHORIZATION}"}
+
+
+def test_a_variable_that_looks_like_a_secret_becomes_a_reference() -> None:
+    env = {"API_KEY": "abc", "LOG": "debug", "TOKEN": "${MY_TOKEN}", "Db_Password": "x"}
+    hider = CredentialHider({})
+    assert hider.hide_env(env) == {
+        "API_KEY": "${API_KEY}",
+        "LOG": "debug",
+        "TOKEN": "${MY_TOKEN}",
+        "Db_Password": "${Db_Password}",
+    }
+    assert {name: found.value for name, found in hider.found.items()} == {
+        "API_KEY": "abc",
+        "Db_Password": "x",
+    }
