@@ -68,6 +68,7 @@ __all__ = [
     "PLUGIN_KEYS",
     "PLUGIN_NAME",
     "SETTINGS",
+    "STRICT",
     "SUBPROCESS_MATCHERS",
     "TRANSPORTS",
     "camel_case",
@@ -112,6 +113,11 @@ CLIENT = Key(
     ),
     "What the client can do, and its answers when the server asks.",
     is_filled=True,
+)
+STRICT = Key(
+    FLAG,
+    "true: a test fails that passes because it calls a tool or prompt that the server does not "
+    "list, unless it says so.",
 )
 # The keys as suites spell them; configs use camel case.
 SETTINGS = Keys(
@@ -223,6 +229,7 @@ KEYS = Keys(
         "inheritEnv": INHERIT_ENV,
         **SETTINGS.spelled(camel_case),
         "strictInvariants": Key(FLAG, "true: a broken rule about whole sessions fails the run."),
+        "strict": STRICT,
         **HTTP_KEYS.spelled(camel_case),
     }
 )
@@ -280,6 +287,7 @@ def read_server(
         inherit_env=fields.flag("inheritEnv", True),
         secrets=(*secrets, *values.secrets),
         strict_invariants=fields.flag("strictInvariants", False),
+        is_strict=fields.flag("strict", False),
         **read_settings(fields, camel_case, command, "run"),
     )
 

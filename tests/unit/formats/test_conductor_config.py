@@ -86,6 +86,7 @@ def test_every_key_is_read() -> None:
         "maxLineBytes": 1024,
         "client": {"roots": ["file:///a"]},
         "strictInvariants": True,
+        "strict": True,
         "url": "http://127.0.0.1:{port}/mcp",
         "headers": {"X-Key": "${TOKEN}"},
         "auth": {
@@ -120,6 +121,7 @@ def test_every_key_is_read() -> None:
             answers={"roots/list": {"result": {"roots": [{"uri": "file:///a"}]}}},
         ),
         strict_invariants=True,
+        is_strict=True,
         http=HttpSpec(
             url="http://127.0.0.1:{port}/mcp",
             headers={"X-Key": "s3cret"},
