@@ -7,9 +7,9 @@ import re
 
 from mcptest.cli.options import NO_COLOR_OPTION, Option
 from mcptest.cli.output import write_stderr
-from mcptest.core.diagnostics import render_diagnostic
+from mcptest.core.diagnostics import render_diagnostic, suggest
 from mcptest.core.errors import FormatError, UsageError
-from mcptest.core.plan import HttpSpec, PluginSpec, ServerSpec
+from mcptest.core.plan import ISOLATIONS, HttpSpec, PluginSpec, ServerSpec
 from mcptest.core.text import visible
 from mcptest.engine.discovery import (
     CONFIG_NAMES,
@@ -430,7 +430,13 @@ _RUNNING = (
     Option(
         names=("-j", "--parallel"),
         value="N|auto",
-        help="run N files at a time, each with its own server; auto: one per core",
+        help="run N files at a time; files that share a server stay together; auto: one per core",
+    ),
+    Option(
+        names=("--isolation",),
+        value="|".join(ISOLATIONS),
+        help="one server process for the whole run, for each file or for each test, instead of "
+        "what configs and suites say (default: run)",
     ),
     Option(names=("-x", "--bail"), help="stop after the first test that does not pass"),
     Option(
@@ -510,6 +516,7 @@ def parse_request(arguments: Arguments) -> Wanted:
         server=_parse_server_at_url(arguments),
         sent_along=parse_credentials(arguments),
         spec_version=parse_spec_version(arguments),
+        isolation=_parse_isolation(arguments),
         selection=Selection(
             filters=tuple(arguments.all("--filter")),
             tags=tuple(arguments.all("--tag")),
@@ -530,6 +537,16 @@ def _parse_server_at_url(arguments: Arguments) -> ServerSpec | None:
     if arguments.has("--config"):
         raise UsageError("--url and --config both name a server; give one of them")
     return parse_http_server(arguments, parse_server_command(arguments))
+
+
+def _parse_isolation(arguments: Arguments) -> str:
+    """Return what gets a server process of its own, "" without the option."""
+    text = arguments.last("--isolation")
+    if arguments.has("--isolation") and text not in ISOLATIONS:
+        question = suggest(text, ISOLATIONS)
+        message = f"--isolation takes {', '.join(ISOLATIONS)}, not {visible(text)!r}{question}"
+        raise UsageError(message)
+    return text
 
 
 def _parse_snapshot_mode(arguments: Arguments) -> SnapshotMode | None:
