@@ -47,6 +47,7 @@ __all__ = [
     "SERVER_DETAILS",
     "SERVER_OPTIONS",
     "SPEC_VERSION_OPTION",
+    "START_TIMEOUT_OPTION",
     "WATCHER_VARIABLE",
     "choose_server",
     "find_own_config",
@@ -102,6 +103,12 @@ CONFIG_OPTION = Option(
     help="config or suite that describes the server (default: conductor.config.json or "
     "mcptest.yaml in the current folder)",
 )
+START_TIMEOUT_OPTION = Option(
+    names=("--start-timeout",),
+    value="SECONDS",
+    help='time limit for the server to be ready, with the handshake: 30, "500ms" or "2m" (default: '
+    "5, or 20 for programs that may fetch it first, such as npx, uvx, docker)",
+)
 SERVER_COMMAND_OPTION = Option(
     names=("--server-command",),
     value='"ARGV"',
@@ -117,6 +124,7 @@ SERVER_OPTIONS = (
         value="TIME",
         help='time limit for each answer: 500, "500ms" or "2s"',
     ),
+    START_TIMEOUT_OPTION,
     Option(names=("-v", "--verbose"), help="show what the server writes to stderr"),
 )
 SERVER_DETAILS = "COMMAND starts the server; without it, a config or a suite describes the server."
@@ -153,6 +161,8 @@ def choose_server(
         spec = credentials.to(spec) if credentials else spec
     limit_s, pinned = parse_timeout_s(arguments), parse_spec_version(arguments)
     spec = spec.but(spec_version=pinned) if pinned else spec
+    startup_s = parse_start_timeout_s(arguments)
+    spec = spec.but(startup_timeout_s=startup_s) if startup_s else spec
     return spec.but(timeout_s=limit_s) if limit_s else spec
 
 
@@ -258,6 +268,17 @@ def parse_timeout_s(arguments: Arguments) -> float | None:
         return parse_duration(arguments.last("--timeout"))
     except ValueError as error:
         raise UsageError(f"--timeout {error}") from None
+
+
+def parse_start_timeout_s(arguments: Arguments) -> float | None:
+    if not arguments.has("--start-timeout"):
+        return None
+    text = arguments.last("--start-timeout")
+    try:
+        return parse_duration(f"{text}s" if re.fullmatch(r"[0-9.]+", text) else text)
+    except ValueError as error:
+        reason = str(error).replace("a number of milliseconds", "a number of seconds")
+        raise UsageError(f"--start-timeout {reason}, not {visible(text)!r}") from None
 
 
 def parse_spec_version(arguments: Arguments) -> str:
@@ -450,6 +471,7 @@ _RUNNING = (
         value="TIME",
         help='time limit for each answer: 500, "500ms" or "2s" (default: 30s)',
     ),
+    START_TIMEOUT_OPTION,
     Option(
         names=("--update-snapshots",),
         help="accept the current answers as snapshots; refused in CI",
@@ -524,6 +546,7 @@ def parse_request(arguments: Arguments) -> Wanted:
             shard=_parse_shard(arguments),
         ),
         timeout_s=parse_timeout_s(arguments),
+        startup_timeout_s=parse_start_timeout_s(arguments),
         format=parse_format(arguments),
         plugins=parse_plugins(arguments),
         snapshots=_parse_snapshot_mode(arguments),

@@ -189,6 +189,7 @@ class Wanted(Record):
     isolation: str = ""
     selection: Selection = Selection()
     timeout_s: float | None = None
+    startup_timeout_s: float | None = None
     format: str = ""
     plugins: tuple[PluginSpec, ...] = ()
     snapshots: SnapshotMode | None = None
@@ -495,6 +496,8 @@ class Servers:
             spec = spec.but(protocol_version=suite.protocol_version)
         if spec and self._wanted.spec_version:
             spec = spec.but(spec_version=self._wanted.spec_version)
+        startup_s = self._wanted.startup_timeout_s
+        spec = spec.but(startup_timeout_s=startup_s) if spec and startup_s else spec
         return spec.but(timeout_s=limit_s) if spec and limit_s else spec
 
     def _instead_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:

@@ -235,7 +235,12 @@ KEYS = Keys(
 )
 
 # They may have to fetch the server before they can start it.
-_PACKAGE_RUNNERS = frozenset(["bunx", "docker", "npm", "npx", "pipx", "pnpm", "uv", "uvx", "yarn"])
+_PACKAGE_RUNNERS = frozenset(
+    [
+        *("bun", "bunx", "deno", "docker", "npm", "npx", "pipx", "pnpm", "podman", "uv", "uvx"),
+        "yarn",
+    ]
+)
 _STARTUP_S = 5.0
 _STARTUP_WITH_FETCH_S = 20.0
 

@@ -117,7 +117,10 @@ if TYPE_CHECKING:
             """End the session, and the process if we started it."""
 
 
-__all__ = ["utc_now", "wait_ready"]
+__all__ = ["START_LIMIT", "utc_now", "wait_ready"]
+
+# The end of a hint about a server that is not ready in time.
+START_LIMIT = '--start-timeout, or "startupTimeout" in the config, is the limit'
 
 
 def utc_now() -> str:
