@@ -123,14 +123,16 @@ def describe_mistakes(mistakes: Sequence[Diagnostic], file: str) -> str:
     return "\n\n".join(shown)
 
 
-def collect(path: str) -> Collection:
+def collect(path: str, isolation: str = "") -> Collection:
     """Every test of a file in its order, then one entry for each lane that is not driven.
 
-    `FormatError` lists every mistake of the file.
+    `isolation`, if given, counts instead of what configs and suites say. `FormatError` lists every
+    mistake of the file.
     """
     from mcptest.engine.loading import Wanted, load_plan  # noqa: PLC0415  # as above
 
-    plan = load_plan(Wanted(paths=(path,), is_found=True, is_chosen_later=True), os.environ)
+    wanted = Wanted(paths=(path,), is_found=True, is_chosen_later=True, isolation=isolation)
+    plan = load_plan(wanted, os.environ)
     tests: list[CollectedTest] = []
     lanes: dict[str, CollectedTest] = {}
     for suite_index, (suite, spec) in enumerate(plan.suites):

@@ -162,7 +162,7 @@ def test_a_broken_rule_names_the_id_of_the_file_live_and_in_a_capture(tmp_path: 
     report = run_files(tmp_path, spec, "--capture", "capture.json", a=[echo(), echo()])
     sentence = "the request with the id 1 (sent as 1000001) was answered more than once"
     assert sentence in json.dumps(report.members)
-    words = [MCPTEST, "compliance", "invariants", "--capture", "capture.json"]
+    words = [MCPTEST, "compliance", "check", "--capture", "capture.json"]
     shown = subprocess.run(words, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False)
     assert sentence in " ".join(shown.stdout.split())
 

@@ -368,3 +368,22 @@ def test_a_request_is_sent_for_a_test_that_is_run_and_not_before_it_is_prepared(
     write_conductor(tmp_path / "a.test.mcp.yml", *tests, **command)
     assert pytest_in(tmp_path).code == 0
     assert (tmp_path / "order.txt").read_text(encoding="utf-8").splitlines() == order
+
+
+@pytest.mark.parametrize("way", ["config", "option", "ini"])
+def test_the_isolation_of_the_files_can_be_overridden(tmp_path: Path, way: str) -> None:
+    for name in "ab":
+        write_conductor(tmp_path / f"{name}.test.mcp.yml", counts("counts", 1))
+    words = ("--mcptest-isolation=file",) if way == "option" else ()
+    ini = "[pytest]\nmcptest_isolation = file\n" if way == "ini" else "[pytest]\n"
+    (tmp_path / "pytest.ini").write_text(ini, encoding="utf-8")
+    ended = pytest_in(tmp_path, *words)
+    shared = "this server had run 1 other file before" in ended.out
+    assert (ended.code, shared) == ((1, True) if way == "config" else (0, False))
+
+
+def test_an_isolation_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmcptest_isolation = x\n", encoding="utf-8")
+    ended = pytest_in(tmp_path)
+    assert ended.code == 4
+    assert "mcptest_isolation takes run, file, test, not 'x'" in ended.err

@@ -250,3 +250,20 @@ def test_a_call_that_did_not_come_to_its_end_fails_under_pytest_too(
     ran = json.loads(mcptest(tmp_path, "run", "--json").out)
     assert [test["status"] for suite in ran["suites"] for test in suite["tests"]] == [told]
     assert list(statuses(pytest_in(tmp_path, "-v")).values()) == [told]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_misspelt_name_is_reported_with_the_words_of_the_command(
+    tmp_path: Path, strict: bool
+) -> None:
+    naming = [*FAULTY[:-1], str(SERVERS / "naming_server.py")]
+    keys: dict[str, Any] = {"command": naming[0], "args": naming[1:], "strict": strict}
+    error = {"response": {"error": {"match:partial": {"code": -32602}}}}
+    misspelt = {"it": "refuses", "tool": "red_file", "expect": error}
+    write_conductor(tmp_path / "a.test.mcp.yml", misspelt, **keys)
+    ended = pytest_in(tmp_path)
+    said = 'refuses: the server lists no tool "red_file"; did you mean "read_file"?'
+    assert (ended.code, said in ended.out) == (int(strict), True)
+    write_conductor(tmp_path / "a.test.mcp.yml", misspelt | {"unlisted": True}, **keys)
+    ended = pytest_in(tmp_path)
+    assert (ended.code, "the server lists" in ended.out) == (0, False)

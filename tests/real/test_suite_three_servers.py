@@ -66,7 +66,7 @@ def test_the_example_is_green_strict_and_its_capture_keeps_the_invariants(tmp_pa
     assert [suite["server"] for suite in report["suites"]] == ["everything", "files", "clock"]
     assert len(tests) >= 12
 
-    judged = mcptest("compliance", "invariants", "--capture", capture)
+    judged = mcptest("compliance", "check", "--capture", capture)
     assert judged.returncode == 0, judged.stdout
     assert "3 sessions: no rule broken" in judged.stdout
     # It is an example, not a playground.

@@ -56,6 +56,8 @@ _SERVER_OPTIONS = (
     "--format",
     "--spec-version",
     "--timeout",
+    "--start-timeout",
+    "--isolation",
 )
 
 

@@ -260,8 +260,12 @@ class TransportMatrix(Record):
         """Return a server of the plan, reached over HTTP."""
         assert self.http
         if self.is_of_file:
-            named = {"name": spec.name, "secrets": spec.secrets, "isolation": spec.isolation}
-            return self.http.but(**named)
+            return self.http.but(
+                name=spec.name,
+                secrets=spec.secrets,
+                isolation=spec.isolation,
+                startup_timeout_s=self.request.startup_timeout_s or self.http.startup_timeout_s,
+            )
         command = self.http.command
         startup_s = default_startup_s(command[0]) if command else 0.0
         return spec.but(
@@ -270,7 +274,8 @@ class TransportMatrix(Record):
             cwd=os.getcwd(),
             # It belongs to the server on stdio; this one may never print it.
             ready_pattern="",
-            startup_timeout_s=max(spec.startup_timeout_s, startup_s),
+            startup_timeout_s=self.request.startup_timeout_s
+            or max(spec.startup_timeout_s, startup_s),
         )
 
 

@@ -7,9 +7,9 @@ import re
 
 from mcptest.cli.options import NO_COLOR_OPTION, Option
 from mcptest.cli.output import write_stderr
-from mcptest.core.diagnostics import render_diagnostic
+from mcptest.core.diagnostics import render_diagnostic, suggest
 from mcptest.core.errors import FormatError, UsageError
-from mcptest.core.plan import HttpSpec, PluginSpec, ServerSpec
+from mcptest.core.plan import ISOLATIONS, HttpSpec, PluginSpec, ServerSpec
 from mcptest.core.text import visible
 from mcptest.engine.discovery import (
     CONFIG_NAMES,
@@ -47,6 +47,7 @@ __all__ = [
     "SERVER_DETAILS",
     "SERVER_OPTIONS",
     "SPEC_VERSION_OPTION",
+    "START_TIMEOUT_OPTION",
     "WATCHER_VARIABLE",
     "choose_server",
     "find_own_config",
@@ -103,6 +104,12 @@ CONFIG_OPTION = Option(
     help="config or suite that describes the server (default: conductor.config.json or "
     "mcptest.yaml in the current folder)",
 )
+START_TIMEOUT_OPTION = Option(
+    names=("--start-timeout",),
+    value="SECONDS",
+    help='time limit for the server to be ready, with the handshake: 30, "500ms" or "2m" (default: '
+    "5, or 20 for programs that may fetch it first, such as npx, uvx, docker)",
+)
 SERVER_COMMAND_OPTION = Option(
     names=("--server-command",),
     value='"ARGV"',
@@ -118,6 +125,7 @@ SERVER_OPTIONS = (
         value="TIME",
         help='time limit for each answer: 500, "500ms" or "2s"',
     ),
+    START_TIMEOUT_OPTION,
     Option(names=("-v", "--verbose"), help="show what the server writes to stderr"),
 )
 SERVER_DETAILS = "COMMAND starts the server; without it, a config or a suite describes the server."
@@ -154,6 +162,8 @@ def choose_server(
         spec = credentials.to(spec) if credentials else spec
     limit_s, pinned = parse_timeout_s(arguments), parse_spec_version(arguments)
     spec = spec.but(spec_version=pinned) if pinned else spec
+    startup_s = parse_start_timeout_s(arguments)
+    spec = spec.but(startup_timeout_s=startup_s) if startup_s else spec
     return spec.but(timeout_s=limit_s) if limit_s else spec
 
 
@@ -265,6 +275,17 @@ def parse_time_limit_s(arguments: Arguments, option: str) -> float | None:
         return parse_duration(arguments.last(option))
     except ValueError as error:
         raise UsageError(f"{option} {error}") from None
+
+
+def parse_start_timeout_s(arguments: Arguments) -> float | None:
+    if not arguments.has("--start-timeout"):
+        return None
+    text = arguments.last("--start-timeout")
+    try:
+        return parse_duration(f"{text}s" if re.fullmatch(r"[0-9.]+", text) else text)
+    except ValueError as error:
+        reason = str(error).replace("a number of milliseconds", "a number of seconds")
+        raise UsageError(f"--start-timeout {reason}, not {visible(text)!r}") from None
 
 
 def parse_spec_version(arguments: Arguments) -> str:
@@ -437,7 +458,13 @@ _RUNNING = (
     Option(
         names=("-j", "--parallel"),
         value="N|auto",
-        help="run N files at a time, each with its own server; auto: one per core",
+        help="run N files at a time; files that share a server stay together; auto: one per core",
+    ),
+    Option(
+        names=("--isolation",),
+        value="|".join(ISOLATIONS),
+        help="one server process for the whole run, for each file or for each test, instead of "
+        "what configs and suites say (default: run)",
     ),
     Option(names=("-x", "--bail"), help="stop after the first test that does not pass"),
     Option(
@@ -451,6 +478,7 @@ _RUNNING = (
         value="TIME",
         help='time limit for each answer: 500, "500ms" or "2s" (default: 30s)',
     ),
+    START_TIMEOUT_OPTION,
     Option(
         names=("--update-snapshots",),
         help="accept the current answers as snapshots; refused in CI",
@@ -517,6 +545,7 @@ def parse_request(arguments: Arguments) -> Wanted:
         server=_parse_server_at_url(arguments),
         sent_along=parse_credentials(arguments),
         spec_version=parse_spec_version(arguments),
+        isolation=_parse_isolation(arguments),
         selection=Selection(
             filters=tuple(arguments.all("--filter")),
             tags=tuple(arguments.all("--tag")),
@@ -524,6 +553,7 @@ def parse_request(arguments: Arguments) -> Wanted:
             shard=_parse_shard(arguments),
         ),
         timeout_s=parse_timeout_s(arguments),
+        startup_timeout_s=parse_start_timeout_s(arguments),
         format=parse_format(arguments),
         plugins=parse_plugins(arguments),
         snapshots=_parse_snapshot_mode(arguments),
@@ -537,6 +567,16 @@ def _parse_server_at_url(arguments: Arguments) -> ServerSpec | None:
     if arguments.has("--config"):
         raise UsageError("--url and --config both name a server; give one of them")
     return parse_http_server(arguments, parse_server_command(arguments))
+
+
+def _parse_isolation(arguments: Arguments) -> str:
+    """Return what gets a server process of its own, "" without the option."""
+    text = arguments.last("--isolation")
+    if arguments.has("--isolation") and text not in ISOLATIONS:
+        question = suggest(text, ISOLATIONS)
+        message = f"--isolation takes {', '.join(ISOLATIONS)}, not {visible(text)!r}{question}"
+        raise UsageError(message)
+    return text
 
 
 def _parse_snapshot_mode(arguments: Arguments) -> SnapshotMode | None:

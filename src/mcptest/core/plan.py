@@ -126,6 +126,8 @@ class ServerSpec(Record):
     secrets: tuple[str, ...] = ()
     client: ClientSpec = ClientSpec()
     strict_invariants: bool = False
+    # Whether a test fails that passes only because a name it calls does not exist.
+    is_strict: bool = False
     plugins: tuple[PluginSpec, ...] = ()
     is_named: bool = True
 
@@ -237,7 +239,8 @@ class Case(Record):
 
     It has steps, each a request and its answer, or a dialogue, or a `check` of the server's
     conformance. `teardown` is run whatever the result. With `not_run`, this version cannot run
-    it, and `skip` says why. `lane` is set in lanes of a suite other than plain calls. `needs` are
+    it, and `skip` says why. With `is_unlisted`, it calls a tool or prompt that the server does not
+    list, on purpose. `lane` is set in lanes of a suite other than plain calls. `needs` are
     diagnostics only if the case is selected: unset variables.
     """
 
@@ -253,6 +256,7 @@ class Case(Record):
     teardown: tuple[Step, ...] = ()
     check: str = ""
     not_run: bool = False
+    is_unlisted: bool = False
     lane: str = ""
     needs: tuple[Diagnostic, ...] = ()
 
@@ -269,7 +273,8 @@ class Suite(Record):
 
     `server` is set if the file declares its own, `needs` are the diagnostics about variables that
     it needs and that are unset. `gates` and `parallel` belong to the whole file; `home` is the
-    file that imports it, or itself.
+    file that imports it, or itself. `protocol_version` is the revision of its messages, if the
+    file says it.
     """
 
     name: str
@@ -281,3 +286,4 @@ class Suite(Record):
     parallel: int | None = None
     home: str = ""
     needs: tuple[Diagnostic, ...] = ()
+    protocol_version: str = ""

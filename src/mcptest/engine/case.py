@@ -22,20 +22,22 @@ from mcptest.engine.judge import (
 )
 from mcptest.matching.compare import source_of
 from mcptest.matching.values import pull
-from mcptest.protocol.jsonrpc import can_replace_id
+from mcptest.protocol.jsonrpc import can_replace_id, tool_failure
 from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcptest.core.coverage import Use
+    from mcptest.core.coverage import OfferKind, Use
     from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
     from mcptest.engine.compliance import Outputs
     from mcptest.engine.dialogue import DialogueRunner
     from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Reply, Server
     from mcptest.engine.snapshots import Snapshots
+
+    Name = tuple[OfferKind, str]
 
 __all__ = [
     "Performer",
@@ -73,10 +75,15 @@ class Performer:
         self.start_fault: Fault | None = None
         # How often each offer of each server, by its name, was used.
         self.uses: dict[str, dict[Use, int]] = {}
+        # What the last attempt asked for and was refused, by kind and name, and what tests of
+        # this file have got.
+        self.refused: dict[Name, None] = {}
+        self.answered: set[tuple[str, Name]] = set()
 
     def start_suite(self, suite: Suite) -> None:
         """Forget the saved values of the last file."""
         self.values = {}
+        self.answered = set()
         self._dialogue_runner = None
         self._folder = os.path.dirname(suite.file)
         self._keeps_times = bool(suite.gates and suite.gates.performance)
@@ -121,6 +128,7 @@ class Performer:
         self, case: Case, spec: ServerSpec, following: Case | None
     ) -> CaseResult:
         """One try, followed by its teardown."""
+        self.refused = {}
         if self._is_suite:
             # Suites save values within one test only.
             self.values = {}
@@ -270,7 +278,9 @@ class Performer:
             # Most files have no dialogue.
             from mcptest.engine.dialogue import DialogueRunner  # noqa: PLC0415
 
-            self._dialogue_runner = DialogueRunner(self._pool, self._folder, self.uses, self.values)
+            self._dialogue_runner = DialogueRunner(
+                self._pool, self._folder, self.uses, self.values, self._record_use
+            )
         return self._dialogue_runner
 
     def _send(self, server: Server, step: Step, timeout_s: float) -> Reply:
@@ -281,7 +291,18 @@ class Performer:
         if step.use:
             used = self.uses.setdefault(server.spec.name, {})
             used[step.use] = used.get(step.use, 0) + 1
+            self._record_use(server, step.use, reply.message)
         return reply
+
+    def _record_use(self, server: Server, use: Use, answer: object) -> None:
+        """Record whether the server refused what a request asked for, or not."""
+        if not isinstance(answer, dict):
+            return
+        result = answer.get("result")
+        if "error" in answer or (isinstance(result, dict) and tool_failure(result)):
+            self.refused[use[:2]] = None
+        else:
+            self.answered.add((server.spec.name, use[:2]))
 
     # Values from earlier tests
 

@@ -62,7 +62,8 @@ __all__ = ["DialogueInbox", "DialogueRunner", "describe_other_kind"]
 class DialogueRunner:
     """Performs the dialogues of one file, one after the other.
 
-    `uses` counts what they use of each server, `values` has the names they bind.
+    `uses` counts what they use of each server, `values` has the names they bind. `record_use` is
+    called with each answer to what they use.
     """
 
     def __init__(
@@ -71,11 +72,13 @@ class DialogueRunner:
         folder: str,
         uses: dict[str, dict[Use, int]],
         values: dict[str, object],
+        record_use: Callable[[Server, Use, object], None],
     ) -> None:
         self._pool = pool
         self._folder = folder
         self._uses = uses
         self._values = values
+        self._record_use = record_use
         # The messages that the last case left over, and the server that sent them.
         self._left_over: tuple[Server, list[ReceivedMessage]] | None = None
 
@@ -143,6 +146,8 @@ class DialogueRunner:
         if run.mismatches:
             result = _add_mismatches(result, run)
         else:
+            for use, answer in run.answered_uses:
+                self._record_use(server, use, answer)
             self._pool.record_pass()
             log = self._pool.log() if self._pool.keeps_log == "all" else ()
             result = result.but(log=log)
@@ -243,6 +248,8 @@ class DialogueRun:
         self.mismatches: list[Mismatch] = []
         self.sent: list[str] = []
         self.uses: list[Use] = []
+        self._used_by: dict[jsonrpc.IdKey, Use] = {}
+        self.answered_uses: list[tuple[Use, object]] = []
         self.expected: dict[str, object] = {}
         self.actual: dict[str, object] = {}
         # Whether an expected message did not arrive: it could arrive in another case.
@@ -360,6 +367,8 @@ class DialogueRun:
         keeps_id = self._dialogue.keeps_ids
         line = self._connection.open_request(line, id, keeps_id=keeps_id)
         self._open[key] = (method if isinstance(method, str) else dump_json(method), id)
+        if use:
+            self._used_by[key] = use
         self._ids.setdefault(index, []).append(id)
         return line
 
@@ -399,6 +408,8 @@ class DialogueRun:
         self._server.raise_if_unread(method, id, place)
         self.has_answers = True
         answer = self._inbox.answers.pop(key)
+        if key in self._used_by:
+            self.answered_uses.append((self._used_by.pop(key), answer))
         if method == "initialize" and isinstance(answer.get("result"), dict):
             self._connection.session.adopt(answer["result"])
         return answer

@@ -11,6 +11,7 @@ from mcptest.core.text import quote_bytes, show_json, visible
 from mcptest.protocol.framing import PLAIN_TEXT
 from mcptest.protocol.jsonrpc import describe_id
 from mcptest.protocol.session import INITIALIZE_ID
+from mcptest.transport import START_LIMIT
 from mcptest.transport.process.stopping import describe_exit
 
 TYPE_CHECKING = False
@@ -72,7 +73,7 @@ _NOISE_ADVICE = "stdout is for messages only; logs and banners belong on stderr"
 
 # The hint for a server that does not answer the first request.
 _SILENT = {
-    "initialize": 'it is running; "startupTimeout" in the config is the limit',
+    "initialize": f"it is running; {START_LIMIT}",
     "server/discover": "it is running; one with a handshake may not know this request: leave out "
     "--spec-version",
 }
@@ -133,7 +134,7 @@ def not_ready_fault(spec: ServerSpec, wire: Transport) -> Fault:
         kind="handshake_timeout",
         message=f"the server did not write {visible(spec.ready_pattern)!r} to stderr within "
         f"{format_seconds(spec.startup_timeout_s)}",
-        hint='"readyPattern" is a regular expression over stderr; "startupTimeout" is the limit',
+        hint=f'"readyPattern" is a regular expression over stderr; {START_LIMIT}',
     )
     return with_evidence(fault, wire)
 
@@ -156,7 +157,7 @@ def timeout_fault(
         fault = Fault(
             kind="handshake_timeout",
             message=f"the server did not answer {method} within {format_seconds(limit_s)}",
-            hint=hint or _SILENT[method],
+            hint=_join(hint, START_LIMIT) if hint else _SILENT[method],
         )
     else:
         fault = Fault(
@@ -373,7 +374,7 @@ def add_flush_hint(fault: Fault) -> Fault:
     """The fault of a handshake that was answered only when stdin was closed."""
     hint = (
         "its answer came only when its stdin was closed: does it flush stdout after each "
-        "message? (in Python: print(…, flush=True), or python3 -u)"
+        f"message? (in Python: print(…, flush=True), or python3 -u); if it is slow, {START_LIMIT}"
     )
     return fault.but(hint=hint)
 

@@ -185,8 +185,11 @@ class Wanted(Record):
     server: ServerSpec | None = None
     sent_along: ExtraHttpOptions | None = None
     spec_version: str = ""
+    # What gets a server process of its own, instead of what configs and suites say.
+    isolation: str = ""
     selection: Selection = Selection()
     timeout_s: float | None = None
+    startup_timeout_s: float | None = None
     format: str = ""
     plugins: tuple[PluginSpec, ...] = ()
     snapshots: SnapshotMode | None = None
@@ -484,11 +487,17 @@ class Servers:
             beside = self._config_near(folder)
             spec = self._here or (self._from_config(beside) if beside else None)
         limit_s = self._wanted.timeout_s
+        if spec and self._wanted.isolation:
+            spec = spec.but(isolation=self._wanted.isolation)
         if spec and suite.format == "cases" and spec.isolation == "run":
             # A contract is a conversation with one process.
             spec = spec.but(isolation="file")
+        if spec and suite.protocol_version:
+            spec = spec.but(protocol_version=suite.protocol_version)
         if spec and self._wanted.spec_version:
             spec = spec.but(spec_version=self._wanted.spec_version)
+        startup_s = self._wanted.startup_timeout_s
+        spec = spec.but(startup_timeout_s=startup_s) if spec and startup_s else spec
         return spec.but(timeout_s=limit_s) if spec and limit_s else spec
 
     def _instead_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:

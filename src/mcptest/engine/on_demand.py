@@ -304,6 +304,16 @@ class SuiteRun:
                 return file.finish()
         return None
 
+    def settle_doubts(self) -> list[str]:
+        """What is wrong with names that tests called: known only once the server listed its own."""
+        run = self.run
+        if run is None or not self.is_done:
+            return []
+        doubts, run.open_doubts = run.open_doubts, []
+        offers = run.pool.inventories.get(self.spec.name, ())
+        judged = ((result, doubt.judge(offers)) for result, doubt in doubts)
+        return [f"{visible(result.name)}: {wrong.message}" for result, wrong in judged if wrong]
+
     def _perform(self, index: int, following: int | None) -> CaseResult:
         notes = self._perform_providers(index)
         run, pool = self._ready()
@@ -350,7 +360,7 @@ class SuiteRun:
         pool = session.turn_to(self)
         if self.run is None:
             plan = Plan(suites=((self.suite, self.spec),), snapshots=self.file.plan.snapshots)
-            options = self.file.options.but(gates=None, snapshots=None)
+            options = self.file.options.but(gates=None, snapshots=None, may_hold=False)
             self.run = Run(plan, options, session.launcher, self.file.emit, pool)
             self.run.performer.start_suite(self.suite)
         if session.current is not self:
@@ -366,7 +376,7 @@ class SuiteRun:
 
     def _take_inventory(self, pool: ServerPool) -> None:
         gates = self.suite.gates
-        if gates and gates.coverage:
+        if (gates and gates.coverage) or (self.run and self.run.open_doubts):
             pool.take_inventory(self.spec)
 
 

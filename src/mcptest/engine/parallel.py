@@ -1,8 +1,8 @@
-"""Run the files of a plan side by side, each against a server of its own.
+"""Run the files of a plan side by side; those that share a server, one after the other.
 
-Workers run one file at a time and send its events, which are emitted in the order of the files: the
-report is the same however many workers there are. Events of the file that is next in order are
-emitted while it runs, those of other files when their turn comes.
+Workers run one job at a time, a file or several that share a server, and send its events, which are
+emitted in the order of the files: the report is the same however many workers there are. Events of
+the job that is next in order are emitted while it runs, those of others when their turn comes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from mcptest.transport.process.workers import Workers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from mcptest.core.events import Event, Listener
     from mcptest.core.plan import ServerSpec, Suite
@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from mcptest.protocol.capture import SessionCapture
     from mcptest.transport.process.workers import Worker
 
-__all__ = ["run_parallel"]
+    Paired = tuple[Suite, ServerSpec]
+
+__all__ = ["run_parallel", "share_out"]
 
 _TICK_S = 0.1
 
@@ -70,39 +72,71 @@ _LEFT = 130
 def run_parallel(
     plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener, workers: int
 ) -> tuple[RunFinished, list[SessionCapture]]:
-    """As `run_plan`, with so many workers (0: as many as there are cores), at most one per file."""
-    plan = plan.with_servers(
-        lambda spec: spec.but(isolation="file") if spec.isolation == "run" else spec
-    )
+    """As `run_plan`, with so many workers (0: as many as there are cores), at most one per job."""
+    jobs = share_out(plan)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    count = max(1, min(workers or cores or 1, len(plan.suites)))
-    return _ParallelRun(plan, options, launcher, emit).run(count)
+    count = max(1, min(workers or cores or 1, len(jobs)))
+    return _ParallelRun(plan, jobs, options, launcher, emit).run(count)
 
 
-class _FileProgress:
-    """One file: the events of its worker that wait to be emitted, and its ending."""
+def share_out(plan: Plan) -> list[tuple[Paired, ...]]:
+    """The jobs of a run: suites that share one server process, and every other one by itself.
 
-    def __init__(self, suite: Suite, spec: ServerSpec) -> None:
-        self.suite = suite
-        self.spec = spec
-        self.has_started = self.has_finished = False
+    As in a run one by one, suites share a process only if no other server is used between them.
+    """
+    jobs: list[tuple[Paired, ...]] = []
+    for suite, spec in plan.suites:
+        last = jobs[-1][-1][1] if jobs else None
+        if spec.isolation == "run" and last == spec:
+            jobs[-1] += ((suite, spec),)
+        else:
+            jobs.append(((suite, spec),))
+    return jobs
+
+
+class _JobProgress:
+    """One job: the events of its worker that wait to be emitted, and its ending."""
+
+    def __init__(self, suites: tuple[Paired, ...]) -> None:
+        self.suites = suites
         self.waiting: list[Event] = []
         self.tally = Tally()
         self.ending: Ending | None = None
+        # How many suites have started and finished, and how many results the last one has.
+        self._started = self._finished = self._results = 0
 
     def take(self, event: Event) -> None:
         self.waiting.append(event)
-        self.has_started |= isinstance(event, SuiteStarted)
-        self.has_finished |= isinstance(event, SuiteFinished)
-        if isinstance(event, CaseFinished):
+        if isinstance(event, SuiteStarted):
+            self._started += 1
+            self._results = 0
+        elif isinstance(event, SuiteFinished):
+            self._finished += 1
+        elif isinstance(event, CaseFinished):
+            self._results += 1
             self.tally.add(event.result)
 
+    def give_up(self, fault: Fault) -> None:
+        """End the job with an error for each test that has no result."""
+        for suite, spec in self.suites[self._finished :]:
+            if self._started == self._finished:
+                self.take(make_suite_started(suite, spec))
+            for case in suite.cases[self._results :]:
+                result = CaseResult(
+                    name=case.name, status="error", line=case.line, fault=fault, tags=case.tags
+                )
+                self.take(CaseFinished(result=result))
+            self.take(SuiteFinished(name=suite.name, file=suite.file))
+        finished = RunFinished(summary=self.tally.summary, duration_s=0.0)
+        self.ending = Ending(finished=finished)
+
     def time_limit_s(self, retries: int) -> float:
-        """Longer than any one test of this file can take, with starting and stopping."""
-        longest_s = max((case.timeout_s or 0.0 for case in self.suite.cases), default=0.0)
-        most = max((case.retries or 0 for case in self.suite.cases), default=0)
-        tries = 1 + max(retries, most)
-        per_try_s = max(longest_s, self.spec.timeout_s) + self.spec.startup_timeout_s
+        """Longer than any one test of these files can take, with starting and stopping."""
+        cases = [case for suite, _ in self.suites for case in suite.cases]
+        longest_s = max((case.timeout_s or 0.0 for case in cases), default=0.0)
+        tries = 1 + max((retries, *(case.retries or 0 for case in cases)))
+        spec = self.suites[0][1]
+        per_try_s = max(longest_s, spec.timeout_s) + spec.startup_timeout_s
         return tries * (per_try_s + _MARGIN_S)
 
 
@@ -113,12 +147,19 @@ class _LearnedSecrets(Record):
 
 
 class _ParallelRun:
-    def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        jobs: Sequence[tuple[Paired, ...]],
+        options: RunOptions,
+        launcher: Launcher,
+        emit: Listener,
+    ) -> None:
         self._plan = plan
         self._options = options
         self._launcher = launcher
         self._emit = add_watchers(emit, options)
-        self._files = [_FileProgress(suite, spec) for suite, spec in plan.suites]
+        self._jobs = [_JobProgress(suites) for suites in jobs]
         self._next_job = 0
         self._turn = 0
         self._endings: list[Ending] = []
@@ -156,7 +197,7 @@ class _ParallelRun:
     # In a worker
 
     def _work(self, jobs: Iterator[int], send: Callable[[object], None]) -> None:
-        """Run files in this process, which is a copy of the one that made the plan."""
+        """Run jobs in this process, which is a copy of the one that made the plan."""
         self._launcher.guardian.let_go()
         # Sent at once: another worker may receive them from a server.
         LEARNED.listener = lambda secrets: send(_LearnedSecrets(secrets=secrets))
@@ -166,20 +207,22 @@ class _ParallelRun:
             )
             first = self._plan.suites[0][1]
             for job in jobs:
-                plan = Plan(suites=(self._plan.suites[job],), snapshots=self._plan.snapshots)
+                plan = Plan(suites=self._jobs[job].suites, snapshots=self._plan.snapshots)
                 options = self._options.but(
-                    # Only the first file may end the run, if all have its server.
+                    # Only the first job may end the run, if all have its server.
                     may_give_up=job == 0 and all(spec == first for _, spec in self._plan.suites),
                     min_coverage=None,
                     gates=None,
                     snapshots=None,
                     strict_invariants=False,
+                    # While results are held back, messages show that the worker is not stuck.
+                    on_hold=lambda: send(None),
                 )
                 run = Run(plan, options, launcher, send)
                 finished = run.run()
                 coverage = run.count_coverage()
                 captures = tuple(run.pool.captures)
-                # Conformance is reported once, for all files together.
+                # Conformance is reported once, for all jobs together.
                 finished = finished.but(
                     conformance=CaptureScore(), findings=merge_findings(run.pool.findings)
                 )
@@ -203,7 +246,7 @@ class _ParallelRun:
 
     def _assign(self, worker: Worker) -> None:
         worker.job = None
-        if self._next_job < len(self._files):
+        if self._next_job < len(self._jobs):
             worker.give(self._next_job)
             self._next_job += 1
         else:
@@ -221,7 +264,7 @@ class _ParallelRun:
                     status = workers.remove_ended(worker)
                     self._launcher.guardian.release(worker.pid)
                     self._handle_exit(worker, status)
-                    if self._next_job < len(self._files):
+                    if self._next_job < len(self._jobs):
                         self._start_workers(workers, 1)
             self._kill_stuck(workers)
             self._emit_in_order()
@@ -233,13 +276,13 @@ class _ParallelRun:
         for worker in workers.alive:
             if worker.job is not None:
                 silent_s = time.monotonic() - worker.last_message_at
-                if silent_s > self._files[worker.job].time_limit_s(self._options.retries):
+                if silent_s > self._jobs[worker.job].time_limit_s(self._options.retries):
                     worker.kill()
 
     def _pass_interrupt_on(self, workers: Workers) -> None:
         if self._launcher.interrupts.count and not self._is_interrupted:
             self._is_interrupted = True
-            self._next_job = len(self._files)
+            self._next_job = len(self._jobs)
             workers.stop_waking()
             for worker in workers.alive:
                 worker.interrupt()
@@ -252,56 +295,43 @@ class _ParallelRun:
             if worker.job is not None:
                 why = getattr(value, "strerror", "") or "Cannot allocate memory"
                 fault = faults.lost_worker_fault(f"met a limit ({why})", hint_at_limit(value))
-                self._give_up(self._files[worker.job], fault)
+                self._jobs[worker.job].give_up(fault)
             return
         assert worker.job is not None
-        file = self._files[worker.job]
+        job = self._jobs[worker.job]
         if isinstance(value, Ending) and value.finished.interrupted and not self._is_interrupted:
             # The worker was interrupted from outside, and does not run anything else.
-            self._give_up(file, faults.lost_worker_fault("was told to stop by a signal"))
+            job.give_up(faults.lost_worker_fault("was told to stop by a signal"))
             worker.job = None
             worker.dismiss()
         elif isinstance(value, Ending):
-            file.ending = value
+            job.ending = value
             self._assign(worker)
         elif isinstance(value, _PASSED_ON):
-            file.take(value)
+            job.take(value)
 
     def _handle_exit(self, worker: Worker, status: int) -> None:
         """Report the unfinished tests of a worker that has exited."""
-        file = self._files[worker.job] if worker.job is not None else None
-        if file is None or file.ending or self._is_interrupted:
+        job = self._jobs[worker.job] if worker.job is not None else None
+        if job is None or job.ending or self._is_interrupted:
             return
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) != _LEFT:
-            raise RuntimeError(f"a worker failed over {file.suite.file}; its own words are above")
+            file = job.suites[0][0].file
+            raise RuntimeError(f"a worker failed over {file}; its own words are above")
         how = f"was killed by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "left"
-        self._give_up(file, faults.lost_worker_fault(how))
-
-    def _give_up(self, file: _FileProgress, fault: Fault) -> None:
-        """Report an error for each test of the file that has no result."""
-        if not file.has_started:
-            file.take(make_suite_started(file.suite, file.spec))
-        for case in file.suite.cases[file.tally.summary.total :]:
-            result = CaseResult(
-                name=case.name, status="error", line=case.line, fault=fault, tags=case.tags
-            )
-            file.take(CaseFinished(result=result))
-        if not file.has_finished:
-            file.take(SuiteFinished(name=file.suite.name, file=file.suite.file))
-        finished = RunFinished(summary=file.tally.summary, duration_s=0.0)
-        file.ending = Ending(finished=finished)
+        job.give_up(faults.lost_worker_fault(how))
 
     def _emit_in_order(self) -> None:
-        """Emit the events of finished files, and of the file that is next in order."""
-        while self._turn < len(self._files):
-            file = self._files[self._turn]
-            waiting, file.waiting = file.waiting, []
+        """Emit the events of finished jobs, and of the job that is next in order."""
+        while self._turn < len(self._jobs):
+            job = self._jobs[self._turn]
+            waiting, job.waiting = job.waiting, []
             for event in waiting:
                 self._emit(event)
-            if file.ending is None:
+            if job.ending is None:
                 return
-            finished = file.ending.finished
-            self._endings.append(file.ending)
+            finished = job.ending.finished
+            self._endings.append(job.ending)
             self._turn += 1
             has_failed = finished.summary.failed or finished.summary.errors
             if finished.fault or (self._options.bail and has_failed):

@@ -99,8 +99,11 @@ class ServerPool:
         self._stateless = ""
         self.has_started_one = False
         self._own_name = ""
-        # By server name, what it offers.
+        # By server name, what it offers; and what the current process has listed.
         self.inventories: dict[str, tuple[CoveredOffer, ...]] = {}
+        self._listed: tuple[CoveredOffer, ...] | None = None
+        # The files whose tests the last process has run.
+        self.files_run: set[str] = set()
         self.findings: list[Finding] = []
         self.captures: list[SessionCapture] = []
         self.scores: list[tuple[SessionScore, Member]] = []
@@ -185,9 +188,9 @@ class ServerPool:
         if wanted is not None and wanted is not spec and wanted != spec:
             return
         if server.is_usable and server.is_initialised and not server.is_silent:
-            offers = take_inventory(server)
-            if offers is not None:
-                self.inventories[spec.name] = offers
+            self._listed = self._listed or take_inventory(server)
+            if self._listed is not None:
+                self.inventories[spec.name] = self._listed
 
     @property
     def keeps_log(self) -> LogWish:
@@ -272,6 +275,14 @@ class ServerPool:
         if scored := server.score():
             self.scores.append(scored)
 
+    def end_file(self) -> None:
+        """Stop the server: the next file has its own, whatever became of this one."""
+        self.retire()
+        if max(self._deaths, self._stuck) >= _MAX_FAILURES:
+            self._given_up = None
+        self._replaced = ""
+        self._deaths = self._stuck = 0
+
     def _turn_to(self, spec: ServerSpec) -> None:
         self.retire()
         self._spec, self._given_up, self._replaced = spec, None, ""
@@ -299,7 +310,7 @@ class ServerPool:
         except ServerError as error:
             self._given_up = error.fault
             raise
-        self._server = server
+        self._server, self._listed, self.files_run = server, None, set()
         try:
             server.open(with_handshake=with_handshake)
         except ServerError as error:

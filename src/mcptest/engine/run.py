@@ -17,6 +17,7 @@ from mcptest.core.coverage import (
     missed_gates,
     report_unchecked_gates,
 )
+from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.events import (
     CaseFinished,
@@ -35,20 +36,22 @@ from mcptest.core.results import (
     CaptureScore,
     CaseResult,
     Finding,
+    Mismatch,
     Summary,
     merge_findings,
     merge_sessions,
 )
+from mcptest.core.text import plural, visible
 from mcptest.engine.case import Performer
 from mcptest.engine.pool import ServerPool
 from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from mcptest.core.coverage import CoveredOffer, ServerCoverage, Use
+    from mcptest.core.coverage import CoveredOffer, OfferKind, ServerCoverage, Use
     from mcptest.core.events import Event, Listener
     from mcptest.core.plan import Case, Gates, ServerSpec, Suite
     from mcptest.core.results import SessionScore, Status
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
     Owned = tuple[str, str]
 
 __all__ = [
+    "Doubt",
     "Ending",
     "GateWatch",
     "Run",
@@ -97,6 +101,9 @@ class RunOptions(Record):
     may_give_up: bool = True
     # How many processes run files side by side (0: one per core); None runs them here.
     workers: int | None = None
+    # Whether events may be held back until the lists of the server are read; what is called then.
+    may_hold: bool = True
+    on_hold: Callable[[], None] | None = None
 
 
 def make_options(plan: Plan, *, strict_invariants: bool = False, **more: Any) -> RunOptions:
@@ -156,7 +163,13 @@ class Run:
     ) -> None:
         self._plan = plan
         self._options = options
-        self._emit = add_watchers(emit, options)
+        self._emit_now = add_watchers(emit, options)
+        # Events since the first one whose result depends on what the server lists, and such
+        # results, by their index.
+        self._held: list[Event] = []
+        self._doubts: dict[int, tuple[Doubt, ServerSpec]] = {}
+        # Such results that were not held back.
+        self.open_doubts: list[tuple[CaseResult, Doubt]] = []
         self.pool = pool or ServerPool(launcher)
         self.performer = Performer(self.pool, plan.snapshots)
         self._offers: dict[str, dict[str, tuple[CoveredOffer, ...]]] = {}
@@ -164,6 +177,7 @@ class Run:
         self._tally = Tally()
         self._current = ""
         self._has_reported_name = False
+        self._file = ""
 
     def run(self) -> RunFinished:
         began = time.monotonic()
@@ -175,6 +189,7 @@ class Run:
         except InterruptedRunError:
             interrupted = True
         finally:
+            self._release()
             self.pool.retire()
             if plan.plugins:
                 # Their findings are reported with those of the servers.
@@ -208,6 +223,7 @@ class Run:
 
     def start_counting(self, suite: Suite) -> None:
         """Count offers and uses for this suite: two suites may name their servers the same."""
+        self._file = suite.file
         self.pool.inventories = self._offers.setdefault(suite.home, {})
         self.performer.uses = self._uses.setdefault(suite.home, {})
 
@@ -241,8 +257,11 @@ class Run:
             if self._is_over():
                 break
             self.pool.take_inventory(spec)
-            if spec.isolation == "file":
-                self.pool.retire()
+            self._release()
+            if self._is_over():
+                break
+            if spec.isolation != "run":
+                self.pool.end_file()
 
     def _can_start(self, suites: Sequence[tuple[Suite, ServerSpec]]) -> bool:
         """False if all suites share a server that cannot be started: then no test runs."""
@@ -270,7 +289,11 @@ class Run:
         self._emit(ServerNamed(server=spec.name, name=self.pool.own_name))
 
     def run_case(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
-        """Perform one case and emit its events; `following` may be sent ahead."""
+        """Perform one case and emit its events; `following` may be sent ahead.
+
+        If its verdict depends on what the server lists, which is not known yet, the result is
+        preliminary, and its event is held back.
+        """
         self._emit(CaseStarted.made_of({"name": case.name, "line": case.line}))
         self._current = case.name
         if case.skip is not None:
@@ -287,15 +310,70 @@ class Run:
             may_follow = following and following.skip is None and spec.isolation != "test"
             next_case = following if may_follow else None
             result = self.performer.perform(case, spec, retries, next_case)
+            result = self._name_other_files(result, spec)
         if self._plan.snapshots and (taken := self._plan.snapshots.taken()):
             from mcptest.core.results import with_snapshots  # noqa: PLC0415  # as above
 
             result = with_snapshots(result, taken)
         self._current = ""
+        doubt = self._find_doubt(case, spec, result)
+        offers = self.pool.inventories.get(spec.name)
+        if doubt and offers is not None:
+            result = doubt.settle(result, offers, is_strict=spec.is_strict)
+        elif doubt and self._options.may_hold:
+            self._doubts[len(self._held)] = (doubt, spec)
+        elif doubt:
+            self.open_doubts.append((result, doubt))
         self._tally.add(result)
         self._report_own_name(spec)
         self._emit(CaseFinished.made_of({"result": result}))
         return result
+
+    def _name_other_files(self, result: CaseResult, spec: ServerSpec) -> CaseResult:
+        """Add to a failure that the server may not be as it was when it was started."""
+        others = len(self.pool.files_run - {self._file})
+        self.pool.files_run.add(self._file)
+        # One that we do not start cannot be started anew either.
+        if result.status == "passed" or not others or not spec.command:
+            return result
+        note = (
+            f"this server had run {plural(others, 'other file')} before: if their tests left "
+            "something behind, --isolation file gives each file its own"
+        )
+        return result.but(notes=(*result.notes, note))
+
+    def _find_doubt(self, case: Case, spec: ServerSpec, result: CaseResult) -> Doubt | None:
+        """What a passed case was refused, unless the server is known to have it."""
+        refused = self.performer.refused
+        if result.status != "passed" or not refused:
+            return None
+        names = [name for name in refused if name[0] in ("tool", "prompt")]
+        if not case.is_unlisted:
+            answered = self.performer.answered
+            names = [name for name in names if (spec.name, name) not in answered]
+        return Doubt(names=tuple(names), is_unlisted=case.is_unlisted) if names else None
+
+    def _emit(self, event: Event) -> None:
+        if not self._doubts:
+            self._emit_now(event)
+            return
+        self._held.append(event)
+        if self._options.on_hold:
+            self._options.on_hold()
+
+    def _release(self) -> None:
+        """Emit what was held back, with the verdicts that the lists of the servers give."""
+        held, self._held = self._held, []
+        doubts, self._doubts = self._doubts, {}
+        for index, event in enumerate(held):
+            if index in doubts:
+                assert isinstance(event, CaseFinished), "only results are in doubt"
+                doubt, spec = doubts[index]
+                offers = self.pool.inventories.get(spec.name, ())
+                result = doubt.settle(event.result, offers, is_strict=spec.is_strict)
+                self._tally.replace(event.result, result)
+                event = CaseFinished(result=result)
+            self._emit_now(event)
 
 
 class Tally:
@@ -306,10 +384,14 @@ class Tally:
         self._flaky = 0
         self.not_run = 0
 
-    def add(self, result: CaseResult) -> None:
-        self._counts[result.status] += 1
-        self._flaky += result.is_flaky
-        self.not_run += result.not_run
+    def add(self, result: CaseResult, count: int = 1) -> None:
+        self._counts[result.status] += count
+        self._flaky += result.is_flaky * count
+        self.not_run += result.not_run * count
+
+    def replace(self, result: CaseResult, other: CaseResult) -> None:
+        self.add(result, -1)
+        self.add(other)
 
     @property
     def has_failed(self) -> bool:
@@ -318,6 +400,53 @@ class Tally:
     @property
     def summary(self) -> Summary:
         return Summary.of(self._counts, self._flaky)
+
+
+class Doubt(Record):
+    """The tools and prompts that a server refused to a test which passed all the same.
+
+    Either the test is about that, or their names are wrong: the list of the server decides.
+    """
+
+    names: tuple[tuple[OfferKind, str], ...]
+    is_unlisted: bool = False
+
+    def judge(self, offers: Iterable[CoveredOffer]) -> Mismatch | None:
+        """What is wrong with the names, given what the server lists; None if nothing is.
+
+        A kind of which the server lists nothing is not judged: it may not be able to list it.
+        """
+        listed: dict[OfferKind, list[str]] = {}
+        for offer in offers:
+            listed.setdefault(offer.kind, []).append(visible(offer.name))
+        known = [(kind, visible(name)) for kind, name in self.names if kind in listed]
+        missing = [(kind, name) for kind, name in known if name not in listed[kind]]
+        if self.is_unlisted and known and not missing:
+            kind, name = known[0]
+            expected, hint = f"a {kind} that the server does not list", ""
+            message = f'the test says "unlisted", and the server lists the {kind} "{name}"'
+        elif missing and not self.is_unlisted:
+            kind, name = missing[0]
+            expected = f"a {kind} that the server lists"
+            question = suggest(name, listed[kind], '"{}"')
+            message = f'the server lists no {kind} "{name}"{question}'
+            hint = 'a test that calls an unknown name on purpose says "unlisted: true"'
+        else:
+            return None
+        return Mismatch(
+            path="params.name", expected=expected, actual=name, message=message, hint=hint
+        )
+
+    def settle(
+        self, result: CaseResult, offers: Iterable[CoveredOffer], *, is_strict: bool
+    ) -> CaseResult:
+        """The result with what is wrong as a note or, if that is strict, as its failure."""
+        mismatch = self.judge(offers)
+        if mismatch is None:
+            return result
+        if is_strict:
+            return result.but(status="failed", mismatches=(mismatch,))
+        return result.but(notes=(*result.notes, mismatch.message))
 
 
 # Events

@@ -114,6 +114,8 @@ def ordered_by_user(command: tuple[str, ...], folder: str) -> Guess:
 def render_config(guess: Guess) -> str:
     """`conductor.config.json` for this server."""
     members = {"name": guess.name, "command": guess.command, "args": list(guess.args)}
+    # No file depends on what the tests of another one have left behind.
+    members["isolation"] = "file"
     return json.dumps(members, indent=2, ensure_ascii=False) + "\n"
 
 

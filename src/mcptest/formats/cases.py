@@ -24,6 +24,7 @@ from mcptest.formats.keys import (
     STRING,
     STRINGS,
     TEST_TAGS,
+    UNLISTED,
     Fields,
     Key,
     Keys,
@@ -44,6 +45,7 @@ from mcptest.matching.registry import ParameterError
 from mcptest.matching.tags import TAG_NAMES, TAGS, bound_name, has_blanks, make_value, read_tag
 from mcptest.protocol.dialogue import Bind, Dialogue, Hook, Ref, Turn
 from mcptest.protocol.jsonrpc import describe_id, id_key
+from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,6 +80,10 @@ EXTENSIONS = Keys(
             "How to start the server; only in the first document.",
             {"command": "python3", "args": ["server.py"]},
         ),
+        "_protocol_version": Key(
+            one_of(REVISIONS),
+            "The revision of the protocol of all messages; only in the first document.",
+        ),
         "_match": Key(
             one_of(("exact", "partial")), "exact: nothing may arrive that is not written."
         ),
@@ -88,6 +94,7 @@ EXTENSIONS = Keys(
         "_tags": TEST_TAGS,
         "_skip": SKIP,
         "_only": ONLY,
+        "_unlisted": UNLISTED,
         "_timeout": Key("duration", "Longest wait for each message of the server."),
         "_description": Key(STRING, "What documentation says about the case."),
         "_wire_id": Key(
@@ -95,6 +102,9 @@ EXTENSIONS = Keys(
         ),
     }
 )
+
+# The keys that belong to the file, not to a case.
+_FILE_KEYS = frozenset(["_server", "_protocol_version"])
 
 
 def load_cases(
@@ -136,6 +146,7 @@ class _Loader:
         self._turns = turns
         self.complaints = compiler.complaints
         self._server: ServerSpec | None = None
+        self._protocol_version = ""
 
     def suite(self) -> Suite:
         cases: list[Case] = []
@@ -158,14 +169,18 @@ class _Loader:
             format="cases",
             cases=tuple(_with_sessions(cases)),
             server=self._server,
+            protocol_version=self._protocol_version,
         )
 
     def _case(self, fields: Fields, document: StreamDocument, number: int) -> Case | None:
         """Return the case of a document; None if it only has keys that belong to the file."""
         written = fields.mapping
         self._refuse_unknown(fields)
-        self._read_server(fields, document)
-        if "_server" in written and all(key.startswith("_") for key in written):
+        self._refuse_later(fields, document)
+        self._read_server(fields)
+        if "_protocol_version" in written:
+            self._protocol_version = fields.choice("_protocol_version", REVISIONS, "")
+        if _FILE_KEYS & written.keys() and all(key.startswith("_") for key in written):
             return None
         turns = self._turns.read(fields, document)
         if not any(is_turn(key) for key in written):
@@ -189,6 +204,7 @@ class _Loader:
             skip=read_skip(fields, "_skip"),
             only=read_only(fields, "_only"),
             tags=read_tags(fields, "_tags"),
+            is_unlisted=fields.flag("_unlisted", False),
         )
 
     def _refuse_unknown(self, fields: Fields) -> None:
@@ -204,13 +220,18 @@ class _Loader:
                 message = f'"{key}" is not known and is left alone; did you mean "{meant}"?'
                 fields.complain(key, "W001", message, severity="warning")
 
-    def _read_server(self, fields: Fields, document: StreamDocument) -> None:
+    def _refuse_later(self, fields: Fields, document: StreamDocument) -> None:
+        """Report keys of the whole file that are not in its first document."""
+        if document is self._stream.documents[0]:
+            return
+        for key, what in (("_server", "server"), ("_protocol_version", "revision")):
+            if key in fields.mapping:
+                message = f'"{key}" belongs in the first document: a file has one {what}'
+                fields.complain(key, "F014", message)
+
+    def _read_server(self, fields: Fields) -> None:
         inner = fields.mapping_at("_server")
         if inner is None:
-            return
-        if document is not self._stream.documents[0]:
-            message = '"_server" belongs in the first document: a file has one server'
-            fields.complain("_server", "F014", message)
             return
         command = inner.mapping.get("command")
         name = posixpath.basename(command) if isinstance(command, str) else ""

@@ -19,6 +19,7 @@ from mcptest.formats.keys import (
     SKIP,
     STRING,
     TEST_TAGS,
+    UNLISTED,
     Fields,
     Key,
     Keys,
@@ -102,6 +103,7 @@ TEST_KEYS = Keys(
         "wire_id": Key(
             FLAG, "true: the id is sent as written, even if the session has used it before."
         ),
+        "unlisted": UNLISTED,
     }
 )
 FILE_KEYS = Keys(
@@ -313,6 +315,10 @@ class _Loader:
                 message = '"wire_id" keeps the "id" that a "request" has, and this test writes none'
                 fields.complain("wire_id", "F006", message)
             step = step.but(keeps_id=keeps_id)
+        is_unlisted = fields.flag("unlisted", False)
+        if is_unlisted and step and not (step.use and step.use[0] in ("tool", "prompt")):
+            message = '"unlisted" is about a tool or a prompt, and this test calls neither'
+            fields.complain("unlisted", "F006", message)
         return Case(
             name=fields.text("it"),
             line=line,
@@ -324,6 +330,7 @@ class _Loader:
             retries=fields.whole_number("retries", *TEST_KEYS["retries"].bounds, 0)
             if "retries" in test
             else None,
+            is_unlisted=is_unlisted,
         )
 
     def _require(self, fields: Fields) -> None:

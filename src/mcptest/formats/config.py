@@ -70,6 +70,7 @@ __all__ = [
     "PLUGIN_KEYS",
     "PLUGIN_NAME",
     "SETTINGS",
+    "STRICT",
     "SUBPROCESS_MATCHERS",
     "TRANSPORTS",
     "camel_case",
@@ -115,6 +116,11 @@ CLIENT = Key(
     ),
     "What the client can do, and its answers when the server asks.",
     is_filled=True,
+)
+STRICT = Key(
+    FLAG,
+    "true: a test fails that passes because it calls a tool or prompt that the server does not "
+    "list, unless it says so.",
 )
 # The keys as suites spell them; configs use camel case.
 SETTINGS = Keys(
@@ -230,12 +236,18 @@ KEYS = Keys(
         "inheritEnv": INHERIT_ENV,
         **SETTINGS.spelled(camel_case),
         "strictInvariants": Key(FLAG, "true: a broken rule about whole sessions fails the run."),
+        "strict": STRICT,
         **HTTP_KEYS.spelled(camel_case),
     }
 )
 
 # They may have to fetch the server before they can start it.
-_PACKAGE_RUNNERS = frozenset(["bunx", "docker", "npm", "npx", "pipx", "pnpm", "uv", "uvx", "yarn"])
+_PACKAGE_RUNNERS = frozenset(
+    [
+        *("bun", "bunx", "deno", "docker", "npm", "npx", "pipx", "pnpm", "podman", "uv", "uvx"),
+        "yarn",
+    ]
+)
 _STARTUP_S = 5.0
 _STARTUP_WITH_FETCH_S = 20.0
 
@@ -287,6 +299,7 @@ def read_server(
         inherit_env=fields.flag("inheritEnv", True),
         secrets=(*secrets, *values.secrets),
         strict_invariants=fields.flag("strictInvariants", False),
+        is_strict=fields.flag("strict", False),
         **read_settings(fields, camel_case, command, "run"),
     )
 

@@ -51,6 +51,7 @@ __all__ = [
     "STRING",
     "STRINGS",
     "TEST_TAGS",
+    "UNLISTED",
     "Fields",
     "Key",
     "Keys",
@@ -151,6 +152,7 @@ SKIP = Key(
     "skip", "true, or the reason why this test is not run.", True, "the server has no clock yet"
 )
 ONLY = Key(FLAG, "true: no other test of this file is run. Take it out before committing.")
+UNLISTED = Key(FLAG, "true: it calls a tool or prompt that the server does not list, on purpose.")
 
 _KINDS = {
     str: "text",

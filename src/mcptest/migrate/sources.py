@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = ["has_captures", "read_cases", "read_conductor"]
 
-_MARKS = ("tags", "skip", "only", "timeout", "retries")
+_MARKS = ("tags", "skip", "only", "timeout", "retries", "unlisted")
 _SHORT_FORMS = {"tool": "tool", "resource": "uri", "prompt": "prompt"}
 
 
@@ -283,21 +283,22 @@ def _convert_notifications(expected: list[object]) -> Assertion:
     return {"target": "notifications", "matcher": matcher}
 
 
-_CASE_MARKS = {"_tags": "tags", "_skip": "skip", "_only": "only", "_timeout": "timeout"}
+_CASE_MARKS = {f"_{key}": key for key in ("tags", "skip", "only", "timeout", "unlisted")}
 _REFUSED = {
     "_before": "it runs a command before",
     "_after": "it runs a command after",
     "_wire_id": "with _wire_id it reuses ids, and a suite chooses its own",
     "_strict": "with _strict it allows no other messages, and a suite does not check that",
 }
-_CONVERTED = ("_server", "_match", "_patterns", *_CASE_MARKS, *_REFUSED)
+_CONVERTED = ("_server", "_protocol_version", "_match", "_patterns", *_CASE_MARKS, *_REFUSED)
 _NOT_PAIRS = "it is more than requests, each followed by its response"
 
 
 def read_cases(stream: Stream, setting: Setting) -> tuple[Source, Mapping]:
     """Return the cases of a file that has been loaded without a mistake.
 
-    The second value are the params of the first `initialize` request in it, {} without any.
+    The second value are the params of the first `initialize` request in it; without any, the
+    revision that the file names, if it does.
     """
     drafts: list[Draft] = []
     notes: list[Note] = []
@@ -320,7 +321,8 @@ def read_cases(stream: Stream, setting: Setting) -> tuple[Source, Mapping]:
             notes.append(reader.note(error.reason))
         opened += own
     source = Source(title="", drafts=tuple(drafts), notes=tuple(notes))
-    return source, handshakes[0] if handshakes else {}
+    revisions = [_mapping(each).get("_protocol_version") for each in stream.documents[:1]]
+    return source, handshakes[0] if handshakes else {"protocolVersion": (*revisions, None)[0]}
 
 
 class _CaseReader(_Reader):

@@ -12,7 +12,7 @@ from mcptest.formats.keys import NAME
 from mcptest.formats.yaml.writer import render_compact
 from mcptest.migrate.drafts import Note, drop_empty, escape_references
 from mcptest.migrate.matchers import is_plain
-from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
+from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ def _apply_handshake(value: Mapping, handshake: Mapping) -> None:
     if value.get("isolation", "run") == "run":
         value["isolation"] = "file"
     version, capabilities = handshake.get("protocolVersion"), handshake.get("capabilities")
-    if version in HANDSHAKE_REVISIONS:
+    if version in REVISIONS:
         value.setdefault("protocol_version", version)
     if isinstance(capabilities, dict) and capabilities and is_plain(capabilities):
         client = value.get("client")

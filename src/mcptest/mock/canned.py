@@ -137,6 +137,11 @@ class ManifestPlayer:
         return (*BEFORE_HANDSHAKE, *known)
 
     @property
+    def revision(self) -> str:
+        """The client chooses."""
+        return ""
+
+    @property
     def about(self) -> tuple[str, str, dict[str, object]]:
         """The name, the version and the capabilities of the server."""
         return self._manifest.name, self._manifest.version or __version__, self._capabilities

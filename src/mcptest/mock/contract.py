@@ -120,13 +120,17 @@ class PlayedCase(Record):
 
 
 class Contract(Record):
-    """All messages of a contract, numbered in the order of the files. `scope` is the file."""
+    """All messages of a contract, numbered in the order of the files. `scope` is the file.
+
+    `revision` is that of all files, "" if they do not say it or differ.
+    """
 
     name: str
     cases: tuple[PlayedCase, ...]
     incoming: tuple[Incoming, ...]
     outgoing: tuple[Outgoing, ...]
     index: Index
+    revision: str = ""
 
     def requests(self, method: str) -> list[Incoming]:
         """The client's requests with this method, in written order."""
@@ -160,12 +164,14 @@ def build_contract(
     if draft.mistakes:
         raise FormatError(draft.mistakes)
     file = suites[0].file if suites else ""
+    revisions = {suite.protocol_version for suite in suites}
     return Contract(
         name=posixpath.basename(file).partition(".")[0] or "mock",
         cases=tuple(draft.cases),
         incoming=tuple(draft.incoming),
         outgoing=tuple(draft.outgoing),
         index=Index([each for each in draft.incoming if each.kind != "response"]),
+        revision=revisions.pop() if len(revisions) == 1 else "",
     )
 
 

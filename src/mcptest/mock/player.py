@@ -81,6 +81,11 @@ class ContractPlayer:
         self._about: tuple[str, str, dict[str, object]] | None = None
 
     @property
+    def revision(self) -> str:
+        """The only revision of the protocol that is spoken, "" if the client chooses."""
+        return self._contract.revision
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """The methods of requests that can be answered."""
         methods = self._contract.index.methods("request")
@@ -255,6 +260,8 @@ class ContractPlayer:
             return self._list(method)
         if method == "initialize":
             params = message.get("params")
+            if self._contract.revision:
+                params = {"protocolVersion": self._contract.revision}
             return initialize_result(self._contract.name, "", self._capabilities, params)
         return empty_result(method)
 

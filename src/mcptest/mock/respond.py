@@ -20,7 +20,7 @@ from mcptest.protocol.jsonrpc import (
     id_key,
     message_kind,
 )
-from mcptest.protocol.revisions import REVISIONS
+from mcptest.protocol.revisions import REVISIONS, STATELESS_REVISIONS, UNSUPPORTED_VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +36,12 @@ if TYPE_CHECKING:
         """Knows the answers; `methods` are those of the requests that it can answer.
 
         `about` is the name, the version and the capabilities of the server. `enter` begins a
-        session without a handshake.
+        session without a handshake. `revision` is the only one that is spoken, "" if the client
+        chooses.
         """
+
+        @property
+        def revision(self) -> str: ...
 
         @property
         def methods(self) -> tuple[str, ...]: ...
@@ -146,6 +150,10 @@ def _respond_to_request(
         sentence = "this session began with a handshake, and a stateless request has none"
         return _refuse(session, value["id"], INVALID_REQUEST, sentence, value)
     method = value["method"]
+    if method == "initialize" and player.revision in STATELESS_REVISIONS:
+        # Clients of both eras try this first, so it is no mistake of theirs.
+        sentence = f"the contract is of revision {player.revision}, which has no handshake"
+        return [error_answer(value["id"], method, UNSUPPORTED_VERSION, sentence)]
     if method == "initialize":
         declared = params_of(value).get("capabilities")
         session.declared = frozenset(declared if isinstance(declared, dict) else ())

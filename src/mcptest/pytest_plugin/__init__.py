@@ -37,9 +37,30 @@ class McptestDeprecationWarning(McptestWarning, DeprecationWarning):
     """Something that a later release will remove."""
 
 
+# As in `mcptest.core.plan`, which is loaded with the first test file.
+_ISOLATIONS = ("run", "file", "test")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    help = "what gets a server process of its own in test files of mcptest: run, file or test"
+    group = parser.getgroup("mcptest")
+    group.addoption("--mcptest-isolation", choices=_ISOLATIONS, help=help)
+    parser.addini("mcptest_isolation", f"{help} (default: what configs and suites say)", default="")
+
+
+def isolation_of(config: pytest.Config) -> str:
+    """What gets a server process of its own, "" to leave it to the files."""
+    found = str(config.getoption("--mcptest-isolation") or config.getini("mcptest_isolation"))
+    if found and found not in _ISOLATIONS:
+        message = f"mcptest_isolation takes {', '.join(_ISOLATIONS)}, not {found!r}"
+        raise pytest.UsageError(message)
+    return found
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "mcptest: a test from a file of mcptest")
     config.stash[ENDINGS] = ([], [])
+    isolation_of(config)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

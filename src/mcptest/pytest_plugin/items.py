@@ -17,7 +17,7 @@ from mcptest.core.errors import FormatError, McptestError, UsageError
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import defuse, visible
 from mcptest.engine.on_demand import Session
-from mcptest.pytest_plugin import ENDINGS, FILE_NOTE, NOTE, McptestWarning
+from mcptest.pytest_plugin import ENDINGS, FILE_NOTE, NOTE, McptestWarning, isolation_of
 from mcptest.reporters.text import SeenFailures, fault_headline, note_lines, render_result
 
 if TYPE_CHECKING:
@@ -189,12 +189,17 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Stop servers that no later test needs; what is judged per file fails its last test."""
     if not isinstance(item, McptestItem) or item.suite_run is None:
         return
-    finished = item.suite_run.finish_case(item.collected.case)
-    if finished:
-        notes, failures = _conclude(finished, item.file_run.plan.secrets)
-        item.user_properties += [(FILE_NOTE, note) for note in notes]
-        if failures:
-            raise MismatchError("\n".join(failures))
+    suite_run, secrets = item.suite_run, item.file_run.plan.secrets
+    finished = suite_run.finish_case(item.collected.case)
+    notes, failures = _conclude(finished, secrets) if finished else ([], [])
+    unlisted = [defuse(each) for each in redact_all(suite_run.settle_doubts(), redactor(secrets))]
+    if suite_run.spec.is_strict:
+        failures += unlisted
+    else:
+        notes += unlisted
+    item.user_properties += [(FILE_NOTE, note) for note in notes]
+    if failures:
+        raise MismatchError("\n".join(failures))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -307,7 +312,7 @@ class McptestFile(pytest.File):
     def _read(self) -> Collection:
         path = os.path.relpath(self.path)
         try:
-            found = collect(path)
+            found = collect(path, isolation_of(self.config))
         except FormatError as error:
             raise self.CollectError(defuse(describe_mistakes(error.diagnostics, path))) from None
         except UsageError as error:

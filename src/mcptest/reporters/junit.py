@@ -106,6 +106,8 @@ class JunitReporter(CollectedRun):
             pairs += [("attempts", str(result.attempts)), ("flaky", str(result.is_flaky).lower())]
         if result.not_run:
             pairs.append(("not_run", "true"))
+        if result.status == "passed":
+            pairs += [("note", note) for note in result.notes]
         more: list[str] = []
         if result.fault is not None and result.fault is self.finished.fault:
             # The diagnostics that kept the run from beginning.

@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.rules.rule import Rule
 
-__all__ = ["SessionJudge", "score_capture", "score_file"]
+__all__ = ["INVARIANTS", "SessionJudge", "score_capture", "score_file"]
 
 
-def score_file(read: Callable[[], str], file: str) -> CaptureScore:
+INVARIANTS = tuple(rule for rule in RULES if rule.id.startswith("INV-"))
+
+
+def score_file(read: Callable[[], str], file: str, rules: Sequence[Rule] = RULES) -> CaptureScore:
     """The score of the capture that `read` returns piece by piece; FormatError if malformed."""
-    return _score(read_capture(read, file, required=("server_label", "exchanges")), RULES)
+    return _score(read_capture(read, file, required=("server_label", "exchanges")), rules)
 
 
 def score_capture(

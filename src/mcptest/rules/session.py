@@ -23,11 +23,14 @@ _LISTS = ("tools/list", "resources/list", "prompts/list")
 
 
 class _InitializeFirst(Watch):
+    """A client of both eras asks server/discover first; if it is refused, initialize follows."""
+
     def __init__(self) -> None:
         self._has_begun = False
 
     def see(self, entry: Entry, _: Facts) -> Findings:
-        if self._has_begun or entry.kind != "request":
+        is_probe = entry.is_client and entry.method == "server/discover"
+        if self._has_begun or is_probe or entry.kind not in ("request", "result"):
             return None
         self._has_begun = True
         if entry.method == "initialize":
@@ -162,7 +165,7 @@ INVARIANTS = {
     "INV-001 initialize-first": Rule(
         property="initialize is the first request the client sends",
         until="2025-11-25",
-        topics=("client",),
+        topics=("client", "result:server/discover"),
         watch=_InitializeFirst,
         reason_if_unused="the client sent no request",
         reason_if_other_revision="no handshake",

@@ -19,6 +19,7 @@ from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.quick import MAX_NODES, MAX_TEXT_BYTES, is_within_limits, resolve_plain
 from mcptest.formats.yaml.writer import json_lines, quoted
 from mcptest.protocol.jsonrpc import id_key, params_of
+from mcptest.protocol.revisions import STATELESS_REVISIONS, VERSION_KEY
 from mcptest.traffic.cases import (
     Names,
     case_comment,
@@ -112,8 +113,7 @@ def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
             linker.link(case, own, name)
     describer = _Describer(secrets, linker.varying, keep_values=keep_values)
     source = shorten(posixpath.basename(file), 200)
-    # Comments in a document of their own belong to no case.
-    documents = [f"{_comment(f'Made by mcptest from {source}; edit it as you like.')}\n"]
+    documents = [_first_document(source, messages)]
     for case, own, name in zip(cases, marks, names, strict=True):
         comment = case_comment(_with_redacted_targets(case, secrets))
         described = describer.describe(case, own, name)
@@ -134,6 +134,18 @@ def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
         skipped=sum(case.is_unanswered for case in cases),
         notes=(*notes, *map(secrets.redact_known, (*linker.notes, *describer.notes))),
     )
+
+
+def _first_document(source: str, messages: list[Any]) -> str:
+    """A comment that belongs to no case and, if there is no handshake, the revision."""
+    text = f"{_comment(f'Made by mcptest from {source}; edit it as you like.')}\n"
+    requests = [part for each in messages for part in messages_in(each) if "method" in part]
+    metas = [params_of(request).get("_meta") for request in requests]
+    named = [meta.get(VERSION_KEY) for meta in metas if isinstance(meta, dict)]
+    revision = next((each for each in named if each in STATELESS_REVISIONS), None)
+    if revision and all(request["method"] != "initialize" for request in requests):
+        text += f'_protocol_version: "{revision}"\n'
+    return text
 
 
 def _comment(text: str) -> str:

@@ -400,7 +400,9 @@ def spawn(spec: ServerSpec, mark: str, *, with_stderr: bool = True) -> Child:
         fault = Fault(
             kind="spawn_failed",
             message=f"cannot start {visible(spec.command[0])!r} in {visible(cwd)!r}: {why}",
-            hint=_folder_hint(cwd) or _spawn_hint(spec.command[0], environment, error, cwd),
+            hint=hint_at_limit(error)
+            or _folder_hint(cwd)
+            or _spawn_hint(spec.command[0], environment, error, cwd),
             evidence=Evidence(command=spec.command, cwd=cwd),
         )
         raise ServerError(fault) from None
@@ -435,4 +437,4 @@ def _spawn_hint(
         return "it is not executable: chmod +x, or name its interpreter as the command"
     if isinstance(error, OSError) and error.errno == 8:
         return "its first line does not name an interpreter (#!/usr/bin/env …)"
-    return hint_at_limit(error)
+    return ""

@@ -6,12 +6,13 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from console import Ended, mcptest
+from console import ENVIRONMENT, Ended, mcptest
 
 SERVERS = Path(__file__).parents[2] / "servers"
 ROOT = SERVERS.parent.parent
@@ -401,3 +402,103 @@ def test_a_contract_run_recorded_and_written_again_holds_for_server_and_mock(
 
 def mock_of(file: str) -> str:
     return f"{sys.executable} -m mcptest mock {file}"
+
+
+# A client of the revision without a handshake, and a server of both eras: after a handshake its
+# results have no type.
+DUAL = """
+import json, sys
+is_new = True
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request:
+        continue
+    method, params = request["method"], request.get("params", {})
+    meta = params.get("_meta", {})
+    is_new = is_new and "io.modelcontextprotocol/protocolVersion" in meta
+    kept = {"resultType": "complete"} if is_new else {}
+    listed = kept | ({"ttlMs": 0, "cacheScope": "private"} if is_new else {})
+    info = {"name": "dual", "version": "1"}
+    found = {
+        "initialize": {
+            "protocolVersion": params.get("protocolVersion"),
+            "capabilities": {"tools": {}},
+            "serverInfo": info,
+        },
+        "server/discover": listed | {
+            "supportedVersions": ["2026-07-28", "2025-11-25"],
+            "capabilities": {"tools": {}},
+            "_meta": {"io.modelcontextprotocol/serverInfo": info},
+        },
+        "tools/list": listed | {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]},
+        "tools/call": kept | {"content": [{"type": "text", "text": "hi"}]},
+    }[method]
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": found}), flush=True)
+"""
+
+
+def test_what_a_stateless_client_did_passes_again_with_the_printed_commands(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "dual.py").write_text(DUAL, encoding="utf-8")
+    server = f"{sys.executable} dual.py"
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "client", "version": "1"},
+    }
+    asked = [("server/discover", {}), ("tools/list", {}), ("tools/call", {"name": "echo"})]
+    messages = [
+        {"jsonrpc": "2.0", "id": id, "method": method, "params": {**params, "_meta": meta}}
+        for id, (method, params) in enumerate(asked)
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", "mcptest", "record", "-o", "s.json", "--", *server.split()],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
+    ) as client:
+        assert client.stdin
+        assert client.stdout
+        for each in messages:
+            client.stdin.write(json.dumps(each).encode() + b"\n")
+            assert b'"result"' in client.stdout.readline()
+    made = mcptest(tmp_path, "cases", "from", "s.json", "-o", "s.cases.yaml")
+    assert (made.code, "3 cases\n" in made.err) == (0, True)
+    assert '_protocol_version: "2026-07-28"' in (tmp_path / "s.cases.yaml").read_text("utf-8")
+    printed = re.findall(r": +mcptest (.*)", made.err)
+    run, mock = (shlex.split(each.replace("COMMAND", server)) for each in printed)
+    assert (run[0], mock[0]) == ("run", "mock")
+    ended = mcptest(tmp_path, *run)
+    assert (ended.code, "3 passed" in ended.out) == (0, True), ended.out
+    # The mock, played to a client that would make a handshake with a server that has one.
+    played = shlex.join([sys.executable, "-m", "mcptest", *mock])
+    ended = mcptest(tmp_path, "run", "s.cases.yaml", "--server-command", played)
+    assert (ended.code, "3 passed" in ended.out) == (0, True), ended.out
+    # Without the key, the session begins with a handshake, and the results are others.
+    text = (tmp_path / "s.cases.yaml").read_text("utf-8").replace('_protocol_version: "2026-', "#")
+    (tmp_path / "other.cases.yaml").write_text(text, encoding="utf-8")
+    assert mcptest(tmp_path, "run", "other.cases.yaml", "--server-command", server).code == 1
+
+
+def test_a_contract_with_a_handshake_says_nothing_of_its_revision(tmp_path: Path) -> None:
+    path = tmp_path / "tee.ndjson"
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-06-18"}}
+    path.write_text("".join(json.dumps(each) + "\n" for each in (request, answer)), "utf-8")
+    ended = mcptest(tmp_path, "cases", "from", "tee.ndjson")
+    assert (ended.code, "_protocol_version" in ended.out) == (0, False)
+
+
+def test_the_revision_stands_in_the_first_document(tmp_path: Path) -> None:
+    case = '{"case": "a", "in": {"jsonrpc": "2.0", "id": 1, "method": "ping"}}'
+    text = f'{case}\n---\n_protocol_version: "2026-07-28"\n---\n{case}\n'
+    (tmp_path / "a.cases.yaml").write_text(text, encoding="utf-8")
+    ended = mcptest(tmp_path, "validate", "a.cases.yaml")
+    assert ended.code == 2
+    assert '"_protocol_version" belongs in the first document: a file has one revision' in (
+        ended.out + ended.err
+    )

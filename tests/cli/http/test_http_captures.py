@@ -121,7 +121,7 @@ def test_a_capture_of_the_older_transport_says_so(tmp_path: Path) -> None:
 
 
 def rules(folder: Path) -> tuple[int, dict[str, str]]:
-    words = ("compliance", "invariants", "--capture", "c.json", "--format", "json")
+    words = ("compliance", "check", "--capture", "c.json", "--format", "json")
     ended = mcptest(folder, *words)
     (session,) = ended.report()["sessions"]
     return ended.code, {each["id"]: each["status"] for each in session["invariants"]}

@@ -1,4 +1,4 @@
-"""`mcptest compliance invariants`, and the rules that every run is watched for."""
+"""`mcptest compliance`, and the rules that every run is watched for."""
 
 from __future__ import annotations
 
@@ -24,6 +24,30 @@ DIALOGUE_SERVER = ROOT / "tests" / "servers" / "dialogue_server.py"
 
 def judged(folder: Path, *words: str) -> Ended:
     return mcptest(folder, "compliance", "invariants", *words)
+
+
+def checked(folder: Path, *words: str) -> Ended:
+    return mcptest(folder, "compliance", "check", *words)
+
+
+def ids(ended: Ended) -> list[str]:
+    [session] = ended.report()["sessions"]
+    return [each["id"] for each in session["invariants"]]
+
+
+def test_invariants_are_the_seven_and_check_is_all_rules(tmp_path: Path) -> None:
+    words = ("--capture", str(CAPTURES / "BASE-21.breaks.json"), "--format", "json")
+    seven, every = judged(tmp_path, *words), checked(tmp_path, *words)
+    assert (seven.code, ids(seven)) == (0, [f"INV-00{number}" for number in range(1, 8)])
+    assert (every.code, "BASE-21" in ids(every), len(ids(every)) > 100) == (1, True, True)
+
+
+def test_check_has_the_output_and_exit_codes_of_invariants(tmp_path: Path) -> None:
+    for capture, code in ((KEPT, 0), (BROKEN, 1), (tmp_path / "nowhere", 2)):
+        for format in ("text", "json", "junit", "sarif"):
+            words = ("--capture", str(capture), "--format", format)
+            codes = judged(tmp_path, *words).code, checked(tmp_path, *words).code
+            assert codes == (code, code)
 
 
 def test_a_capture_that_keeps_all_rules_is_a_success(tmp_path: Path) -> None:
@@ -186,8 +210,9 @@ def test_what_could_act_on_a_terminal_is_escaped_in_json_as_well(tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("compliance",), "takes the word invariants"),
-        (("compliance", "invariant"), "not 'invariant'"),
+        (("compliance",), "takes the word invariants or check"),
+        (("compliance", "invariant"), "not 'invariant'; did you mean invariants?"),
+        (("compliance", "check"), "mcptest compliance check takes one capture, not 0"),
         (("compliance", "invariants"), "takes one capture, not 0"),
         (("compliance", "invariants", "a", "--capture", "b"), "not 2"),
         (("compliance", "invariants", "--capture", "nowhere.json"), "cannot read it"),
@@ -251,7 +276,7 @@ def test_a_capture_of_a_run_gets_the_same_verdicts_as_the_run(tmp_path: Path) ->
     written(tmp_path, "prompts/list")
     report = mcptest(tmp_path, "run", "--json", "--capture", "c.json").report()
     live = {each["id"]: each["status"] for each in report["invariants"]}
-    captured = judged(tmp_path, "--capture", "c.json", "--format", "json").report()
+    captured = checked(tmp_path, "--capture", "c.json", "--format", "json").report()
     [session] = captured["sessions"]
     assert live == {
         each["id"]: each["status"] for each in session["invariants"] if each["id"] in live

@@ -140,7 +140,8 @@ def test_reports_in_files_are_complete_when_standard_output_fails(
 
 
 @pytest.mark.parametrize(
-    ("words", "how"), in_turn([("--parallel", "2"), ("--verbose",), ("--json",), ("--bail",)])
+    ("words", "how"),
+    in_turn([("-j", "2", "--isolation", "file"), ("--verbose",), ("--json",), ("--bail",)]),
 )
 def test_so_they_are_however_the_run_goes(folder: Path, how: str, words: tuple[str, ...]) -> None:
     ended = run(folder, how, "run", *words, *FILES)

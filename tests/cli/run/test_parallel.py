@@ -14,9 +14,14 @@ from typing import Any
 
 import pytest
 from console import ENVIRONMENT, PATIENCE_S, Ended, mcptest, write_suite
-from test_features import echo, features, results, said
+from test_features import echo, results, said
+from test_features import features as features_config
 
 FILES = 4
+
+
+def features(**keys: Any) -> dict[str, Any]:
+    return features_config(**{"isolation": "file", **keys})
 
 
 def slow(name: str, ms: int) -> dict[str, Any]:

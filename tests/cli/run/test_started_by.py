@@ -79,7 +79,9 @@ def side_by_side(place: Path, *limited: str) -> Ended:
     for name in "bcd":
         shutil.copy(place / "a.test.mcp.yml", place / f"{name}.test.mcp.yml")
     mark = f"outer-{os.urandom(8).hex()}/"
-    done = run([*limited, *MCPTEST, "run", "-j", "4"], place, {MARK_VARIABLE: mark})
+    done = run(
+        [*limited, *MCPTEST, "run", "-j", "4", "--isolation", "file"], place, {MARK_VARIABLE: mark}
+    )
     assert list_marked(mark) == {}
     assert "Traceback" not in done.err
     return done

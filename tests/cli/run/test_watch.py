@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # Its last line has been seen, but the round may be just over, or not quite.
 ENDS = (0, 130)
 
+NAMING = Path(__file__).parents[2] / "servers" / "naming_server.py"
+
 
 class Watching:
     """A watching command, and all that it has printed."""
@@ -163,3 +165,24 @@ def test_a_watch_that_ends_in_its_first_round_does_not_say_that_it_goes_on(tmp_p
     wait_for(lambda: servers_in(tmp_path), "the server")
     assert command.end() == 130
     assert "watching" not in command.text
+
+
+def test_every_round_has_the_isolation_that_was_asked_for(tmp_path: Path) -> None:
+    """The server counts: with a process for each test it never gets beyond one."""
+    server = {"name": "naming", "command": sys.executable, "args": ["-S", "-E", str(NAMING)]}
+    text = {"match:partial": {"content": [{"text": "1"}]}}
+    once = {"it": "counts", "tool": "count", "expect": {"response": {"result": text}}}
+    a = tmp_path / "a.test.mcp.yml"
+    write_suite(a, once, once, server=server)
+    command = Watching(tmp_path, "--isolation", "test")
+    try:
+        command.wait_for("Ctrl-C ends it")
+        assert "2 tests: 2 passed" in command.text
+        command.wait_for(
+            "3 tests: 3 passed", lambda: write_suite(a, once, once, once, server=server)
+        )
+        assert command.end() in ENDS
+    finally:
+        if command.process.poll() is None:
+            command.process.kill()
+        command.process.wait(PATIENCE_S)

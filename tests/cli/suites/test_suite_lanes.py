@@ -226,7 +226,7 @@ def test_checks_start_no_second_server_and_leave_coverage_known(tmp_path: Path) 
         "ping",
         "tools/list",
     ]
-    judged = mcptest(tmp_path, "compliance", "invariants", "--capture", "all.json")
+    judged = mcptest(tmp_path, "compliance", "check", "--capture", "all.json")
     assert judged.code == 0
 
 

@@ -230,7 +230,7 @@ def test_two_servers_that_do_not_get_in_each_other_s_way_pass_a_strict_run(
     assert (ended.code, ended.report()["findings"]) == (0, [])
     sessions = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert len(sessions) == 2
-    assert mcptest(tmp_path, "compliance", "invariants", "--capture", "run.json").code == 0
+    assert mcptest(tmp_path, "compliance", "check", "--capture", "run.json").code == 0
 
 
 # Plugins

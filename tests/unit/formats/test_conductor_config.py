@@ -86,6 +86,7 @@ def test_every_key_is_read() -> None:
         "maxLineBytes": 1024,
         "client": {"roots": ["file:///a"]},
         "strictInvariants": True,
+        "strict": True,
         "url": "http://127.0.0.1:{port}/mcp",
         "headers": {"X-Key": "${TOKEN}"},
         "auth": {
@@ -120,6 +121,7 @@ def test_every_key_is_read() -> None:
             answers={"roots/list": {"result": {"roots": [{"uri": "file:///a"}]}}},
         ),
         strict_invariants=True,
+        is_strict=True,
         http=HttpSpec(
             url="http://127.0.0.1:{port}/mcp",
             headers={"X-Key": "s3cret"},
@@ -144,6 +146,9 @@ def test_every_key_is_read() -> None:
         ("uvx", 20.0),
         ("/usr/local/bin/npx", 20.0),
         ("docker", 20.0),
+        ("podman", 20.0),
+        ("deno", 20.0),
+        ("bun", 20.0),
         ("node", 5.0),
         ("./npx-like", 5.0),
     ],

@@ -90,6 +90,7 @@ FULL: dict[str, Any] = {
             "tags": ["x"],
             "skip": "why",
             "only": False,
+            "unlisted": False,
             "timeout": "1s",
             "retries": 2,
             "tool": "t",
@@ -144,7 +145,7 @@ FULL: dict[str, Any] = {
         "mean_ms": 5,
         "max_ms": 5,
     },
-    "run_options": {"parallel": 2, "isolation": "file", "retries": 1},
+    "run_options": {"parallel": 2, "isolation": "file", "retries": 1, "strict": True},
 }
 FILES = {"other.yaml": "variables: {z: 1}\n"}
 ENVIRONMENT = {"S": "secret-123"}

@@ -1,4 +1,4 @@
-"""`mcptest compliance invariants`: check a capture against the rules, without a server."""
+"""`mcptest compliance`: check a capture against the invariants or all rules, without a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 from mcptest import __version__
 from mcptest.cli.options import NO_COLOR_OPTION, Command, Option
 from mcptest.cli.output import StandardOutput, wants_colour
-from mcptest.core.diagnostics import Diagnostic, closest
+from mcptest.core.diagnostics import Diagnostic, closest, suggest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
@@ -23,19 +23,24 @@ from mcptest.reporters.rules import (
     render_conformance_sarif,
 )
 from mcptest.reporters.style import Paint, narrow_encoding
-from mcptest.rules.captures import score_file
+from mcptest.rules.captures import INVARIANTS, score_file
+from mcptest.rules.registry import RULES
 from mcptest.transport import IS_WINDOWS, OPEN_FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from _typeshed import WriteableBuffer
 
     from mcptest.cli.options import Arguments
     from mcptest.core.results import CaptureScore
+    from mcptest.rules.rule import Rule
 
 __all__ = ["COMMAND", "compliance"]
 
-_INVARIANTS = "invariants"
+# The subcommands, and the rules that each of them checks.
+_SUBCOMMANDS = {"invariants": INVARIANTS, "check": RULES}
 _FORMATS = ("text", "json", "junit", "sarif")
 _PIECE_CHARS = 1 << 16
 
@@ -46,40 +51,42 @@ _SILENCE_PATIENCE_S = 300.0
 
 def compliance(arguments: Arguments) -> int:
     """Check the capture and show the result; return the exit code."""
-    file = _capture(arguments)
+    subcommand, file = _subcommand(arguments)
     format = arguments.last("--format", "text")
     if format not in _FORMATS:
         meant = closest(format, _FORMATS)
         question = f"; did you mean {meant}?" if meant else ""
         message = f"--format has no {visible(format)!r}{question}"
         raise UsageError(message, f"there are: {', '.join(_FORMATS)}")
-    score = _score(file)
+    score = _score(file, _SUBCOMMANDS[subcommand])
     _write(score, format, file, arguments)
     return ExitCode.PASSED if score.passed else ExitCode.FAILED
 
 
-def _capture(arguments: Arguments) -> str:
-    if arguments.paths[:1] != (_INVARIANTS,):
-        seen = f", not {visible(arguments.paths[0])!r}" if arguments.paths else ""
+def _subcommand(arguments: Arguments) -> tuple[str, str]:
+    """The subcommand, and the capture to check."""
+    word, *files = arguments.paths or ("",)
+    if word not in _SUBCOMMANDS:
+        seen = f", not {visible(word)!r}{suggest(word, _SUBCOMMANDS)}" if word else ""
         raise UsageError(
-            f"mcptest compliance takes the word invariants{seen}",
+            f"mcptest compliance takes the word {' or '.join(_SUBCOMMANDS)}{seen}",
             "mcptest compliance invariants --capture FILE",
         )
-    files = [*arguments.paths[1:], *arguments.all("--capture")]
+    files += arguments.all("--capture")
     if len(files) != 1:
         raise UsageError(
-            f"mcptest compliance invariants takes one capture, not {len(files)}",
+            f"mcptest compliance {word} takes one capture, not {len(files)}",
             "write one with: mcptest run … --capture FILE; an array holds several sessions",
         )
-    return files[0]
+    return word, files[0]
 
 
-def _score(file: str) -> CaptureScore:
+def _score(file: str, rules: Sequence[Rule]) -> CaptureScore:
     try:
         # Non-blocking: opening a pipe would wait until another process opens it for writing.
         fd = os.open(file, os.O_RDONLY | OPEN_FLAGS)
         with io.TextIOWrapper(io.BufferedReader(_Input(fd)), encoding="utf-8-sig") as stream:
-            return score_file(lambda: stream.read(_PIECE_CHARS), file)
+            return score_file(lambda: stream.read(_PIECE_CHARS), file, rules)
     except OSError as error:
         raise _unreadable(file, f"cannot read it: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -146,9 +153,11 @@ def _write(score: CaptureScore, format: str, file: str, arguments: Arguments) ->
 COMMAND = Command(
     name="mcptest compliance",
     summary="Check a capture against the rules about sessions, without a server.",
-    usage="mcptest compliance invariants --capture FILE",
-    details="FILE is a session or an array of sessions, as written by mcptest run --capture and "
-    "mcptest record. Exit code 0: no rule is violated and the sessions agree; 1: otherwise.",
+    usage="mcptest compliance invariants|check --capture FILE",
+    details="invariants checks INV-001 to INV-007, and several sessions together; check all rules "
+    "about sessions as well. FILE is a session or an array of sessions, as written by mcptest run "
+    "--capture and mcptest record. Exit code 0: no rule is violated and the sessions agree; 1: "
+    "otherwise.",
     options=(
         Option(names=("--capture",), value="FILE", help="the capture to check"),
         Option(
@@ -159,7 +168,7 @@ COMMAND = Command(
     ),
     examples=(
         "mcptest compliance invariants --capture session.json",
-        "mcptest compliance invariants --capture session.json --format json",
+        "mcptest compliance check --capture session.json --format json",
     ),
     run=compliance,
 )

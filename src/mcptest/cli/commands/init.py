@@ -13,7 +13,7 @@ from mcptest.cli.commands.discover import (
 )
 from mcptest.cli.one_server import print_note, use_server, write_lines
 from mcptest.cli.options import Command
-from mcptest.cli.shared_options import choose_server
+from mcptest.cli.shared_options import START_TIMEOUT_OPTION, choose_server
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
@@ -161,10 +161,10 @@ def _report(written: _Written, guess: Guess) -> None:
 COMMAND = Command(
     name="mcptest init",
     summary="Create a config, a first test and a CI workflow in the current folder.",
-    usage="mcptest init [-- COMMAND…]",
+    usage="mcptest init [options] [-- COMMAND…]",
     details=f"Writes {_CONFIG}, {_SUITE} and {_WORKFLOW}, without questions; existing files are "
     "kept. With COMMAND, the server is started and the first tests cover what it offers.",
-    options=(),
+    options=(START_TIMEOUT_OPTION,),
     examples=("mcptest init", "mcptest init -- python3 server.py"),
     run=init,
     takes_command=True,

@@ -21,6 +21,7 @@ from mcptest.cli.signals import without_gc
 from mcptest.core.errors import McptestError, OwnFaultError, UsageError
 from mcptest.core.events import ReportedShard
 from mcptest.core.results import NOT_KEPT, exit_code_of
+from mcptest.core.text import plural, visible
 from mcptest.engine.loading import load_plan
 from mcptest.transport import utc_now
 
@@ -136,6 +137,8 @@ def _run_and_report(
 
     if settings["workers"] is None:
         settings["workers"] = plan.workers
+    if settings["workers"] is not None:
+        _note_shared_servers(plan)
 
     def options_for(plan: Plan) -> RunOptions:
         return make_options(plan, **settings)
@@ -160,6 +163,18 @@ def _run_and_report(
             files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
         reports.close(files)
     return finished
+
+
+def _note_shared_servers(plan: Plan) -> None:
+    """Say which files cannot run side by side, and how they could."""
+    from mcptest.engine.parallel import share_out  # noqa: PLC0415  # few runs are parallel
+
+    shared = [job for job in share_out(plan) if len(job) > 1]
+    if shared:
+        names = ", ".join(dict.fromkeys(visible(job[0][1].name) for job in shared))
+        files = plural(sum(map(len, shared)), "file")
+        message = f"{files} share the server {names} and run one after the other"
+        write_stderr(f"note: {message}; --isolation file gives each file its own\n")
 
 
 def _matrix(arguments: Arguments) -> TransportMatrix | None:

@@ -102,12 +102,13 @@ def _response() -> Schema:
 def _together() -> Schema:
     """Which keys of a test need or exclude each other."""
     no_arguments: Schema = {"properties": {"arguments": False}}
+    no_name: Schema = {"properties": {"arguments": False, "unlisted": {"const": False}}}
     texts: Schema = {"properties": {"arguments": {"additionalProperties": STRING}}}
     forms: dict[str, Schema] = {
         "request": no_arguments,
-        "resource": no_arguments,
+        "resource": no_name,
         "prompt": texts,
-        "list": no_arguments,
+        "list": no_name,
     }
     slipped = {
         key: {"properties": {"expect": {"properties": {key: False}}}} for key in SLIPPED_KEYS

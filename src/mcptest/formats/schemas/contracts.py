@@ -59,7 +59,10 @@ def cases_schema(registry: Registry) -> Schema:
         "anyOf": [
             # Some key is a turn, or the document only says how to start the server.
             {"not": {"propertyNames": {"not": {"pattern": _TURN}}}},
-            {"required": ["_server"], "propertyNames": {"pattern": "^_"}},
+            *(
+                {"required": [key], "propertyNames": {"pattern": "^_"}}
+                for key in ("_server", "_protocol_version")
+            ),
         ],
         "if": {"required": ["_patterns"], "properties": {"_patterns": {"const": True}}},
         "then": {"patternProperties": {"^in": ref(_SENT), "^out": ref(EXPECTED)}},

@@ -15,7 +15,12 @@ from mcptest.core.plan import ISOLATIONS, Case, Gates, Suite
 from mcptest.core.record import Record
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import visible
-from mcptest.formats.config import SETTINGS, SUBPROCESS_MATCHERS, read_subprocess_matchers
+from mcptest.formats.config import (
+    SETTINGS,
+    STRICT,
+    SUBPROCESS_MATCHERS,
+    read_subprocess_matchers,
+)
 from mcptest.formats.keys import (
     STRING,
     STRINGS,
@@ -94,6 +99,7 @@ RUN_KEYS = Keys(
         "parallel": Key(whole_number(1, 256), "How many files run at a time."),
         "isolation": Key(SETTINGS["isolation"].type, SETTINGS["isolation"].description),
         "retries": RETRIES,
+        "strict": STRICT,
     }
 )
 IMPORT_KEYS = Keys(
@@ -257,7 +263,8 @@ class _Loader:
             if spec.http and spec.http.ca_file:
                 ca_file = posixpath.join(part.folder, spec.http.ca_file)
                 spec = spec.but(http=spec.http.but(ca_file=ca_file))
-            self._servers[name] = spec.but(cwd=cwd)
+            is_strict = bool(self._options.get("strict", False))
+            self._servers[name] = spec.but(cwd=cwd, is_strict=is_strict)
             self._needs[name] = needs
 
     def _refuse_no_servers(self) -> None:
@@ -380,6 +387,8 @@ def _run_options(fields: Fields) -> dict[str, object]:
         found["retries"] = inner.whole_number("retries", *RETRIES.bounds, 0)
     if "isolation" in inner.mapping:
         found["isolation"] = inner.choice("isolation", ISOLATIONS, "run")
+    if "strict" in inner.mapping:
+        found["strict"] = inner.flag("strict", False)
     return found
 
 

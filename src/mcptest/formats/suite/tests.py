@@ -12,6 +12,7 @@ from mcptest.formats.keys import (
     SKIP,
     STRING,
     TEST_TAGS,
+    UNLISTED,
     Fields,
     Key,
     Keys,
@@ -117,6 +118,7 @@ ENTRY_KEYS = {
             "tags": TEST_TAGS,
             "skip": SKIP,
             "only": ONLY,
+            **({} if call == "uri" else {"unlisted": UNLISTED}),
             **_PATIENCE,
             call: _TARGETS[call],
             **CALL_KEYS,
@@ -472,6 +474,7 @@ class EntryReader:
             only=read_only(fields, "only"),
             tags=tuple(dict.fromkeys((*defaults.tags, *read_tags(fields, "tags")))),
             retries=retries,
+            is_unlisted=fields.flag("unlisted", False),
         )
 
 
