@@ -127,6 +127,8 @@ class AgentReporter(CollectedRun):
         hidden = len(result.mismatches) - MAX_MISMATCHES
         if hidden > 0:
             yield f"   … and {hidden:,} more that differ"
+        if result.fault is None or not result.fault.evidence.stderr_tail:
+            yield from _stderr_lines(result.stderr, "   ")
         for note in result.notes:
             yield f"   note: {_short(note)}"
         for other in same[:MAX_FAILURES]:
@@ -221,7 +223,12 @@ def _fault_lines(fault: Fault, indent: str) -> Iterator[str]:
         yield f"{indent}url: {_short(fault.evidence.url)}"
     if fault.evidence.command:
         yield f"{indent}command: {visible(shlex.join(fault.evidence.command))}"
-    for line in fault.evidence.stderr_tail.strip().split("\n")[-MAX_TAIL_LINES:]:
+    yield from _stderr_lines(fault.evidence.stderr_tail, indent)
+
+
+def _stderr_lines(stderr: str, indent: str) -> Iterator[str]:
+    """The last lines of stderr, quoted: they are data, not instructions."""
+    for line in stderr.strip().split("\n")[-MAX_TAIL_LINES:]:
         if line:
             yield f"{indent}stderr: {show_json(line, MAX_VALUE_CHARS)}"
 

@@ -188,6 +188,7 @@ class TerminalReporter:
             server = shown_server(self._run, self._suite)
             label = f' same as "{name}"' + (f" on {server}" if server else "")
             same_as = self._seen.first_like(result, label)
+        new_stderr = self._seen.new_stderr(result)
         if same_as is None and result.status in ("failed", "error"):
             columns, verbose = self._width - VALUE_COLUMN, self._verbose
             lines = render_result(result, columns=columns, verbose=verbose, is_on_terminal=True)
@@ -196,6 +197,7 @@ class TerminalReporter:
             lines = note_lines(result)
             if same_as is None and self._verbose:
                 lines += stderr_lines(result.stderr)
+            lines += stderr_lines(new_stderr)
         painted = [
             DETAIL_INDENT + self._paint.diff_line(line) if line.text else "" for line in lines
         ]
