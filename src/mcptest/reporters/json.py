@@ -198,15 +198,30 @@ def render_failure(
 
 
 def render_validation(
-    files: int, tests: int, warnings: Sequence[Diagnostic], tool_version: str
+    files: int,
+    tests: int,
+    warnings: Sequence[Diagnostic],
+    tool_version: str,
+    *,
+    notes: Sequence[str] = (),
+    error: tuple[str, str, Sequence[Diagnostic]] | None = None,
 ) -> str:
-    """The report of files without mistakes; for those with mistakes there is `render_failure`."""
+    """The report of `mcptest validate`, with or without mistakes.
+
+    `files` and `tests` count what could be read; `error` is a kind, a message and the mistakes.
+    """
+    failure: Members | None = None
+    if error:
+        kind, message, mistakes = error
+        listed = [_diagnostic_members(each) for each in mistakes]
+        failure = {"kind": kind, "message": message, "diagnostics": listed}
     report: Members = {
         **_head_members(tool_version),
         "files": files,
         "tests": tests,
         "warnings": [_diagnostic_members(each) for each in warnings],
-        "error": None,
+        "notes": list(notes),
+        "error": failure,
     }
     return _render_lines({name: _dump_line(value) for name, value in report.items()})
 

@@ -37,6 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event
     from mcptest.core.results import CaseResult, Finding, LogWish, SnapshotReport
     from mcptest.reporters.progress import Progress
@@ -81,6 +82,8 @@ class TerminalReporter:
         self._suite = SuiteStarted(name="", file="", format="", server="", total=0)
         self._finished = 0
         self._seen: SeenFailures | None = None
+        # The warnings to show, if not all of them are to be shown.
+        self.warnings: tuple[Diagnostic, ...] | None = None
         # True if the last line written is empty, or nothing is written yet.
         self._after_gap = True
 
@@ -115,7 +118,7 @@ class TerminalReporter:
 
             self._progress = Progress(width=self._width, total=event.total, now=self._clock())
         lines: list[str] = []
-        for warning in event.warnings:
+        for warning in event.warnings if self.warnings is None else self.warnings:
             from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # rare
 
             first, *rest = render_diagnostic(warning).split("\n")
