@@ -12,6 +12,7 @@ import shlex
 from mcptest.core.record import ABSENT
 from mcptest.core.results import FATAL, ExitCode, exit_code_of
 from mcptest.core.text import defuse, excerpt, plural, show_json, visible
+from mcptest.matching.diff import show_sides
 from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun
 from mcptest.reporters.style import (
     coverage_lines,
@@ -236,9 +237,9 @@ def _stderr_lines(stderr: str, indent: str) -> Iterator[str]:
 def _mismatch_lines(mismatch: Mismatch) -> Iterator[str]:
     where = _short(mismatch.path) or "(the whole answer)"
     yield f"   what: {where}: {_short(mismatch.message) or 'differs'}"
-    yield f"   expected: {show_json(mismatch.expected, MAX_VALUE_CHARS)}"
-    actual = mismatch.actual
-    yield f"   actual: {'(missing)' if actual is ABSENT else show_json(actual, MAX_VALUE_CHARS)}"
+    expected, actual = show_sides(mismatch, MAX_VALUE_CHARS)
+    yield f"   expected: {expected}"
+    yield f"   actual: {'(missing)' if mismatch.actual is ABSENT else actual}"
     if mismatch.hint:
         yield f"   hint: {_short(mismatch.hint)}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from console import case, mcptest, write_suite
 
@@ -89,7 +89,7 @@ def test_its_json_has_one_shape_however_it_ends(
         (folder / "wrong.test.mcp.yml").write_text("description: x\ntests: 5\n", encoding="utf-8")
     ended = mcptest(folder, "validate", "--json", *words)
     report = ended.report()
-    jsonschema.validate(report, SCHEMA)
+    jsonschema_rs.validate(SCHEMA, report)
     assert ended.code == code
     assert (report["error"] and report["error"]["kind"]) == kind
     if words[0] == ".":
