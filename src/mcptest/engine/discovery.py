@@ -502,7 +502,10 @@ def format_of(file: str, text: str) -> str:
 # What a file of each format contains, even with mistakes. The keys of a case are common words, so a
 # message must be there too, or the key that only a contract has.
 _CASE_WORDS = r"case|in|out|in_\w*|out_\w*"
-_MESSAGE = r"(?<![\w-])[\"']?(?:jsonrpc|method|result|error)[\"']?\s*:"
+_MESSAGE = (
+    r"[\"']?\b(?:jsonrpc|params|result|error)[\"']?\s*:"
+    r"|[\"']?method[\"']?\s*:\s*[\"']?(?:initialize|ping|[a-z]+/[A-Za-z_/]+)\b"
+)
 _SUITE_WORDS = "servers|imports|tools|resources|prompts|agents|evals|compliance|security"
 _IT = r"(?m)^[ \t]*(?:-[ \t]+)?[\"']?it[\"']?[ \t]*:"
 _BRACE = r"(?m)^(?:---)?[ \t]*[{\[]"
