@@ -37,8 +37,6 @@ _COMMANDS = {
     "evals": "mcptest eval {suite}",
 }
 
-# How much of a file is read to recognise its format.
-_RECOGNISED_BYTES = 64 * 1024
 _MAX_MISTAKES = 20
 
 
@@ -80,16 +78,21 @@ def is_test_file(path: str, *, is_named: bool = False) -> bool:
     user named the file, its name is enough, so that mistakes in it are reported.
     """
     # Deferred: most projects have no such file.
-    from mcptest.engine.discovery import is_recognisable, is_test_name, open_regular  # noqa: PLC0415
+    from mcptest.engine.discovery import (  # noqa: PLC0415
+        RECOGNISED_BYTES,
+        begins_like_test_file,
+        is_test_name,
+        open_regular,
+    )
 
     if is_named or not is_test_name(path):
         return is_test_name(path)
     try:
         with open(open_regular(path), "rb") as file:
-            beginning = file.read(_RECOGNISED_BYTES)
+            beginning = file.read(RECOGNISED_BYTES)
     except OSError:
         return False
-    return b"\0" not in beginning and is_recognisable(path, beginning.decode("utf-8", "replace"))
+    return begins_like_test_file(path, beginning)
 
 
 def node_names(names: Iterable[str]) -> list[str]:

@@ -119,6 +119,45 @@ def test_a_path_that_is_right_from_here_and_wrong_from_the_cwd_is_pointed_out(
     assert str(tmp_path) in report.fault["hint"]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("python3", "server.py"),
+        ("sh", "-u", "dist/index.js", "--port", "1"),
+        ("python3", "./bin/server"),
+    ],
+)
+def test_a_script_that_is_not_in_the_folder_of_the_server_is_named_with_that_folder(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    report = perform(ServerSpec(name="lost", command=arguments, cwd=str(tmp_path)))
+    script = next(word for word in arguments[1:] if "/" in word or word.endswith(".py"))
+    assert report.fault["kind"] == "exited_early"
+    assert report.fault["hint"] == (
+        f"the server was started in {tmp_path}, and there is no {script!r}; "
+        '"cwd" names another folder'
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("python3", "server.py"),
+        ("sh", "-c", "exit 3", "--directory", "project", "inner.py"),
+        ("sh", "-c", "exit 3", "--directory=project", "inner.py"),
+        ("sh", "-c", "exit 3", "-m", "package.module", "https://host/x.py", "--config=a.py"),
+    ],
+)
+def test_the_folder_is_not_suspected_when_the_file_is_there_or_none_is_named(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "inner.py").touch()
+    (tmp_path / "server.py").write_text("raise SystemExit(3)")
+    report = perform(ServerSpec(name="broken", command=arguments, cwd=str(tmp_path)))
+    assert (report.fault["kind"], report.fault["hint"]) == ("exited_early", "")
+
+
 def test_a_server_that_never_answers_the_handshake_is_given_up_and_gone(
     listener: Listener,
 ) -> None:

@@ -34,11 +34,13 @@ from mcptest.transport import utc_now
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import NoReturn
+    from typing import Literal, NoReturn
 
     from mcptest.cli.options import Command
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import ReportedShard
+
+    JsonWish = Literal["", "run", "validation"]
 
 __all__ = [
     "COMMANDS",
@@ -48,6 +50,7 @@ __all__ = [
     "main",
     "render_error",
     "status_of_kind",
+    "write_validation",
 ]
 
 
@@ -194,8 +197,15 @@ def _run_reported(words: list[str], run: Callable[[list[str]], int]) -> int:
     except Exception as raised:  # noqa: BLE001  # the only handler of internal errors
         error = describe_exhaustion(raised)
         if error is None:
-            return report_internal_error(_wants_json(words), started_at)
-    return report_failure(error, _wants_json(words), started_at)
+            return report_internal_error(_json_wish(words), started_at)
+    return report_failure(error, _json_wish(words), started_at)
+
+
+def _json_wish(words: list[str]) -> JsonWish:
+    """The JSON that standard output must have: that of a run, that of a validation, or none."""
+    if not _wants_json(words):
+        return ""
+    return "validation" if words[:1] == ["validate"] else "run"
 
 
 def _wants_json(words: list[str]) -> bool:
@@ -240,12 +250,14 @@ _KINDS = (
 )
 
 
-def report_failure(error: McptestError, as_json: bool, started_at: str) -> int:
+def report_failure(error: McptestError, wish: JsonWish, started_at: str) -> int:
     """Print an error; return the exit code for it."""
     kind, status = failure_kind(error)
     diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
     write_stderr_wrapped("".join(map(render_error, (error, *error.unwritten))))
-    if as_json:
+    if wish == "validation":
+        write_validation(error)
+    elif wish:
         _write_json(kind, str(error), diagnostics, started_at, error.shard)
     return ExitCode.BAD_INPUT if error.unwritten else status
 
@@ -260,7 +272,7 @@ def status_of_kind(kind: str) -> ExitCode | None:
     return {known: status for _, known, status in _KINDS}.get(kind)
 
 
-def report_internal_error(as_json: bool, started_at: str) -> int:
+def report_internal_error(wish: JsonWish, started_at: str) -> int:
     """Print the current exception, an internal error; return the exit code for it."""
     import traceback  # noqa: PLC0415  # rare
 
@@ -270,9 +282,29 @@ def report_internal_error(as_json: bool, started_at: str) -> int:
     write_stderr(
         f"\nThis is {whose}.\nPlease report it, with the lines above and the command you ran.\n"
     )
-    if as_json:
-        _write_json("internal", f"{whose}; standard error has the details", (), started_at)
+    message = f"{whose}; standard error has the details"
+    if wish == "validation":
+        write_validation(OwnFaultError(message))
+    elif wish:
+        _write_json("internal", message, (), started_at)
     return ExitCode.OUR_FAULT
+
+
+def write_validation(
+    error: McptestError | None,
+    *,
+    files: int = 0,
+    tests: int = 0,
+    warnings: Sequence[Diagnostic] = (),
+    notes: Sequence[str] = (),
+) -> None:
+    """Write the JSON of `mcptest validate`, which has one shape however it ends."""
+    from mcptest.reporters.json import render_validation  # noqa: PLC0415  # only with --json
+
+    diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
+    failure = (failure_kind(error)[0], str(error), diagnostics) if error else None
+    text = render_validation(files, tests, warnings, __version__, notes=notes, error=failure)
+    StandardOutput().write_utf8(text)
 
 
 def _write_json(

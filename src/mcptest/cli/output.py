@@ -117,6 +117,11 @@ def write_stderr(text: str) -> None:
         sys.stderr.flush()
 
 
+def write_note(text: str) -> None:
+    """Write a remark to standard error that changes nothing."""
+    write_stderr_wrapped(f"note: {text}\n")
+
+
 def write_stderr_wrapped(text: str) -> None:
     """Write sentences to standard error, wrapped to the width of the terminal."""
     columns = 0

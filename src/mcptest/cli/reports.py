@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from mcptest.cli.options import Arguments
     from mcptest.cli.report_files import ReportStream
+    from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.errors import McptestError
     from mcptest.core.events import Event
     from mcptest.core.results import LogWish
@@ -116,6 +117,8 @@ class Reports:
         self._redact: Callable[[str], str] | None = None
         self._unwritten: list[UsageError] = []
         self._has_stdout = True
+        # The warnings that the terminal report shows, unless all of them.
+        self.terminal_warnings: tuple[Diagnostic, ...] | None = None
 
     @classmethod
     def of(cls, arguments: Arguments, *, all_logs: bool = False) -> Reports:
@@ -188,6 +191,7 @@ class Reports:
             width=terminal_columns() or 80,
             verbose=self._verbose,
         )
+        reporter.warnings = self.redacted(self.terminal_warnings)
         self.tick = self._on_stdout(reporter.tick) if is_live else None
         return reporter
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import tempfile
 
-from mcptest.cli.output import is_terminal, write_stderr
+from mcptest.cli.output import is_terminal, write_note, write_stderr
 from mcptest.cli.shared_options import (
+    SHOWN_VARIABLE,
     WATCHER_VARIABLE,
     parse_command,
     parse_http_server,
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from mcptest.cli.options import Arguments
+    from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Listener, RunFinished
     from mcptest.core.plan import ServerSpec
     from mcptest.engine.loading import Plan, Wanted
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
 
-__all__ = ["TransportMatrix", "find_affected", "watch"]
+__all__ = ["ShownBefore", "TransportMatrix", "find_affected", "watch"]
 
 
 # watchfiles can miss changes at the moment of a tick, so ticks are rare.
@@ -64,8 +69,6 @@ def watch(arguments: Arguments) -> int:
         if name != "--watch":
             options += [f"{name}={value}" for value in values] or [name]
     roots, outputs = _roots(arguments), _output_files(arguments)
-    has_own_stdout = any("=" not in word for word in arguments.all("--reporter"))
-    quiet = [] if has_own_stdout or arguments.has("--json") else ["--reporter=minimal"]
     status, is_over = 0, False
     command = ["--", *arguments.command] if arguments.command else []
     rounds = files.watch(
@@ -76,22 +79,67 @@ def watch(arguments: Arguments) -> int:
         rust_timeout=_TICK_MS,
         raise_interrupt=True,
     )
-    try:
-        for number, changes in enumerate(rounds):
-            if number == 0:
-                words = ["run", *options, *arguments.paths, *command]
+    with tempfile.NamedTemporaryFile(prefix="mcptest-") as shown:
+        os.environ[SHOWN_VARIABLE] = shown.name
+        try:
+            for number, changes in enumerate(rounds):
+                if number and not changes:
+                    continue
+                changed = [path for _, path in changes]
+                paths = find_affected(changed, arguments.paths) if number else arguments.paths
+                words = ["run", *options, *paths, *command]
                 status, is_over = run_again(words, WATCHER_VARIABLE)
-                if not is_over:
+                if is_over:
+                    break
+                if number == 0:
                     write_stderr(f"watching {plural(len(roots), 'folder')}; Ctrl-C ends it\n")
-            elif changes:
-                paths = find_affected([path for _, path in changes], arguments.paths)
-                words = ["run", *options, *quiet, *paths, *command]
-                status, is_over = run_again(words, WATCHER_VARIABLE)
-            if is_over:
-                break
-    except KeyboardInterrupt:
-        write_stderr("\n")
+        except KeyboardInterrupt:
+            write_stderr("\n")
     return status
+
+
+class ShownBefore:
+    """The warnings and notes that earlier rounds of a watch have shown, kept in a file.
+
+    A warning that went away and comes back is shown again.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            with open(path, encoding="utf-8") as file:
+                self._shown: list[list[object]] = json.load(file)
+        except (OSError, ValueError):
+            # The first round.
+            self._shown = []
+
+    def new_warnings(
+        self, warnings: Sequence[Diagnostic], files: Iterable[str]
+    ) -> tuple[Diagnostic, ...]:
+        """Those that were not shown yet, of the warnings in these files."""
+        counts: dict[tuple[str, ...], int] = {}
+        found: list[list[object]] = []
+        for each in warnings:
+            # Without the line, which changes with every line above it.
+            key = (each.file, each.code, each.message)
+            counts[key] = counts.get(key, 0) + 1
+            found.append([*key, counts[key]])
+        new = [each for each, key in zip(warnings, found, strict=True) if key not in self._shown]
+        read = {*files, *(each.file for each in warnings)}
+        self._keep([key for key in self._shown if key[0] not in read] + found)
+        return tuple(new)
+
+    def note(self, text: str) -> None:
+        """Write a note, unless it was written before."""
+        key: list[object] = ["", text]
+        if key not in self._shown:
+            self._keep([*self._shown, key])
+            write_note(text)
+
+    def _keep(self, shown: list[list[object]]) -> None:
+        self._shown = shown
+        with contextlib.suppress(OSError), open(self._path, "w", encoding="utf-8") as file:
+            json.dump(shown, file)
 
 
 def _filter(files: Any, outputs: tuple[str, ...]) -> Callable[[Any, str], bool]:
@@ -135,7 +183,8 @@ def _roots(arguments: Arguments) -> list[str]:
     if not arguments.paths or any(os.path.exists(name) for name in CONFIG_NAMES):
         folders.add(".")
     try:
-        plan = load_plan(parse_request(arguments), os.environ)
+        # The first round shows its notes.
+        plan = load_plan(parse_request(arguments).but(note=None), os.environ)
     except McptestError:
         plan = None
     for suite, spec in plan.suites if plan else ():

@@ -6,7 +6,7 @@ import os
 import re
 
 from mcptest.cli.options import NO_COLOR_OPTION, Option
-from mcptest.cli.output import write_stderr
+from mcptest.cli.output import write_note, write_stderr
 from mcptest.core.diagnostics import render_diagnostic, suggest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ISOLATIONS, HttpSpec, PluginSpec, ServerSpec
@@ -46,6 +46,7 @@ __all__ = [
     "SERVER_COMMAND_OPTION",
     "SERVER_DETAILS",
     "SERVER_OPTIONS",
+    "SHOWN_VARIABLE",
     "SPEC_VERSION_OPTION",
     "START_TIMEOUT_OPTION",
     "WATCHER_VARIABLE",
@@ -405,6 +406,8 @@ def _parse_plugin(text: str) -> PluginSpec:
 
 # Set in the runs of --watch: the id of the watching process. A run ends when that process ends.
 WATCHER_VARIABLE = "MCPTEST_FOLLOWS"
+# Set as well: the file with the warnings and notes that earlier runs have shown.
+SHOWN_VARIABLE = "MCPTEST_SHOWN"
 
 _SERVER = (
     Option(
@@ -557,6 +560,7 @@ def parse_request(arguments: Arguments) -> Wanted:
         format=parse_format(arguments),
         plugins=parse_plugins(arguments),
         snapshots=_parse_snapshot_mode(arguments),
+        note=write_note,
     )
 
 

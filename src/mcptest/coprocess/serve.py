@@ -6,6 +6,7 @@ answer to the one before it has been read.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import time
@@ -51,8 +52,8 @@ _READ_BYTES = 1 << 16
 # blocking mode, because the parent process may share them.
 _WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
 
-# Stop reading when this many bytes of requests wait.
-_MAX_HELD_BYTES = 128 * 1024 * 1024
+# Stop reading when this many bytes of requests wait behind an answer that the SDK does not read.
+_MAX_HELD_BYTES = 16 * 1024 * 1024
 
 # How long an SDK that has closed our input may take to read the rest.
 _LAST_READ_S = 30.0
@@ -99,7 +100,8 @@ class Channel:
         while self._unread:
             if self._interrupts.count:
                 raise InterruptedRunError
-            end = self._unread.find(b"\n") + 1 or len(self._unread)
+            # In small pieces: a long line is not copied whole.
+            end = self._unread.find(b"\n", 0, _READ_BYTES) + 1 or _READ_BYTES
             piece = bytes(self._unread[:end])
             del self._unread[:end]
             found = self._decoder.feed(piece)
@@ -192,10 +194,15 @@ def _refuse_gone(ready: list[tuple[int, int]], sink: int) -> None:
 
 
 class Session:
-    """Answers the requests of one SDK, and keeps what it has set. `post` sends uploads."""
+    """Answers the requests of one SDK, and keeps what it has set. `post` sends uploads.
 
-    def __init__(self, upstream: Upstream, cache: Cache, post: Post) -> None:
+    `stderr_file` is where the SDK reads what the server wrote to stderr during a request.
+    """
+
+    def __init__(self, upstream: Upstream, cache: Cache, post: Post, stderr_file: str = "") -> None:
         self._upstream = upstream
+        self._stderr_file = stderr_file
+        self._reported_stderr = ""
         self._cache = cache
         self._cassette = Cassette(upstream)
         self._uploads = Uploads(post)
@@ -216,11 +223,22 @@ class Session:
         except RefusedError as error:
             error.id = request.id
             return encode_error(error, self._limit)
+        finally:
+            self._report_stderr(self._upstream.stderr_of_request())
+
+    def _report_stderr(self, stderr: str) -> None:
+        """Replace the content of the file that the SDK reads when an expectation fails."""
+        if not self._stderr_file or stderr == self._reported_stderr:
+            return
+        self._reported_stderr = stderr
+        with contextlib.suppress(OSError), open(self._stderr_file, "wb") as file:
+            file.write(stderr.encode("utf-8", "backslashreplace"))
 
     def _result(self, request: Request) -> object:
         if self._mismatch and request.method not in ("mcp.shutdown", "coprocess/handshake"):
             raise RefusedError(INVALID_PARAMS, self._mismatch)
         self._upstream.next_id = request.id
+        self._upstream.start_request()
         return _METHODS[request.method](self, request.params)
 
     # Methods

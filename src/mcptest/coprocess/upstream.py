@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Upstream"]
 
 _MAX_COMMAND_CHARS = 200
+_MAX_STDERR_CHARS = 4000
 
 _ENVELOPE = frozenset(["jsonrpc", "id", "result", "error"])
 
@@ -65,6 +66,15 @@ class Upstream:
     def cleaned(self, value: Any) -> Any:
         """The same without the secrets that a config gave to the server."""
         return redact_all(value, self._redact)
+
+    def start_request(self) -> None:
+        """What the server writes to stderr from here on belongs to the next request."""
+        self._pool.start_test()
+
+    def stderr_of_request(self) -> str:
+        """The end of what the server has written to stderr since the request began."""
+        text: str = self.cleaned(self._pool.stderr_of_test())
+        return text[-_MAX_STDERR_CHARS:]
 
     def initialize(self) -> Message:
         """What the server answered to `initialize`; asked again, the same."""

@@ -66,7 +66,8 @@ class Mismatch(Record):
     """One expectation that was not met, and why.
 
     `expected` is what the file has at the path (a pattern as a string), `actual` what the answer
-    has; ABSENT if there is nothing.
+    has; ABSENT if there is nothing. `at` is where a pattern stops to match: the index in `expected`
+    and that in `actual`.
     """
 
     path: str
@@ -74,6 +75,7 @@ class Mismatch(Record):
     actual: object
     message: str
     hint: str = ""
+    at: tuple[int, int] | None = None
 
 
 class Evidence(Record):

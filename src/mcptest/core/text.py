@@ -25,6 +25,7 @@ __all__ = [
     "ci_variable",
     "defuse",
     "defuse_markers",
+    "describe_place",
     "excerpt",
     "is_pattern",
     "is_visible",
@@ -142,6 +143,13 @@ def shorten(text: str, limit: int) -> str:
 def excerpt(text: str, limit: int) -> str:
     """Text from outside as part of a sentence: shortened, and every character can be seen."""
     return visible(shorten(text, limit))
+
+
+def describe_place(text: str, at: int) -> str:
+    """The place of a character in a string, in words; its line if there are several."""
+    line = text.count("\n", 0, at) + 1
+    where = f" (line {line:,})" if "\n" in text else ""
+    return f"character {at + 1:,}{where}"
 
 
 def quote(text: str) -> str:

@@ -190,6 +190,7 @@ class Performer:
         # Chosen now, so that it can be sent as soon as the answer is there.
         ahead = None if self._keeps_times else _find_step_to_send_ahead(following)
         notes: tuple[str, ...] = ()
+        self._pool.start_test()
         try:
             if not case.steps:
                 return self._perform_other(case, spec, following)
@@ -211,13 +212,16 @@ class Performer:
                     self._pool.record_failure()
                     notes += (f"in {written_step.label}",) if written_step.label else ()
                     duration_s = time.monotonic() - began
-                    return _make_failed(here, step, reply, mismatches, duration_s, notes)
+                    failed = _make_failed(here, step, reply, mismatches, duration_s, notes)
+                    return failed.but(stderr=self._pool.stderr_of_test())
                 notes += describe_passed_step(step.expectation, reply)
         except (UnsentError, CheckError) as error:
             # The server did nothing wrong, and is kept unless a dialogue was broken off.
             has_begun = isinstance(error, CheckError) or error.has_begun
+            errored = _make_errored(here, error.fault, time.monotonic() - began, notes)
+            errored = errored.but(stderr=self._pool.stderr_of_test())
             self._leave_dialogue(case, error.fault, has_begun=has_begun)
-            return _make_errored(here, error.fault, time.monotonic() - began, notes)
+            return errored
         except ServerError as error:
             return self._record_fault(here, error.fault, time.monotonic() - began, notes)
         except PatternTimeoutError as error:
@@ -345,9 +349,11 @@ class Performer:
         if not self._pool.has_started_one and self.start_fault is None:
             self.start_fault = fault
         log = self._pool.log()
+        # The evidence of a fault has the last lines of the process, also from before the test.
+        stderr = "" if fault.evidence.stderr_tail else self._pool.stderr_of_test()
         self._pool.record_fault(fault)
         self._leave_dialogue(case, fault)
-        return _make_errored(case, fault, duration_s, notes).but(log=log)
+        return _make_errored(case, fault, duration_s, notes).but(log=log, stderr=stderr)
 
     def _leave_dialogue(self, case: Case, fault: Fault, *, has_begun: bool = True) -> None:
         """Replace a server whose dialogue was broken off: it could answer in the next one."""
@@ -464,7 +470,6 @@ def _make_failed(
         sent=step.line.decode("utf-8").rstrip("\n"),
         expected=ABSENT if response is ABSENT else source_of(response),
         actual=reply.message,
-        stderr=reply.stderr,
         notes=notes,
     )
 

@@ -92,7 +92,8 @@ def comply(case: Case, spec: ServerSpec, pool: ServerPool) -> CaseResult:
         notes=found.notes,
     )
     if found.mismatches:
-        return result.but(sent=found.sent, actual=found.actual)
+        stderr = pool.stderr_of_test()
+        return result.but(sent=found.sent, actual=found.actual, stderr=stderr)
     pool.record_pass()
     if found.nothing:
         return result.but(status="skipped", reason=found.nothing)

@@ -112,6 +112,8 @@ class Connection:
         self._bytes_before = 0
         self._log: MessageLog | None = None
         self._log_mark = 0
+        # How long stderr was when the test began; None before its first step.
+        self._test_mark: int | None = None
 
     @property
     def _transport(self) -> str:
@@ -164,6 +166,8 @@ class Connection:
 
             self._log = MessageLog()
         self._log_mark = self.wire.stderr.total
+        if self._test_mark is None:
+            self._test_mark = self._log_mark
         self._bytes_before = self.wire.mark_stdout()
         self._replied_bytes = 0
 
@@ -296,6 +300,17 @@ class Connection:
             kept = self.wire.cleaned(kept)
         text = kept.decode("utf-8", "backslashreplace")
         return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
+
+    def start_test(self) -> None:
+        """The next step is the first of another test."""
+        self._test_mark = None
+
+    def stderr_of_test(self) -> str:
+        """What the server has written to stderr since the first step of the test."""
+        if self._test_mark is None:
+            return ""
+        self.wire.drain_stderr()
+        return self.stderr_since(self._test_mark)
 
     def log(self) -> tuple[LogLine, ...]:
         """The messages since the step began, if a log is kept."""

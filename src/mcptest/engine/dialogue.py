@@ -144,7 +144,7 @@ class DialogueRunner:
             notes=((note,) if note else ()) + tuple(run.notes),
         )
         if run.mismatches:
-            result = _add_mismatches(result, run)
+            result = _add_mismatches(result, run).but(stderr=self._pool.stderr_of_test())
         else:
             for use, answer in run.answered_uses:
                 self._record_use(server, use, answer)
@@ -270,6 +270,8 @@ class DialogueRun:
         )
         self._inbox = DialogueInbox(spoken_of, carried)
         self._next_turns = next_turns
+        # What is there by now belongs to the case before.
+        connection.wire.drain_stderr()
         connection.start_step()
         connection.inbox.listener = self._inbox.take_event
         # The dialogue itself has the answers to further questions of the server.

@@ -26,11 +26,11 @@ __all__ = [
     "SUITE_ENDINGS",
     "SUITE_NAMES",
     "SuiteFolders",
+    "begins_like_test_file",
     "find_config",
     "find_suites",
     "format_of",
     "glob_root",
-    "is_recognisable",
     "is_suite_name",
     "is_test_name",
     "open_regular",
@@ -49,6 +49,8 @@ CONDUCTOR_ENDINGS = (".test.mcp.yml", ".test.mcp.yaml")
 CASE_ENDINGS = ("_test.yaml", "_test.yml", ".cases.yaml", ".cases.yml")
 SUITE_NAMES = ("mcptest.yaml", "mcptest.yml")
 SUITE_ENDINGS = CONDUCTOR_ENDINGS + CASE_ENDINGS + SUITE_NAMES
+# Names that other tools use as well.
+_SHARED_ENDINGS = ("_test.yaml", "_test.yml")
 CONFIG_NAMES = ("conductor.config.json", "mcptest.config.json", "aegis.config.json")
 
 _KNOWN_ENDINGS = f"{CONDUCTOR_ENDINGS[0]}, {CASE_ENDINGS[0]}, {CASE_ENDINGS[2]} or {SUITE_NAMES[0]}"
@@ -56,25 +58,44 @@ _KNOWN_ENDINGS = f"{CONDUCTOR_ENDINGS[0]}, {CASE_ENDINGS[0]}, {CASE_ENDINGS[2]} 
 # Folders that never hold a user's own suites.
 _SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__"])
 
+# How much of a file is read to recognise its format.
+RECOGNISED_BYTES = 64 * 1024
+
 # How many folders behind a symbolic link are searched for test files that are not run.
 _MAX_LINKED_FOLDERS = 1_000
 _MAX_LEFT_OUT = 5
 
 
-def find_suites(arguments: Iterable[str]) -> list[str]:
+def find_suites(
+    arguments: Iterable[str],
+    note: Callable[[str], None] | None = None,
+    *,
+    has_format: bool = False,
+) -> list[str]:
     """The suite files that the arguments name, sorted, each once.
 
     A `NothingSelectedError` when one of the arguments names no file, or when a folder or a glob
-    has something like a test file that would not run; whatever the others name.
+    has something like a test file that would not run; whatever the others name. `note` is called
+    with a sentence about each file of a folder or a glob that belongs to another tool; if the
+    format of all files is given, there are none.
     """
     found: set[str] = set()
     empty: list[str] = []
+    foreign: set[str] = set()
     left_out = _LeftOut()
     for argument in arguments or _default():
         files = set(_files_of(argument, left_out))
+        if not has_format and (os.path.isdir(argument) or not os.path.lexists(argument)):
+            others = set(filter(_is_foreign, files))
+            files -= others
+            foreign |= others
         found |= files
         empty += () if files else (argument,)
     mistakes = left_out.describe(found)
+    notes = _describe_foreign(sorted(foreign - found))
+    if note and not (empty or mistakes):
+        for each in notes:
+            note(each)
     if empty:
         shown = ""
         if arguments:
@@ -88,9 +109,32 @@ def find_suites(arguments: Iterable[str]) -> list[str]:
             f"no test file found in {shown or 'this folder'}; "
             f"test files end in {_KNOWN_ENDINGS}{advice}"
         )
+        mistakes += notes
     if mistakes:
         raise NothingSelectedError("; ".join(mistakes))
     return sorted(found)
+
+
+def _is_foreign(path: str) -> bool:
+    """Whether a file only has the name of a test file: helm, for example, has `*_test.yaml` too.
+
+    The other names are ours, so a file with one of them is checked whatever it contains.
+    """
+    if not path.endswith(_SHARED_ENDINGS):
+        return False
+    try:
+        with open(open_regular(path), "rb") as file:
+            return not begins_like_test_file(path, read_now(file, RECOGNISED_BYTES))
+    except OSError:
+        # Reported when it is read.
+        return False
+
+
+def _describe_foreign(files: list[str]) -> list[str]:
+    why = "it is not a test file of mcptest (no message under in or out)"
+    notes = [f"skipped {visible(each)}: {why}; name it to check it" for each in files]
+    more = len(notes) - _MAX_LEFT_OUT
+    return notes[:_MAX_LEFT_OUT] + ([f"skipped {more:,} more of the kind"] if more > 0 else [])
 
 
 def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
@@ -460,7 +504,7 @@ def format_of(file: str, text: str) -> str:
 # message must be there too, or the key that only a contract has.
 _CASE_WORDS = r"case|in|out|in_\w*|out_\w*"
 _MESSAGE = (
-    r"[\"']?jsonrpc[\"']?\s*:"
+    r"[\"']?\b(?:jsonrpc|params|result|error)[\"']?\s*:"
     r"|[\"']?method[\"']?\s*:\s*[\"']?(?:initialize|ping|[a-z]+/[A-Za-z_/]+)\b"
 )
 _SUITE_WORDS = "servers|imports|tools|resources|prompts|agents|evals|compliance|security"
@@ -468,13 +512,15 @@ _IT = r"(?m)^[ \t]*(?:-[ \t]+)?[\"']?it[\"']?[ \t]*:"
 _BRACE = r"(?m)^(?:---)?[ \t]*[{\[]"
 
 
-def is_recognisable(file: str, beginning: str) -> bool:
+def begins_like_test_file(file: str, beginning: bytes) -> bool:
     """Whether a file with the name of a test file begins like one, even if it has mistakes.
 
     Nothing is parsed: a file that is broken is recognised by its keys, and one that
     belongs to another program costs next to nothing.
     """
-    text = beginning.removeprefix("\ufeff")
+    if b"\0" in beginning:
+        return False
+    text = beginning.decode("utf-8", "replace").removeprefix("\ufeff")
     if file.endswith(CONDUCTOR_ENDINGS):
         return _has_key(text, "tests|description") or re.search(_IT, text) is not None
     if file.endswith(CASE_ENDINGS):

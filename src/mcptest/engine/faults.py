@@ -78,6 +78,12 @@ _SILENT = {
     "--spec-version",
 }
 
+# How the names of files end that an interpreter is given.
+_SCRIPT_ENDINGS = (
+    *(".py", ".pyz", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".rb", ".php", ".pl"),
+    *(".lua", ".sh", ".ps1", ".jar", ".dll", ".exs", ".go", ".kts", ".csx", ".wasm"),
+)
+
 # Output up to this size is quoted in full.
 _QUOTED_BYTES = 200
 
@@ -222,8 +228,10 @@ def exit_fault(
     wire: Transport, when: str, stopped: Stopped | None, hints: list[str], was_open: bool
 ) -> Fault:
     """The server exited or closed its stdout when it should not."""
+    # A test may do the handshake itself: then the first sign of life tells that it has started.
+    has_started = was_open and wire.stdout_tail.total
     hint = _join(
-        _describe_reasons(wire, hints), "" if was_open else _describe_wrong_folder(wire.spec)
+        _describe_reasons(wire, hints), "" if has_started else _describe_wrong_folder(wire.spec)
     )
     if stopped is None:
         what = "closed its stdout and went on running" if wire.is_pipe else "ended its stream"
@@ -385,14 +393,34 @@ def echo_fault() -> Fault:
 
 
 def _describe_wrong_folder(spec: ServerSpec) -> str:
-    """The hint that an argument is a path that exists here, but not in the server's folder."""
+    """The hint that an argument is a path to a file that is not in the server's folder."""
+    folder = spec.cwd or os.getcwd()
     for word in spec.command[1:]:
-        if os.path.exists(word) and not os.path.exists(os.path.join(spec.cwd, word)):
+        path = os.path.join(folder, word)
+        if not word or os.path.isabs(word) or os.path.exists(path):
+            continue
+        where = f"the server was started in {visible(folder)}"
+        if os.path.exists(word):
             return (
-                f"{visible(word)!r} exists in {visible(os.getcwd())}, but the server was started "
-                f"in {visible(spec.cwd)}; paths in its arguments are taken from there"
+                f"{visible(word)!r} exists in {visible(os.getcwd())}, but {where}; paths in its "
+                'arguments are taken from there, and "cwd" names another folder'
             )
+        if _is_script_path(word) and not _is_below_argument(word, spec.command, folder):
+            return f'{where}, and there is no {visible(word)!r}; "cwd" names another folder'
     return ""
+
+
+def _is_script_path(word: str) -> bool:
+    """Whether an argument looks like a relative path to a script."""
+    if word.startswith(("-", "@")) or "://" in word or any(map(str.isspace, word)):
+        return False
+    return word.startswith(("./", "../")) or word.endswith(_SCRIPT_ENDINGS)
+
+
+def _is_below_argument(word: str, command: Sequence[str], folder: str) -> bool:
+    """Whether another argument, as in `uv run --directory DIR server.py`, is the file's folder."""
+    values = (each.partition("=")[2] or each for each in command[1:] if each != word)
+    return any(os.path.exists(os.path.join(folder, value, word)) for value in values)
 
 
 def _join(*sentences: str) -> str:

@@ -195,11 +195,17 @@ class Wanted(Record):
     snapshots: SnapshotMode | None = None
     # Whether unset variables are checked by the caller when a case is run.
     is_chosen_later: bool = False
+    # Called with a sentence about each file that is skipped, because it belongs to another tool.
+    note: Callable[[str], None] | None = None
 
     @property
     def is_whole(self) -> bool:
         """Whether no test of the files is left out."""
         return self.selection.but(shard=None) == Selection()
+
+    def find_suites(self) -> list[str]:
+        """The files that the paths name."""
+        return find_suites(self.paths, self.note, has_format=bool(self.format))
 
     def folders(self) -> SuiteFolders:
         """The folders whose files messages may quote."""
@@ -255,7 +261,7 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     # If the command line names the server, those of files may have unset variables.
     is_named = bool(wanted.server_command or wanted.config or wanted.server)
     known = PlaceholderEnvironment(environment) if is_named else environment
-    files = find_suites(wanted.paths)
+    files = wanted.find_suites()
     # Suites use the environment for more than starting servers.
     resources.environment = environment
     suites = _load_all(files, known, mistakes, warnings, wanted.format, resources, folders)
@@ -332,7 +338,7 @@ def load_suites(
 
     folders = wanted.folders()
     with folders:
-        files = find_suites(wanted.paths)
+        files = wanted.find_suites()
         resources = SuiteResources(plugins_of)
         suites = _load_all(
             files, environment, mistakes, warnings, wanted.format, resources, folders

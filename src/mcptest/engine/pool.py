@@ -175,6 +175,7 @@ class ServerPool:
         """Send the next step to the server that passed the last one, if it can have it."""
         server = self._server
         if server and server.is_usable and not server.needs_fresh_process_for(step):
+            server.connection.start_test()
             server.send_ahead(step)
 
     def take_inventory(self, wanted: ServerSpec | None = None) -> None:
@@ -191,6 +192,15 @@ class ServerPool:
             self._listed = self._listed or take_inventory(server)
             if self._listed is not None:
                 self.inventories[spec.name] = self._listed
+
+    def start_test(self) -> None:
+        """Another test begins, unless its first step has been sent ahead."""
+        if self._server and not self._server.has_begun:
+            self._server.connection.start_test()
+
+    def stderr_of_test(self) -> str:
+        """What the server has written to stderr since the test began."""
+        return self._server.connection.stderr_of_test() if self._server else ""
 
     @property
     def keeps_log(self) -> LogWish:

@@ -11,6 +11,7 @@ from itertools import islice
 
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import (
+    describe_place,
     excerpt,
     is_pattern,
     parse_path,
@@ -43,12 +44,15 @@ __all__ = [
     "array_hint",
     "common_prefix",
     "context_diff",
+    "cut_sides",
     "find_idle_checks",
+    "find_place",
     "is_worth_a_line_diff",
     "line_diff",
     "pair_texts",
     "render_mismatch",
     "scalar_hint",
+    "show_sides",
 ]
 
 
@@ -87,13 +91,67 @@ def render_mismatch(mismatch: Mismatch, *, columns: int = COLUMNS) -> list[DiffL
     return lines
 
 
+def show_sides(mismatch: Mismatch, limit: int) -> tuple[str, str]:
+    """Both sides as JSON; long strings are cut around the place where they differ."""
+    expected, actual = mismatch.expected, mismatch.actual
+    place = find_place(mismatch)
+    if isinstance(expected, str) and isinstance(actual, str) and place:
+        is_long = max(len(expected), len(actual)) > limit
+        pair = pair_texts(expected, actual, place) if is_long else None
+        if pair:
+            return pair.expected, pair.actual
+    return show_json(expected, limit), show_json(actual, limit)
+
+
+def cut_sides(mismatch: Mismatch, limit: int) -> tuple[object, object]:
+    """Both sides; of two long strings, the part around the place where they differ."""
+    expected, actual = mismatch.expected, mismatch.actual
+    place = find_place(mismatch)
+    if place is None or not isinstance(expected, str) or not isinstance(actual, str):
+        return expected, actual
+    return _cut_text(expected, place[0], limit), _cut_text(actual, place[1], limit)
+
+
+def _cut_text(text: str, at: int, limit: int) -> str:
+    """A string cut to about this length around one of its characters.
+
+    If that is in the first half, a cut at the end is enough.
+    """
+    if len(text) <= limit or at < limit // 2:
+        return text
+    start = max(0, at - limit // 3)
+    end = start + limit
+    return ("… " if start else "") + text[start:end] + (" …" if end < len(text) else "")
+
+
+def find_place(mismatch: Mismatch) -> tuple[int, int] | None:
+    """The index in each of two strings where they begin to differ; None if there is none."""
+    expected, actual = mismatch.expected, mismatch.actual
+    if not isinstance(expected, str) or not isinstance(actual, str):
+        return None
+    if mismatch.at:
+        # A saved report may have cut the strings.
+        is_inside = mismatch.at[0] <= len(expected) and mismatch.at[1] <= len(actual)
+        return mismatch.at if is_inside else None
+    if is_pattern(expected) or expected == actual:
+        return None
+    at = common_prefix(expected, actual)
+    return at, at
+
+
 def _sides(mismatch: Mismatch, columns: int) -> list[DiffLine]:
     expected, actual = mismatch.expected, mismatch.actual
-    if not isinstance(expected, str) or not isinstance(actual, str) or is_pattern(expected):
+    place = find_place(mismatch)
+    is_text = isinstance(expected, str) and isinstance(actual, str)
+    if not is_text or (is_pattern(expected) and not place):
         return [
             _labelled("-", "expected", show_json(expected)),
             _labelled("+", "actual", "(missing)" if actual is ABSENT else show_json(actual)),
         ]
+    assert isinstance(expected, str)
+    assert isinstance(actual, str)
+    if mismatch.at:
+        return _two_texts(expected, actual, columns, place)
     if expected != actual and is_worth_a_line_diff(expected, actual, columns):
         return [
             _labelled("-", "expected", f"{_line_count(expected)} (-)"),
@@ -103,16 +161,18 @@ def _sides(mismatch: Mismatch, columns: int) -> list[DiffLine]:
     return _two_texts(expected, actual, columns)
 
 
-def _two_texts(expected: str, actual: str, columns: int) -> list[DiffLine]:
-    pair = pair_texts(expected, actual)
+def _two_texts(
+    expected: str, actual: str, columns: int, place: tuple[int, int] | None = None
+) -> list[DiffLine]:
+    pair = pair_texts(expected, actual, place)
     lines = [_labelled("-", "expected", pair.expected), _labelled("+", "actual", pair.actual)]
-    if not _is_alike(expected, actual):
+    if not place and not _is_alike(expected, actual):
         return lines
     if len(pair.actual) <= columns:
         return [*lines, _labelled("^", "", " " * pair.column + "^")]
-    before = expected[max(0, pair.at - 20) : pair.at]
+    before = actual[max(0, pair.at - 20) : pair.at]
     after = f", after {quote(before)}" if before else ""
-    return [*lines, _labelled("^", "differs", f"at character {pair.at + 1:,}{after}")]
+    return [*lines, _labelled("^", "differs", f"at {describe_place(actual, pair.at)}{after}")]
 
 
 def _is_alike(expected: str, actual: str) -> bool:
@@ -238,8 +298,9 @@ def _expectations(branch: _Branch) -> list[str]:
 def _pair(mismatch: Mismatch) -> tuple[str, str]:
     """Both sides as shown in a tree, "" for a side that has nothing there."""
     expected, actual = mismatch.expected, mismatch.actual
-    if isinstance(expected, str) and isinstance(actual, str) and not is_pattern(expected):
-        pair = pair_texts(expected, actual, is_terse=True)
+    place = find_place(mismatch)
+    if place and isinstance(expected, str) and isinstance(actual, str):
+        pair = pair_texts(expected, actual, place, is_terse=True)
         return pair.expected, pair.actual
     return (
         "" if expected is ABSENT else show_json(expected, MAX_CONTEXT_VALUE_CHARS),
@@ -268,7 +329,7 @@ def _line(sign: Sign, depth: int, text: str) -> DiffLine:
 
 # A string longer than this is cut to a window around the difference.
 MAX_TEXT_CHARS = 300
-WINDOW_CHARS = 160
+WINDOW_CHARS = 120
 # In a tree there is little room, and the counts are shown above it.
 TERSE_CHARS = 48
 
@@ -282,7 +343,7 @@ MAX_LINE_CHARS = 160
 
 
 class TextPair(Record):
-    """Both strings as shown, and the column (from 0) of the first difference."""
+    """Both strings as shown; the index in `actual`, and the column, of the first difference."""
 
     expected: str
     actual: str
@@ -303,27 +364,34 @@ def common_prefix(left: str, right: str) -> int:
     return low
 
 
-def pair_texts(expected: str, actual: str, *, is_terse: bool = False) -> TextPair:
-    """Both strings quoted, and cut to the same window if one of them is long."""
-    at = common_prefix(expected, actual)
+def pair_texts(
+    expected: str,
+    actual: str,
+    place: tuple[int, int] | None = None,
+    *,
+    is_terse: bool = False,
+) -> TextPair:
+    """Both strings quoted, and cut around the place where they differ if one of them is long.
+
+    `place` is the index in each of them, for a pattern, which is not quoted.
+    """
+    if place is None:
+        at = common_prefix(expected, actual)
+        place = at, at
     window = TERSE_CHARS if is_terse else WINDOW_CHARS
-    if max(len(expected), len(actual)) <= (TERSE_CHARS if is_terse else MAX_TEXT_CHARS):
-        start, end = 0, MAX_TEXT_CHARS
-    else:
-        start = max(0, at - window // 3)
-        end = start + window
-    lead = _left_out(start, "character", is_terse)
-    return TextPair(
-        expected=(lead and f"{lead} ") + _excerpt(expected, start, end, is_terse),
-        actual=(lead and f"{lead} ") + _excerpt(actual, start, end, is_terse),
-        at=at,
-        column=(len(lead) + 1 if lead else 0) + len(quote(expected[start:at])) - 1,
-    )
-
-
-def _excerpt(text: str, start: int, end: int, is_terse: bool) -> str:
-    tail = _left_out(len(text) - end, "more character", is_terse)
-    return f"{quote(text[start:end])} {tail}" if tail else quote(text[start:end])
+    is_short = max(len(expected), len(actual)) <= (TERSE_CHARS if is_terse else MAX_TEXT_CHARS)
+    shown = []
+    for text, at in ((expected, place[0]), (actual, place[1])):
+        start = 0 if is_short else max(0, at - window // 3)
+        end = MAX_TEXT_CHARS if is_short else start + window
+        write = visible if text is expected and is_pattern(expected) else quote
+        lead = _left_out(start, "character", is_terse)
+        lead += " " if lead else ""
+        tail = _left_out(len(text) - end, "more character", is_terse)
+        shown.append(lead + write(text[start:end]) + (f" {tail}" if tail else ""))
+        # That of the last one counts.
+        column = len(lead) + len(write(text[start:at])) - 1
+    return TextPair(expected=shown[0], actual=shown[1], at=place[1], column=column)
 
 
 def _left_out(count: int, noun: str, is_terse: bool) -> str:

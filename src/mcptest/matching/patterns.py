@@ -16,7 +16,7 @@ from mcptest.core.diagnostics import PathDiagnostic, edit_distance
 from mcptest.core.errors import PatternTimeoutError
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
-from mcptest.core.text import render_trail
+from mcptest.core.text import describe_place, render_trail
 from mcptest.matching.registry import Matcher, Miss, ParameterError, Registry
 
 TYPE_CHECKING = False
@@ -153,7 +153,14 @@ class Pattern(Record):
 
     def describe(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
         """The mismatch for a value that does not meet the pattern, without the hint."""
-        return self._mismatch(actual, trail, f"expected {self._wants()}; {miss.why}")
+        found = self._mismatch(actual, trail, f"expected {self._wants()}; {miss.why}")
+        if miss.find_place is None or self.negated or not isinstance(actual, str):
+            return found
+        expected_at, actual_at = miss.find_place()
+        written = getattr(self.parameter, "source", "")
+        expected_at += len(self.source) - len(written)
+        message = f"{found.message} from {describe_place(actual, actual_at)} on"
+        return found.but(message=message, at=(expected_at, actual_at))
 
     def absence(self, trail: Trail) -> Mismatch:
         seen = "no such path" if self.negated else "is missing"

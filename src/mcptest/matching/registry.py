@@ -89,11 +89,14 @@ class Miss(Record):
     """Why a value does not meet a matcher. The hint is computed only when it is shown.
 
     `nowhere` says which path of the matcher leads to nothing: then its negation checks nothing.
+    `find_place` returns where it stops to match: the index in the parameter as written, and that
+    in the value.
     """
 
     why: str
     hint: Callable[[], str] | None = None
     nowhere: str = ""
+    find_place: Callable[[], tuple[int, int]] | None = None
 
 
 class Services(Record):

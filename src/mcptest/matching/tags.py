@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.record import ABSENT
+from mcptest.core.text import shorten
 from mcptest.matching.compare import AllOf, AnyOf, Each, Group, Partial, Some, source_of
 from mcptest.matching.matchers.values import MATCHERS as VALUES
 from mcptest.matching.patterns import Pattern
@@ -108,6 +109,57 @@ def _found(expression: Expression, actual: object) -> Miss | None:
     return None if expression.compiled.search(actual) else Miss(why="it does not match")
 
 
+def _found_whole(expression: Expression, actual: object) -> Miss | None:
+    miss = _found(expression, actual)
+    if miss is None or not isinstance(actual, str):
+        return miss
+    return miss.but(find_place=lambda: _find_place(expression.source, actual))
+
+
+_SHOWN_CHARS = 120
+
+
+def _find_place(source: str, actual: str) -> tuple[int, int]:
+    """Where an `!!ere` text stops to match: the index in it, and the index in the value.
+
+    That is the end of the longest beginning of the text that matches a beginning of the value.
+    """
+    begun, found = "", (0, 0)
+    offset = 0
+    for at, part in enumerate(literal_parts(source)):
+        # As written: with the slashes around an expression, and each slash in it as \/.
+        written = part.replace("/", "\\/")
+        spelt = f"(?:{part})" if at % 2 else re.escape(part)
+        end = _end_of_match(begun + spelt, actual)
+        if end < 0:
+            break
+        offset += len(written) + (2 if at % 2 else 0)
+        begun, found = begun + spelt, (offset, end)
+    else:
+        # All of it matches, and more follows.
+        return found
+    if at % 2 == 0:
+        # How many characters of the literal match; more never do where fewer do not.
+        low, high = 0, len(part) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            end = _end_of_match(begun + re.escape(part[:middle]), actual)
+            low, high = (middle, high) if end >= 0 else (low, middle - 1)
+            if end >= 0:
+                found = offset + len(part[:middle].replace("/", "\\/")), end
+    return found
+
+
+def _end_of_match(expression: str, actual: str) -> int:
+    """Where a match at the beginning of the value ends; -1 if there is none."""
+    try:
+        match = compile_expression(f"^{expression}", from_go=True).compiled.search(actual)
+    except ValueError:
+        # A part of an expression need not be one.
+        return -1
+    return match.end() if match else -1
+
+
 _TYPE = next(matcher for matcher in VALUES if matcher.name == "type")
 
 _ANY = Matcher(
@@ -154,7 +206,10 @@ _ERE = _RE.but(
     passes=("listening on port 80",),
     fails=("listening on port x", "now listening on port 80", 80),
     parse=_whole,
-    wants=lambda expression: f"the string {expression.source}, with expressions between slashes",
+    wants=lambda expression: (
+        f"the string {shorten(expression.source, _SHOWN_CHARS)}, with expressions between slashes"
+    ),
+    check=_found_whole,
 )
 
 TAGS: dict[str, Matcher] = {

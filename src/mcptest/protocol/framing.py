@@ -37,6 +37,10 @@ __all__ = [
 # How much of a bad line is kept as evidence.
 KEPT_BYTES = 4096
 
+# Pieces of an unfinished line are collected up to this size: a server that writes byte by byte
+# would otherwise cost a whole object for each.
+_PART_BYTES = 64 * 1024
+
 # The reason for a line that is not meant to be a message, such as a banner or a log line.
 PLAIN_TEXT = "it does not begin like JSON"
 
@@ -81,7 +85,7 @@ class LineDecoder:
     ) -> None:
         self._limit = max_line_bytes
         self._keeps_raw = keeps_raw
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | bytearray] = []
         self._pending = 0
         self._skipping = False
         self._line = 0
@@ -119,16 +123,31 @@ class LineDecoder:
     @property
     def remainder(self) -> tuple[bytes, int]:
         """The first bytes of the unfinished line, and its length."""
-        return b"".join(self._parts)[:KEPT_BYTES], self._pending
+        return self._head(KEPT_BYTES), self._pending
+
+    def _head(self, size: int) -> bytes:
+        """The first bytes of the unfinished line, without a copy of all of it."""
+        head = b""
+        for part in self._parts:
+            head += part[: size - len(head)]
+            if len(head) == size:
+                break
+        return head
 
     def _extend(self, piece: bytes, out: list[Frame | Noise | Overlong]) -> None:
         if not piece or self._skipping:
             return
-        self._parts.append(piece)
+        parts = self._parts
+        if parts and len(parts[-1]) + len(piece) <= _PART_BYTES:
+            if not isinstance(parts[-1], bytearray):
+                parts[-1] = bytearray(parts[-1])
+            parts[-1] += piece
+        else:
+            parts.append(piece)
         self._pending += len(piece)
         if self._pending > self._limit:
             # Not a byte over the limit, so that the result does not depend on the chunks.
-            head = b"".join(self._parts)[: min(KEPT_BYTES, self._limit)]
+            head = self._head(min(KEPT_BYTES, self._limit))
             out.append(Overlong(raw=head, limit=self._limit, line=self._line + 1))
             self._skipping = True
             self._parts.clear()
@@ -139,7 +158,8 @@ class LineDecoder:
         if self._skipping:
             self._skipping = False
             return
-        raw = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        first = self._parts[0] if len(self._parts) == 1 else b""
+        raw = first if isinstance(first, bytes) and first else b"".join(self._parts)
         self._parts.clear()
         self._pending = 0
         self._read_line(raw, out)

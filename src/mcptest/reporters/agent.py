@@ -12,6 +12,7 @@ import shlex
 from mcptest.core.record import ABSENT
 from mcptest.core.results import FATAL, ExitCode, exit_code_of
 from mcptest.core.text import defuse, excerpt, plural, show_json, visible
+from mcptest.matching.diff import show_sides
 from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun
 from mcptest.reporters.style import (
     coverage_lines,
@@ -127,6 +128,8 @@ class AgentReporter(CollectedRun):
         hidden = len(result.mismatches) - MAX_MISMATCHES
         if hidden > 0:
             yield f"   … and {hidden:,} more that differ"
+        if result.fault is None or not result.fault.evidence.stderr_tail:
+            yield from _stderr_lines(result.stderr, "   ")
         for note in result.notes:
             yield f"   note: {_short(note)}"
         for other in same[:MAX_FAILURES]:
@@ -221,7 +224,12 @@ def _fault_lines(fault: Fault, indent: str) -> Iterator[str]:
         yield f"{indent}url: {_short(fault.evidence.url)}"
     if fault.evidence.command:
         yield f"{indent}command: {visible(shlex.join(fault.evidence.command))}"
-    for line in fault.evidence.stderr_tail.strip().split("\n")[-MAX_TAIL_LINES:]:
+    yield from _stderr_lines(fault.evidence.stderr_tail, indent)
+
+
+def _stderr_lines(stderr: str, indent: str) -> Iterator[str]:
+    """The last lines of stderr, quoted: they are data, not instructions."""
+    for line in stderr.strip().split("\n")[-MAX_TAIL_LINES:]:
         if line:
             yield f"{indent}stderr: {show_json(line, MAX_VALUE_CHARS)}"
 
@@ -229,9 +237,9 @@ def _fault_lines(fault: Fault, indent: str) -> Iterator[str]:
 def _mismatch_lines(mismatch: Mismatch) -> Iterator[str]:
     where = _short(mismatch.path) or "(the whole answer)"
     yield f"   what: {where}: {_short(mismatch.message) or 'differs'}"
-    yield f"   expected: {show_json(mismatch.expected, MAX_VALUE_CHARS)}"
-    actual = mismatch.actual
-    yield f"   actual: {'(missing)' if actual is ABSENT else show_json(actual, MAX_VALUE_CHARS)}"
+    expected, actual = show_sides(mismatch, MAX_VALUE_CHARS)
+    yield f"   expected: {expected}"
+    yield f"   actual: {'(missing)' if mismatch.actual is ABSENT else actual}"
     if mismatch.hint:
         yield f"   hint: {_short(mismatch.hint)}"
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Conflict,
         Fault,
         LogWish,
+        Mismatch,
         Status,
     )
 
@@ -198,15 +199,30 @@ def render_failure(
 
 
 def render_validation(
-    files: int, tests: int, warnings: Sequence[Diagnostic], tool_version: str
+    files: int,
+    tests: int,
+    warnings: Sequence[Diagnostic],
+    tool_version: str,
+    *,
+    notes: Sequence[str] = (),
+    error: tuple[str, str, Sequence[Diagnostic]] | None = None,
 ) -> str:
-    """The report of files without mistakes; for those with mistakes there is `render_failure`."""
+    """The report of `mcptest validate`, with or without mistakes.
+
+    `files` and `tests` count what could be read; `error` is a kind, a message and the mistakes.
+    """
+    failure: Members | None = None
+    if error:
+        kind, message, mistakes = error
+        listed = [_diagnostic_members(each) for each in mistakes]
+        failure = {"kind": kind, "message": message, "diagnostics": listed}
     report: Members = {
         **_head_members(tool_version),
         "files": files,
         "tests": tests,
         "warnings": [_diagnostic_members(each) for each in warnings],
-        "error": None,
+        "notes": list(notes),
+        "error": failure,
     }
     return _render_lines({name: _dump_line(value) for name, value in report.items()})
 
@@ -315,15 +331,7 @@ def _case_members(result: CaseResult, *, all_logs: bool) -> Members:
         "status": result.status,
         "duration_ms": _milliseconds(result.duration_s),
         "line": result.line,
-        "mismatches": [
-            {
-                "path": each.path,
-                **_side_members({"expected": each.expected, "actual": each.actual}),
-                "message": each.message,
-                "hint": each.hint,
-            }
-            for each in result.mismatches[:MAX_MISMATCHES]
-        ],
+        "mismatches": [_mismatch_members(each) for each in result.mismatches[:MAX_MISMATCHES]],
         "error": None if result.fault is None else _fault_members(result.fault),
     }
     if result.status == "skipped" or result.reason:
@@ -354,6 +362,27 @@ def _case_members(result: CaseResult, *, all_logs: bool) -> Members:
             {"at_ms": _milliseconds(line.at_s), "direction": line.direction, "text": line.text}
             for line in log[-MAX_LOG_LINES:]
         ]
+    return members
+
+
+def _mismatch_members(mismatch: Mismatch) -> Members:
+    expected, actual = mismatch.expected, mismatch.actual
+    sides = _side_members({"expected": expected, "actual": actual})
+    if "cut" in sides:
+        from mcptest.matching.diff import cut_sides  # noqa: PLC0415  # rare
+
+        shown = cut_sides(mismatch, MAX_VALUE_CHARS - 4)
+        sides |= {
+            name: _reported(side) for name, side in zip(("expected", "actual"), shown, strict=True)
+        }
+    members = {
+        "path": mismatch.path,
+        **sides,
+        "message": mismatch.message,
+        "hint": mismatch.hint,
+    }
+    if mismatch.at and "cut" not in sides:
+        members["at"] = {"expected": mismatch.at[0], "actual": mismatch.at[1]}
     return members
 
 

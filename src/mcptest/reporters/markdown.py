@@ -27,6 +27,7 @@ from mcptest.reporters.text import (
     fault_headline,
     render_result,
     shown_server,
+    stderr_lines,
 )
 
 TYPE_CHECKING = False
@@ -131,7 +132,8 @@ class MarkdownReporter(CollectedRun):
         for at, (suite, result) in enumerate(failures):
             title = case_title(self.started, suite, result)
             same_as = seen.first_like(result, title)
-            block = _failure(title, case_place(suite, result), result, same_as)
+            stderr = seen.new_stderr(result)
+            block = _failure(title, case_place(suite, result), result, same_as, stderr)
             room -= len(block)
             if at == MAX_FAILURES or room < 0:
                 yield f"… and {plural(len(failures) - at, 'more failure')}."
@@ -174,10 +176,14 @@ def _coverage_table(coverage: Sequence[ServerCoverage]) -> str:
     return render_table(("server", "coverage", "not exercised"), rows)
 
 
-def _failure(title: str, place: str, result: CaseResult, same_as: str | None) -> str:
+def _failure(
+    title: str, place: str, result: CaseResult, same_as: str | None, new_stderr: str
+) -> str:
     head = f"#### {code_span(title)}\n\n{code_span(place)}"
     if same_as is not None:
-        return f"{head}: the same as {code_span(same_as)}"
+        stderr = [line.text for line in stderr_lines(new_stderr)]
+        same = f"{head}: the same as {code_span(same_as)}"
+        return f"{same}\n\n{fenced(stderr)}" if stderr else same
     lines = [line.text for line in render_result(result, columns=COLUMNS, verbose=False)]
     return f"{head}\n\n{fenced(lines)}"
 

@@ -10,7 +10,8 @@ import json
 from urllib.parse import quote
 
 from mcptest.core.diagnostics import CODES
-from mcptest.core.text import defuse_markers, excerpt, shorten, show_json, visible
+from mcptest.core.text import defuse_markers, excerpt, shorten, visible
+from mcptest.matching.diff import show_sides
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.style import ending_line, times
 from mcptest.reporters.text import case_name, case_title, headline, stable_server
@@ -29,6 +30,7 @@ __all__ = ["SarifReporter", "location", "render_sarif", "result_of"]
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_MISMATCHES = 10
 MAX_TEXT_CHARS = 1_000
+MAX_SIDE_CHARS = 200
 
 # Descriptions of rules; diagnostics have their own, and kinds of faults describe themselves.
 _FAILED = "test-failed"
@@ -130,7 +132,7 @@ def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
     rule = _FAILED if result.fault is None else f"fault/{result.fault.kind}"
     lines = [f"{title}: {headline(result)}"]
     for mismatch in result.mismatches[:MAX_MISMATCHES]:
-        sides = f"expected {show_json(mismatch.expected)}, actual {show_json(mismatch.actual)}"
+        sides = "expected {}, actual {}".format(*show_sides(mismatch, MAX_SIDE_CHARS))
         lines.append(f"{excerpt(mismatch.path, MAX_TEXT_CHARS)}: {sides}")
     result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
     # The name, not the line: a test that moves is still the same.

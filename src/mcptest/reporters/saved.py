@@ -277,7 +277,12 @@ def _read_mismatch(part: JsonObject) -> Mismatch:
         actual=ABSENT if "actual" in missing else part.members.get("actual"),
         message=part.string("message"),
         hint=part.string("hint", ""),
+        at=_read_place(part.inner("at")) if part.has("at") else None,
     )
+
+
+def _read_place(part: JsonObject) -> tuple[int, int]:
+    return part.count("expected"), part.count("actual")
 
 
 def _read_fault(part: JsonObject) -> Fault:

@@ -13,6 +13,7 @@ import re
 from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult
 from mcptest.core.text import defuse, excerpt, shorten, show_json, visible
+from mcptest.matching.diff import cut_sides
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.style import coverage_lines, ending_line, not_run_line, times
 from mcptest.reporters.text import case_title, diagnostic_line, headline, shown_server
@@ -162,7 +163,8 @@ def _fault_members(fault: Fault) -> dict[str, object]:
 def _mismatch(mismatch: Mismatch) -> dict[str, object]:
     """A mismatch with scalars as they are and other values as JSON text."""
     members: dict[str, object] = {"path": visible(mismatch.path)}
-    for name, side in (("expected", mismatch.expected), ("actual", mismatch.actual)):
+    sides = cut_sides(mismatch, MAX_VALUE_CHARS)
+    for name, side in zip(("expected", "actual"), sides, strict=True):
         if side is not ABSENT:
             members[name] = _scalar(side)
     members["message"] = excerpt(mismatch.message, MAX_TAIL_CHARS)

@@ -38,6 +38,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event
     from mcptest.core.results import CaseResult, Finding, LogWish, SnapshotReport
     from mcptest.reporters.progress import Progress
@@ -82,6 +83,8 @@ class TerminalReporter:
         self._suite = SuiteStarted(name="", file="", format="", server="", total=0)
         self._finished = 0
         self._seen: SeenFailures | None = None
+        # The warnings to show, if not all of them are to be shown.
+        self.warnings: tuple[Diagnostic, ...] | None = None
         # True if the last line written is empty, or nothing is written yet.
         self._after_gap = True
 
@@ -114,7 +117,7 @@ class TerminalReporter:
     def _run_started(self, event: RunStarted) -> None:
         self._run = event
         lines: list[str] = []
-        for warning in event.warnings:
+        for warning in event.warnings if self.warnings is None else self.warnings:
             from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # rare
 
             first, *rest = render_diagnostic(warning).split("\n")
@@ -194,6 +197,7 @@ class TerminalReporter:
             server = shown_server(self._run, self._suite)
             label = f' same as "{name}"' + (f" on {server}" if server else "")
             same_as = self._seen.first_like(result, label)
+        new_stderr = self._seen.new_stderr(result)
         if same_as is None and result.status in ("failed", "error"):
             columns, verbose = self._width - VALUE_COLUMN, self._verbose
             lines = render_result(result, columns=columns, verbose=verbose, is_on_terminal=True)
@@ -202,6 +206,7 @@ class TerminalReporter:
             lines = note_lines(result)
             if same_as is None and self._verbose:
                 lines += stderr_lines(result.stderr)
+            lines += stderr_lines(new_stderr)
         painted = [
             DETAIL_INDENT + self._paint.diff_line(line) if line.text else "" for line in lines
         ]

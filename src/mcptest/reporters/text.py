@@ -213,6 +213,7 @@ class SeenFailures:
 
     def __init__(self) -> None:
         self._seen: dict[object, list[tuple[tuple[Mismatch, ...], str]]] = {}
+        self._stderr: set[str] = set()
 
     def first_like(self, result: CaseResult, label: str) -> str | None:
         """The label of the first failure with the same cause; None if this is the first.
@@ -232,6 +233,15 @@ class SeenFailures:
                 return first
         alike.append((mismatches, label))
         return None
+
+    def new_stderr(self, result: CaseResult) -> str:
+        """What the server wrote to stderr, unless an earlier failure has shown the same.
+
+        The same mismatches may have different reasons.
+        """
+        is_new = result.status == "failed" and result.stderr not in self._stderr
+        self._stderr.add(result.stderr)
+        return result.stderr if is_new else ""
 
 
 def _mismatch_key(mismatch: Mismatch) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from mcptest.sdk.arguments import (
 )
 from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.errors import ContractError, CoprocessError, quote_json
-from mcptest.sdk.expect import Verdict, read_verdict
+from mcptest.sdk.expect import Verdict, read_verdict, remember_stderr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,7 +167,8 @@ class Client:
         params = {"tool": check_string("name", name), "arguments": _check_arguments(arguments)}
         began = time.monotonic()
         result = self.coprocess.request("mcp.call", params)
-        return read_verdict(result, round((time.monotonic() - began) * 1000, 3))
+        took_ms = round((time.monotonic() - began) * 1000, 3)
+        return read_verdict(result, took_ms, self.coprocess.last_stderr)
 
     def list_tools(self) -> list[dict[str, Any]]:
         return self._request_list("mcp.listTools", "tools")
@@ -217,12 +218,14 @@ class Client:
         result = self.coprocess.request(method, params)
         if not isinstance(result, dict):
             raise _contract_error(method, result)
+        remember_stderr(result, self.coprocess.last_stderr)
         return result
 
     def _request_list(self, method: str, key: str) -> list[dict[str, Any]]:
         entries = self._request(method).get(key)
         if not isinstance(entries, list):
             raise _contract_error(method, entries)
+        remember_stderr(entries, self.coprocess.last_stderr)
         return entries
 
 

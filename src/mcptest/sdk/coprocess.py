@@ -74,6 +74,10 @@ __tracebackhide__ = True
 
 _ENVELOPE = frozenset(["jsonrpc", "id", "result", "error"])
 _ERROR = frozenset(["code", "message", "data"])
+# Names the file to which the binary writes the server's stderr of a request.
+STDERR_VARIABLE = "MCPTEST_SERVER_STDERR"
+_MAX_STDERR_BYTES = 64 * 1024
+
 _HANDSHAKE = frozenset(["protocol_version", "binary_version"])
 
 _HANDSHAKE_S = 10.0
@@ -120,13 +124,28 @@ class Coprocess:
         self._last_id = 0
         self._broken: CoprocessError | None = None
         self._is_closed = False
+        self._stderr: StderrFile | None = None
+        # Of each thread: what the server wrote to stderr during its last request.
+        self._last = threading.local()
         self.binary_version = ""
 
     def request(self, method: str, params: Params = None, *, timeout: float | None = None) -> Any:
         """The result of a request; a `CoprocessError` when there is none."""
+        self._last.stderr = ""
         with self._lock:
             self._make_ready()
-            return self._request(method, params, timeout or self._timeout)
+            try:
+                result = self._request(method, params, timeout or self._timeout)
+            except RefusedError as error:
+                error.add_stderr(self._stderr.read() if self._stderr else "")
+                raise
+            self._last.stderr = self._stderr.read() if self._stderr else ""
+            return result
+
+    @property
+    def last_stderr(self) -> str:
+        """What the server wrote to stderr during the last request of this thread."""
+        return str(getattr(self._last, "stderr", ""))
 
     def start(self) -> None:
         """Start the binary now instead of with the first request."""
@@ -144,6 +163,8 @@ class Coprocess:
                 shutdown = {"jsonrpc": "2.0", "id": self._last_id + 1, "method": "mcp.shutdown"}
                 peer.send(encode_line(shutdown))
             peer.close(_SHUTDOWN_S)
+            if self._stderr:
+                self._stderr.close()
         if not self._broken:
             emit_warnings(_read_warnings(peer))
 
@@ -167,6 +188,7 @@ class Coprocess:
             raise self._broken.with_traceback(None)
         if self._peer:
             return
+        self._stderr = StderrFile()
         LEARNED.add(*list_secrets(self._server, os.environ))
         if self._server.is_plain:
             self._start_binary({}, "--server-command", shlex.join(self._server.command))
@@ -182,6 +204,8 @@ class Coprocess:
         try:
             command = (*binary_command(), "exec", "--connection-server", *options)
             limits = Limits(max_line_bytes=Limits().max_line_bytes + _ENVELOPE_BYTES)
+            if self._stderr and self._stderr.path:
+                variables = {**variables, STDERR_VARIABLE: self._stderr.path}
             spec = ServerSpec(name="mcptest", command=command, env=variables, limits=limits)
             self._peer = LinePeer(spec)
             self._peer.start()
@@ -371,6 +395,30 @@ def temporary_file(text: str) -> Iterator[str]:
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)
+
+
+class StderrFile:
+    """The file to which the binary writes what the server wrote to stderr during a request.
+
+    A memory file, of which nothing is left however this process ends; elsewhere there is none.
+    """
+
+    def __init__(self) -> None:
+        self._fd = _write_to_memory(b"")
+        self.path = _memory_path(self._fd) if self._fd >= 0 else ""
+
+    def read(self) -> str:
+        if self._fd < 0:
+            return ""
+        raw = os.pread(self._fd, _MAX_STDERR_BYTES, 0)
+        return str(hide_secrets(raw.decode("utf-8", "backslashreplace")))
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    __del__ = close
 
 
 def _write_to_memory(raw: bytes) -> int:

@@ -101,6 +101,23 @@ class RefusedError(CoprocessError):
         self.code = code
         self.message: str = message
         self.data: Any = data
+        self.stderr: str = ""
+        # Other data is the server's own.
+        if isinstance(data, dict) and ("kind" in data or code == UPSTREAM_GONE):
+            for line in _describe_end(data):
+                self.add_note(line)
+            self.add_stderr(data.get("stderr"))
+
+    def add_stderr(self, stderr: object) -> None:
+        """Show what the server wrote to stderr below the error, unless it has some already."""
+        if self.stderr or not isinstance(stderr, str) or not stderr.strip():
+            return
+        # Deferred: few programs fail.
+        from mcptest.reporters.text import stderr_lines  # noqa: PLC0415
+
+        self.stderr = hide_secrets(stderr)
+        for line in stderr_lines(self.stderr):
+            self.add_note(line.text)
 
 
 class UpstreamError(RefusedError):
@@ -112,8 +129,6 @@ class UpstreamGoneError(RefusedError):
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(code, message, data)
-        for line in _describe_end(self.data):
-            self.add_note(line)
         details = self.data if isinstance(self.data, dict) else {}
         # How the process ended: in words, its exit code, and the signal that killed it, such as
         # "SIGKILL". None if it did not end in this way, or the binary is too old to say.
@@ -138,12 +153,11 @@ def _advice(data: object) -> list[str]:
     return [*lines, MAY_HAVE_RUN] if data.get("effect") == "indefinite" else lines
 
 
-def _describe_end(data: object) -> list[str]:
-    """The server, how it ended and its last stderr, as notes of the exception."""
-    if not isinstance(data, dict):
-        return []
+def _describe_end(data: dict[str, object]) -> list[str]:
+    """The server and how it ended, as notes of the exception."""
     command = data.get("command")
     words = " ".join(map(str, command)) if isinstance(command, list) else ""
     rows = [("url", data.get("url")), ("command", words), ("ended", data.get("exit_status"))]
-    rows += [("stderr", line) for line in str(data.get("stderr") or "").split("\n")]
-    return [f"  {label}: {visible(text)}" for label, text in rows if isinstance(text, str) and text]
+    return [
+        f"  {label:<8}  {visible(text)}" for label, text in rows if isinstance(text, str) and text
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from functools import lru_cache
 
 from mcptest.core.errors import CheckError, PatternTimeoutError
@@ -15,7 +16,7 @@ from mcptest.matching.compare import compare, source_of
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.suite_matchers import SuiteMatchers
 from mcptest.protocol.jsonrpc import tool_failure
-from mcptest.reporters.text import render_result
+from mcptest.reporters.text import render_result, stderr_lines
 from mcptest.sdk.errors import ContractError, hide_secrets, quote_json
 from mcptest.transport.process.isolated import judge_in_child, silence_fork_warnings
 from mcptest.transport.process.signals import CpuLimit
@@ -29,7 +30,14 @@ if TYPE_CHECKING:
     from mcptest.core.results import Mismatch
     from mcptest.matching.registry import Registry
 
-__all__ = ["BadExpectationError", "Expectations", "Verdict", "expect", "read_verdict"]
+__all__ = [
+    "BadExpectationError",
+    "Expectations",
+    "Verdict",
+    "expect",
+    "read_verdict",
+    "remember_stderr",
+]
 
 
 # pytest leaves the frames of this module out of tracebacks.
@@ -39,6 +47,16 @@ _PATTERN_LIMIT = CpuLimit(2.0)
 # In a process of its own, by the clock: on a large string the signal is handled late.
 _APART_S = 10.0
 _COLUMNS = 100
+
+
+# The last answers that came with something on stderr: plain JSON has no place for it.
+_REMEMBERED: deque[tuple[object, str]] = deque(maxlen=8)
+
+
+def remember_stderr(value: object, stderr: str) -> None:
+    """Show this when an expectation about the value fails."""
+    if stderr:
+        _REMEMBERED.appendleft((value, stderr))
 
 
 class BadExpectationError(AssertionError, ValueError):
@@ -56,6 +74,11 @@ class Expectations:
     def __init__(self, actual: object) -> None:
         self._verdict = actual if isinstance(actual, Verdict) else None
         self._value = _json(self._verdict.raw if self._verdict else actual, "the value")
+        if self._verdict:
+            self._stderr = self._verdict.stderr
+        else:
+            known = (stderr for value, stderr in _REMEMBERED if value is actual)
+            self._stderr = next(known, "")
 
     def to_match(self, expected: object) -> Expectations:
         """The value equals what is written, where strings may be `match:` patterns."""
@@ -78,8 +101,8 @@ class Expectations:
         if not verdict.success:
             said = visible(hide_secrets(verdict.error or ""), keep_newlines=True)
             if not isinstance(verdict.raw.get("isError"), bool):
-                raise AssertionError(f"the tool did not succeed: {said}")
-            raise AssertionError(f"the tool reported an error: {said}")
+                raise self._failure(f"the tool did not succeed: {said}")
+            raise self._failure(f"the tool reported an error: {said}")
         return self
 
     def to_fail(self) -> Expectations:
@@ -89,11 +112,16 @@ class Expectations:
             text = visible(hide_secrets(verdict.text or ""), keep_newlines=True)
             said = f"; it said: {text}" if text else ""
             message = "the tool was expected to report an error, and did not"
-            raise AssertionError(f"{message}{said}")
+            raise self._failure(f"{message}{said}")
         if not isinstance(verdict.raw.get("isError"), bool):
             message = "the tool was expected to report an error"
-            raise AssertionError(f"{message}: {visible(verdict.error or '')}")
+            raise self._failure(f"{message}: {visible(verdict.error or '')}")
         return self
+
+    def _failure(self, message: str) -> AssertionError:
+        """The error with this message, and what the server wrote to stderr meanwhile."""
+        lines = stderr_lines(hide_secrets(self._stderr))
+        return AssertionError("\n".join([message, *(line.text for line in lines)]))
 
     def _verdict_for(self, name: str) -> Verdict:
         if self._verdict is None:
@@ -119,6 +147,7 @@ class Expectations:
             mismatches=mismatches,
             expected=source_of(compiled),
             actual=self._value,
+            stderr=self._stderr,
         )
         # Before rendering, which may cut a secret in two.
         lines = render_result(hide_secrets(result), columns=_COLUMNS, verbose=False)
@@ -186,7 +215,8 @@ _UNLESS = 'unless it is the server that says "success": mcptest call shows its a
 class Verdict(Record):
     """The outcome of a tool call. `raw` is the server's answer, or one made from a verdict.
 
-    `data` is its structured content, `text` its text blocks joined by newlines.
+    `data` is its structured content, `text` its text blocks joined by newlines, `stderr` what the
+    server wrote to stderr during the call.
     """
 
     success: bool
@@ -195,15 +225,16 @@ class Verdict(Record):
     error: str | None = None
     duration_ms: float = 0.0
     raw: dict[str, Any] = {}  # noqa: RUF012  # records are not changed
+    stderr: str = ""
 
 
-def read_verdict(result: object, took_ms: float) -> Verdict:
+def read_verdict(result: object, took_ms: float, stderr: str = "") -> Verdict:
     """The verdict in a result of `mcp.call`; `ContractError` if it has neither shape."""
     if not isinstance(result, dict):
         raise ContractError(f"contract drift: the result of mcp.call is {quote_json(result)}")
     # Only a verdict has this member.
     if "success" in result:
-        return _read_declared(result)
+        return _read_declared(result).but(stderr=stderr)
     text = _join_text(result.get("content"))
     error = tool_failure(result, text or "the tool reported an error")
     return Verdict(
@@ -213,6 +244,7 @@ def read_verdict(result: object, took_ms: float) -> Verdict:
         error=error or None,
         duration_ms=took_ms,
         raw=result,
+        stderr=stderr,
     )
 
 

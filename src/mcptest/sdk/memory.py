@@ -144,17 +144,34 @@ class _MemoryChannel:
         self._server: Server | None = None
         self._lost: UpstreamGoneError | None = None
         self._is_closed = False
+        # Of each thread: what the server wrote to stderr during its last request.
+        self._last = threading.local()
 
     def request(self, method: str, params: Message | None = None) -> Message:
         """The result of a request; an `UpstreamError` or `UpstreamGoneError` if there is none."""
+        self._last.stderr = ""
         with self._lock:
             try:
-                return self._result(method, params or {})
+                result = self._result(method, params or {})
             except InterruptedRunError:
                 raise self._closed_error() from None
+            except UpstreamError as error:
+                error.add_stderr(self._stderr())
+                raise
+            self._last.stderr = self._stderr()
+            return result
+
+    @property
+    def last_stderr(self) -> str:
+        """What the server wrote to stderr during the last request of this thread."""
+        return str(getattr(self._last, "stderr", ""))
+
+    def _stderr(self) -> str:
+        return self._server.connection.stderr_of_test() if self._server else ""
 
     def _result(self, method: str, params: Message) -> Message:
         server = self._open()
+        server.connection.start_test()
         if method == "mcp.initialize":
             return server.handshake
         if method in _LISTS:

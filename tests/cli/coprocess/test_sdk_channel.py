@@ -325,10 +325,10 @@ def test_what_a_server_left_behind_is_noted_on_the_error(odd: Speak) -> None:
     with odd(HELLO, {"error": error}) as coprocess, pytest.raises(UpstreamGoneError) as caught:
         coprocess.request("mcp.call")
     assert caught.value.__notes__ == [
-        "  command: a b",
-        "  ended: exit status 3",
-        "  stderr: one",
-        "  stderr: tw\\u001bo",
+        "  command   a b",
+        "  ended     exit status 3",
+        "  stderr    | one",
+        "            | tw\\u001bo",
     ]
     # A binary that says no more.
     assert (caught.value.exit_status, caught.value.exit_code) == ("exit status 3", None)

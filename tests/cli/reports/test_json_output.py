@@ -107,7 +107,6 @@ def test_the_report_has_the_verdict_on_every_test(folder: Path) -> None:
         (("run", "--json", "--reporter", "json=no/such/folder/x"), 2, "usage"),
         (("nope", "--json"), 2, "usage"),
         (("--json",), 2, "usage"),
-        (("validate", "--json", "wrong.yml"), 2, "bad_file"),
         (("run", "--json", "good.test.mcp.yml", "--server-command", "no-such-thing"), 3, "spawn"),
         (("run", "--json", "*.nope"), 7, "nothing_selected"),
         (("run", "--json", "-k", "nope"), 7, "nothing_selected"),

@@ -1,4 +1,4 @@
-"""`--watch`: what changed is run again, one line a round, until Ctrl-C."""
+"""`--watch`: what changed is run again and shown in full, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -102,6 +102,30 @@ def test_a_change_runs_the_file_it_touches_and_nothing_else(
     assert "in b" not in watching.text[before:]
     watching.wait_for("1 passed", lambda: write_suite(a, echo("in a"), server=features()))
     assert watching.end() in ENDS
+
+
+def test_every_round_shows_failures_in_full_and_what_is_no_failure_once(tmp_path: Path) -> None:
+    def write(text: str) -> None:
+        wrong = echo("in a") | {"expect": said(text), "stderr": "toBeEmpty"}
+        write_suite(tmp_path / "a.test.mcp.yml", wrong, server=features())
+
+    write("first")
+    foreign = "suite: a\ntests:\n  - it: renders\n    asserts: []\n"
+    (tmp_path / "helm_test.yaml").write_text(foreign, encoding="utf-8")
+    command = Watching(tmp_path)
+    try:
+        command.wait_for("Ctrl-C ends it")
+        command.wait_for('"second"', lambda: write("second"))
+        command.wait_for('"third"', lambda: write("third"))
+        assert command.text.count("warning[W001]") == 1
+        assert command.text.count("note: skipped helm_test.yaml") == 1
+        for text in ("first", "second", "third"):
+            assert f'expected  "{text}"' in command.text
+        assert command.end() in (1, 130)
+    finally:
+        if command.process.poll() is None:
+            command.process.kill()
+        command.process.wait(PATIENCE_S)
 
 
 def test_a_mistake_does_not_end_the_watch(watching: Watching, tmp_path: Path) -> None:

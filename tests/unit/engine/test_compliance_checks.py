@@ -60,6 +60,9 @@ class FakePool:
 
     keeps_log = ""
 
+    def stderr_of_test(self) -> str:
+        return ""
+
     def __init__(self, server: Shop | None = None, *sessions: SessionScore) -> None:
         self._server = server
         self._sessions = list(sessions)

@@ -271,10 +271,10 @@ def test_short_texts_are_shown_whole_with_the_column_of_the_difference() -> None
 def test_long_texts_are_cut_to_the_same_window_around_the_difference() -> None:
     pair = pair_texts("x" * 500 + "a" * 500, "x" * 500 + "b" * 20)
     assert pair == TextPair(
-        expected=f'(… 447 characters) "{"x" * 53}{"a" * 107}" (… 393 more characters)',
-        actual=f'(… 447 characters) "{"x" * 53}{"b" * 20}"',
+        expected=f'(… 460 characters) "{"x" * 40}{"a" * 80}" (… 420 more characters)',
+        actual=f'(… 460 characters) "{"x" * 40}{"b" * 20}"',
         at=500,
-        column=19 + 1 + 53,
+        column=19 + 1 + 40,
     )
     assert pair.expected[pair.column] == "a"
     assert pair.actual[pair.column] == "b"

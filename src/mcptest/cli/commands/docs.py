@@ -6,7 +6,7 @@ import os
 
 from mcptest.cli.one_server import print_note, use_server
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, write_file, write_stderr
+from mcptest.cli.output import StandardOutput, check_writable, write_file, write_note, write_stderr
 from mcptest.cli.shared_options import SERVER_OPTIONS, choose_server, find_own_config
 from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import closest, render_diagnostic
@@ -96,7 +96,7 @@ def _is_same(one: str, other: str) -> bool:
 def _suites(paths: Sequence[str]) -> list[Suite]:
     # Servers that the files describe are not started.
     suites, mistakes, warnings = load_suites(
-        Wanted(paths=tuple(paths)), PlaceholderEnvironment(os.environ)
+        Wanted(paths=tuple(paths), note=write_note), PlaceholderEnvironment(os.environ)
     )
     if mistakes:
         raise FormatError([*mistakes, *warnings])

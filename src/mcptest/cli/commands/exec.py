@@ -59,7 +59,10 @@ def run_exec(arguments: Arguments) -> int:
 
 
 def _serve(channel: Channel, upstream: Upstream, key: str) -> None:
-    session = Session(upstream, Cache(cache_folder(os.environ), key, _warn), _post)
+    # Not for the server, which may be a program that starts mcptest itself.
+    stderr_file = os.environ.pop("MCPTEST_SERVER_STDERR", "")
+    cache = Cache(cache_folder(os.environ), key, _warn)
+    session = Session(upstream, cache, _post, stderr_file)
     try:
         for request in channel.requests():
             channel.send(session.answer(request))

@@ -10,6 +10,7 @@ from mcptest.cli.output import (
     check_writable,
     is_special,
     write_file,
+    write_note,
     write_stderr,
     write_stderr_wrapped,
 )
@@ -68,7 +69,9 @@ def migrate(arguments: Arguments) -> int:
     if to != "suite":
         message = f"--to takes only suite, not {visible(to)!r}"
         raise UsageError(message, "Conductor files and contracts can be read, but not written")
-    formats = {file: format_of(file, read_text(file)) for file in find_suites(arguments.paths)}
+    formats = {
+        file: format_of(file, read_text(file)) for file in find_suites(arguments.paths, write_note)
+    }
     for file, format in formats.items():
         if format == "suite":
             message = f"{visible(file)} is already a suite"

@@ -11,6 +11,7 @@ from mcptest.cli.output import describe_exhaustion, hide_secrets, is_terminal, w
 from mcptest.cli.reports import Reports
 from mcptest.cli.shared_options import (
     OPTIONS,
+    SHOWN_VARIABLE,
     WATCHER_VARIABLE,
     min_coverage,
     parallel,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.cli.options import Arguments
-    from mcptest.cli.run_modes import TransportMatrix
+    from mcptest.cli.run_modes import ShownBefore, TransportMatrix
     from mcptest.core.events import RunFinished
     from mcptest.engine.code_coverage import Collectors
     from mcptest.engine.loading import Plan, Wanted
@@ -50,16 +51,14 @@ _kept: list[Plan] = []
 
 def run(arguments: Arguments) -> int:
     """Load the tests, run them, write the reports; return the exit code."""
-    if WATCHER_VARIABLE in os.environ:
-        from mcptest.transport.process.workers import follow  # noqa: PLC0415  # in rounds of a watch only
-
-        follow(os.environ.pop(WATCHER_VARIABLE))
+    before = _follow_watcher() if WATCHER_VARIABLE in os.environ else None
     matrix = _matrix(arguments)
     if arguments.has("--watch"):
         from mcptest.cli.run_modes import watch  # noqa: PLC0415  # for those who want it
 
         return watch(arguments)
     asked = matrix.request if matrix else parse_request(arguments)
+    asked = asked.but(note=before.note) if before else asked
     settings: dict[str, Any] = {
         "strict_invariants": arguments.has("--strict-invariants"),
         "bail": arguments.has("--bail"),
@@ -84,6 +83,9 @@ def run(arguments: Arguments) -> int:
     if collectors:
         plan = plan.with_servers(lambda spec: collectors.with_collector(spec, os.environ))
     hide_secrets(plan.secrets)
+    if before:
+        files = {suite.file for suite, _ in plan.suites}
+        reports.terminal_warnings = before.new_warnings(plan.warnings, files)
     reports.open(plan.secrets)
     try:
         finished = _run_and_report(plan, settings, arguments, reports, matrix)
@@ -98,6 +100,16 @@ def run(arguments: Arguments) -> int:
         if finding.kind in NOT_KEPT:
             write_stderr(f"error: {finding.message}\n")
     return reports.exit_status(exit_code_of(finished))
+
+
+def _follow_watcher() -> ShownBefore:
+    """End with the watching process; return what earlier rounds of it have shown."""
+    # In rounds of a watch only.
+    from mcptest.cli.run_modes import ShownBefore  # noqa: PLC0415
+    from mcptest.transport.process.workers import follow  # noqa: PLC0415
+
+    follow(os.environ.pop(WATCHER_VARIABLE))
+    return ShownBefore(os.environ.pop(SHOWN_VARIABLE, ""))
 
 
 def _failed_shard(asked: Wanted) -> ReportedShard | None:

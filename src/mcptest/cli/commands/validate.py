@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 
-from mcptest import __version__
+from mcptest.cli.main import render_error, write_validation
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, write_stderr_wrapped
+from mcptest.cli.output import StandardOutput, write_note, write_stderr_wrapped
 from mcptest.cli.shared_options import PLUGIN_OPTION, parse_format, parse_plugins
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
-from mcptest.core.text import visible
+from mcptest.core.text import plural, visible
 from mcptest.engine.loading import Wanted, load_suites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from mcptest.cli.options import Arguments
     from mcptest.core.diagnostics import Diagnostic
 
@@ -27,33 +29,47 @@ def validate(arguments: Arguments) -> int:
     config = arguments.last("--config")
     if config and not os.path.exists(config):
         raise UsageError(f"there is no config file {visible(config)!r}")
+    notes: list[str] = []
     asked = Wanted(
         paths=arguments.paths,
         config=config,
         format=parse_format(arguments),
         plugins=parse_plugins(arguments),
+        note=notes.append,
     )
     suites, mistakes, warnings = load_suites(asked, os.environ)
-    if mistakes:
-        raise FormatError([*mistakes, *warnings])
-    for warning in warnings:
-        write_stderr_wrapped(render_diagnostic(warning) + "\n\n")
+    for note in notes:
+        write_note(note)
+    shown = map(render_diagnostic, warnings) if arguments.has("--verbose") else _fold(warnings)
+    write_stderr_wrapped("".join(f"{each}\n\n" for each in shown))
     tests = sum(len(suite.cases) for suite in suites)
     files = len({suite.file for suite in suites})
-    if arguments.has("--json"):
-        _write_json(files, tests, warnings)
+    if not arguments.has("--json"):
+        if mistakes:
+            raise FormatError(mistakes)
+        counts = f"{plural(files, 'file')} with {plural(tests, 'test')}"
+        StandardOutput().write(f"{counts}: no mistakes\n")
         return ExitCode.PASSED
-    StandardOutput().write(
-        f"{files} file{'s' if files != 1 else ''} with {tests} "
-        f"test{'s' if tests != 1 else ''}: no mistakes\n"
-    )
-    return ExitCode.PASSED
+    error = FormatError(mistakes) if mistakes else None
+    if error:
+        write_stderr_wrapped(render_error(error))
+    write_validation(error, files=files, tests=tests, warnings=warnings, notes=notes)
+    return ExitCode.BAD_INPUT if error else ExitCode.PASSED
 
 
-def _write_json(files: int, tests: int, warnings: list[Diagnostic]) -> None:
-    from mcptest.reporters.json import render_validation  # noqa: PLC0415  # only with --json
-
-    StandardOutput().write_utf8(render_validation(files, tests, warnings, __version__))
+def _fold(warnings: Sequence[Diagnostic]) -> Iterator[str]:
+    """The warnings, with equal ones as one line that has their number and the first place."""
+    alike: dict[tuple[str, str, str], list[Diagnostic]] = {}
+    for each in warnings:
+        alike.setdefault((each.code, each.message, each.help), []).append(each)
+    for first, *others in alike.values():
+        if not others:
+            yield render_diagnostic(first)
+            continue
+        place = visible(first.file) + (f":{first.line}:{first.column}" if first.line else "")
+        help = f"; {visible(first.help)}" if first.help else ""
+        many = f"(and {len(others):,} more, first at {place})"
+        yield f"warning[{first.code}]: {visible(first.message)}{help} {many}"
 
 
 COMMAND = Command(
@@ -69,6 +85,7 @@ COMMAND = Command(
         ),
         PLUGIN_OPTION,
         Option(names=("--json",), help="print the result as one JSON object"),
+        Option(names=("-v", "--verbose"), help="show every place of a warning, not only the first"),
         Option(
             names=("--format",),
             value="NAME",

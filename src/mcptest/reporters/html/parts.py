@@ -9,6 +9,7 @@ from heapq import nlargest
 
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import plural, show_json
+from mcptest.matching.diff import cut_sides
 from mcptest.reporters.html import Markup, and_more, cut, element, joined, table
 from mcptest.reporters.style import percent_text, render_duration
 from mcptest.reporters.text import fault_details, fault_headline, headline, render_result
@@ -231,7 +232,7 @@ def _mismatch_row(mismatch: Mismatch) -> Markup:
     path = cut(mismatch.path, MAX_NAME_CHARS) or Markup("(the whole answer)")
     sides = [
         "(nothing)" if side is ABSENT else show_json(side, MAX_VALUE_CHARS)
-        for side in (mismatch.expected, mismatch.actual)
+        for side in cut_sides(mismatch, MAX_VALUE_CHARS - 4)
     ]
     words = [cut(text, MAX_TEXT_CHARS) for text in (mismatch.message, mismatch.hint)]
     return element(
