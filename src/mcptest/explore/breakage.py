@@ -60,6 +60,9 @@ def find_breakage(
         return None
     code, text = _code_and_text(answer)
     said = _quote(answer, text)
+    result = answer.get("result")
+    if odd := tool_failure(result, "") if isinstance(result, dict) else "":
+        return Breakage(said=said, cause=odd, remedy=_REPAIR)
     if cause := _find_exception(text, arguments, missing):
         what = "it does not validate its arguments" if missing else cause
         return Breakage(said=said, cause=what, remedy=_REPAIR)

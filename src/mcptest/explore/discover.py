@@ -239,10 +239,6 @@ class Surveyor:
         if broken := find_breakage(answer, given, missing=missing, promise=promise):
             return probe.but(skip=broken.reason, problem=broken.said)
         probe = probe.but(response=answer_shape(answer))
-        result = answer.get("result")
-        odd = tool_failure(result, "") if isinstance(result, dict) else ""
-        if odd and method == "tools/call":
-            probe = probe.but(remarks=(*remarks, f"The server breaks the protocol: {odd}."))
         if not _is_refusal(probe.response) or missing:
             return probe
         remark = "With these made-up values the server answers with an error. Put in real ones."
