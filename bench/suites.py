@@ -122,7 +122,7 @@ def write_sleepy_suites(folder: Path) -> Path:
         head = f'description: "file {number}"\ntests:\n'
         (place / f"{number}.test.mcp.yml").write_text(head + body, encoding="utf-8")
     server = [sys.executable, "-S", "-E", str(HERE / "echo_server.py"), "50"]
-    config = {"name": "sleepy", "command": server[0], "args": server[1:]}
+    config = {"name": "sleepy", "command": server[0], "args": server[1:], "isolation": "file"}
     (place / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
     return place
 

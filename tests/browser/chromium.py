@@ -67,10 +67,10 @@ DEEDS = {
 def required(program: str | None, *, is_ci: bool) -> str:
     """The browser. Without one the tests are skipped, save where that would go unseen."""
     if program is None:
-        complaint = f"there is no browser here; one of these is needed: {', '.join(BROWSERS)}"
+        diagnostic = f"there is no browser here; one of these is needed: {', '.join(BROWSERS)}"
         if is_ci:
-            pytest.fail(complaint)
-        pytest.skip(complaint)
+            pytest.fail(diagnostic)
+        pytest.skip(diagnostic)
     return program
 
 

@@ -475,7 +475,9 @@ def merge_ways(ends: Ends) -> RunFinished:
                 for score in each.conformance.sessions
             ),
             conflicts=tuple(
-                dict.fromkeys(hazard for each in finished for hazard in each.conformance.conflicts)
+                dict.fromkeys(
+                    conflict for each in finished for conflict in each.conformance.conflicts
+                )
             ),
         ),
         broken_rules=tuple(dict.fromkeys(rule for each in finished for rule in each.broken_rules)),

@@ -517,7 +517,7 @@ def apply_gates(
         score = finished.conformance
         verdicts = (verdict for session in score.sessions for verdict in session.verdicts)
         ids = [verdict.id for verdict in verdicts if verdict.status == "fail"]
-        ids += (hazard.kind for hazard in score.conflicts)
+        ids += (conflict.kind for conflict in score.conflicts)
         finished = finished.but(broken_rules=(*finished.broken_rules, *dict.fromkeys(ids)))
     return finished
 
@@ -581,8 +581,10 @@ def _find_broken_rules(score: CaptureScore, findings: Iterable[Finding]) -> Iter
             if verdict.status == "fail" and verdict.id not in known:
                 message = f"{verdict.id}: {verdict.message}"
                 yield Finding(kind=verdict.id, server=server, message=message, count=verdict.count)
-    for hazard in score.conflicts:
-        yield Finding(kind=hazard.kind, server=", ".join(hazard.servers), message=hazard.message)
+    for conflict in score.conflicts:
+        yield Finding(
+            kind=conflict.kind, server=", ".join(conflict.servers), message=conflict.message
+        )
 
 
 class CoverageCounts(Record):

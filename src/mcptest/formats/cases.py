@@ -28,7 +28,7 @@ from mcptest.formats.keys import (
     Fields,
     Key,
     Keys,
-    check_complaints,
+    check_diagnostics,
     kind_of,
     one_of,
     read_only,
@@ -128,11 +128,11 @@ def load_cases(
     turns = TurnReader(compiler, bounded or nullcontext(), for_mock=for_mock)
     loader = _Loader(stream, compiler, environment, turns)
     suite = loader.suite()
-    return suite, check_complaints(stream, loader.complaints)
+    return suite, check_diagnostics(stream, loader.diagnostics)
 
 
 class _Loader:
-    """Reads the documents of one file; every mistake is a complaint, and reading continues."""
+    """Reads the documents of one file; every mistake is a diagnostic, and reading continues."""
 
     def __init__(
         self,
@@ -144,25 +144,25 @@ class _Loader:
         self._stream = stream
         self._environment = environment
         self._turns = turns
-        self.complaints = compiler.complaints
+        self.diagnostics = compiler.diagnostics
         self._server: ServerSpec | None = None
         self._protocol_version = ""
 
     def suite(self) -> Suite:
         cases: list[Case] = []
         for document in self._stream.documents:
-            fields = Fields({}, (document.index,), self.complaints)
+            fields = Fields({}, (document.index,), self.diagnostics)
             if not isinstance(document.value, dict):
                 message = f"a case must be a mapping and is {kind_of(document.value)}"
-                fields.complain("", "F005", message)
+                fields.report("", "F005", message)
                 continue
-            fields = Fields(document.value, (document.index,), self.complaints)
+            fields = Fields(document.value, (document.index,), self.diagnostics)
             case = self._case(fields, document, len(cases) + 1)
             if case:
                 cases.append(case)
-        if not cases and not self.complaints:
+        if not cases and not self.diagnostics:
             message = "there is no case in this file: it checks nothing"
-            Fields({}, (), self.complaints).complain("", "F011", message)
+            Fields({}, (), self.diagnostics).report("", "F011", message)
         return Suite(
             name=posixpath.basename(self._stream.file),
             file=self._stream.file,
@@ -185,7 +185,7 @@ class _Loader:
         turns = self._turns.read(fields, document)
         if not any(is_turn(key) for key in written):
             message = "a case without messages checks nothing"
-            fields.complain("", "F011", message, 'write them under "in" and "out"')
+            fields.report("", "F011", message, 'write them under "in" and "out"')
         dialogue = Dialogue(
             turns=turns,
             is_exact=written.get("_match") == "exact",
@@ -215,10 +215,10 @@ class _Loader:
                 meant = _meant(key)
                 question = f'; did you mean "{meant}"?' if meant else ""
                 help = "there are case, in…, out… and keys of your own that begin with _"
-                fields.complain(key, "F006", f'a case has no key "{key}"{question}', help)
+                fields.report(key, "F006", f'a case has no key "{key}"{question}', help)
             elif value is not None and (meant := closest(key, EXTENSIONS)):
                 message = f'"{key}" is not known and is left alone; did you mean "{meant}"?'
-                fields.complain(key, "W001", message, severity="warning")
+                fields.report(key, "W001", message, severity="warning")
 
     def _refuse_later(self, fields: Fields, document: StreamDocument) -> None:
         """Report keys of the whole file that are not in its first document."""
@@ -227,7 +227,7 @@ class _Loader:
         for key, what in (("_server", "server"), ("_protocol_version", "revision")):
             if key in fields.mapping:
                 message = f'"{key}" belongs in the first document: a file has one {what}'
-                fields.complain(key, "F014", message)
+                fields.report(key, "F014", message)
 
     def _read_server(self, fields: Fields) -> None:
         inner = fields.mapping_at("_server")
@@ -236,7 +236,7 @@ class _Loader:
         command = inner.mapping.get("command")
         name = posixpath.basename(command) if isinstance(command, str) else ""
         filled = {"name": name, "args": []} | inner.mapping
-        self._server = read_server(Fields(filled, inner.steps, self.complaints), self._environment)
+        self._server = read_server(Fields(filled, inner.steps, self.diagnostics), self._environment)
 
     def _hook(self, fields: Fields, key: str) -> Hook | None:
         inner = fields.mapping_at(key)
@@ -371,7 +371,7 @@ class TurnReader:
         there = ", ".join(islice(self._bound, _MAX_LISTED)) or "none"
         there += ", …" if len(self._bound) > _MAX_LISTED else ""
         message = f"nothing before this binds the name {name}{question}"
-        here.complain("", "F020", message, f"bound so far with !!bind: {there}", on_key=False)
+        here.report("", "F020", message, f"bound so far with !!bind: {there}", on_key=False)
 
 
 def _is_message(fields: Fields, key: str, value: object) -> bool:
@@ -379,7 +379,7 @@ def _is_message(fields: Fields, key: str, value: object) -> bool:
     direction = "in" if is_ours(key) else "out"
     parts = value if isinstance(value, list) and direction == "in" else [value]
     if not parts:
-        fields.complain(key, "F008", f'"{key}" is an empty batch', on_key=False)
+        fields.report(key, "F008", f'"{key}" is an empty batch', on_key=False)
     for part in parts:
         if isinstance(part, dict) and any(member in part for member in _MEMBERS):
             continue
@@ -388,7 +388,7 @@ def _is_message(fields: Fields, key: str, value: object) -> bool:
             seen = 'it has neither "method" nor "result" nor "error"'
         message = f'a key that begins with "{direction}" holds a message, and "{key}" does not'
         help = f"{seen}; keys of your own begin with _"
-        fields.complain(key, "F008", message, help)
+        fields.report(key, "F008", message, help)
         return False
     return bool(parts)
 
@@ -397,7 +397,7 @@ def _refuse_directive(here: Fields, message: Iterable[str]) -> None:
     """Report directives in place of the members that say which kind of message it is."""
     directive = next(name for name in message if name.startswith(PREFIX))
     said = f'"{directive}" cannot stand beside the members of a message'
-    here.complain(directive, "F014", said, 'write it under "result", "error" or "params"')
+    here.report(directive, "F014", said, 'write it under "result", "error" or "params"')
 
 
 def _look_for_patterns(here: Fields, value: object, is_sent: bool) -> None:
@@ -406,10 +406,10 @@ def _look_for_patterns(here: Fields, value: object, is_sent: bool) -> None:
         if text.startswith(PREFIX) and is_sent:
             message = "a pattern cannot be sent: it says what must come, not what to send"
             help = "write a value; a tag such as !!type string stands for one that is made up"
-            here.at(steps).complain("", "F014", message, help, on_key=False)
+            here.at(steps).report("", "F014", message, help, on_key=False)
         elif text.startswith(PREFIX):
             message = "this text is compared as it is; it is a pattern only with _patterns: true"
-            here.at(steps).complain("", "W001", message, on_key=False, severity="warning")
+            here.at(steps).report("", "W001", message, on_key=False, severity="warning")
 
 
 def _warn_of_version(here: Fields, value: object) -> None:
@@ -418,7 +418,7 @@ def _warn_of_version(here: Fields, value: object) -> None:
         if isinstance(message, dict) and message.get("jsonrpc") != "2.0":
             seen = "has another" if "jsonrpc" in message else "has no"
             sentence = f'this message {seen} "jsonrpc": "2.0", and is sent as it is'
-            here.complain("", "W001", sentence, severity="warning")
+            here.report("", "W001", sentence, severity="warning")
 
 
 def _expectation(draft: Draft, leniency: Leniency) -> Expectation:
@@ -488,7 +488,7 @@ class _Pairs:
     def _ask(self, turn: Turn, id: object) -> None:
         if not self._waiting[turn.is_ours].add(id, len(self.turns)):
             message = f"{describe_id(source_of(id))} is used again before its first answer"
-            self._complain(turn, "id", message, "give each request of a case an id of its own")
+            self._report(turn, "id", message, "give each request of a case an id of its own")
 
     def _answered(self, turn: Turn, id: object) -> int | None:
         """Return the turn of the request that this message answers."""
@@ -504,11 +504,11 @@ class _Pairs:
             said = "that waits for an answer" if is_open else f"with {describe_id(source_of(id))}"
             message = f"no request {said} comes before this in the case"
             help = 'an answer carries the id of its request, and ids 1 and "1" differ'
-            self._complain(turn, "id", message, help)
+            self._report(turn, "id", message, help)
         elif not has_blanks(id) and id is not None and id is not ABSENT:
             message = f"no request of the server with {describe_id(id)} comes before this"
             here = self._fields.at((turn.key, "id"))
-            here.complain("", "W001", message, _ASKED_HELP, on_key=False, severity="warning")
+            here.report("", "W001", message, _ASKED_HELP, on_key=False, severity="warning")
         return None
 
     def _refuse_impossible(self, turn: Turn) -> None:
@@ -516,13 +516,13 @@ class _Pairs:
         version = message.get("jsonrpc", "2.0")
         if version != "2.0" and not has_blanks(version):
             sentence = f'every message has "jsonrpc": "2.0", not {dump_json(version)}'
-            self._complain(turn, "jsonrpc", sentence, 'write it in quotes: "2.0"')
+            self._report(turn, "jsonrpc", sentence, 'write it in quotes: "2.0"')
         if "result" in message and "error" in message:
-            self._complain(turn, "error", "no answer has both a result and an error")
+            self._report(turn, "error", "no answer has both a result and an error")
 
-    def _complain(self, turn: Turn, member: str, message: str, help: str = "") -> None:
+    def _report(self, turn: Turn, member: str, message: str, help: str = "") -> None:
         here = self._fields.at((turn.key, member))
-        here.complain("", "F017", message, help, on_key=False)
+        here.report("", "F017", message, help, on_key=False)
 
 
 def _messages_of(turn: Turn) -> Iterator[dict[str, object]]:
@@ -608,7 +608,7 @@ class MessageReader:
             others = {"type": "!!type string", "ref": "!!ref session"}
             help = f"for example {others.get(tagged.tag) or TAGS[tagged.tag].example}"
             message = f"!!{tagged.tag} {error}"
-            here.complain("", error.code, message, help, on_key=False)
+            here.report("", error.code, message, help, on_key=False)
             return None
         if isinstance(read, Ref):
             if any(bind.name == read.name for bind in self._binds):
@@ -619,7 +619,7 @@ class MessageReader:
         is_name = isinstance(read, Ref) or bound_name(read)
         if self._compiler and is_name and any(str(step).startswith(PREFIX) for step in steps):
             message = "!!bind and !!ref cannot stand under a match: directive"
-            here.complain("", "F014", message, on_key=False)
+            here.report("", "F014", message, on_key=False)
         if isinstance(read, Pattern):
             self._has_regex |= read.matcher.is_slow
             self._refuse_unsendable(read, steps, here)
@@ -633,4 +633,4 @@ class MessageReader:
                 make_value(pattern, str(steps[-1]) if steps else "")
         except (ValueError, PatternTimeoutError) as error:
             message = f"this message is to be sent, and {error}"
-            here.complain("", "F013", message, "write a value, or a simpler pattern", on_key=False)
+            here.report("", "F013", message, "write a value, or a simpler pattern", on_key=False)

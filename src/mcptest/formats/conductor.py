@@ -23,7 +23,7 @@ from mcptest.formats.keys import (
     Fields,
     Key,
     Keys,
-    check_complaints,
+    check_diagnostics,
     diagnose,
     filled,
     filled_texts,
@@ -171,19 +171,19 @@ def read_request(fields: Fields, id: str) -> Message | None:
     forms = [form for form in FORMS if form in fields.mapping]
     if len(forms) > 1:
         message = f"a test sends one thing, and this one says {' and '.join(forms)}"
-        fields.complain(forms[1], "F003", message, f'keep "{forms[0]}", or make two tests of it')
+        fields.report(forms[1], "F003", message, f'keep "{forms[0]}", or make two tests of it')
         return None
     if not forms:
         return {}
     if "arguments" in fields.mapping and forms[0] not in ("tool", "prompt"):
         message = f'"arguments" goes with "tool" or "prompt", not with "{forms[0]}"'
-        fields.complain("arguments", "F006", message)
+        fields.report("arguments", "F006", message)
     if forms[0] == "request":
         request = fields.mapping["request"]
         if isinstance(request, dict):
             return request
         message = f'"request" must be a JSON-RPC object and is {kind_of(request)}'
-        fields.complain("request", "F008", message, on_key=False)
+        fields.report("request", "F008", message, on_key=False)
         return None
     method, params = _short(fields, forms[0])
     envelope: Message = {"jsonrpc": "2.0", "id": id, "method": method}
@@ -244,11 +244,11 @@ def load_conductor(
     document = read_document(text, file)
     reader = CapturingReader if _has_captures(document.value) else StepReader
     suite = _Loader(document, environment, steps := reader(registry, read_beside)).suite()
-    return suite, check_complaints(document, steps.complaints)
+    return suite, check_diagnostics(document, steps.diagnostics)
 
 
 class _Loader:
-    """Reads one document; every mistake is a complaint, and reading continues."""
+    """Reads one document; every mistake is a diagnostic, and reading continues."""
 
     def __init__(
         self, document: Document, environment: Mapping[str, str], steps: StepReader
@@ -256,17 +256,17 @@ class _Loader:
         self._document = document
         self._environment = environment
         self._steps = steps
-        self.complaints: list[PathDiagnostic] = steps.complaints
+        self.diagnostics: list[PathDiagnostic] = steps.diagnostics
 
     def suite(self) -> Suite:
-        fields = read_top(self._document, "a test file must be a mapping", self.complaints)
+        fields = read_top(self._document, "a test file must be a mapping", self.diagnostics)
         if "tests" not in fields.mapping and _OFFERS.intersection(fields.mapping):
             message = "this is a manifest of what a server offers, not a test file"
-            fields.complain("", "F005", message, "mcptest mock plays it")
-            raise FormatError(diagnose(self._document, self.complaints))
+            fields.report("", "F005", message, "mcptest mock plays it")
+            raise FormatError(diagnose(self._document, self.diagnostics))
         if "config" in fields.mapping:
             message = 'a test file has no key "config"; the config on the command line is used'
-            fields.complain("config", "W001", message, severity="warning")
+            fields.report("config", "W001", message, severity="warning")
         fields.refuse_unknown(FILE_KEYS, "a test file", accepted=("config",))
         fields.require(FILE_KEYS.required, "a test file")
         server = fields.mapping_at("server")
@@ -282,18 +282,18 @@ class _Loader:
         tests = fields.list_at("tests")
         if not tests and isinstance(fields.mapping.get("tests"), list):
             message = '"tests" is empty: a file without tests checks nothing'
-            fields.complain("tests", "F011", message)
+            fields.report("tests", "F011", message)
         lines = self._document.item_lines(tests) if tests else []
         cases = []
         for index, (test, line) in enumerate(zip(tests, lines, strict=True)):
             # Remove it from the list, to free the memory of a test that has been read.
             tests[index] = None
             if isinstance(test, dict):
-                inner = Fields(test, ("tests", index), self.complaints)
+                inner = Fields(test, ("tests", index), self.diagnostics)
                 cases.append(self._case(inner, line, index))
             else:
                 message = f"a test must be a mapping and is {kind_of(test)}"
-                fields.at(("tests", index)).complain("", "F008", message, on_key=False)
+                fields.at(("tests", index)).report("", "F008", message, on_key=False)
         return tuple(cases)
 
     def _case(self, fields: Fields, line: int, index: int) -> Case:
@@ -313,12 +313,12 @@ class _Loader:
             request = test.get("request")
             if keeps_id and not (isinstance(request, dict) and "id" in request):
                 message = '"wire_id" keeps the "id" that a "request" has, and this test writes none'
-                fields.complain("wire_id", "F006", message)
+                fields.report("wire_id", "F006", message)
             step = step.but(keeps_id=keeps_id)
         is_unlisted = fields.flag("unlisted", False)
         if is_unlisted and step and not (step.use and step.use[0] in ("tool", "prompt")):
             message = '"unlisted" is about a tool or a prompt, and this test calls neither'
-            fields.complain("unlisted", "F006", message)
+            fields.report("unlisted", "F006", message)
         return Case(
             name=fields.text("it"),
             line=line,
@@ -339,7 +339,7 @@ class _Loader:
         fields.require(("it",) if has_slipped else ("it", "expect"), "a test")
         if not any(form in test or fields.is_misspelt(form) for form in FORMS):
             message = f"a test needs one of the keys {', '.join(FORMS)}: what it sends"
-            fields.complain("", "F007", message)
+            fields.report("", "F007", message)
 
 
 def _has_captures(document: object) -> bool:
@@ -360,7 +360,7 @@ class StepReader:
         self._registry = registry
         self._read_beside = read_beside
         self._expect = ExpectReader(self._compiler)
-        self.complaints: list[PathDiagnostic] = self._compiler.complaints
+        self.diagnostics: list[PathDiagnostic] = self._compiler.diagnostics
 
     def read(self, fields: Fields, id: str) -> Step | None:
         """Return the step of a test, None if it has mistakes; `id` is for the short forms."""
@@ -405,9 +405,9 @@ class CapturingReader(StepReader):
         needs = self._needs(fields)
         samples = dict.fromkeys(needs, _SAMPLE)
         try:
-            filled_in = _filled(fields.mapping, fields.steps, self.complaints, samples)
+            filled_in = _filled(fields.mapping, fields.steps, self.diagnostics, samples)
         except ValueError as error:
-            fields.complain("", "F003", str(error))
+            fields.report("", "F003", str(error))
             return None
         # A sample is not a real value, so it cannot contradict anything.
         self._compiler.is_sample = bool(needs)
@@ -430,13 +430,13 @@ class CapturingReader(StepReader):
                     there = ", ".join(dict.fromkeys(self._captured)) or "none"
                     help = f"captured so far: {there}; to mean this very text, write $${{{name}}}"
                     message = f"no earlier test of this file captures {name!r}{question}"
-                    fields.at(steps).complain("", "F020", message, help, on_key=False)
+                    fields.at(steps).report("", "F020", message, help, on_key=False)
                 needs[name] = None
         for key in _COMPARED_KEYS:
             for steps in misplaced(fields.mapping.get(key), (key,)):
                 message = "a captured value can be a parameter of a matcher, not choose one"
                 help = "write the name of the matcher, and of a schema's file, in full"
-                fields.at(steps).complain("", "F013", message, help, on_key=False)
+                fields.at(steps).report("", "F013", message, help, on_key=False)
         return tuple(needs)
 
     def _filler(self, fields: Fields, id: str) -> Callable[[Mapping[str, object]], Step]:
@@ -444,10 +444,10 @@ class CapturingReader(StepReader):
 
         def fill(values: Mapping[str, object]) -> Step:
             reader = StepReader(registry, read_beside)
-            step = reader.read(_filled(fields.mapping, steps, reader.complaints, values), id)
-            for complaint in reader.complaints:
-                if complaint.severity == "error":
-                    raise ValueError(complaint.message)
+            step = reader.read(_filled(fields.mapping, steps, reader.diagnostics, values), id)
+            for diagnostic in reader.diagnostics:
+                if diagnostic.severity == "error":
+                    raise ValueError(diagnostic.message)
             assert step is not None, "a test without a step was refused when it was loaded"
             return step
 
@@ -458,10 +458,10 @@ class CapturingReader(StepReader):
         if inner is None:
             return ()
         if not inner.mapping:
-            fields.complain("capture", "F011", '"capture" is empty: it keeps nothing')
+            fields.report("capture", "F011", '"capture" is empty: it keeps nothing')
         if step and step.id is ABSENT and fields.mapping.get("request"):
             message = "a notification has no answer to capture from"
-            fields.complain("capture", "F017", message, 'give the request an "id"')
+            fields.report("capture", "F017", message, 'give the request an "id"')
         captures = [self._capture(inner, name) for name in inner.mapping]
         return tuple(capture for capture in captures if capture)
 
@@ -471,7 +471,7 @@ class CapturingReader(StepReader):
         steps = parse_field_path(path)
         if steps is None:
             message = "a capture takes a path into the answer"
-            fields.complain(name, "F009", message, "such as result.content[0].text", on_key=False)
+            fields.report(name, "F009", message, "such as result.content[0].text", on_key=False)
             return None
         return SavedValue(name=name, path=path, steps=steps)
 
@@ -479,7 +479,7 @@ class CapturingReader(StepReader):
 def _filled(
     written: dict[str, object],
     steps: tuple[str | int, ...],
-    complaints: list[PathDiagnostic],
+    diagnostics: list[PathDiagnostic],
     values: Mapping[str, object],
 ) -> Fields:
     """Return a test with its references replaced by values."""
@@ -491,7 +491,7 @@ def _filled(
     if "prompt" in written and "arguments" in written:
         # Arguments of a prompt are strings.
         inner["arguments"] = filled_texts(written["arguments"], values)
-    return Fields(written | inner, steps, complaints)
+    return Fields(written | inner, steps, diagnostics)
 
 
 # Expectations
@@ -507,10 +507,10 @@ def refuse_misplaced(fields: Fields) -> None:
     inner = fields.mapping.get("expect")
     for key in misplaced_keys(fields.mapping):
         if isinstance(inner, dict) and key in inner:
-            fields.complain(key, "F003", *_twice(key))
+            fields.report(key, "F003", *_twice(key))
         else:
             help = "indent it, so that it is below expect: and not beside it"
-            fields.complain(key, "F006", f'"{key}" belongs under "expect"', help)
+            fields.report(key, "F006", f'"{key}" belongs under "expect"', help)
 
 
 def _twice(key: str) -> tuple[str, str]:
@@ -523,7 +523,7 @@ class ExpectReader:
 
     def __init__(self, compiler: Compiler) -> None:
         self._compiler = compiler
-        self.complaints: list[PathDiagnostic] = compiler.complaints
+        self.diagnostics: list[PathDiagnostic] = compiler.diagnostics
 
     def read(self, fields: Fields, request: Message, *, is_short: bool) -> Expectation:
         """Return what the test expects of the answer to its request."""
@@ -564,10 +564,10 @@ class ExpectReader:
                 return holders
         for key in SLIPPED_KEYS:
             if key in test and key in holders:
-                fields.complain(key, "F003", *_twice(key))
+                fields.report(key, "F003", *_twice(key))
             elif key in test:
                 message = f'"{key}" belongs under "expect"; it is read as if it stood there'
-                fields.complain(key, "W001", message, severity="warning")
+                fields.report(key, "W001", message, severity="warning")
                 holders[key] = fields
         if any(holder.mapping[key] is not None for key, holder in holders.items()):
             return holders
@@ -576,14 +576,14 @@ class ExpectReader:
             return {}
         if holders or inner or test.get("expect", ABSENT) is None:
             message = '"expect" is empty: this test would check nothing'
-            fields.complain("expect", "F011", message, f"say one of: {', '.join(EXPECT_KEYS)}")
+            fields.report("expect", "F011", message, f"say one of: {', '.join(EXPECT_KEYS)}")
         return {}
 
     def _response(self, fields: Fields, request: Message, is_short: bool) -> object:
         value = fields.mapping["response"]
         if not isinstance(value, dict) and not _is_pattern(value):
             message = f'"response" must be the answer as an object and is {kind_of(value)}'
-            fields.complain("response", "F008", message, on_key=False)
+            fields.report("response", "F008", message, on_key=False)
             return ABSENT
         if isinstance(value, dict):
             self._refuse_impossible(fields, value, request)
@@ -597,28 +597,28 @@ class ExpectReader:
             if key not in ANSWER_KEYS:
                 message = f'no answer has a key "{key}" at its top'
                 help = f"what a server answers goes under result: or error:, so put {key} there"
-                fields.at(("response", key)).complain("", "F017", message, help)
+                fields.at(("response", key)).report("", "F017", message, help)
         return {"jsonrpc": "2.0", "id": request["id"]} | response
 
     def _refuse_impossible(self, fields: Fields, response: Message, request: Message) -> None:
         """Report expectations that no answer can meet, or that every answer meets."""
         if request and "id" not in request:
             message = 'the request has no "id", so it is a notification and no response will come'
-            fields.complain("response", "F017", message, 'give the request an "id"')
+            fields.report("response", "F017", message, 'give the request an "id"')
         if response == _EMPTY_PARTIAL:
-            fields.complain("response", "F011", '"match:partial" is empty: every answer meets it')
+            fields.report("response", "F011", '"match:partial" is empty: every answer meets it')
         if not response:
-            fields.complain("response", "F017", "no answer is an empty object")
+            fields.report("response", "F017", "no answer is an empty object")
         for key in EXPECT_KEYS.keys() & response.keys():
             message = f'no answer has a key "{key}"; it belongs beside "response", not in it'
-            fields.at(("response", key)).complain("", "F017", message)
+            fields.at(("response", key)).report("", "F017", message)
         version = response.get("jsonrpc", "2.0")
         if version != "2.0" and _plain(version) != "2.0" and not _is_pattern(version):
             message = 'every answer says jsonrpc: "2.0", in quotes'
-            fields.at(("response", "jsonrpc")).complain("", "F017", message, on_key=False)
+            fields.at(("response", "jsonrpc")).report("", "F017", message, on_key=False)
         if "id" in request and not _may_be_id(response.get("id"), request["id"]):
             message = f"the request has {describe_id(request['id'])}, and so will the answer"
-            fields.at(("response", "id")).complain("", "F017", message, on_key=False)
+            fields.at(("response", "id")).report("", "F017", message, on_key=False)
 
     def _stderr(self, fields: Fields) -> object:
         value = fields.mapping["stderr"]
@@ -626,13 +626,13 @@ class ExpectReader:
             return to_text(value.value).strip()
         if not isinstance(value, str):
             message = f'"stderr" must be toBeEmpty, a text or a pattern and is {kind_of(value)}'
-            fields.complain("stderr", "F008", message, on_key=False)
+            fields.report("stderr", "F008", message, on_key=False)
             return ABSENT
         if value == STDERR_EMPTY:
             return ""
         if closest(value, [STDERR_EMPTY]):
             message = f'"{value}" is no word for stderr; did you mean "{STDERR_EMPTY}"?'
-            fields.complain("stderr", "F012", message, on_key=False)
+            fields.report("stderr", "F012", message, on_key=False)
         return self._compiler.compile_at(value.strip(), (*fields.steps, "stderr"))
 
     def _performance(self, fields: Fields, request: Message) -> Performance | None:
@@ -642,22 +642,22 @@ class ExpectReader:
         inner.refuse_unknown(PERFORMANCE_KEYS, '"performance"')
         if request and "id" not in request:
             message = "a notification has no answer whose time could be taken"
-            fields.complain("performance", "F017", message)
+            fields.report("performance", "F017", message)
         if all(value is None for value in inner.mapping.values()):
-            fields.complain("performance", "F011", '"performance" is empty: it checks nothing')
+            fields.report("performance", "F011", '"performance" is empty: it checks nothing')
             return None
         longest = inner.duration_s("maxResponseTime")
         shortest = inner.duration_s("minResponseTime")
         if longest and shortest and shortest > longest:
             message = '"minResponseTime" is more than "maxResponseTime"'
-            inner.complain("minResponseTime", "F017", message)
+            inner.report("minResponseTime", "F017", message)
         return Performance(max_response_s=longest, min_response_s=shortest)
 
     def _notifications(self, fields: Fields) -> tuple[object, ...]:
         wanted = fields.list_at("notifications")
         if not wanted and isinstance(fields.mapping["notifications"], list):
             message = '"notifications" is empty: it checks nothing'
-            fields.complain("notifications", "F011", message)
+            fields.report("notifications", "F011", message)
         found = []
         for index, value in enumerate(wanted):
             place = fields.at(("notifications", index))
@@ -666,7 +666,7 @@ class ExpectReader:
                 value = {"match:partial": {"method": value}}
             elif not isinstance(value, dict):
                 message = f"a notification is a method or a whole message and is {kind_of(value)}"
-                place.complain("", "F008", message, on_key=False)
+                place.report("", "F008", message, on_key=False)
             elif not _has_directive(value):
                 value = {"jsonrpc": "2.0"} | value
             found.append(self._compiler.compile_at(value, place.steps))

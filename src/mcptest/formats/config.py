@@ -31,7 +31,7 @@ from mcptest.formats.keys import (
     Fields,
     Key,
     Keys,
-    check_complaints,
+    check_diagnostics,
     kind_of,
     one_of,
     read_top,
@@ -257,14 +257,14 @@ def load_config(
 ) -> tuple[ServerSpec, tuple[Diagnostic, ...]]:
     """Return the server of a config file, and warnings. FormatError lists every mistake."""
     document = read_document(text, file)
-    complaints: list[PathDiagnostic] = []
-    fields = read_top(document, "a config must be an object", complaints)
+    diagnostics: list[PathDiagnostic] = []
+    fields = read_top(document, "a config must be an object", diagnostics)
     spec = read_server(fields, environment, also=("imports",))
     imports = fields.mapping_at("imports")
     if imports:
         imports.check_keys(IMPORT_KEYS, '"imports" in a config')
         spec = spec.but(plugins=read_subprocess_matchers(imports, file))
-    return spec, check_complaints(document, complaints)
+    return spec, check_diagnostics(document, diagnostics)
 
 
 def read_server(
@@ -277,7 +277,7 @@ def read_server(
     if "mcpServers" in fields.mapping:
         message = '"mcpServers" is what a client\'s config has; this one describes one server'
         help = 'copy one entry of mcpServers to the top and give it a "name"'
-        fields.complain("mcpServers", "F006", message, help)
+        fields.report("mcpServers", "F006", message, help)
         return ServerSpec(name="", command=("",))
     fields.refuse_unknown((*KEYS, *also), "the config of a server")
     # A server with a URL may be running already.
@@ -285,7 +285,7 @@ def read_server(
     needed = ("name",) if has_url else ("name", "command", "args")
     fields.require(needed, "the config of a server")
     if fields.mapping.get("args") and has_url and "command" not in fields.mapping:
-        fields.complain("args", "F003", '"args" are for a "command", and there is none')
+        fields.report("args", "F003", '"args" are for a "command", and there is none')
     command = fields.non_empty_text("command")
     env, secrets = _read_env(fields, environment)
     values = _Values(environment)
@@ -340,7 +340,7 @@ def _read_ready_pattern(fields: Fields, key: str) -> str:
     try:
         return compile_regex(fields.text(key)).pattern
     except ValueError as error:
-        fields.complain(key, "F015", f'"{key}" {error}', on_key=False)
+        fields.report(key, "F015", f'"{key}" {error}', on_key=False)
         return ""
 
 
@@ -383,7 +383,7 @@ class _Values:
         filled = re.sub(_VARIABLE, lambda found: self._value(fields, key, found[1]), text)
         if "${" in re.sub(_VARIABLE, "", text):
             message = "${ is never closed; a variable is written ${NAME}"
-            fields.complain(key, "F009", message, on_key=False)
+            fields.report(key, "F009", message, on_key=False)
         return filled
 
     def url(self, fields: Fields) -> str:
@@ -404,7 +404,7 @@ class _Values:
         if name and self._environment.get(name) == "":
             # An empty credential is of no use.
             message = f"the environment variable {name!r} is empty"
-            fields.complain(key, "F016", message, f"export {name}=… before the run", on_key=False)
+            fields.report(key, "F016", message, f"export {name}=… before the run", on_key=False)
         return self._value(fields, key, name) if name else ""
 
     def _value(self, fields: Fields, key: str, name: str) -> str:
@@ -412,7 +412,7 @@ class _Values:
         if name not in self._environment:
             message = f"the environment variable {name!r} is not set"
             help = f"export {name}=… before the run"
-            fields.complain(key, "F016", message, help, on_key=False)
+            fields.report(key, "F016", message, help, on_key=False)
             return ""
         value = self._environment[name]
         if value:
@@ -435,7 +435,7 @@ def _read_env(
         filled[key] = values.header(inner, key)
         if not key or "=" in key or "\0" in key + filled[key]:
             message = "the name of a variable must not be empty or hold =, and no value holds NUL"
-            inner.complain(key, "F009", message)
+            inner.report(key, "F009", message)
     return filled, tuple(values.secrets)
 
 
@@ -483,7 +483,7 @@ def _read_roots(fields: Fields) -> Body:
             message = f"number {index + 1} is no file:// URI, and roots are only those"
         if message:
             place = fields.at(("roots", index))
-            place.complain("", "F009", message, 'for example "file:///project"', on_key=False)
+            place.report("", "F009", message, 'for example "file:///project"', on_key=False)
         roots.append(entry)
     return {"result": {"roots": roots}}
 
@@ -497,14 +497,14 @@ def _read_answers(fields: Fields, key: str, read: Callable[[Fields, object], Bod
         error = value["error"]
         if len(value) > 1 or not isinstance(error, dict) or type(error.get("code")) is not int:
             message = 'an error answer is {error: {code: NUMBER, message: "…"}} and nothing else'
-            place.complain("", "F009", message, on_key=False)
+            place.report("", "F009", message, on_key=False)
         return {"error": error}
 
     value = fields.mapping[key]
     if not isinstance(value, list):
         return read_one(fields.at((key,)), value)
     if not value:
-        fields.complain(key, "F011", f'"{key}" is an empty list: it answers nothing')
+        fields.report(key, "F011", f'"{key}" is an empty list: it answers nothing')
     return [read_one(fields.at((key, index)), item) for index, item in enumerate(value)]
 
 
@@ -514,12 +514,12 @@ def _read_sample(place: Fields, value: object) -> Body:
         return {"result": {"role": "assistant", "content": content, "model": "mcptest"}}
     if not isinstance(value, dict):
         message = f"an answer to sampling is a text or a whole result and is {kind_of(value)}"
-        place.complain("", "F009", message, on_key=False)
+        place.report("", "F009", message, on_key=False)
         return {"result": {}}
     for member in ("role", "content", "model"):
         if member not in value:
             message = f'a sampling result needs the key "{member}"'
-            place.complain("", "F009", message, on_key=False)
+            place.report("", "F009", message, on_key=False)
     return {"result": value}
 
 
@@ -528,12 +528,12 @@ def _read_elicited(place: Fields, value: object) -> Body:
     if not isinstance(result, dict) or result.get("action") not in ELICITATION_ACTIONS:
         message = f"an answer to elicitation says one of {', '.join(ELICITATION_ACTIONS)}"
         help = "for example {action: accept, content: {…}}"
-        place.complain("", "F009", message, help, on_key=False)
+        place.report("", "F009", message, help, on_key=False)
         return {"result": {}}
     for member in result:
         if member not in ("action", "content", "_meta"):
             message = f'an elicitation result has no key "{member}"'
-            place.complain("", "F009", message, on_key=False)
+            place.report("", "F009", message, on_key=False)
     return {"result": result}
 
 
@@ -549,7 +549,7 @@ def read_subprocess_matchers(imports: Fields, owner: str) -> tuple[PluginSpec, .
     for name in inner.mapping:
         if not re.fullmatch(PLUGIN_NAME, name):
             message = f"{visible(name)!r} is no name for a plugin: letters, digits, _ and - only"
-            inner.complain(name, "F009", message, "it begins with a letter")
+            inner.report(name, "F009", message, "it begins with a letter")
         entry = inner.mapping_at(name)
         if entry is None:
             continue
@@ -557,7 +557,7 @@ def read_subprocess_matchers(imports: Fields, owner: str) -> tuple[PluginSpec, .
         command = entry.texts("command")
         if entry.mapping.get("command") == [] or command[:1] == ("",):
             message = '"command" is empty: it is the program and its arguments'
-            entry.complain("command", "F009", message, on_key=False)
+            entry.report("command", "F009", message, on_key=False)
         plugin = PluginSpec(name=name, command=command, owner=owner)
         limit_s = entry.duration_s("call_timeout") or plugin.call_timeout_s
         found.append(plugin.but(call_timeout_s=limit_s))
@@ -602,7 +602,7 @@ def read_http(fields: Fields, spell: Callable[[str], str], values: Values) -> Ht
         for key in list(HTTP_KEYS)[1:]:
             if spell(key) in fields.mapping:
                 message = f'"{spell(key)}" is for a server on HTTP, and there is no "url"'
-                fields.complain(spell(key), "F003", message)
+                fields.report(spell(key), "F003", message)
         return None
     url = values.url(fields)
     if isinstance(fields.mapping["url"], str):
@@ -610,7 +610,7 @@ def read_http(fields: Fields, spell: Callable[[str], str], values: Values) -> Ht
         if "{port}" in url and "command" not in fields.mapping:
             message = "{port} is a free port for a server that we start; there is no"
             help = "write the number of the port at which it listens, or how it is started"
-            fields.complain("url", "F003", f'{message} "command"', help, on_key=False)
+            fields.report("url", "F003", f'{message} "command"', help, on_key=False)
     headers = _headers(fields, values)
     auth = fields.mapping_at("auth")
     oauth = _read_auth(auth, spell, values, headers) if auth else None
@@ -630,9 +630,9 @@ def _headers(fields: Fields, values: Values) -> dict[str, str]:
     for name in inner.mapping if inner else ():
         assert inner
         if not is_header_name(name):
-            inner.complain(name, "F009", f"{name!r} is no name of a header")
+            inner.report(name, "F009", f"{name!r} is no name of a header")
         elif is_our_header(name):
-            inner.complain(name, "F003", f"the header {name} is set by mcptest itself")
+            inner.report(name, "F003", f"the header {name} is set by mcptest itself")
         else:
             found[name] = values.header(inner, name)
             _refuse_unsendable(inner, name, found[name])
@@ -641,7 +641,7 @@ def _headers(fields: Fields, values: Values) -> dict[str, str]:
 
 def _refuse_unsendable(fields: Fields, key: str, value: str) -> None:
     if not value.isprintable() or not value.isascii():
-        fields.complain(key, "F009", "a header holds visible ASCII only", on_key=False)
+        fields.report(key, "F009", "a header holds visible ASCII only", on_key=False)
 
 
 def _read_auth(
@@ -653,10 +653,10 @@ def _read_auth(
     # A misspelt key has been reported already.
     if len(given) > 1 or not fields.mapping:
         message = f'"auth" needs either "{bearer}" or "{grant}"'
-        fields.complain(given[1] if given else "", "F003" if given else "F007", message)
+        fields.report(given[1] if given else "", "F003" if given else "F007", message)
     if any(name.lower() == "authorization" for name in headers):
         message = '"auth" and the header "Authorization" both say who we are; give one of them'
-        fields.complain("", "F003", message)
+        fields.report("", "F003", message)
         return None
     if bearer in fields.mapping:
         token = values.secret(fields, bearer)
@@ -675,7 +675,7 @@ def _read_grant(fields: Fields, spell: Callable[[str], str], values: Values) -> 
     id_key, id_env = spell("client_id"), spell("client_id_env")
     if (id_key in fields.mapping) == (id_env in fields.mapping):
         message = f'{where} needs either "{id_key}" or "{id_env}"'
-        fields.complain("", "F003", message)
+        fields.report("", "F003", message)
     secret = spell("client_secret_env")
     return OAuthSpec(
         token_url=token_url,
@@ -698,8 +698,8 @@ def _check_url(fields: Fields, key: str, url: str, *, needs_tls: bool = False) -
         address = parse_url(url)
     except BadUrlError as error:
         message = f'"{key}" is no URL of a server: {error}'
-        fields.complain(key, "F009", message, on_key=False)
+        fields.report(key, "F009", message, on_key=False)
         return
     if needs_tls and address.scheme != "https" and not address.is_loopback:
         message = f'"{key}" must begin with https://: credentials are sent there'
-        fields.complain(key, "F009", message, on_key=False)
+        fields.report(key, "F009", message, on_key=False)

@@ -56,7 +56,7 @@ __all__ = [
     "Key",
     "Keys",
     "alone",
-    "check_complaints",
+    "check_diagnostics",
     "diagnose",
     "filled",
     "filled_texts",
@@ -174,14 +174,14 @@ class Fields:
     """One mapping of a file, read key by key."""
 
     def __init__(
-        self, mapping: dict[str, object], steps: Steps, complaints: list[PathDiagnostic]
+        self, mapping: dict[str, object], steps: Steps, diagnostics: list[PathDiagnostic]
     ) -> None:
         self.mapping = mapping
         self.steps = steps
-        self._complaints = complaints
+        self._diagnostics = diagnostics
         self._misspelt: set[str] = set()
 
-    def complain(
+    def report(
         self,
         key: str,
         code: str,
@@ -192,19 +192,19 @@ class Fields:
         severity: Severity = "error",
     ) -> None:
         steps = (*self.steps, key) if key else self.steps
-        self._complaints.append(
+        self._diagnostics.append(
             PathDiagnostic(
                 code=code, message=message, help=help, steps=steps, on_key=on_key, severity=severity
             )
         )
 
     def at(self, steps: Steps) -> Fields:
-        """Return a place further down, for complaints about it."""
-        return Fields({}, (*self.steps, *steps), self._complaints)
+        """Return a place further down, for diagnostics about it."""
+        return Fields({}, (*self.steps, *steps), self._diagnostics)
 
     def replaced(self, mapping: dict[str, object]) -> Fields:
         """Return the same place with another mapping, for a mapping with values filled in."""
-        other = Fields(mapping, self.steps, self._complaints)
+        other = Fields(mapping, self.steps, self._diagnostics)
         other._misspelt = self._misspelt
         return other
 
@@ -217,7 +217,7 @@ class Fields:
             self._wrong_type(key, "a number")
         elif not least <= value <= most:
             message = f'"{key}" must be from {least:g} to {most:g}'
-            self.complain(key, "F009", message, on_key=False)
+            self.report(key, "F009", message, on_key=False)
         else:
             return float(value)
         return None
@@ -227,14 +227,14 @@ class Fields:
         if re.fullmatch(NAME, key):
             return True
         message = f"{key!r} is no name: letters, digits and _ only, not first a digit"
-        self.complain(key, "F009", message)
+        self.report(key, "F009", message)
         return False
 
     def require(self, keys: Iterable[str], where: str) -> None:
         for key in keys:
             # A misspelt key has been reported already.
             if key not in self.mapping and key not in self._misspelt:
-                self.complain("", "F007", f'{where} needs the key "{key}"')
+                self.report("", "F007", f'{where} needs the key "{key}"')
 
     def is_misspelt(self, key: str) -> bool:
         """True if an unknown key has been reported as a misspelling of this one."""
@@ -260,14 +260,14 @@ class Fields:
                 continue
             if value is None:
                 message = f'"{key}" means nothing in {where}; it is empty, and is left out'
-                self.complain(key, "W001", message, severity="warning")
+                self.report(key, "W001", message, severity="warning")
             else:
                 names = tuple(known)
                 meant = closest(key, names) or find_abbreviation(key, names)
                 self._misspelt.add(meant)
                 question = f'; did you mean "{meant}"?' if meant else ""
                 message = f'{where} has no key "{key}"{question}'
-                self.complain(key, "F006", message, f"there are: {', '.join(names)}")
+                self.report(key, "F006", message, f"there are: {', '.join(names)}")
 
     def text(self, key: str, default: str = "") -> str:
         """Return the string at a key; an error if it is something else."""
@@ -281,7 +281,7 @@ class Fields:
     def non_empty_text(self, key: str) -> str:
         """Return the string at a key; an error if it is empty, or something else."""
         if self.mapping.get(key) == "":
-            self.complain(key, "F009", f'"{key}" is empty', on_key=False)
+            self.report(key, "F009", f'"{key}" is empty', on_key=False)
         return self.text(key)
 
     def flag(self, key: str, default: bool) -> bool:
@@ -295,7 +295,7 @@ class Fields:
         """Return the mapping at a key as `Fields`, or None if there is none."""
         value = self.mapping.get(key)
         if isinstance(value, dict):
-            return Fields(value, (*self.steps, key), self._complaints)
+            return Fields(value, (*self.steps, key), self._diagnostics)
         if key in self.mapping:
             self._wrong_type(key, "a mapping")
         return None
@@ -318,7 +318,7 @@ class Fields:
                 yield index, place.replaced(item)
             else:
                 message = f"{what} must be a mapping and is {kind_of(item)}"
-                place.complain("", "F008", message, help, on_key=False)
+                place.report("", "F008", message, help, on_key=False)
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return the list of strings at a key; an error for every item that is something else."""
@@ -329,7 +329,7 @@ class Fields:
             else:
                 help = 'put it in quotes: "…"' if not isinstance(item, (dict, list)) else ""
                 message = f'"{key}" must hold texts; number {index + 1} is {kind_of(item)}'
-                self.at((key, index)).complain("", "F008", message, help, on_key=False)
+                self.at((key, index)).report("", "F008", message, help, on_key=False)
         return tuple(texts)
 
     def choice(self, key: str, choices: Collection[str], default: str) -> str:
@@ -339,7 +339,7 @@ class Fields:
         if isinstance(value, str) and value in choices:
             return value
         message = f'"{key}" must be one of {", ".join(choices)}'
-        self.complain(key, "F008", message, on_key=False)
+        self.report(key, "F008", message, on_key=False)
         return default
 
     def whole_number(self, key: str, least: int, most: int, default: int) -> int:
@@ -348,7 +348,7 @@ class Fields:
             self._wrong_type(key, "a whole number")
         elif not least <= value <= most:
             message = f'"{key}" must be from {least:,} to {most:,}'
-            self.complain(key, "F009", message, on_key=False)
+            self.report(key, "F009", message, on_key=False)
         else:
             return value
         return default
@@ -360,17 +360,17 @@ class Fields:
         try:
             return parse_duration(self.mapping[key])
         except ValueError as error:
-            self.complain(key, "F009", f'"{key}" {error}', on_key=False)
+            self.report(key, "F009", f'"{key}" {error}', on_key=False)
             return None
 
     def _wrong_type(self, key: str, wanted: str, help: str = "") -> None:
         seen = kind_of(self.mapping[key])
         message = f'"{key}" must be {wanted} and is {seen}'
-        self.complain(key, "F008", message, help, on_key=False)
+        self.report(key, "F008", message, help, on_key=False)
 
 
 def read_top(
-    document: Document, must: str, complaints: list[PathDiagnostic], help: str = ""
+    document: Document, must: str, diagnostics: list[PathDiagnostic], help: str = ""
 ) -> Fields:
     """Return the mapping that a document is; FormatError if it is something else.
 
@@ -378,58 +378,58 @@ def read_top(
     """
     if not isinstance(document.value, dict):
         message = f"{must} and is {kind_of(document.value)}"
-        Fields({}, (), complaints).complain("", "F005", message, help)
-        raise FormatError(diagnose(document, complaints))
-    return Fields(document.value, (), complaints)
+        Fields({}, (), diagnostics).report("", "F005", message, help)
+        raise FormatError(diagnose(document, diagnostics))
+    return Fields(document.value, (), diagnostics)
 
 
-def check_complaints(
-    document: Document | Stream, complaints: Sequence[PathDiagnostic]
+def check_diagnostics(
+    document: Document | Stream, diagnostics: Sequence[PathDiagnostic]
 ) -> tuple[Diagnostic, ...]:
     """Return the warnings with their places; FormatError if there is a mistake."""
-    found = diagnose(document, complaints)
+    found = diagnose(document, diagnostics)
     if any(each.severity == "error" for each in found):
         raise FormatError(found)
     return found
 
 
 def diagnose(
-    document: Document | Stream, complaints: Sequence[PathDiagnostic]
+    document: Document | Stream, diagnostics: Sequence[PathDiagnostic]
 ) -> tuple[Diagnostic, ...]:
-    """Return the complaints with their places, in the order of the file.
+    """Return the diagnostics with their places, in the order of the file.
 
     Only the first `MAX_DIAGNOSTICS` are shown, errors before warnings; the rest is counted.
     """
-    if not complaints:
+    if not diagnostics:
         return ()
-    shown = sorted(complaints, key=lambda complaint: complaint.severity)[:MAX_DIAGNOSTICS]
+    shown = sorted(diagnostics, key=lambda diagnostic: diagnostic.severity)[:MAX_DIAGNOSTICS]
     # A stream knows its places. Not `isinstance`: most runs do not load the reader of streams.
     places = document.places() if hasattr(document, "places") else locate(document)
-    found = [point_at(complaint, document.file, places) for complaint in shown]
+    found = [point_at(diagnostic, document.file, places) for diagnostic in shown]
     found.sort(key=lambda diagnostic: (diagnostic.line, diagnostic.column))
-    if hidden := len(complaints) - len(shown):
+    if hidden := len(diagnostics) - len(shown):
         message = f"there are {hidden:,} more like these in this file, which are not shown"
         last = found[-1]
         found.append(last.but(message=message, help="", line=0, source="", severity="warning"))
     return tuple(found)
 
 
-def point_at(complaint: PathDiagnostic, file: str, places: Places) -> Diagnostic:
-    """Return the complaint with its place in the file."""
-    if complaint.on_key:
-        place = places.key(complaint.steps)
+def point_at(diagnostic: PathDiagnostic, file: str, places: Places) -> Diagnostic:
+    """Return the diagnostic with its place in the file."""
+    if diagnostic.on_key:
+        place = places.key(diagnostic.steps)
     else:
-        place = places.value(complaint.steps, complaint.offset, complaint.width)
+        place = places.value(diagnostic.steps, diagnostic.offset, diagnostic.width)
     return Diagnostic(
-        code=complaint.code,
+        code=diagnostic.code,
         file=file,
-        message=complaint.message,
+        message=diagnostic.message,
         line=place.line,
         column=place.column,
-        help=complaint.help,
+        help=diagnostic.help,
         source=place.source,
         width=place.width,
-        severity=complaint.severity,
+        severity=diagnostic.severity,
     )
 
 
@@ -439,7 +439,7 @@ def warn_of_weak_secret(fields: Fields, key: str, name: str, value: str) -> None
     if value and reason:
         message = f"the value of {name!r} {reason}; whatever is written may hold it"
         help = f"a secret has at least {LEAST_CHARS} characters and is no everyday word"
-        fields.complain(key, "W003", message, help, on_key=False, severity="warning")
+        fields.report(key, "W003", message, help, on_key=False, severity="warning")
 
 
 # skip, only, tags
@@ -453,7 +453,7 @@ def read_only(fields: Fields, key: str) -> bool:
     is_only = fields.flag(key, False)
     if is_only:
         message = f'"{key}" leaves out all other tests of this file'
-        fields.complain(key, "W002", message, "take it out before committing", severity="warning")
+        fields.report(key, "W002", message, "take it out before committing", severity="warning")
     return is_only
 
 
@@ -473,7 +473,7 @@ def read_skip(fields: Fields, key: str) -> str | None:
         return str(value)
     message = f'"{key}" must be true, false or a reason'
     help = "in YAML 1.2 only true and false are booleans" if is_reason else ""
-    fields.complain(key, "F008", message, help, on_key=False)
+    fields.report(key, "F008", message, help, on_key=False)
     return None
 
 

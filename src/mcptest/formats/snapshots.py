@@ -21,7 +21,7 @@ import re
 from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.formats.keys import OBJECT, STRING, Fields, Key, Keys, check_complaints, read_top
+from mcptest.formats.keys import OBJECT, STRING, Fields, Key, Keys, check_diagnostics, read_top
 from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.writer import LiteralBlock, comment_lines, render_yaml
 
@@ -126,9 +126,9 @@ def read_snapshots(text: str, file: str) -> dict[str, object]:
     """The snapshots by their names. FormatError lists every mistake with its place."""
     _refuse_conflicts(text, file)
     document = read_document(text, file)
-    complaints: list[PathDiagnostic] = []
-    found = _read(read_top(document, f"{_WHAT} must be a mapping", complaints, _HELP))
-    check_complaints(document, complaints)
+    diagnostics: list[PathDiagnostic] = []
+    found = _read(read_top(document, f"{_WHAT} must be a mapping", diagnostics, _HELP))
+    check_diagnostics(document, diagnostics)
     return found
 
 
@@ -159,7 +159,7 @@ def _read(fields: Fields) -> dict[str, object]:
     if type(version) is not int or version != VERSION:
         message = f'"version" must be {VERSION}: this mcptest knows no other'
         help = "a newer mcptest may have written it"
-        fields.complain("version", "F010", message, help, on_key=False)
+        fields.report("version", "F010", message, help, on_key=False)
     snapshots = fields.mapping_at("snapshots")
     others = fields.mapping_at("json")
     found = dict(snapshots.mapping) if snapshots else {}
@@ -167,16 +167,16 @@ def _read(fields: Fields) -> dict[str, object]:
         assert others is not None, "there are keys"
         if key in found:
             message = 'a snapshot of this name is under "snapshots", too'
-            others.complain(key, "F003", message, "keep one of them")
+            others.report(key, "F003", message, "keep one of them")
         found[key] = _parsed(others, key)
     return found
 
 
 def _parsed(others: Fields, key: str) -> object:
-    """The value of a snapshot that is written as JSON text; None after a complaint."""
+    """The value of a snapshot that is written as JSON text; None after a diagnostic."""
     text = others.text(key, "null")
     try:
         return parse_json(text)
     except NotJsonError as error:
-        others.complain(key, "F002", f"this is not JSON: {error.reason}", on_key=False)
+        others.report(key, "F002", f"this is not JSON: {error.reason}", on_key=False)
         return None

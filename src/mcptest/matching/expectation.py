@@ -1,6 +1,6 @@
 """Compile what a file expects: patterns and directives become objects, the rest stays data.
 
-Every mistake is a complaint about a place in the value, and compiling goes on, so that all of them
+Every mistake is a diagnostic about a place in the value, and compiling goes on, so that all of them
 are reported at once.
 """
 
@@ -42,7 +42,7 @@ class Literal(Record):
 
 
 class Compiler:
-    """Compiles expectations of one file, collecting complaints instead of stopping.
+    """Compiles expectations of one file, collecting diagnostics instead of stopping.
 
     `read_beside` gives the text of a file that is named relative to the one being compiled.
     """
@@ -55,7 +55,7 @@ class Compiler:
         self._unprefixed = frozenset(name for name in registry.directives if not name.islower())
         # The keys of mappings, in their order, that are just data: most mappings have the same.
         self._plain_keys: set[tuple[str, ...]] = set()
-        self.complaints: list[PathDiagnostic] = []
+        self.diagnostics: list[PathDiagnostic] = []
         # True if a check needs a time limit.
         self.has_seen_regex = False
         # True if a check runs native code that no signal interrupts.
@@ -147,11 +147,11 @@ class Compiler:
             return self._pattern(value, trail)
         if value[: len(PREFIX)].lower() == PREFIX:
             message = f"a pattern begins with {PREFIX} in small letters"
-            self._complain("F012", message, trail, on_key=False)
+            self._report("F012", message, trail, on_key=False)
         elif ":" in value:
             mistake = find_missing_prefix(value, self._registry)
             if mistake:
-                self.complaints.append(mistake.complaint.but(steps=steps_of(trail)))
+                self.diagnostics.append(mistake.diagnostic.but(steps=steps_of(trail)))
         return value
 
     def _pattern(self, source: str, trail: Trail, shift: int = 0) -> object:
@@ -161,11 +161,11 @@ class Compiler:
             try:
                 known = parse_pattern(source, self._registry, self._read_beside)
             except PatternError as error:
-                found = error.complaint
+                found = error.diagnostic
                 if self.is_sample and found.code == "F017":
                     return source
                 offset = max(0, found.offset - shift)
-                self.complaints.append(found.but(steps=steps_of(trail), offset=offset))
+                self.diagnostics.append(found.but(steps=steps_of(trail), offset=offset))
                 return source
             self._patterns[source] = known
         self.may_check_nothing |= known.negated
@@ -197,7 +197,7 @@ class Compiler:
         if value in ({}, []) and not self._has_complained(trail and trail[0]):
             kind = "object" if value == {} else "array"
             message = f'"match:partial" is empty: every {kind} meets it'
-            self._complain("F011", message, trail, f'to ask for no more, write "match:type:{kind}"')
+            self._report("F011", message, trail, f'to ask for no more, write "match:type:{kind}"')
         return Partial(value=self._compile(value, trail))
 
     def _each(self, value: object, trail: Trail, _: dict[str, object]) -> Each:
@@ -211,10 +211,10 @@ class Compiler:
         parsed = parse_field_path(path) if isinstance(path, str) else None
         if parsed is None:
             message = "match:extractField takes a path such as tools.*.name or content[0].text"
-            self._complain("F013", message, trail, on_key=False)
+            self._report("F013", message, trail, on_key=False)
         if "value" not in source:
             message = 'match:extractField needs a "value" beside it to compare with'
-            self._complain("F014", message, trail)
+            self._report("F014", message, trail)
         if parsed is None or "value" not in source or trail is None:
             return None
         value = self._compile(source["value"], (trail[0], "value"))
@@ -223,7 +223,7 @@ class Compiler:
     def _relation(self, value: object, trail: Trail, _: dict[str, object]) -> Pattern | None:
         assert trail is not None
         if not isinstance(value, str):
-            self._complain("F013", f'{trail[1]} takes a string such as "start < end"', trail)
+            self._report("F013", f'{trail[1]} takes a string such as "start < end"', trail)
             return None
         lead = f"{trail[1]}:"
         pattern = self._pattern(lead + value, trail, len(lead))
@@ -243,10 +243,10 @@ class Compiler:
         assert trail is not None
         if not isinstance(value, list):
             example = self._registry.directives[str(trail[1]).removeprefix(PREFIX)].example
-            self._complain("F013", f"{trail[1]} takes a list", trail, f"for example {example}")
+            self._report("F013", f"{trail[1]} takes a list", trail, f"for example {example}")
             return ()
         if not value:
-            self._complain(code, when_empty, trail)
+            self._report(code, when_empty, trail)
         return tuple(self._compile(inner, (trail, index)) for index, inner in enumerate(value))
 
     # Mistakes
@@ -263,7 +263,7 @@ class Compiler:
             help = "of the keys only match:crossField can be negated; negate the patterns in it"
         elif self._registry.get(name.split(":")[0]):
             help = "this one is a pattern: write it as a value, not as a key"
-        self._complain("F012", message, trail, help)
+        self._report("F012", message, trail, help)
 
     def _refuse_unprefixed(self, value: dict[str, object], trail: Trail) -> None:
         # A schema names the parameters of a tool, and those may be called anything.
@@ -276,21 +276,21 @@ class Compiler:
                     f"write {PREFIX}{name}; to mean a key of that very name, pull it out with "
                     f'match:extractField: "{name}"'
                 )
-                self._complain("F018", message, (trail, name), help)
+                self._report("F018", message, (trail, name), help)
 
     def _has_complained(self, trail: Trail) -> bool:
-        """True if this place already has a complaint."""
+        """True if this place already has a diagnostic."""
         steps = steps_of(trail)
-        return any(complaint.steps == steps for complaint in self.complaints)
+        return any(diagnostic.steps == steps for diagnostic in self.diagnostics)
 
-    def _complain(
+    def _report(
         self, code: str, message: str, trail: Trail, help: str = "", *, on_key: bool = True
     ) -> None:
         steps = steps_of(trail)
-        complaint = PathDiagnostic(
+        diagnostic = PathDiagnostic(
             code=code, message=message, help=help, steps=steps, on_key=on_key
         )
-        self.complaints.append(complaint)
+        self.diagnostics.append(diagnostic)
 
 
 _READERS: dict[str, Callable[[Compiler, object, Trail, dict[str, object]], object]] = {

@@ -99,9 +99,9 @@ _WORD = r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*"
 class PatternError(ValueError):
     """A mistake in a `match:` string."""
 
-    def __init__(self, complaint: PathDiagnostic) -> None:
-        super().__init__(complaint.message)
-        self.complaint = complaint
+    def __init__(self, diagnostic: PathDiagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic
 
 
 class Pattern(Record):
@@ -355,5 +355,5 @@ _WORDS = frozenset(["mail", "son"])
 
 
 def _error(code: str, message: str, offset: int, width: int, help: str) -> PatternError:
-    complaint = PathDiagnostic(code=code, message=message, help=help, offset=offset, width=width)
-    return PatternError(complaint)
+    diagnostic = PathDiagnostic(code=code, message=message, help=help, offset=offset, width=width)
+    return PatternError(diagnostic)

@@ -51,19 +51,19 @@ _NAME_HERE = {
 
 
 class SuiteMatchers:
-    """Compiles the matchers of one file; mistakes are collected as complaints."""
+    """Compiles the matchers of one file; mistakes are collected as diagnostics."""
 
     def __init__(
         self,
         registry: Registry,
-        complaints: list[PathDiagnostic],
+        diagnostics: list[PathDiagnostic],
         read_beside: Callable[[str], str] | None = None,
         book: SnapshotBook | None = None,
     ) -> None:
         self._registry = registry
         self._read_beside = read_beside
         self._book = book
-        self._complaints = complaints
+        self._diagnostics = diagnostics
         self._key = ""
         self.start()
 
@@ -77,11 +77,11 @@ class SuiteMatchers:
         if not isinstance(value, dict):
             shape = "a mapping such as {contains: sunny}"
             message = f"a matcher is {shape}, and this is {_type_name(value)}"
-            self._complain("F008", message, trail, _instead_of(value))
+            self._report("F008", message, trail, _instead_of(value))
             return ABSENT
         if not value:
             help = f"write one of {', '.join(_MATCHERS)}"
-            self._complain("F011", "the matcher is empty: every value meets it", trail, help)
+            self._report("F011", "the matcher is empty: every value meets it", trail, help)
             return ABSENT
         checks = [self._word(word, inner, (trail, word)) for word, inner in value.items()]
         if len(checks) == 1:
@@ -99,7 +99,7 @@ class SuiteMatchers:
             help = error.help or f"for example {{{word}: {example}}}"
             # Only the parameters of `match:` patterns follow a colon.
             reason = str(error).replace(" after the colon", "")
-            self._complain(error.code, f'the matcher "{word}" {reason}', trail, help)
+            self._report(error.code, f'the matcher "{word}" {reason}', trail, help)
             return ABSENT
 
     def _refuse_unknown(self, word: str, trail: Trail) -> None:
@@ -110,7 +110,7 @@ class SuiteMatchers:
         if matcher and not meant:
             example = matcher.example.removeprefix(PREFIX)
             help = f"write it as a pattern: {{pattern: {dump_json(example)}}}"
-        self._complain("F012", f'unknown matcher "{word}"{question}', trail, help, on_key=True)
+        self._report("F012", f'unknown matcher "{word}"{question}', trail, help, on_key=True)
 
     # One reader for each kind of matcher
 
@@ -206,8 +206,8 @@ class SuiteMatchers:
                 PREFIX + value.removeprefix(PREFIX), self._registry, self._read_beside
             )
         except PatternError as error:
-            wrong = ParameterError(f"is wrong: {error.complaint.message}", error.complaint.help)
-            wrong.code = error.complaint.code
+            wrong = ParameterError(f"is wrong: {error.diagnostic.message}", error.diagnostic.help)
+            wrong.code = error.diagnostic.code
             raise wrong from None
         return self._seen(found)
 
@@ -259,11 +259,11 @@ class SuiteMatchers:
             raise ParameterError(f"takes a number, not {_type_name(value)}")
         return dump_json(value)
 
-    def _complain(
+    def _report(
         self, code: str, message: str, trail: Trail, help: str = "", *, on_key: bool = False
     ) -> None:
         steps = steps_of(trail)
-        self._complaints.append(
+        self._diagnostics.append(
             PathDiagnostic(code=code, message=message, help=help, steps=steps, on_key=on_key)
         )
 

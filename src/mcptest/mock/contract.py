@@ -256,7 +256,7 @@ class _Draft:
     ) -> None:
         if has_blanks(part.value.get("method")):
             message = f'the method in "{part.turn.key}" is a tag, and a mock could not look it up'
-            self._complain(part.turn, file, message, "write a case for each method")
+            self._report(part.turn, file, message, "write a case for each method")
         leniency: Leniency = "objects" if part.method in IN_PART else ""
         if part.kind == "response":
             # An answer may have more members than are written.
@@ -294,12 +294,12 @@ class _Draft:
             dump_json(fill(value, dict.fromkeys(turn.needs), {}))
         except (TypeError, ValueError, PatternTimeoutError) as error:
             message = f'"{turn.key}" is to be sent, and {error}'
-            self._complain(turn, file, message, "write a value, or a simpler pattern")
+            self._report(turn, file, message, "write a value, or a simpler pattern")
             return {}
         assert isinstance(value, dict)
         return {"jsonrpc": "2.0"} | value
 
-    def _complain(self, turn: Turn, file: str, message: str, help: str) -> None:
+    def _report(self, turn: Turn, file: str, message: str, help: str) -> None:
         self.mistakes.append(
             Diagnostic(code="F013", file=file, message=message, help=help, line=turn.line, column=1)
         )

@@ -20,7 +20,7 @@ from mcptest.core.diagnostics import Diagnostic, suggest
 from mcptest.core.errors import FormatError
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import trail_of
-from mcptest.formats.keys import Fields, check_complaints, read_top, references, strings_in
+from mcptest.formats.keys import Fields, check_diagnostics, read_top, references, strings_in
 from mcptest.formats.yaml import NOT_JSON, read_document, read_json
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.matchers.objects import JSON_SCHEMA
@@ -79,7 +79,7 @@ def load_manifest(
     """The manifest in a file, and warnings. FormatError lists every mistake."""
     document = read_document(text, file)
     compiler = Compiler(registry)
-    fields = read_top(document, "a manifest must be a mapping", compiler.complaints)
+    fields = read_top(document, "a manifest must be a mapping", compiler.diagnostics)
     fields.refuse_unknown(MANIFEST_KEYS, "a manifest")
     stem = posixpath.basename(file).partition(".")[0]
     manifest = Manifest(
@@ -89,7 +89,7 @@ def load_manifest(
         kinds=tuple(section for section in _SECTIONS if section in fields.mapping),
         offers=tuple(_read_offers(fields, document, compiler)),
     )
-    return manifest, check_complaints(document, compiler.complaints)
+    return manifest, check_diagnostics(document, compiler.diagnostics)
 
 
 def merge_manifests(manifests: Sequence[Manifest]) -> Manifest:
@@ -131,7 +131,7 @@ def _read_offers(fields: Fields, document: Document, compiler: Compiler) -> Iter
             line = document.item_line(fields.list_at(section), index)
             offer = read(_Item(inner, compiler, document.file, line))
             if offer.name in seen:
-                inner.complain("", "F003", _describe_duplicate(offer))
+                inner.report("", "F003", _describe_duplicate(offer))
             seen.add(offer.name)
             yield offer
 
@@ -165,7 +165,7 @@ class _Item:
         try:
             dump_json([entry, [[answer.body, answer.as_is] for answer in answers]])
         except (TypeError, ValueError):
-            self.fields.complain("", "F009", f"this {kind} holds a value that is not JSON")
+            self.fields.report("", "F009", f"this {kind} holds a value that is not JSON")
         return Offer(
             kind=kind,
             name=name,
@@ -177,19 +177,19 @@ class _Item:
         )
 
     def one_of(self, fields: Fields, keys: Sequence[str], what: str) -> str:
-        """The one of these keys that is there; a complaint and "" if it is not exactly one."""
+        """The one of these keys that is there; a diagnostic and "" if it is not exactly one."""
         given = [key for key in keys if key in fields.mapping]
         if len(given) == 1:
             return given[0]
         seen = " and ".join(given) or "none of them"
         message = f"{what} has one of the keys {', '.join(keys)}; here is {seen}"
-        fields.complain("", "F007", message)
+        fields.report("", "F007", message)
         return ""
 
     def read_references(
         self, fields: Fields, key: str, known: Sequence[str] | None
     ) -> tuple[str, ...]:
-        """The `${…}` at a key; a complaint about those that can never be filled in.
+        """The `${…}` at a key; a diagnostic about those that can never be filled in.
 
         `known` are the arguments that there are, None if there may be any.
         """
@@ -202,7 +202,7 @@ class _Item:
             assert beginning
             message = f"{beginning[0]} is not closed: there is no }} that ends it"
             help = "write it as ${args.NAME}"
-            fields.at((key, *steps)).complain("", "F009", message, help, on_key=False)
+            fields.at((key, *steps)).report("", "F009", message, help, on_key=False)
         for name, steps in references(value):
             if steps in unclosed:
                 continue
@@ -213,12 +213,12 @@ class _Item:
             if root != "args" or (name != root and not first):
                 message = f"${{{name}}} cannot be filled in; there is ${{args.NAME}}"
                 help = f"the text itself is written $${{{name}}}"
-                here.complain("", "F009", message, help, on_key=False)
+                here.report("", "F009", message, help, on_key=False)
             elif first and known is not None and first not in known:
                 question = suggest(first, known)
                 help = f"there are: {', '.join(known) or 'none'}"
                 message = f"there is no argument {first}{question}"
-                here.complain("", "F009", message, help, on_key=False)
+                here.report("", "F009", message, help, on_key=False)
         return tuple(found)
 
 
@@ -253,7 +253,7 @@ def _read_tool(item: _Item) -> Offer:
         if schema.get("type") != "object":
             key = "type" if "type" in schema else ""
             message = "the schema of a tool's arguments has the type object"
-            inner.complain(key, "F009", message, 'write "type: object"', on_key=False)
+            inner.report(key, "F009", message, 'write "type: object"', on_key=False)
         properties = schema.get("properties")
         if isinstance(properties, dict) and not schema.get("additionalProperties"):
             known = list(properties)
@@ -292,7 +292,7 @@ def _schema_check(fields: Fields, schema: Body) -> Check:
     try:
         compiled = matcher.parse("its inputSchema", lambda _: dump_json(schema))
     except (TypeError, ValueError) as error:
-        fields.complain("inputSchema", "F019", f"this tool {error}", on_key=False)
+        fields.report("inputSchema", "F019", f"this tool {error}", on_key=False)
         return _accept_all
 
     def check(arguments: Mapping[str, object]) -> str:
@@ -305,7 +305,7 @@ def _schema_check(fields: Fields, schema: Body) -> Check:
 def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[CannedAnswer]:
     """The answers of a tool that has several, each for certain arguments."""
     if item.fields.mapping["answers"] == []:
-        item.fields.complain("answers", "F011", '"answers" is empty: nothing is ever answered')
+        item.fields.report("answers", "F011", '"answers" is empty: nothing is ever answered')
     example = 'for example {when: {who: Bob}, answer: "Hello"}'
     inner = [each for _, each in item.fields.mappings_at("answers", "an answer", example)]
     for fields in inner:
@@ -318,7 +318,7 @@ def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[CannedAns
             answer = answer.but(when=compiled)
         elif "when" not in fields.mapping and fields is not inner[-1]:
             message = 'an answer without "when" is always given, and those after it never are'
-            fields.complain("", "F011", message, "put it last")
+            fields.report("", "F011", message, "put it last")
         yield answer
 
 
@@ -354,7 +354,7 @@ def _read_resource(item: _Item) -> Offer:
     for steps, text in _find_in_strings(_REFERENCE, fields.mapping.get(found)):
         message = f"a resource is read without arguments, and {text} cannot be filled in"
         help = f"the text itself is written ${text}"
-        fields.at((found, *steps)).complain("", "F009", message, help, on_key=False)
+        fields.at((found, *steps)).report("", "F009", message, help, on_key=False)
     contents: Body = {key: entry[key] for key in ("uri", "mimeType") if key in entry}
     contents |= _read_contents(fields, found)
     answer = CannedAnswer(body={"result": {}}, as_is={"contents": [contents]})
@@ -366,7 +366,7 @@ def _read_contents(fields: Fields, key: str) -> Body:
         try:
             text = dump_json(fields.mapping[key])
         except (TypeError, ValueError):
-            fields.complain(key, "F009", '"json" holds a value that is not JSON', on_key=False)
+            fields.report(key, "F009", '"json" holds a value that is not JSON', on_key=False)
             return {}
         key = "text"
     else:
@@ -375,7 +375,7 @@ def _read_contents(fields: Fields, key: str) -> Body:
             try:
                 base64.b64decode(text, validate=True)
             except (binascii.Error, ValueError):
-                fields.complain(key, "F009", '"blob" must be base64', on_key=False)
+                fields.report(key, "F009", '"blob" must be base64', on_key=False)
     # Nothing is filled in here, so `$${args.name}` is the text itself.
     return {key: _ESCAPED.sub(r"\1", text)}
 

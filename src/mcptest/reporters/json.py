@@ -53,7 +53,7 @@ __all__ = [
     "REPORT_VERSION",
     "JsonReporter",
     "NdjsonReporter",
-    "hazard_members",
+    "conflict_members",
     "render_failure",
     "render_validation",
     "summary_members",
@@ -246,7 +246,7 @@ def _render_report(
         "warnings": [_diagnostic_members(each) for each in started.warnings],
         "findings": [dict(finding.fields()) for finding in finished.findings],
         "invariants": _invariant_members(finished.conformance),
-        "composition": [hazard_members(each) for each in finished.conformance.conflicts],
+        "composition": [conflict_members(each) for each in finished.conformance.conflicts],
         "coverage": _coverage_members(finished.coverage),
         "gates": list(finished.missed_gates),
         "broken_rules": list(finished.broken_rules),
@@ -457,13 +457,13 @@ def _invariant_members(score: CaptureScore) -> list[Members]:
     ]
 
 
-def hazard_members(hazard: Conflict) -> Members:
-    what = "tool" if hazard.kind == "tool_overlap" else "ids"
+def conflict_members(conflict: Conflict) -> Members:
+    what = "tool" if conflict.kind == "tool_overlap" else "ids"
     return {
-        "kind": hazard.kind,
-        "message": hazard.message,
-        "servers": list(hazard.servers),
-        what: hazard.what[0] if what == "tool" else list(hazard.what),
+        "kind": conflict.kind,
+        "message": conflict.message,
+        "servers": list(conflict.servers),
+        what: conflict.what[0] if what == "tool" else list(conflict.what),
     }
 
 

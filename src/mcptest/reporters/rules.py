@@ -7,7 +7,7 @@ import json
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.results import CaseResult, Summary
 from mcptest.core.text import defuse, defuse_markers, excerpt, plural, printable_json
-from mcptest.reporters.json import hazard_members
+from mcptest.reporters.json import conflict_members
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.sarif import location, render_sarif, result_of
 from mcptest.reporters.style import encode_narrow, status_marks
@@ -49,8 +49,8 @@ def render_conformance(
         lines += [
             paint.bold("all sessions together"),
             *(
-                f"  {marks['failed']} {hazard.kind}: {_clean(hazard.message)}"
-                for hazard in score.conflicts
+                f"  {marks['failed']} {conflict.kind}: {_clean(conflict.message)}"
+                for conflict in score.conflicts
             ),
             *([] if score.conflicts else [f"  {marks['passed']} nothing clashes"]),
             "",
@@ -118,7 +118,7 @@ def render_conformance_json(score: CaptureScore) -> str:
             }
             for session in score.sessions
         ],
-        "composition": [hazard_members(hazard) for hazard in score.conflicts],
+        "composition": [conflict_members(conflict) for conflict in score.conflicts],
         "passed": score.passed,
     }
     text = json.dumps(members, indent=1, ensure_ascii=False)
@@ -137,8 +137,8 @@ def render_conformance_junit(score: CaptureScore, file: str) -> str:
     if len(score.sessions) > 1:
         reporter(_suite("composition", file, len(score.conflicts) or 1))
         results = [
-            CaseResult(name=hazard.kind, status="failed", line=0, reason=hazard.message)
-            for hazard in score.conflicts
+            CaseResult(name=conflict.kind, status="failed", line=0, reason=conflict.message)
+            for conflict in score.conflicts
         ] or [CaseResult(name="nothing clashes", status="passed", line=0)]
         for result in results:
             reporter(CaseFinished(result=result))
@@ -176,8 +176,8 @@ def render_conformance_sarif(score: CaptureScore, file: str, tool_version: str) 
         if verdict.status in ("fail", "warning")
     ]
     results += [
-        result_of(f"composition/{hazard.kind}", "error", hazard.message, place)
-        for hazard in score.conflicts
+        result_of(f"composition/{conflict.kind}", "error", conflict.message, place)
+        for conflict in score.conflicts
     ]
     rules = {id: f"Rule {id}" for id in (str(result["ruleId"]) for result in results)}
     return render_sarif(results, rules, {"executionSuccessful": True}, tool_version)

@@ -84,15 +84,15 @@ class Expectations:
         """The value equals what is written, where strings may be `match:` patterns."""
         compiler = Compiler(_registry())
         compiled = compiler.compile(_json(expected, "what is expected"), None)
-        self._judge(compiled, compiler.complaints, compiler.has_seen_regex)
+        self._judge(compiled, compiler.diagnostics, compiler.has_seen_regex)
         return self
 
     def to_meet(self, matcher: dict[str, object]) -> Expectations:
         """The value meets a matcher of a suite, such as `{"contains": "sunny"}`."""
-        complaints: list[PathDiagnostic] = []
-        words = SuiteMatchers(_registry(), complaints)
+        diagnostics: list[PathDiagnostic] = []
+        words = SuiteMatchers(_registry(), diagnostics)
         compiled = words.compile(_json(matcher, "the matcher"), None)
-        self._judge(compiled, complaints, words.has_regex)
+        self._judge(compiled, diagnostics, words.has_regex)
         return self
 
     def to_succeed(self) -> Expectations:
@@ -129,9 +129,9 @@ class Expectations:
             raise BadExpectationError(message)
         return self._verdict
 
-    def _judge(self, compiled: object, complaints: list[PathDiagnostic], has_regex: bool) -> None:
-        if complaints:
-            messages = (f"{each.message}; {each.help}".removesuffix("; ") for each in complaints)
+    def _judge(self, compiled: object, diagnostics: list[PathDiagnostic], has_regex: bool) -> None:
+        if diagnostics:
+            messages = (f"{each.message}; {each.help}".removesuffix("; ") for each in diagnostics)
             raise BadExpectationError(hide_secrets("\n".join(messages)))
         try:
             mismatches = self._compared(compiled, has_regex)

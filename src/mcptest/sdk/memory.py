@@ -453,9 +453,9 @@ def _build_spec(
 
 def _read_client_section(written: dict[str, Any] | None) -> ClientSpec:
     """The `client` section of a config; ValueError for mistakes in it."""
-    complaints: list[PathDiagnostic] = []
-    client = read_client(Fields(written or {}, (), complaints))
-    if complaints:
-        messages = (f"{each.message}; {each.help}".rstrip("; ") for each in complaints)
+    diagnostics: list[PathDiagnostic] = []
+    client = read_client(Fields(written or {}, (), diagnostics))
+    if diagnostics:
+        messages = (f"{each.message}; {each.help}".rstrip("; ") for each in diagnostics)
         raise ValueError(f"client: {'; '.join(messages)}")
     return client

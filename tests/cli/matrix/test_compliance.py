@@ -144,7 +144,10 @@ def test_sessions_together_can_clash(tmp_path: Path) -> None:
     other = {**one, "server_label": "stdio://other"}
     (tmp_path / "two.json").write_text(json.dumps([one, other]), encoding="utf-8")
     report = judged(tmp_path, "--capture", "two.json", "--format", "json").report()
-    assert [hazard["kind"] for hazard in report["composition"]] == ["tool_overlap", "id_collision"]
+    assert [conflict["kind"] for conflict in report["composition"]] == [
+        "tool_overlap",
+        "id_collision",
+    ]
     assert report["composition"][0]["tool"] == "search"
     text = judged(tmp_path, "--capture", "two.json")
     assert text.code == 1

@@ -188,7 +188,7 @@ def test_the_conductor_command_finds_the_config_in_the_folder(folder: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("words", "diagnostic"),
     [
         ((), "conductor needs a glob of test files"),
         (("discover", "x"), "mcptest discover takes no 'x'"),
@@ -196,11 +196,11 @@ def test_the_conductor_command_finds_the_config_in_the_folder(folder: Path) -> N
     ],
 )
 def test_the_conductor_command_complains_under_its_own_name(
-    folder: Path, words: tuple[str, ...], complaint: str
+    folder: Path, words: tuple[str, ...], diagnostic: str
 ) -> None:
     ended = conductor(folder, *words)
     assert ended.code == 2
-    assert ended.err.startswith(f"error: {complaint}")
+    assert ended.err.startswith(f"error: {diagnostic}")
 
 
 # Only looking

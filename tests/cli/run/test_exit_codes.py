@@ -45,7 +45,7 @@ def test_a_server_that_dies_in_the_middle_is_1(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("words", "diagnostic"),
     [
         (("run", "nope.test.mcp.yml"), "there is no file or folder 'nope.test.mcp.yml'"),
         (
@@ -82,11 +82,11 @@ def test_a_server_that_dies_in_the_middle_is_1(folder: Path) -> None:
     ],
 )
 def test_bad_usage_is_2_and_says_what_is_wrong(
-    folder: Path, words: tuple[str, ...], complaint: str
+    folder: Path, words: tuple[str, ...], diagnostic: str
 ) -> None:
     ended = mcptest(folder, *words)
     assert ended.code == 2
-    assert ended.err.startswith(f"error: {complaint}") or complaint in ended.err
+    assert ended.err.startswith(f"error: {diagnostic}") or diagnostic in ended.err
     assert "Traceback" not in ended.err
 
 

@@ -29,9 +29,9 @@ NOTED = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data":
 
 
 def check_of(matcher: dict[str, object]) -> object:
-    complaints: list[Any] = []
-    check = SuiteMatchers(REGISTRY, complaints).compile(matcher, None)
-    assert complaints == []
+    diagnostics: list[Any] = []
+    check = SuiteMatchers(REGISTRY, diagnostics).compile(matcher, None)
+    assert diagnostics == []
     return check
 
 

@@ -17,7 +17,7 @@ from mcptest.matching.registry import builtin_registry
 def mismatches(expected: object, actual: object) -> list[str]:
     compiler = Compiler(builtin_registry())
     compiled = compiler.compile(expected, None)
-    assert compiler.complaints == []
+    assert compiler.diagnostics == []
     return [f"{each.path} {each.message}" for each in compare(compiled, actual)]
 
 

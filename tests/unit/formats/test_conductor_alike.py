@@ -81,7 +81,7 @@ def described(diagnostic: Diagnostic, first_line: int) -> object:
 
 
 def loaded(tests: list[str], firsts: list[int]) -> tuple[list[Case], list[object]]:
-    """The cases and complaints of a file, with lines counted from where their test begins."""
+    """The cases and diagnostics of a file, with lines counted from where their test begins."""
     try:
         suite, found = load_conductor(HEAD + "".join(tests), "f", REGISTRY, {})
         cases = list(suite.cases)
@@ -104,7 +104,7 @@ def assert_same_alone_and_together(tests: list[str]) -> None:
         line += test.count("\n")
     cases, found = loaded(tests, firsts)
     alone = [loaded([test], [3]) for test in tests]
-    assert found == [each for _, complaints in alone for each in complaints]
+    assert found == [each for _, diagnostics in alone for each in diagnostics]
     if all(one for one, _ in alone):
         assert cases == [case for one, _ in alone for case in one]
     else:

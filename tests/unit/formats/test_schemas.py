@@ -136,7 +136,7 @@ def documents(format: str, text: str) -> list[Any]:
     return [read_document(text, "file.yaml").value]
 
 
-def complaints(format: str, text: str) -> list[str]:
+def schema_errors(format: str, text: str) -> list[str]:
     return [
         f"{error.instance_path}: {error.message}"
         for document in documents(format, text)
@@ -144,8 +144,8 @@ def complaints(format: str, text: str) -> list[str]:
     ]
 
 
-def complaints_of(path: Path) -> list[str]:
-    return complaints(format_of(path), path.read_text(encoding="utf-8"))
+def schema_errors_of(path: Path) -> list[str]:
+    return schema_errors(format_of(path), path.read_text(encoding="utf-8"))
 
 
 # Files by hand
@@ -154,13 +154,13 @@ def complaints_of(path: Path) -> list[str]:
 @each_case("path", corpus("right"))
 def test_both_accept_what_is_right(path: Path) -> None:
     assert errors(diagnostics_of(path)) == []
-    assert complaints_of(path) == []
+    assert schema_errors_of(path) == []
 
 
 @each_case("path", corpus("wrong"))
 def test_both_refuse_what_is_wrong(path: Path) -> None:
     assert errors(diagnostics_of(path))
-    assert complaints_of(path)
+    assert schema_errors_of(path)
 
 
 @each_case("path", corpus("beyond"))
@@ -168,13 +168,13 @@ def test_what_a_schema_cannot_say_only_the_loader_refuses(path: Path) -> None:
     reason = path.read_text(encoding="utf-8").partition("\n")[0]
     assert re.fullmatch(r"# [A-Z].+\.", reason), "its first line says why"
     assert errors(diagnostics_of(path))
-    assert complaints_of(path) == []
+    assert schema_errors_of(path) == []
 
 
 @pytest.mark.parametrize("path", corpus("slips"))
 def test_an_editor_marks_what_the_loader_leaves_out(path: Path) -> None:
     assert {found.code for found in diagnostics_of(path)} <= {"W001"}
-    assert complaints_of(path)
+    assert schema_errors_of(path)
 
 
 def test_the_corpus_is_large_enough() -> None:
@@ -192,7 +192,7 @@ def shipped() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("format", "path"), list(shipped()))
 def test_the_examples_are_valid(format: str, path: Path) -> None:
-    assert complaints(format, path.read_text(encoding="utf-8")) == []
+    assert schema_errors(format, path.read_text(encoding="utf-8")) == []
 
 
 # Every slip in them
@@ -514,4 +514,4 @@ def test_the_suite_on_the_page_is_valid() -> None:
     page = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert errors(diagnostics("suite", text)) == []
-    assert complaints("suite", text) == []
+    assert schema_errors("suite", text) == []

@@ -274,11 +274,11 @@ def test_a_value_that_is_missing_at_the_end_is_placed_on_the_last_line() -> None
 
 
 def test_complaints_about_a_stream_get_their_places() -> None:
-    complaints = [
+    diagnostics = [
         PathDiagnostic(code="F008", message="second", steps=(2, "in"), on_key=False),
         PathDiagnostic(code="F006", message="first", steps=(0, "out"), on_key=True),
     ]
-    found = diagnose(stream_of(CONTRACT), complaints)
+    found = diagnose(stream_of(CONTRACT), diagnostics)
     assert [(each.message, each.file, each.line, each.column) for each in found] == [
         ("first", "f.yaml", 8, 1),
         ("second", "f.yaml", 14, 5),

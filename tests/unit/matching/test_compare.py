@@ -40,15 +40,15 @@ JSON = st.recursive(
 def differences(expected: object, actual: object) -> list[Mismatch]:
     compiler = Compiler(builtin_registry())
     compiled = compiler.compile(expected, None)
-    assert compiler.complaints == []
+    assert compiler.diagnostics == []
     assert source_of(compiled) == expected
     return list(compare(compiled, actual))
 
 
-def complaints(expected: object) -> list[PathDiagnostic]:
+def diagnostics(expected: object) -> list[PathDiagnostic]:
     compiler = Compiler(builtin_registry())
     compiler.compile(expected, None)
-    return compiler.complaints
+    return compiler.diagnostics
 
 
 def told(expected: object, actual: object) -> list[tuple[str, str]]:
@@ -425,17 +425,17 @@ def test_a_path_that_leads_nowhere_is_explained(path: str, place: str, why: str)
 def test_a_directive_that_makes_no_sense_is_an_error(
     expected: object, code: str, message: str
 ) -> None:
-    assert [(found.code, found.message) for found in complaints(expected)] == [(code, message)]
+    assert [(found.code, found.message) for found in diagnostics(expected)] == [(code, message)]
 
 
 def test_a_pattern_written_as_a_key_is_explained() -> None:
-    (complaint,) = complaints({"match:contains:x": 1})
-    assert complaint.help == "this one is a pattern: write it as a value, not as a key"
+    (diagnostic,) = diagnostics({"match:contains:x": 1})
+    assert diagnostic.help == "this one is a pattern: write it as a value, not as a key"
 
 
 def test_every_mistake_is_told_with_its_place() -> None:
     expected = {"a": ["match:containz:x", {"b": "match:type:txt"}], "match:partail": 1}
-    assert [(found.code, found.steps) for found in complaints(expected)] == [
+    assert [(found.code, found.steps) for found in diagnostics(expected)] == [
         ("F012", ("a", 0)),
         ("F013", ("a", 1, "b")),
         ("F012", ("match:partail",)),

@@ -15,7 +15,7 @@ from mcptest.matching.registry import builtin_registry
 def compiled(expected: object) -> object:
     compiler = Compiler(builtin_registry())
     found = compiler.compile(expected, None)
-    assert compiler.complaints == []
+    assert compiler.diagnostics == []
     assert source_of(found) == expected
     return found
 
@@ -186,10 +186,10 @@ def test_what_is_said_of_no_elements_themselves_may_hold(value: object) -> None:
 # Mistakes
 
 
-def complaints(expected: object) -> list[tuple[str, tuple[str | int, ...], str]]:
+def diagnostics(expected: object) -> list[tuple[str, tuple[str | int, ...], str]]:
     compiler = Compiler(builtin_registry())
     compiler.compile(expected, None)
-    return [(found.code, found.steps, found.message) for found in compiler.complaints]
+    return [(found.code, found.steps, found.message) for found in compiler.diagnostics]
 
 
 @each_case(
@@ -280,7 +280,7 @@ def complaints(expected: object) -> list[tuple[str, tuple[str | int, ...], str]]
 def test_a_mistake_is_told_once_at_its_place(
     expected: object, code: str, steps: tuple[str | int, ...], message: str
 ) -> None:
-    assert complaints(expected) == [(code, steps, message)]
+    assert diagnostics(expected) == [(code, steps, message)]
 
 
 @pytest.mark.parametrize(
@@ -296,20 +296,20 @@ def test_a_mistake_is_told_once_at_its_place(
     ],
 )
 def test_nothing_is_said_where_nothing_is_wrong(expected: object) -> None:
-    assert complaints(expected) == []
+    assert diagnostics(expected) == []
 
 
 def test_a_mistake_in_a_relation_is_pointed_at_in_its_own_text() -> None:
     compiler = Compiler(builtin_registry())
     compiler.compile({"match:crossField": "a < a"}, None)
-    (complaint,) = compiler.complaints
-    assert (complaint.offset, complaint.width) == (0, len("a < a"))
+    (diagnostic,) = compiler.diagnostics
+    assert (diagnostic.offset, diagnostic.width) == (0, len("a < a"))
 
 
 def test_only_a_relation_can_be_negated_as_a_key() -> None:
     compiler = Compiler(builtin_registry())
     compiler.compile({"match:not:arrayElements": 1}, None)
-    (complaint,) = compiler.complaints
-    assert complaint.help == (
+    (diagnostic,) = compiler.diagnostics
+    assert diagnostic.help == (
         "of the keys only match:crossField can be negated; negate the patterns in it"
     )

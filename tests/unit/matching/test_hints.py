@@ -13,7 +13,7 @@ from mcptest.matching.registry import builtin_registry
 def hints(expected: object, actual: object) -> list[tuple[str, str]]:
     compiler = Compiler(builtin_registry())
     compiled = compiler.compile(expected, None)
-    assert compiler.complaints == []
+    assert compiler.diagnostics == []
     return [(found.path, found.hint) for found in compare(compiled, actual) if found.hint]
 
 

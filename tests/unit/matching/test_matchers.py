@@ -337,7 +337,7 @@ def test_every_directive_has_an_example_with_values_that_pass_and_fail(
     assert isinstance(example, dict)
     assert f"match:{directive.name}" in example
     expected = compiler.compile(example, None)
-    assert compiler.complaints == []
+    assert compiler.diagnostics == []
     assert [value for value in directive.passes if not is_met(expected, value)] == []
     assert [value for value in directive.fails if is_met(expected, value)] == []
 

@@ -28,16 +28,16 @@ def refused(source: str) -> tuple[str, str]:
     """The code and the message, and the text that is pointed at is part of the source."""
     with pytest.raises(PatternError) as caught:
         parse_pattern(source, REGISTRY)
-    complaint = caught.value.complaint
-    assert complaint.offset + complaint.width <= len(source)
-    return complaint.code, complaint.message
+    diagnostic = caught.value.diagnostic
+    assert diagnostic.offset + diagnostic.width <= len(source)
+    return diagnostic.code, diagnostic.message
 
 
 def pointed_at(source: str) -> str:
     with pytest.raises(PatternError) as caught:
         parse_pattern(source, REGISTRY)
-    complaint = caught.value.complaint
-    return source[complaint.offset : complaint.offset + complaint.width]
+    diagnostic = caught.value.diagnostic
+    return source[diagnostic.offset : diagnostic.offset + diagnostic.width]
 
 
 # Reading
@@ -427,9 +427,9 @@ def unprefixed(text: str) -> tuple[str, str] | None:
     mistake = find_missing_prefix(text, REGISTRY)
     if mistake is None:
         return None
-    complaint = mistake.complaint
-    assert (complaint.code, complaint.offset) == ("F018", 0)
-    return text[: complaint.width], complaint.help
+    diagnostic = mistake.diagnostic
+    assert (diagnostic.code, diagnostic.offset) == ("F018", 0)
+    return text[: diagnostic.width], diagnostic.help
 
 
 @each_case(

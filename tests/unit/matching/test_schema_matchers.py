@@ -42,7 +42,7 @@ def compiled(text: str) -> tuple[object, Compiler]:
 
 def mismatch(schema: object, actual: object) -> Mismatch | None:
     pattern, compiler = compiled(json.dumps(schema))
-    assert compiler.complaints == []
+    assert compiler.diagnostics == []
     assert isinstance(pattern, Pattern)
     assert compiler.has_seen_regex
     return pattern.mismatch(actual, None)
@@ -50,10 +50,10 @@ def mismatch(schema: object, actual: object) -> Mismatch | None:
 
 def refused(text: str) -> str:
     _, compiler = compiled(text)
-    (complaint,) = compiler.complaints
-    assert complaint.code == "F019"
-    assert SOURCE[complaint.offset :][: complaint.width] == "schemas/s.json"
-    return complaint.message.removeprefix('the matcher "jsonSchema" ')
+    (diagnostic,) = compiler.diagnostics
+    assert diagnostic.code == "F019"
+    assert SOURCE[diagnostic.offset :][: diagnostic.width] == "schemas/s.json"
+    return diagnostic.message.removeprefix('the matcher "jsonSchema" ')
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_a_file_that_cannot_be_read_says_why(error: Exception, why: str) -> None
 
     compiler = Compiler(REGISTRY, read_beside)
     compiler.compile({"result": SOURCE}, None)
-    (complaint,) = compiler.complaints
-    assert (complaint.code, complaint.steps, complaint.message) == (
+    (diagnostic,) = compiler.diagnostics
+    assert (diagnostic.code, diagnostic.steps, diagnostic.message) == (
         "F019",
         ("result",),
         f'the matcher "jsonSchema" cannot read schemas/s.json: {why}',

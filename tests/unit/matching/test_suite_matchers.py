@@ -49,24 +49,24 @@ def read_beside(name: str) -> str:
 
 
 def compiled(matcher: object, geo: Geo | None = None) -> tuple[object, list[PathDiagnostic]]:
-    complaints: list[PathDiagnostic] = []
+    diagnostics: list[PathDiagnostic] = []
     registry = builtin_registry().replaced(plugin_matcher(geo or Geo()))
-    words = SuiteMatchers(registry, complaints, read_beside)
-    return words.compile(matcher, (None, "matcher")), complaints
+    words = SuiteMatchers(registry, diagnostics, read_beside)
+    return words.compile(matcher, (None, "matcher")), diagnostics
 
 
 def misses(matcher: object, value: object) -> list[tuple[str, str]]:
     """Path and words of every way in which a value does not meet a matcher."""
-    check, complaints = compiled(matcher)
-    assert complaints == []
+    check, diagnostics = compiled(matcher)
+    assert diagnostics == []
     return [(each.path, each.message) for each in compare(check, value)]
 
 
 def refused(matcher: object) -> list[tuple[str, str, tuple[object, ...]]]:
-    check, complaints = compiled(matcher)
-    assert complaints
+    check, diagnostics = compiled(matcher)
+    assert diagnostics
     assert check is ABSENT or isinstance(check, (Group, Pattern))
-    return [(each.code, each.message, each.steps[1:]) for each in complaints]
+    return [(each.code, each.message, each.steps[1:]) for each in diagnostics]
 
 
 # For each word: what is written under it, values that meet it, and others with what is said.
@@ -261,8 +261,8 @@ def test_a_value_that_does_not_meet_a_word_is_told_with_the_reason(
 @each_case("word", [word for word in EXAMPLES if word != "snapshot"])
 def test_the_example_of_each_word_is_yaml_that_can_be_used(word: str) -> None:
     value = read_document(f"{{{word}: {EXAMPLES[word]}}}", "a.yaml").value
-    check, complaints = compiled(value)
-    assert complaints == []
+    check, diagnostics = compiled(value)
+    assert diagnostics == []
     assert check is not ABSENT
 
 
@@ -343,9 +343,9 @@ def test_what_is_slow_foreign_or_remote_is_remembered_for_the_expectation() -> N
     ],
 )
 def test_a_matcher_is_a_mapping(matcher: object, code: str, message: str, help: str) -> None:
-    _, [complaint] = compiled(matcher)
+    _, [diagnostic] = compiled(matcher)
     whole = f"a matcher is a mapping such as {{contains: sunny}}, and this is {message}"
-    assert (complaint.code, complaint.message, complaint.help) == (code, whole, help)
+    assert (diagnostic.code, diagnostic.message, diagnostic.help) == (code, whole, help)
 
 
 @each_case(
@@ -368,22 +368,22 @@ def test_a_matcher_is_a_mapping(matcher: object, code: str, message: str, help: 
     ],
 )
 def test_a_slip_or_a_habit_is_answered_with_the_word_that_was_meant(word: str, meant: str) -> None:
-    _, [complaint] = compiled({word: 1})
-    assert complaint.code == "F012"
-    assert complaint.message == f'unknown matcher "{word}"; did you mean "{meant}"?'
-    assert complaint.help == f"there are: {', '.join(EXAMPLES)}"
-    assert (complaint.steps, complaint.on_key) == (("matcher", word), True)
+    _, [diagnostic] = compiled({word: 1})
+    assert diagnostic.code == "F012"
+    assert diagnostic.message == f'unknown matcher "{word}"; did you mean "{meant}"?'
+    assert diagnostic.help == f"there are: {', '.join(EXAMPLES)}"
+    assert (diagnostic.steps, diagnostic.on_key) == (("matcher", word), True)
 
 
 @pytest.mark.parametrize("word", ["", "-", "x", "unheard of", "\ud800", "a" * 1000])
 def test_a_word_that_nobody_knows_is_refused(word: str) -> None:
-    _, [complaint] = compiled({word: 1})
-    assert (complaint.code, complaint.message) == ("F012", f'unknown matcher "{word}"')
+    _, [diagnostic] = compiled({word: 1})
+    assert (diagnostic.code, diagnostic.message) == ("F012", f'unknown matcher "{word}"')
 
 
 def test_a_matcher_of_other_formats_is_shown_as_a_pattern() -> None:
-    _, [complaint] = compiled({"dateValid": True})
-    assert complaint.help == 'write it as a pattern: {pattern: "dateValid"}'
+    _, [diagnostic] = compiled({"dateValid": True})
+    assert diagnostic.help == 'write it as a pattern: {pattern: "dateValid"}'
 
 
 @each_case(
@@ -495,8 +495,8 @@ def test_help_is_an_example_or_what_to_write() -> None:
         ({"between": [3, 1]}, "write [1, 3]"),
         ({"snapshot": True}, "only what is run has snapshots"),
     ):
-        _, [complaint] = compiled(matcher)
-        assert complaint.help == help
+        _, [diagnostic] = compiled(matcher)
+        assert diagnostic.help == help
 
 
 VALUE = {

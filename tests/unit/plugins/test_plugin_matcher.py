@@ -86,14 +86,14 @@ def test_what_cannot_be_asked_is_a_mistake_with_its_code(
     registry = builtin_registry(plugins=Scripted(None, "geo", "units"))
     with pytest.raises(PatternError) as caught:
         parse_pattern(source, registry)
-    assert caught.value.complaint.code == code
-    assert message in caught.value.complaint.message
+    assert caught.value.diagnostic.code == code
+    assert message in caught.value.diagnostic.message
 
 
 def test_an_unknown_plugin_is_reported_with_how_to_be_declared() -> None:
     with pytest.raises(PatternError) as caught:
         parse_pattern("match:plugin:units.near", builtin_registry(plugins=Scripted()))
-    help = caught.value.complaint.help
+    help = caught.value.diagnostic.help
     assert "--plugin units=COMMAND" in help
     assert "imports.subprocess_matchers" in help
 
@@ -101,7 +101,7 @@ def test_an_unknown_plugin_is_reported_with_how_to_be_declared() -> None:
 def test_where_nothing_is_run_no_plugin_can_be_asked() -> None:
     with pytest.raises(PatternError) as caught:
         parse_pattern("match:plugin:geo.near", builtin_registry())
-    assert "cannot be used here" in caught.value.complaint.message
+    assert "cannot be used here" in caught.value.diagnostic.message
 
 
 # What is answered
@@ -235,7 +235,7 @@ def test_a_value_that_is_refused_is_asked_about_once() -> None:
 def compile_with(plugins: Scripted, expected: object) -> object:
     compiler = Compiler(builtin_registry(plugins=plugins))
     compiled = compiler.compile(expected, None)
-    assert compiler.complaints == []
+    assert compiler.diagnostics == []
     return compiled
 
 

@@ -24,7 +24,7 @@ def saved(run: CollectedRun) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def complaint(text: str) -> tuple[str, str, int, int]:
+def diagnostic(text: str) -> tuple[str, str, int, int]:
     with pytest.raises(FormatError) as caught:
         read_saved_run(text, "run.json")
     (diagnostic,) = caught.value.diagnostics
@@ -152,11 +152,11 @@ def test_a_report_of_the_first_mcptest_has_less_and_is_read() -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_file_is_said(text: str, code: str, message: str) -> None:
-    assert complaint(text)[:2] == (code, message)
+    assert diagnostic(text)[:2] == (code, message)
 
 
 def test_a_file_that_is_not_json_is_pointed_into() -> None:
-    code, message, line, column = complaint('{"version": 1,\n "tool": }')
+    code, message, line, column = diagnostic('{"version": 1,\n "tool": }')
     assert (code, line, column) == ("F002", 2, 10)
     assert message.startswith("this is not JSON: ")
 
@@ -165,14 +165,14 @@ def test_a_file_that_is_not_json_is_pointed_into() -> None:
 def test_a_member_that_every_report_has_may_not_be_missing(name: str) -> None:
     report = json.loads(saved(full_run()))
     del report[name]
-    assert name in complaint(json.dumps(report))[1]
+    assert name in diagnostic(json.dumps(report))[1]
 
 
 @pytest.mark.parametrize("name", ["name", "status", "duration_ms", "line"])
 def test_a_member_that_every_test_has_may_not_be_missing(name: str) -> None:
     report = json.loads(saved(run_of(PASSED)))
     del report["suites"][0]["tests"][0][name]
-    assert complaint(json.dumps(report))[:2] == (
+    assert diagnostic(json.dumps(report))[:2] == (
         "F007",
         f'suites[0].tests[0] needs the key "{name}"',
     )

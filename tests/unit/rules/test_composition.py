@@ -19,17 +19,17 @@ def member(label: str, *tools: str, ids: tuple[object, ...] = (), transport: str
 
 
 def kinds(*members: Member) -> list[str]:
-    return [hazard.kind for hazard in find_conflicts(list(members))]
+    return [conflict.kind for conflict in find_conflicts(list(members))]
 
 
 def test_the_same_tool_on_two_servers_is_named_with_both() -> None:
-    [hazard] = find_conflicts([member("stdio://a", "x", "y"), member("stdio://b", "x")])
-    assert (hazard.kind, hazard.what, hazard.servers) == (
+    [conflict] = find_conflicts([member("stdio://a", "x", "y"), member("stdio://b", "x")])
+    assert (conflict.kind, conflict.what, conflict.servers) == (
         "tool_overlap",
         ("x",),
         ("stdio://a", "stdio://b"),
     )
-    assert hazard.message.startswith("the tool x is offered by stdio://a and stdio://b:")
+    assert conflict.message.startswith("the tool x is offered by stdio://a and stdio://b:")
 
 
 def test_a_tool_that_carries_its_server_clashes_with_nothing() -> None:
@@ -46,8 +46,8 @@ def test_servers_that_share_a_label_are_told_apart_by_their_names() -> None:
     one, other = member("stdio://python3", "x"), member("stdio://python3", "x")
     for made, name in ((one, "weather"), (other, "news")):
         made.add_exchange({"method": "initialize"}, {"result": {"serverInfo": {"name": name}}})
-    [hazard] = find_conflicts([one, other])
-    assert hazard.servers == ("stdio://python3 (weather)", "stdio://python3 (news)")
+    [conflict] = find_conflicts([one, other])
+    assert conflict.servers == ("stdio://python3 (weather)", "stdio://python3 (news)")
     other.add_exchange({"method": "initialize"}, {"result": {"serverInfo": {"name": "weather"}}})
     assert find_conflicts([one, other]) == []
 
@@ -65,8 +65,8 @@ def test_the_requests_of_a_batch_count() -> None:
 
 
 def test_an_id_that_two_sessions_used_collides() -> None:
-    [hazard] = find_conflicts([member("a", ids=(1, 2, "k")), member("b", ids=(2, "k", 9))])
-    assert (hazard.kind, hazard.what) == ("id_collision", (2, "k"))
+    [conflict] = find_conflicts([member("a", ids=(1, 2, "k")), member("b", ids=(2, "k", 9))])
+    assert (conflict.kind, conflict.what) == ("id_collision", (2, "k"))
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, "1"), (1, True), (0, False), (1, 2)])

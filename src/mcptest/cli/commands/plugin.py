@@ -244,7 +244,7 @@ def _read_suite_plugins(
         parts = read_parts(read_text(path), path, folder, read_beside, os.path.realpath)
         mistakes = list(parts.mistakes)
         for part in parts.files:
-            mistakes += diagnose(part.document, part.complaints)
+            mistakes += diagnose(part.document, part.diagnostics)
         if any(each.severity == "error" for each in mistakes):
             raise FormatError(mistakes)
     plugins = tuple(plugin for part in parts.files for plugin in part.plugins)

@@ -123,7 +123,7 @@ def read_budgets(fields: Fields) -> Budgets:
     threshold = fields.number("threshold", *BUDGETS["threshold"].bounds)
     if threshold == 0:
         message = '"threshold" is 0: this test would pass whatever comes'
-        fields.complain("threshold", "F011", message, on_key=False)
+        fields.report("threshold", "F011", message, on_key=False)
     tokens = None
     if "max_response_tokens" in fields.mapping:
         bounds = BUDGETS["max_response_tokens"].bounds
@@ -166,19 +166,19 @@ class ExpectReader:
         for each in BUDGETS:
             if each in fields.mapping and each in inner.mapping:
                 message = f'"{each}" is here and under "{key}"; only one of them can count'
-                fields.complain(each, "F003", message)
+                fields.report(each, "F003", message)
         if isinstance(fields.mapping[key], dict) and not inner.mapping:
-            fields.complain(key, "F011", f'"{key}" is empty: this test would check nothing')
+            fields.report(key, "F011", f'"{key}" is empty: this test would check nothing')
 
     def _refuse_idle_threshold(self, fields: Fields, value: object) -> None:
         """Report a threshold without assertions to weigh."""
         if "threshold" in fields.mapping and isinstance(value, dict) and "assertions" not in value:
             message = '"threshold" weighs assertions, and there are none'
-            fields.complain("threshold", "F011", message)
+            fields.report("threshold", "F011", message)
 
     def _listed(self, fields: Fields, key: str, place: Fields, name: str) -> tuple[Assertion, ...]:
         if fields.mapping.get(key) == []:
-            fields.complain(key, "F011", f'"{key}" is empty: this test would check nothing')
+            fields.report(key, "F011", f'"{key}" is empty: this test would check nothing')
         items = fields.list_at(key)
         read = (self._assertion(item, place.at((index,)), name) for index, item in enumerate(items))
         return tuple(assertion for assertion in read if assertion)
@@ -186,7 +186,7 @@ class ExpectReader:
     def _assertion(self, item: object, place: Fields, name: str) -> Assertion | None:
         if not isinstance(item, dict):
             message = f"an assertion is a mapping with target and matcher and is {kind_of(item)}"
-            place.complain("", "F008", message, on_key=False)
+            place.report("", "F008", message, on_key=False)
             return None
         fields = place.replaced(item)
         fields.check_keys(ASSERTION_KEYS, "an assertion")
@@ -198,7 +198,7 @@ class ExpectReader:
             check = self._words.compile(item["matcher"], trail, f"{name} > {target}")
         weight = fields.number("weight", *ASSERTION_KEYS["weight"].bounds)
         if weight == 0:
-            fields.complain("weight", "F011", "with a weight of 0 it counts for nothing")
+            fields.report("weight", "F011", "with a weight of 0 it counts for nothing")
         message = fields.text("message")
         if not steps or "matcher" not in item:
             return None
@@ -215,7 +215,7 @@ class ExpectReader:
             return parse_target(text, self._roots)
         except ValueError as error:
             example = f"for example {_EXAMPLES.get(self._roots[0], self._roots[0])}"
-            fields.complain("target", "F009", f'"target" {error}', example, on_key=False)
+            fields.report("target", "F009", f'"target" {error}', example, on_key=False)
             return ()
 
     def _expectation(self, assertions: tuple[Assertion, ...], budgets: Budgets) -> Expectation:

@@ -219,7 +219,7 @@ class LaneReader:
         written = fields.mapping["tests"]
         items = written if isinstance(written, list) else []
         if written == []:
-            fields.complain("tests", "F011", '"tests" is empty: it checks nothing')
+            fields.report("tests", "F011", '"tests" is empty: it checks nothing')
         for index, check in enumerate(items):
             if isinstance(check, str):
                 self._refuse_unknown_check(fields.at(("tests", index)), check)
@@ -236,7 +236,7 @@ class LaneReader:
     ) -> list[tuple[str, Case]]:
         found = []
         if fields.mapping.get(lane) == []:
-            fields.complain(lane, "F011", f'"{lane}" is empty: it tests nothing')
+            fields.report(lane, "F011", f'"{lane}" is empty: it tests nothing')
         for index, entry in fields.mappings_at(lane, f"an entry of {lane}"):
             entry.check_keys(keys, f"an entry of {lane}")
             tags = (*_default_tags(fields), *read_tags(entry, "tags"))
@@ -294,7 +294,7 @@ class LaneReader:
         meant = _meant_by(check)
         question = f"; did you mean {meant!r}?" if meant else ""
         message = f"there is no check {check!r}{question}"
-        place.complain("", "F009", message, f"there are: {', '.join(CHECKS)}", on_key=False)
+        place.report("", "F009", message, f"there are: {', '.join(CHECKS)}", on_key=False)
 
     # What cannot be run
 

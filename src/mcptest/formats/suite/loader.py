@@ -179,7 +179,7 @@ def load_suite(
     found = list(parts.mistakes)
     for part in parts.files:
         # `defaults` is read for each entry; report its mistakes once.
-        found += diagnose(part.document, list(dict.fromkeys(part.complaints)))
+        found += diagnose(part.document, list(dict.fromkeys(part.diagnostics)))
     # Messages may contain values that were filled in.
     if loader.secrets:
         found = redact_all(found, redactor(loader.secrets))
@@ -192,14 +192,14 @@ def load_suite(
 
 
 class _Loader:
-    """Reads all files of one suite; every mistake is a complaint, and reading continues."""
+    """Reads all files of one suite; every mistake is a diagnostic, and reading continues."""
 
     def __init__(self, parts: Parts, context: SuiteContext) -> None:
         self._parts = parts.files
         self._context = context
-        complaints = (each for part in parts.files for each in part.complaints)
+        diagnostics = (each for part in parts.files for each in part.diagnostics)
         # A file that cannot be read may declare what is missing elsewhere.
-        self._is_whole = not parts.mistakes and all(each.code != "F001" for each in complaints)
+        self._is_whole = not parts.mistakes and all(each.code != "F001" for each in diagnostics)
         self._variables = Variables(context.environment, context.folder, self._is_whole)
         self._servers: dict[str, ServerSpec] = {}
         self._needs: dict[str, tuple[Diagnostic, ...]] = {}
@@ -229,9 +229,9 @@ class _Loader:
         """Return one suite for each server of each file; those of one server are adjacent."""
         self._refuse_no_servers()
         found = [suite for part in self._parts for suite in self._suites_of(part)]
-        if not found and not any(part.complaints for part in self._parts):
+        if not found and not any(part.diagnostics for part in self._parts):
             message = f"a suite needs tests: one of the keys {', '.join(_LANES)}"
-            self._parts[0].top.complain("", "F007", message)
+            self._parts[0].top.report("", "F007", message)
         # A server is started once, so its suites run one after the other.
         turns: dict[str, int] = {}
         for suite in found:
@@ -257,7 +257,7 @@ class _Loader:
             if name in self._owners:
                 owners = f"{visible(self._owners[name])} and {visible(part.file)}"
                 message = f"the server {name!r} has two owners: {owners}"
-                part.top.at(("servers", name)).complain("", "F003", message)
+                part.top.at(("servers", name)).report("", "F003", message)
             cwd = posixpath.normpath(posixpath.join(part.folder, spec.cwd))
             self._owners[name] = part.file
             if spec.http and spec.http.ca_file:
@@ -305,16 +305,16 @@ class _Loader:
         fields = part.top
         book = self._context.book_of(part.file) if self._context.book_of else None
 
-        def words(complaints: list[PathDiagnostic]) -> SuiteMatchers:
-            return SuiteMatchers(self._registry, complaints, part.read_beside, book)
+        def words(diagnostics: list[PathDiagnostic]) -> SuiteMatchers:
+            return SuiteMatchers(self._registry, diagnostics, part.read_beside, book)
 
         retries = self._options.get("retries")
         retries = retries if isinstance(retries, int) else None
         defaults = Defaults(fields, self._variables, retries)
-        steps = StepReader(self._variables, words, part.complaints)
+        steps = StepReader(self._variables, words, part.diagnostics)
         entries = EntryReader(part, steps, self._server_of, defaults)
         lanes = LaneReader(
-            words(part.complaints), self._server_of, part.document.item_line, visible(part.file)
+            words(part.diagnostics), self._server_of, part.document.item_line, visible(part.file)
         )
         read = {lane: partial(entries.read, lane) for lane in CALLS} | {
             "agents": lambda: lanes.agents(fields),
@@ -341,7 +341,7 @@ class _Loader:
         if len(self._servers) > 1:
             there = f"there are: {', '.join(self._servers)}"
             message = 'it must say which "server" is meant: there is more than one'
-            fields.complain("", "F007", message, there)
+            fields.report("", "F007", message, there)
         return next(iter(self._servers), "")
 
     def _refuse_unknown_server(self, place: Fields, name: str) -> None:
@@ -354,7 +354,7 @@ class _Loader:
             return
         question = suggest(name, names, "{!r}")
         message = f"there is no server {name!r}{question}"
-        place.complain("", "F009", message, f"there are: {', '.join(names)}", on_key=False)
+        place.report("", "F009", message, f"there are: {', '.join(names)}", on_key=False)
 
 
 def _checks_last(suites: list[Suite], server: str) -> list[Suite]:
@@ -398,7 +398,7 @@ def _numbers(fields: Fields, key: str, keys: Keys) -> dict[str, float]:
         return {}
     inner.check_keys(keys, f'"{key}"')
     if not inner.mapping:
-        fields.complain(key, "F011", f'"{key}" is empty: it asks for nothing')
+        fields.report(key, "F011", f'"{key}" is empty: it asks for nothing')
     found = {each: inner.number(each, *keys[each].bounds) for each in keys if each in inner.mapping}
     return {each: value for each, value in found.items() if value is not None}
 
@@ -412,14 +412,14 @@ _MOST_PARTS = 200
 class Part(Record):
     """One file of a suite. `folder` is the absolute path of its folder.
 
-    `point` turns a complaint into a diagnostic at its place in the file.
+    `point` turns a diagnostic into a diagnostic at its place in the file.
     """
 
     file: str
     folder: str
     document: Document
     top: Fields
-    complaints: list[PathDiagnostic]
+    diagnostics: list[PathDiagnostic]
     read_beside: Callable[[str], str]
     point: Callable[[PathDiagnostic], Diagnostic]
     plugins: tuple[PluginSpec, ...] = ()
@@ -487,7 +487,7 @@ class _PartReader:
                 continue
             if len(self.found) >= _MOST_PARTS:
                 message = f"with this there are more than {_MOST_PARTS} files in one suite"
-                part.top.at(key).complain("", "F004", message, on_key=False)
+                part.top.at(key).report("", "F004", message, on_key=False)
                 continue
             inner = posixpath.join(place, path)
             try:
@@ -495,7 +495,7 @@ class _PartReader:
             except (OSError, ValueError, FormatError) as error:
                 reason = str(error).removeprefix("cannot read it: ")
                 message = f"cannot import it: {reason[:1].lower()}{reason[1:]}"
-                part.top.at(key).complain("", "F001", message, on_key=False)
+                part.top.at(key).report("", "F001", message, on_key=False)
                 continue
             self._import(text, shown, posixpath.dirname(inner) or ".", part.top.at(key))
         self.done.append(part)
@@ -503,7 +503,7 @@ class _PartReader:
     def _import(self, text: str, name: str, place: str, importer: Fields) -> None:
         try:
             part = self.read(text, name, place)
-            mistakes = [part.point(each) for each in part.complaints if each.code == "F005"]
+            mistakes = [part.point(each) for each in part.diagnostics if each.code == "F005"]
         except FormatError as error:
             part, mistakes = None, list(error.diagnostics)
         if isinstance(text, UnquotedText) and mistakes:
@@ -511,7 +511,7 @@ class _PartReader:
             first = mistakes[0]
             what = f"{CODES[first.code]} (line {first.line}, column {first.column})"
             message = f"cannot import it: {what}"
-            importer.complain("", first.code, message, UNQUOTED, on_key=False)
+            importer.report("", first.code, message, UNQUOTED, on_key=False)
         elif part is None:
             self.mistakes += mistakes
         else:
@@ -525,22 +525,22 @@ class _Pointer:
         self._document = document
         self._places: Places | None = None
 
-    def __call__(self, complaint: PathDiagnostic) -> Diagnostic:
+    def __call__(self, diagnostic: PathDiagnostic) -> Diagnostic:
         self._places = self._places or locate(self._document)
-        return point_at(complaint, self._document.file, self._places)
+        return point_at(diagnostic, self._document.file, self._places)
 
 
 def _read_part(
     text: str, file: str, home: str, place: str, read_beside: Callable[[str], str]
 ) -> Part:
     document = read_document(text, file)
-    complaints: list[PathDiagnostic] = []
+    diagnostics: list[PathDiagnostic] = []
     value = document.value
     if not isinstance(value, dict):
         message = f"a suite must be a mapping and is {kind_of(value)}"
-        Fields({}, (), complaints).complain("", "F005", message)
+        Fields({}, (), diagnostics).report("", "F005", message)
         value = {}
-    fields = Fields(value, (), complaints)
+    fields = Fields(value, (), diagnostics)
     plugins: tuple[PluginSpec, ...] = ()
     if isinstance(value.get("imports"), dict) and (imports := fields.mapping_at("imports")):
         imports.check_keys(IMPORT_KEYS, '"imports"')
@@ -550,7 +550,7 @@ def _read_part(
         folder=home,
         document=document,
         top=fields,
-        complaints=complaints,
+        diagnostics=diagnostics,
         read_beside=lambda name: read_beside(posixpath.join(place, name)),
         point=_Pointer(document),
         plugins=tuple(plugin.but(cwd=home) for plugin in plugins),
@@ -562,7 +562,7 @@ def _imports(fields: Fields) -> list[tuple[str, tuple[str | int, ...]]]:
     value = fields.mapping.get("imports", [])
     if not isinstance(value, (list, dict)):
         message = f'"imports" must be a list of files, or a mapping, and is {kind_of(value)}'
-        fields.complain("imports", "F008", message, on_key=False)
+        fields.report("imports", "F008", message, on_key=False)
         return []
     inner, key = fields, "imports"
     if isinstance(value, dict):

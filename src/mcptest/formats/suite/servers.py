@@ -51,11 +51,11 @@ def read_servers(
     if inner is None:
         return {}
     if not inner.mapping:
-        fields.complain("servers", "F011", '"servers" is empty: there is nothing to test')
+        fields.report("servers", "F011", '"servers" is empty: there is nothing to test')
     found = {}
     for name in inner.mapping:
         if not name.strip():
-            inner.complain(name, "F009", "the name of a server must not be empty")
+            inner.report(name, "F009", "the name of a server must not be empty")
         entry = inner.mapping_at(name)
         if entry:
             variables.asked()
@@ -119,7 +119,7 @@ def _text(variables: Variables, fields: Fields, key: str, help: str = "") -> str
     if isinstance(value, str):
         return str(variables.text(value, fields.at((key,))))
     message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
-    fields.complain(key, "F008", f"{message} and is {kind_of(value)}", help, on_key=False)
+    fields.report(key, "F008", f"{message} and is {kind_of(value)}", help, on_key=False)
     return ""
 
 
@@ -140,11 +140,11 @@ def _command(fields: Fields) -> tuple[str, ...]:
     if isinstance(value, str):
         message = '"command" must be a list: the program and its arguments'
         words = ", ".join(f'"{word}"' for word in value.split())
-        fields.complain("command", "F008", message, f"write command: [{words}]", on_key=False)
+        fields.report("command", "F008", message, f"write command: [{words}]", on_key=False)
         return ("",)
     given = fields.texts("command")
     if value == [] or (isinstance(value, list) and value[0] == ""):
-        fields.complain("command", "F009", '"command" is empty', on_key=False)
+        fields.report("command", "F009", '"command" is empty', on_key=False)
     _refuse_nul(fields, "command", "".join(given))
     return given or ("",)
 
@@ -152,7 +152,7 @@ def _command(fields: Fields) -> tuple[str, ...]:
 def _refuse_nul(fields: Fields, key: str, text: str) -> None:
     """Report NUL, which no program can be given."""
     if "\0" in text:
-        fields.complain(key, "F009", f'"{key}" must not hold NUL', on_key=False)
+        fields.report(key, "F009", f'"{key}" must not hold NUL', on_key=False)
 
 
 def _env(fields: Fields, variables: Variables) -> dict[str, str]:
@@ -162,7 +162,7 @@ def _env(fields: Fields, variables: Variables) -> dict[str, str]:
     found = {}
     for key, value in inner.mapping.items():
         if not key or "=" in key:
-            inner.complain(key, "F009", "the name of a variable must not be empty or hold =")
+            inner.report(key, "F009", "the name of a variable must not be empty or hold =")
         if is_source(value):
             found[key] = variables.from_environment(inner, key)
         else:

@@ -154,11 +154,11 @@ class StepReader:
     """Reads the calls of one file."""
 
     def __init__(
-        self, variables: Variables, words: Words, complaints: list[PathDiagnostic]
+        self, variables: Variables, words: Words, diagnostics: list[PathDiagnostic]
     ) -> None:
         self._variables = variables
         self._words = words
-        self._complaints = complaints
+        self._diagnostics = diagnostics
 
     def asked(self) -> tuple[Diagnostic, ...]:
         """Return the variables that are not set, of what was read since the last call."""
@@ -182,45 +182,45 @@ class StepReader:
             for key, value in written.items()
         }
         if not needs:
-            return self._made(_put(fields, written, values), origin, self._complaints)
+            return self._made(_put(fields, written, values), origin, self._diagnostics)
         for steps, (message, help) in choosing(fields.mapping, needs):
-            fields.at(steps).complain("", "F013", message, help, on_key=False)
+            fields.at(steps).report("", "F013", message, help, on_key=False)
         # A copy: `CONFIG_DIR` changes from file to file.
         known = dict(self._variables.values)
         samples = known | {name: f"{_SAMPLE}{name}" for name in needs}
         if not self._can_fill(fields, written, samples):
             return None
 
-        def make(values: Mapping[str, object], complaints: list[PathDiagnostic]) -> Step | None:
+        def make(values: Mapping[str, object], diagnostics: list[PathDiagnostic]) -> Step | None:
             inner = filled(written, values)
             assert isinstance(inner, dict)
-            place = Fields(fields.mapping, fields.steps, complaints)
-            return self._made(_put(place, written, inner), origin, complaints)
+            place = Fields(fields.mapping, fields.steps, diagnostics)
+            return self._made(_put(place, written, inner), origin, diagnostics)
 
         found: list[PathDiagnostic] = []
         sample = make(samples, found)
         places = [steps for each, steps in references(written) if each in needs]
         # What is wrong with a sample may be right with the real value.
         base = len(fields.steps)
-        self._complaints += [
-            complaint
-            for complaint in found
-            if complaint.code not in _ABOUT_VALUES
-            or not any(_meets(complaint.steps[base:], place) for place in places)
+        self._diagnostics += [
+            diagnostic
+            for diagnostic in found
+            if diagnostic.code not in _ABOUT_VALUES
+            or not any(_meets(diagnostic.steps[base:], place) for place in places)
         ]
         if sample is None:
             return None
         idle_if_empty = frozenset(least(written.get("expect"), needs))
 
         def fill(values: Mapping[str, object]) -> Step:
-            complaints: list[PathDiagnostic] = []
+            diagnostics: list[PathDiagnostic] = []
             given = known | {name: values[name] for name in needs}
             size_put_in(written, given, CAPTURED)
             _refuse_idle(given, idle_if_empty)
-            step = make(given, complaints)
-            for complaint in complaints:
-                if complaint.severity == "error":
-                    raise ValueError(complaint.message)
+            step = make(given, diagnostics)
+            for diagnostic in diagnostics:
+                if diagnostic.severity == "error":
+                    raise ValueError(diagnostic.message)
             assert step is not None, "a step that cannot be made was refused when it was loaded"
             return step
 
@@ -239,21 +239,21 @@ class StepReader:
                 filled(value, values)
             except ValueError as error:
                 # Two keys become equal, whatever the captured values are.
-                fields.complain(key, "F003", str(error))
+                fields.report(key, "F003", str(error))
                 return False
         return True
 
     def _made(
-        self, fields: Fields, origin: _Origin, complaints: list[PathDiagnostic]
+        self, fields: Fields, origin: _Origin, diagnostics: list[PathDiagnostic]
     ) -> Step | None:
         calls = [key for key in _METHODS if key in fields.mapping]
-        reader = ExpectReader(self._words(complaints))
+        reader = ExpectReader(self._words(diagnostics))
         # Read first, to report its mistakes in any case.
         expectation = reader.read(fields, "expect", origin.name, origin.shared)
         if len(calls) != 1:
             if calls:
                 message = f"one call at a time, and here are {' and '.join(calls)}"
-                fields.complain(calls[1], "F003", message)
+                fields.report(calls[1], "F003", message)
             fields.mapping_at("args")
             return None
         request = self._request(fields, calls[0], origin.id)
@@ -275,7 +275,7 @@ class StepReader:
         target = fields.non_empty_text(call)
         inner = fields.mapping_at("args")
         if inner and call == "uri":
-            fields.complain("args", "F006", '"args" goes with a tool or a prompt, not with a uri')
+            fields.report("args", "F006", '"args" goes with a tool or a prompt, not with a uri')
         params: dict[str, object] = {"uri" if call == "uri" else "name": target}
         arguments = inner.mapping if inner else {}
         if call == "tool" or (call == "prompt" and arguments):
@@ -290,7 +290,7 @@ class StepReader:
         if inner is None:
             return ()
         if not inner.mapping:
-            fields.complain("capture", "F011", '"capture" is empty: it keeps nothing')
+            fields.report("capture", "F011", '"capture" is empty: it keeps nothing')
         captures = [self._capture(inner, name) for name in inner.mapping]
         return tuple(capture for capture in captures if capture)
 
@@ -303,7 +303,7 @@ class StepReader:
             steps = parse_target(path, ("result", "error"))
         except ValueError as error:
             help = "for example result.structuredContent.id"
-            fields.complain(name, "F009", f"the path {error}", help, on_key=False)
+            fields.report(name, "F009", f"the path {error}", help, on_key=False)
             return None
         return SavedValue(name=name, path=path, steps=steps)
 
@@ -368,7 +368,7 @@ class EntryReader:
         """Return the cases of a lane, in the order of the file."""
         fields = self._part.top
         if fields.mapping.get(lane) == []:
-            fields.complain(lane, "F011", f'"{lane}" is empty: it tests nothing')
+            fields.report(lane, "F011", f'"{lane}" is empty: it tests nothing')
         found = []
         for index, entry in fields.mappings_at(lane, f"an entry of {lane}"):
             line = self._part.document.item_line(fields.list_at(lane), index)
@@ -408,10 +408,10 @@ class EntryReader:
             for key in (call, *CALL_KEYS):
                 if key in fields.mapping:
                     message = f'"{key}" and "steps" do not go together: each step has its own'
-                    fields.complain(key, "F003", message)
+                    fields.report(key, "F003", message)
         elif call not in fields.mapping and not fields.is_misspelt(call):
             message = f'an entry of {lane} needs the key "{call}", or "steps"'
-            fields.complain("", "F007", message)
+            fields.report("", "F007", message)
 
     def _key_of(self, name: str) -> str:
         """Return the name for snapshots; a second test of the same name gets a number."""
@@ -444,14 +444,14 @@ class EntryReader:
         self, fields: Fields, key: str, id: str, name: str, captured: list[str], shared: Budgets
     ) -> list[Step]:
         if fields.mapping.get(key) == []:
-            fields.complain(key, "F011", f'"{key}" is empty: it does nothing')
+            fields.report(key, "F011", f'"{key}" is empty: it does nothing')
         found = []
         calls = CALLS.values()
         for index, inner in fields.mappings_at(key, "a step"):
             number = f"{key.removesuffix('s')} {index + 1}"
             inner.check_keys(STEP_KEYS, "a step")
             if not any(call in inner.mapping or inner.is_misspelt(call) for call in calls):
-                inner.complain("", "F007", f"a step needs one of the keys {', '.join(calls)}")
+                inner.report("", "F007", f"a step needs one of the keys {', '.join(calls)}")
             step_id = f"{id}/{key}-{index + 1}"
             step = self._steps.read(inner, step_id, f"{name} > {number}", captured, shared)
             title = inner.text("name")

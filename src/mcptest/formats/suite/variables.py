@@ -124,7 +124,7 @@ class Variables:
                 continue
             if name == CONFIG_DIR:
                 message = f"{CONFIG_DIR} is the folder of the file, and cannot be set"
-                fields.complain(name, "F003", message)
+                fields.report(name, "F003", message)
             else:
                 self.asked()
                 self.values[name] = self._value(fields, name)
@@ -139,7 +139,7 @@ class Variables:
         meant = closest(key, _SOURCES)
         if meant:
             message = f'a value from the environment has no key "{key}"; did you mean "{meant}"?'
-            fields.at((name, key)).complain("", "F006", message)
+            fields.at((name, key)).report("", "F006", message)
         return self.fill(value, fields.at((name,)))
 
     def from_environment(self, fields: Fields, key: str) -> str:
@@ -149,7 +149,7 @@ class Variables:
         inner.check_keys(SOURCE_KEYS, "a value from the environment")
         source, *others = [each for each in _SOURCES if each in inner.mapping]
         if others:
-            inner.complain(others[0], "F003", "from_env and secret_env cannot both be meant")
+            inner.report(others[0], "F003", "from_env and secret_env cannot both be meant")
         default = self._default(inner, source)
         name = inner.non_empty_text(source)
         if not name:
@@ -188,21 +188,21 @@ class Variables:
         # Commands that start no server pass an environment that contains every name.
         if (name in self._environment and not is_empty) or self._point is None:
             return
-        complaint = PathDiagnostic(
+        diagnostic = PathDiagnostic(
             code="F016",
             message=f"the environment variable {name!r} is {'empty' if is_empty else 'not set'}",
             help=f"export {name}=… before the run",
             steps=steps,
             on_key=True,
         )
-        self._asked[self._point(complaint)] = None
+        self._asked[self._point(diagnostic)] = None
 
     def _default(self, fields: Fields, source: str) -> str | None:
         if "default" not in fields.mapping:
             return None
         if source == "secret_env":
             message = "a secret has no default: it would be written in this file"
-            fields.complain("default", "F006", message)
+            fields.report("default", "F006", message)
             return None
         return fields.text("default")
 
@@ -219,17 +219,17 @@ class Variables:
             if name not in known:
                 is_whole = False
                 if self._is_whole:
-                    self._complain(name, place.at(steps), known)
+                    self._report(name, place.at(steps), known)
         unclosed = (at for at, text in strings_in(value) if re.search(_UNCLOSED, text))
         for steps in unclosed:
             message = "a ${ that is never closed is taken as written"
-            place.at(steps).complain("", "W001", message, on_key=False, severity="warning")
+            place.at(steps).report("", "W001", message, on_key=False, severity="warning")
         try:
             return self._filled(value, place) if is_whole else value
         except KeyError:
             return value
         except ValueError as error:
-            place.complain("", "F003", str(error))
+            place.report("", "F003", str(error))
             return value
 
     def has_room(self, value: object, values: Mapping[str, object], place: Fields) -> bool:
@@ -245,7 +245,7 @@ class Variables:
             message = str(error)
             if place.steps[:1] == ("variables",) and not error.is_of_all:
                 message = error.about(repr(place.steps[1]))
-            place.at(error.steps).complain("", "F004", message, on_key=False)
+            place.at(error.steps).report("", "F004", message, on_key=False)
             return False
         return True
 
@@ -256,14 +256,14 @@ class Variables:
         """The same where a string is needed: the value of a lone reference becomes a string."""
         return text_of(value, self.fill(value, place))
 
-    def _complain(self, name: str, place: Fields, known: set[str]) -> None:
+    def _report(self, name: str, place: Fields, known: set[str]) -> None:
         question = suggest(name, known, "${{{}}}")
         message = f"nothing is known as {name!r}{question}"
         if name in self._later:
             message = f"{name!r} is set further down; a value is known only below the place"
         there = ", ".join(sorted(known)) or "none"
         help = f"there are: {there}; to mean this very text, write $${{{name}}}"
-        place.complain("", "F020", message, help, on_key=False)
+        place.report("", "F020", message, help, on_key=False)
 
 
 def text_of(written: object, value: object) -> object:
