@@ -50,7 +50,7 @@ for line in sys.stdin.buffer:
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> str:
-    (tmp_path / "hostile.py").write_text(HOSTILE)
+    (tmp_path / "hostile.py").write_text(HOSTILE, encoding="utf-8")
     return str(tmp_path / "hostile.py")
 
 
@@ -63,7 +63,7 @@ def test_the_line_of_a_server(tmp_path: Path, hostile: str, mode: str, limit: in
         "maxLineBytes": limit * _MIB,
         "timeout": 30_000,
     }
-    (tmp_path / "conductor.config.json").write_text(json.dumps(config))
+    (tmp_path / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}
     test = {
         "it": "is refused",
@@ -71,7 +71,7 @@ def test_the_line_of_a_server(tmp_path: Path, hostile: str, mode: str, limit: in
         "expect": {"response": {"jsonrpc": "2.0", "id": 1, "result": {}}},
     }
     suite = {"description": "lines", "tests": [test]}
-    (tmp_path / "lines.test.mcp.yml").write_text(json.dumps(suite))
+    (tmp_path / "lines.test.mcp.yml").write_text(json.dumps(suite), encoding="utf-8")
     peak, out, _ = _run(tmp_path, MCPTEST, "run", "lines.test.mcp.yml", "--json")
     assert json.loads(out)["error"] is None
     [result] = json.loads(out)["suites"][0]["tests"]
@@ -131,8 +131,10 @@ def _run(folder: Path, *words: str, said: bytes = b"", **environment: str) -> tu
         peak, deadline = 0, time.monotonic() + _PATIENCE_S
         while process.poll() is None:
             assert time.monotonic() < deadline, "it hangs"
-            for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+            for line in (
+                Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8").splitlines()
+            ):
                 if line.startswith("VmHWM:"):
                     peak = max(peak, int(line.split()[1]) * 1024)
             time.sleep(0.002)
-    return peak, shown.read_text(), errors.read_text()
+    return peak, shown.read_text(encoding="utf-8"), errors.read_text(encoding="utf-8")

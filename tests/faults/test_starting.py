@@ -153,7 +153,7 @@ def test_the_folder_is_not_suspected_when_the_file_is_there_or_none_is_named(
 ) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "inner.py").touch()
-    (tmp_path / "server.py").write_text("raise SystemExit(3)")
+    (tmp_path / "server.py").write_text("raise SystemExit(3)", encoding="utf-8")
     report = perform(ServerSpec(name="broken", command=arguments, cwd=str(tmp_path)))
     assert (report.fault["kind"], report.fault["hint"]) == ("exited_early", "")
 

@@ -133,7 +133,7 @@ def test_a_server_that_dies_shows_what_it_left_behind(tmp_path: Path) -> None:
     ended = pytest_in(tmp_path, *COMMAND)
     assert ended.summary == "1 failed"
     assert "UpstreamGoneError: the server ended (exit status 3)" in ended.out
-    assert "stderr: last words: out of luck" in ended.out
+    assert "| last words: out of luck" in ended.out
 
 
 def test_fixtures_are_shared_within_each_worker(tmp_path: Path) -> None:

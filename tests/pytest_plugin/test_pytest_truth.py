@@ -190,7 +190,7 @@ def test_a_server_of_the_fixtures_that_cannot_be_started_is_reported_in_full_onc
     script.write_text("raise SystemExit('no database')\n", encoding="utf-8")
     ended = pytest_in(tmp_path, "--mcp-server-command", f"{sys.executable} {script}")
     assert ended.summary == "5 errors"
-    assert ended.out.count("stderr: no database") == 1
+    assert ended.out.count("| no database") == 1
     assert ended.out.count("(details above)") >= 4
     for name in ("_coprocess.py", "client.py", "pytest_fixtures.py:"):
         assert name not in ended.out

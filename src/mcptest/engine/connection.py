@@ -112,7 +112,8 @@ class Connection:
         self._bytes_before = 0
         self._log: MessageLog | None = None
         self._log_mark = 0
-        # How long stderr was when the test began; None before its first step.
+        # How long stderr was at the first step of the test; None before it. What the server writes
+        # while it starts belongs to no test, also if it is started for one.
         self._test_mark: int | None = None
 
     @property
@@ -158,7 +159,7 @@ class Connection:
         id = value.get("id")
         return isinstance(id, str) and id in self._own_ids
 
-    def start_step(self) -> None:
+    def start_step(self, *, is_handshake: bool = False) -> None:
         """What arrives from here on belongs to the next step."""
         self.inbox.start_step()
         if self.launcher.keeps_log:
@@ -166,7 +167,7 @@ class Connection:
 
             self._log = MessageLog()
         self._log_mark = self.wire.stderr.total
-        if self._test_mark is None:
+        if self._test_mark is None and not is_handshake:
             self._test_mark = self._log_mark
         self._bytes_before = self.wire.mark_stdout()
         self._replied_bytes = 0

@@ -316,6 +316,7 @@ class Run:
 
             result = with_snapshots(result, taken)
         self._current = ""
+        self._report_own_name(spec)
         doubt = self._find_doubt(case, spec, result)
         offers = self.pool.inventories.get(spec.name)
         if doubt and offers is not None:
@@ -325,7 +326,6 @@ class Run:
         elif doubt:
             self.open_doubts.append((result, doubt))
         self._tally.add(result)
-        self._report_own_name(spec)
         self._emit(CaseFinished.made_of({"result": result}))
         return result
 

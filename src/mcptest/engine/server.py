@@ -548,7 +548,7 @@ _INFO_KEY = "io.modelcontextprotocol/serverInfo"
 def _await_ready(server: Server, deadline: float) -> None:
     """Wait until the server accepts messages."""
     connection = server.connection
-    connection.start_step()
+    connection.start_step(is_handshake=True)
     if server.spec.ready_pattern:
         _wait_for_pattern(server, deadline)
     fault = connection.wire.open(deadline)

@@ -212,7 +212,7 @@ def test_each_worker_has_a_plugin_of_its_own_and_ends_it(
     config_with(tmp_path, "at-home", call_timeout="1s")
     for name in ("a", "b"):
         write_suite(tmp_path / f"{name}.test.mcp.yml", asking("geo.announced"))
-    with running(tmp_path, ".", "--parallel", "2", **listener.environment) as run:
+    with running(tmp_path, ".", "-j", "2", "--isolation", "file", **listener.environment) as run:
         homes = listener.callers("plugin", "plugin")
         for home in homes:
             assert home.next_word() == "asked"

@@ -388,6 +388,7 @@ def test_packages_are_loaded_once_for_all_files_and_workers_have_them_too(tmp_pa
     for name in ("a", "b", "c"):
         write_suite(tmp_path / f"{name}.test.mcp.yml", saying("a b", "match:words:2"))
     for words in ((), ("--parallel", "2")):
-        ended = mcptest(tmp_path, "run", ".", "--json", *words, **environment)
+        command = ("run", ".", "--json", "--isolation", "file", *words)
+        ended = mcptest(tmp_path, *command, **environment)
         assert (ended.code, statuses(ended)) == (0, ["passed"] * 3)
         assert ended.err == "added\n"

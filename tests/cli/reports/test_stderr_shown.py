@@ -50,12 +50,12 @@ def write(folder: Path, form: str, *tests: list[dict[str, Any]]) -> str:
             for number, test in enumerate(tests, 1)
         ]
         (folder / "mcptest.yaml").write_text(
-            json.dumps({"servers": {"log": server}, "tools": lane})
+            json.dumps({"servers": {"log": server}, "tools": lane}), encoding="utf-8"
         )
         return "mcptest.yaml"
     env = {"API_TOKEN": "${API_TOKEN}"}
     config = {"name": "log", "command": COMMAND[0], "args": COMMAND[1:], "env": env}
-    (folder / "conductor.config.json").write_text(json.dumps(config))
+    (folder / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
     other = {"content": [{"type": "text", "text": "other"}]}
     request = {"jsonrpc": "2.0", "method": "tools/call"}
     if form == "conductor":
@@ -68,7 +68,7 @@ def write(folder: Path, form: str, *tests: list[dict[str, Any]]) -> str:
             for number, test in enumerate(tests, 1)
         ]
         suite = {"description": "logs", "tests": cases}
-        (folder / "log.test.mcp.yml").write_text(json.dumps(suite))
+        (folder / "log.test.mcp.yml").write_text(json.dumps(suite), encoding="utf-8")
         return "log.test.mcp.yml"
     documents = [
         {
@@ -79,7 +79,7 @@ def write(folder: Path, form: str, *tests: list[dict[str, Any]]) -> str:
         for number, test in enumerate(tests, 1)
     ]
     text = "\n---\n".join(json.dumps(each) for each in documents)
-    (folder / "log.cases.yaml").write_text(text)
+    (folder / "log.cases.yaml").write_text(text, encoding="utf-8")
     return "log.cases.yaml"
 
 
@@ -109,7 +109,7 @@ def test_every_report_that_shows_failures_has_it(tmp_path: Path, form: str) -> N
     for name, text in reports(tmp_path, file).items():
         assert "no row" in text, name
         assert SECRET not in text, name
-    [suite] = json.loads((tmp_path / "json.txt").read_text())["suites"]
+    [suite] = json.loads((tmp_path / "json.txt").read_text(encoding="utf-8"))["suites"]
     assert suite["tests"][0]["stderr"] == "\x1b[31mno row\x1b[0m [secret]\n"
 
 
@@ -126,7 +126,7 @@ def reports(folder: Path, file: str) -> dict[str, str]:
     names = ("json", "junit", "markdown", "html", "agent", "tap", "github", "ndjson")
     words = [word for name in names for word in ("--reporter", f"{name}={name}.txt")]
     assert mcptest(folder, "run", file, *words).code == 1
-    return {name: (folder / f"{name}.txt").read_text() for name in names}
+    return {name: (folder / f"{name}.txt").read_text(encoding="utf-8") for name in names}
 
 
 def test_a_test_of_several_steps_shows_all_of_them(tmp_path: Path) -> None:
@@ -209,13 +209,15 @@ def test_expect_and_the_errors_of_the_client_show_it() -> None:
 
 def test_other_answers_of_the_client_have_it_as_well(tmp_path: Path) -> None:
     program = tmp_path / "server.py"
-    source = SERVER.read_text().replace('if method != "tools/call":', 'if method == "tools/list":')
+    source = SERVER.read_text(encoding="utf-8").replace(
+        'if method != "tools/call":', 'if method == "tools/list":'
+    )
     source = source.replace(
         '        return reply | {"result": {"tools": []} if method == "tools/list" else {}}\n',
         '        print("no tools today", file=sys.stderr, flush=True)\n'
         '        return reply | {"result": {"tools": []}}\n',
     )
-    program.write_text(source)
+    program.write_text(source, encoding="utf-8")
     with api.connect([sys.executable, str(program)]) as server:
         tools = server.list_tools()
         assert "stderr    | no tools today" in failing(lambda: api.expect(tools).to_match([1]))
