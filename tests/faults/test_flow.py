@@ -232,6 +232,47 @@ def test_a_server_that_never_answers_is_given_up_after_a_while(listener: Listene
     assert told == [False] * 6 + [True] * 3
 
 
+FLOOD = """
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "tools/call":
+        while True:
+            os.write(1, (message["params"]["arguments"]["text"] + "\\n").encode() * 30_000)
+    if "id" in message:
+        info = {"name": "flood", "version": "1"}
+        result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("line", ["x", "{}", '{"jsonrpc": "2.0", "id": 99, "result": {}}'])
+def test_short_lines_without_end_do_not_stretch_the_time_limit(line: str) -> None:
+    spec = spec_for("flood", command=(sys.executable, "-S", "-E", "-c", FLOOD), timeout_s=0.5)
+    report = perform(spec, echo(line))
+    assert (report.status, report.fault["kind"]) == (1, "timeout")
+    assert report.members["duration_ms"] < LONG_S * 1000
+
+
+MORTAL = f"""
+import os, sys; sys.path.insert(0, {str(SERVERS)!r})
+import good_server
+def call(request):
+    if request["params"]["arguments"]["text"] == "die":
+        os._exit(7)
+    good_server.write(good_server.line_for(request))
+good_server.serve({{"tools/call": call}})
+"""
+
+
+def test_the_attempts_of_one_test_count_as_one_failure_of_the_server() -> None:
+    spec = spec_for("mortal", command=(sys.executable, "-S", "-E", "-c", MORTAL))
+    tests = [{**echo("die", id=1), "retries": 3}, {**echo("die", id=2), "retries": 3}, echo(id=3)]
+    report = perform(spec, *tests)
+    assert report.statuses == ["error", "error", "passed"]
+    assert [test["attempts"] for test in report.tests[:2]] == [4, 4]
+
+
 def test_an_answer_that_comes_only_at_the_end_is_taken_for_a_missing_flush() -> None:
     report = perform(spec_for("unflushed", startup_timeout_s=1.0))
     assert (report.status, report.members["error"]["kind"]) == (3, "handshake_timeout")

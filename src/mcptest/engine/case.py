@@ -105,6 +105,7 @@ class Performer:
         """
         if case.teardown:
             following = None
+        failures = self._pool.failures
         result = self._attempt_with_teardown(case, spec, following)
         earlier: list[str] = []
         while result.status in ("failed", "error") and len(earlier) < retries:
@@ -114,6 +115,7 @@ class Performer:
             why = describe_restart_reason(case, result.fault.kind if result.fault else "")
             if why:
                 self._pool.replace(why)
+            self._pool.restore_failures(failures)
             result = self._attempt_with_teardown(case, spec, None)
         if (result.status == "failed" or earlier) and self._pool.keeps_log and not result.fault:
             result = result.but(log=self._pool.log())

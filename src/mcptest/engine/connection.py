@@ -72,8 +72,9 @@ _numbers = count(1)
 _LARGE_BYTES = 16 * 1024
 _HUGE_BYTES = 4 * 1024 * 1024
 
-# How much of what arrived before the deadline is still read after it.
+# How much of what arrived before the deadline is still read after it, and for how long.
 _LATE_BYTES = 2 * 1024 * 1024
+_LATE_S = 2.0
 
 # How many bytes of our replies a server may leave unread.
 _MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
@@ -374,6 +375,7 @@ class Waiting:
         self._own_s = 0.0
         self._stopped_s = self._interrupts.stopped_s
         self._late_from = -1
+        self._late_until = 0.0
 
     def take(self, deadline: float, receive: Callable[[float], Sequence[Item]]) -> bool:
         """Take what arrives by the deadline; False when the time is up.
@@ -390,8 +392,10 @@ class Waiting:
         if came < deadline:
             return True
         total = self._connection.wire.stdout_tail.total
-        self._late_from = total if self._late_from < 0 else self._late_from
-        return bool(items) and total <= self._late_from + _LATE_BYTES
+        if self._late_from < 0:
+            self._late_from, self._late_until = total, came + _LATE_S
+        is_near = total <= self._late_from + _LATE_BYTES and came < self._late_until
+        return bool(items) and is_near
 
 
 # How many oddities during one call are remembered as possible reasons for a missing answer.
@@ -547,8 +551,11 @@ class Inbox:
             self.listener(as_written)
         wire_id = self._session.wire_id(self._awaited)
         self.add_hint(faults.describe_unmatched_response(self._without_secrets(event), wire_id))
-        quote = faults.quote_message(self._without_secrets(as_written).message)
-        self._findings.add(event.kind, faults.STRAYS[event.kind], quote=quote)
+        self._findings.add(
+            event.kind,
+            faults.STRAYS[event.kind],
+            quote=lambda: faults.quote_message(self._without_secrets(as_written).message),
+        )
 
     def _take_notification(self, event: NotificationReceived) -> None:
         if event.message["method"] == _TOOLS_CHANGED:
@@ -570,9 +577,13 @@ class Inbox:
         if event.id is not ABSENT:
             self.break_off(faults.violation_fault(event))
             return
-        self.add_hint(faults.describe_violation(event, with_quote=True))
-        quote = faults.quote_message(event.message)
-        self._findings.add("protocol_violation", faults.describe_violation(event), quote=quote)
+        if len(self.hints) < _MAX_HINTS:
+            self.add_hint(faults.describe_violation(event, with_quote=True))
+        self._findings.add(
+            "protocol_violation",
+            faults.describe_violation(event),
+            quote=lambda: faults.quote_message(event.message),
+        )
 
     def _take_transport_fault(self, fault: TransportFault) -> None:
         key = jsonrpc.id_key(self._session.awaited_id(fault.id))
@@ -592,11 +603,12 @@ class Inbox:
             self._session.mark_unreadable(wire_id)
             self.break_off(faults.malformed_line_fault(noise))
             return
-        quote = faults.quote_line(noise.raw, noise.size)
-        hint = f"it wrote a line that is not JSON ({noise.reason}): {quote}"
-        self.add_hint(hint)
-        if len(self.noise) < _MAX_HINTS:
-            self.noise.append(hint)
+        if len(self.hints) < _MAX_HINTS or len(self.noise) < _MAX_HINTS:
+            quote = faults.quote_line(noise.raw, noise.size)
+            hint = f"it wrote a line that is not JSON ({noise.reason}): {quote}"
+            self.add_hint(hint)
+            if len(self.noise) < _MAX_HINTS:
+                self.noise.append(hint)
 
     def add_hint(self, hint: str) -> None:
         """Remember an oddity as a possible reason for a missing answer."""
@@ -606,13 +618,13 @@ class Inbox:
 
 def _is_meant_for(raw: bytes, id: object) -> bool:
     """Whether a malformed line carries the id that we wait for."""
-    wanted = re.escape(dump_json(id).encode("utf-8", "backslashreplace"))
     # Without NULs, UTF-16 is readable enough.
     text = raw.replace(b"\0", b"")
     is_json = text.lstrip().startswith((b"{", b"[", b'"'))
     if not is_json and b'"result"' not in text and b'"error"' not in text:
         # A line of a log may contain any id.
         return False
+    wanted = re.escape(dump_json(id).encode("utf-8", "backslashreplace"))
     return re.search(rb'"id"\s*:\s*' + wanted + rb"\s*[,}]", text) is not None
 
 
@@ -625,27 +637,33 @@ class Findings:
 
     def __init__(self, server: str) -> None:
         self._server = server
-        self._found: dict[str, Finding] = {}
+        self._found: dict[tuple[str, str], Finding] = {}
+        self._counts: dict[tuple[str, str], int] = {}
 
     def __iter__(self) -> Iterator[Finding]:
-        return iter(self._found.values())
+        return (found.but(count=self._counts[key]) for key, found in self._found.items())
 
     def count(self, kind: str) -> int:
         return sum(finding.count for finding in self if finding.kind == kind)
 
-    def add(self, kind: str, message: str, *, quote: str = "", count: int = 1) -> None:
-        key = f"{kind} {message}"
-        known = self._found.get(key)
-        if known:
-            self._found[key] = known.but(count=known.count + count)
+    def add(
+        self, kind: str, message: str, *, quote: str | Callable[[], str] = "", count: int = 1
+    ) -> None:
+        """Count one more. Only the first is quoted; a function spares the others that work."""
+        key = (kind, message)
+        if key in self._found:
+            self._counts[key] += count
         elif len(self._found) < _MAX_KINDS:
-            self._found[key] = Finding(
-                kind=kind, server=self._server, message=message, quote=quote, count=count
-            )
+            self._counts[key] = count
+            quote = quote if isinstance(quote, str) else quote()
+            self._found[key] = Finding(kind=kind, server=self._server, message=message, quote=quote)
 
     def add_noise(self, noise: Noise) -> None:
-        quote = f"{faults.quote_line(noise.raw, noise.size)} ({noise.reason})"
-        self.add("malformed_line", faults.NOISE, quote=quote)
+        self.add(
+            "malformed_line",
+            faults.NOISE,
+            quote=lambda: f"{faults.quote_line(noise.raw, noise.size)} ({noise.reason})",
+        )
 
     def note_ending(self, stopped: Stopped, decoder: LineDecoder, is_reported: bool) -> None:
         """Add what is known only when the server has ended.

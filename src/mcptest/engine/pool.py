@@ -288,10 +288,19 @@ class ServerPool:
     def end_file(self) -> None:
         """Stop the server: the next file has its own, whatever became of this one."""
         self.retire()
-        if max(self._deaths, self._stuck) >= _MAX_FAILURES:
-            self._given_up = None
+        self.restore_failures((0, 0))
         self._replaced = ""
-        self._deaths = self._stuck = 0
+
+    @property
+    def failures(self) -> tuple[int, int]:
+        """How many servers in a row have ended, and how many were stuck."""
+        return self._deaths, self._stuck
+
+    def restore_failures(self, earlier: tuple[int, int]) -> None:
+        """Count as before: the attempts of one test count once."""
+        if max(self.failures) >= _MAX_FAILURES:
+            self._given_up = None
+        self._deaths, self._stuck = earlier
 
     def _turn_to(self, spec: ServerSpec) -> None:
         self.retire()

@@ -288,13 +288,16 @@ class StdioTransport(ServerProcess):
         chunk = _read(self._stdout, self._read_bytes)
         if chunk is None:
             return []
-        self._read_bytes = _READ_BYTES if len(chunk) < _READ_BYTES else _LARGE_READ_BYTES
         if not chunk:
             self.is_closed = True
             self._poll.unregister(self._stdout)
             return []
         self.stdout_tail.add(chunk)
-        return self.decoder.feed(chunk)
+        items = self.decoder.feed(chunk)
+        # Many lines at once would keep us from looking at the clock; one long line does not.
+        is_long = len(chunk) >= _READ_BYTES and not items
+        self._read_bytes = _LARGE_READ_BYTES if is_long else _READ_BYTES
+        return items
 
     def _read_stderr(self) -> bool:
         chunk = _read(self._stderr)
