@@ -23,7 +23,7 @@ from mcptest.protocol.revisions import DEFAULT_OFFER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mcptest.matching.regex import Expression
     from mcptest.protocol.dialogue import Bind
@@ -113,41 +113,49 @@ def _found_whole(expression: Expression, actual: object) -> Miss | None:
     miss = _found(expression, actual)
     if miss is None or not isinstance(actual, str):
         return miss
+    if len(expression.source) > _MAX_PLACED_CHARS:
+        return miss
     return miss.but(find_place=lambda: _find_place(expression.source, actual))
 
 
 _SHOWN_CHARS = 120
+
+# In longer ones the place is not searched for: it would take longer than the comparison.
+_MAX_PLACED_CHARS = 20_000
 
 
 def _find_place(source: str, actual: str) -> tuple[int, int]:
     """Where an `!!ere` text stops to match: the index in it, and the index in the value.
 
     That is the end of the longest beginning of the text that matches a beginning of the value.
+    A beginning matches wherever a longer one does, so it is found by halving.
     """
-    begun, found = "", (0, 0)
-    offset = 0
-    for at, part in enumerate(literal_parts(source)):
-        # As written: with the slashes around an expression, and each slash in it as \/.
-        written = part.replace("/", "\\/")
-        spelt = f"(?:{part})" if at % 2 else re.escape(part)
-        end = _end_of_match(begun + spelt, actual)
-        if end < 0:
-            break
-        offset += len(written) + (2 if at % 2 else 0)
-        begun, found = begun + spelt, (offset, end)
-    else:
-        # All of it matches, and more follows.
-        return found
-    if at % 2 == 0:
-        # How many characters of the literal match; more never do where fewer do not.
-        low, high = 0, len(part) - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            end = _end_of_match(begun + re.escape(part[:middle]), actual)
-            low, high = (middle, high) if end >= 0 else (low, middle - 1)
-            if end >= 0:
-                found = offset + len(part[:middle].replace("/", "\\/")), end
-    return found
+    parts = literal_parts(source)
+    spelt = [f"(?:{part})" if at % 2 else re.escape(part) for at, part in enumerate(parts)]
+    # As written: with the slashes around an expression, and each slash in it as \/.
+    widths = [len(part.replace("/", "\\/")) + 2 * (at % 2) for at, part in enumerate(parts)]
+
+    count, end = _longest(len(parts), lambda n: _end_of_match("".join(spelt[:n]), actual))
+    offset = sum(widths[:count])
+    if count == len(parts) or count % 2:
+        # All of it matches, and more follows; or an expression does not match.
+        return offset, end
+    begun, part = "".join(spelt[:count]), parts[count]
+    size, end = _longest(len(part), lambda n: _end_of_match(begun + re.escape(part[:n]), actual))
+    return offset + len(part[:size].replace("/", "\\/")), end
+
+
+def _longest(most: int, end_of: Callable[[int], int]) -> tuple[int, int]:
+    """The largest number up to `most` for which there is an end, and that end."""
+    low, high, end = 0, most, 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        found = end_of(middle)
+        if found >= 0:
+            low, end = middle, found
+        else:
+            high = middle - 1
+    return low, end if low else max(end_of(0), 0)
 
 
 def _end_of_match(expression: str, actual: str) -> int:

@@ -9,6 +9,8 @@ import pytest
 from console import case, mcptest, write_config, write_suite
 
 import mcptest as api
+from mcptest.matching.patterns import Pattern
+from mcptest.matching.tags import TAGS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,9 +132,6 @@ def test_what_is_no_string_has_no_place(said: object) -> None:
 
 
 def mismatch_of(ere: str, said: object) -> Any:
-    from mcptest.matching.patterns import Pattern  # noqa: PLC0415
-    from mcptest.matching.tags import TAGS  # noqa: PLC0415
-
     matcher = TAGS["ere"]
     pattern = Pattern(
         source=f"!!ere {ere}", matcher=matcher, parameter=matcher.parse(ere), negated=False
@@ -145,3 +144,10 @@ def test_expect_shows_the_same() -> None:
         api.expect(f"{LEAD}X{TAIL}").to_match(f"{LEAD}Y{TAIL}")
     assert "differs at character 1,001" in str(raised.value)
     assert f'actual    (… 960 characters) "{LEAD[-40:]}X' in str(raised.value)
+
+
+def test_many_expressions_are_placed_quickly_and_too_many_not_at_all() -> None:
+    """The place never costs more than the comparison: it would be cut short, as too slow."""
+    found = mismatch_of("/\\d+/ ms " * 600, "1 ms " * 599 + "x ms ")
+    assert "from character 2,996 on" in found.message
+    assert "from character" not in mismatch_of("/\\d/ " * 6000, "x").message
