@@ -14,19 +14,20 @@ import re
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
-from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
+from mcptest.core.schema_walk import SchemaWalker, dict_at, list_at, required_names
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt, shorten, visible
 from mcptest.matching.regex import sample_match
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from mcptest.core.schema_walk import Schema
 
 __all__ = [
+    "Sample",
     "Word",
     "build_arguments",
     "describe_type",
@@ -302,9 +303,32 @@ _NAMES = {
 _COUNTS = frozenset(["count", "index", "limit", "number", "offset", "page", "size", "year"])
 
 
-def sample_arguments(schema: object) -> dict[str, Any]:
-    """The required arguments of a tool with this input schema."""
-    return _Sampler(SchemaWalker(schema)).sample_root()
+class Sample(Record):
+    """Made-up arguments of a tool.
+
+    `harmful` are those that have no harmless value. `needed` are names of arguments that must not
+    be left out, because the schema also gives values for them that do harm.
+    """
+
+    arguments: dict[str, Any]
+    harmful: tuple[tuple[str, object], ...] = ()
+    needed: frozenset[str] = frozenset()
+
+
+def sample_arguments(
+    schema: object,
+    choose: Callable[[str, list[object]], list[object]] = lambda name, values: values,
+) -> Sample:
+    """The required arguments of a tool with this input schema, and those with a harmful default.
+
+    `choose` gets the name of an argument and its possible values; it returns the harmless ones,
+    best first.
+    """
+    sampler = _Sampler(SchemaWalker(schema), choose)
+    arguments = sampler.sample_root()
+    return Sample(
+        arguments=arguments, harmful=tuple(sampler.harmful), needed=frozenset(sampler.needed)
+    )
 
 
 def sample_string(name: str) -> str:
@@ -335,8 +359,13 @@ def _depth(value: object) -> int:
 class _Sampler:
     """Makes up values for the parts of one schema."""
 
-    def __init__(self, walker: SchemaWalker) -> None:
+    def __init__(
+        self, walker: SchemaWalker, choose: Callable[[str, list[object]], list[object]]
+    ) -> None:
         self._walker = walker
+        self._choose = choose
+        self.harmful: list[tuple[str, object]] = []
+        self.needed: set[str] = set()
 
     def sample_root(self) -> dict[str, Any]:
         return self._object(self._walker.root().schema, 0)
@@ -346,11 +375,20 @@ class _Sampler:
         branches = list(self._walker.branches(outer))
         # Null is often allowed, and rarely meant.
         branch = next((each for each in branches if each.get("type") != "null"), None)
-        for part in (outer, branch):
-            for value in _given_values(part or {}):
-                if is_fit_to_write(value):
-                    return value
-        return None if branch is None else self._value(branch, name, depth)
+        for part in (outer, branch or {}):
+            given = [value for value in _given_values(part) if is_fit_to_write(value)]
+            harmless = self._choose(name, given)
+            if len(harmless) < len(given):
+                self.needed.add(name)
+            if harmless:
+                return harmless[0]
+            if given and ("const" in part or "enum" in part):
+                self.harmful.append((name, given[0]))
+                return given[0]
+        value = None if branch is None else self._value(branch, name, depth)
+        if not isinstance(value, (dict, list)) and not self._choose(name, [value]):
+            self.harmful.append((name, value))
+        return value
 
     def _value(self, schema: Schema, name: str, depth: int) -> object:
         kind = schema.get("type")
@@ -370,18 +408,32 @@ class _Sampler:
         if depth > _MAX_DEPTH:
             return {}
         known = dict_at(schema, "properties")
+        required = required_names(schema)[:_MAX_ITEMS]
+        # Left out, these would have their harmful default.
+        defaults = [
+            name for name in known if name not in required and self._needs(known[name], name)
+        ]
         return {
             name: self._sample(known.get(name), name, depth + 1)
-            for name in required_names(schema)[:_MAX_ITEMS]
+            for name in [*required, *defaults]
             if is_fit_to_write(name)
         }
+
+    def _needs(self, schema: object, name: str) -> bool:
+        outer = self._walker.resolve(schema).schema
+        for part in (outer, *self._walker.branches(outer)):
+            if "default" in part and part["default"] not in self._choose(name, _given_values(part)):
+                return True
+        return False
 
 
 def _given_values(schema: Schema) -> list[object]:
     """The values that the schema itself gives, best first."""
-    values = [schema[key] for key in ("const", "default") if key in schema]
+    if "const" in schema:
+        return [schema["const"]]
+    values = [schema["default"]] if "default" in schema else []
     for key in ("examples", "enum"):
-        values += schema[key][:1] if isinstance(schema.get(key), list) else []
+        values += list_at(schema, key)[:_MAX_CHOICES]
     return [*values, schema["example"]] if "example" in schema else values
 
 

@@ -12,17 +12,21 @@ import re
 import unicodedata
 from itertools import pairwise
 
-from mcptest.core.schema_walk import SchemaWalker, dict_at
+from mcptest.core.schema_walk import SchemaWalker, dict_at, list_at
 from mcptest.core.secrets import split_words
+from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, is_visible, visible
+from mcptest.explore.arguments import sample_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mcptest.core.schema_walk import Schema
+    from mcptest.explore.arguments import Sample
     from mcptest.explore.features import Message
 
-__all__ = ["reason_not_to_call"]
+__all__ = ["made_up_arguments", "reason_not_to_call"]
 
 
 def reason_not_to_call(tool: Message, *, calls_unannotated: bool = False) -> str:
@@ -31,21 +35,37 @@ def reason_not_to_call(tool: Message, *, calls_unannotated: bool = False) -> str
     With `calls_unannotated`, a tool without hints need not look as if it only reads; it must only
     not look as if it did harm.
     """
-    hints = tool.get("annotations")
-    hints = hints if isinstance(hints, dict) else {}
+    if malformed := _malformed_member(tool):
+        return malformed
+    hints = tool.get("annotations") or {}
     if hints.get("destructiveHint") is True:
         return "the server says that it is destructive"
     if hints.get("readOnlyHint") is True:
         return ""
     if hints.get("readOnlyHint") is False:
         return "the server says that it does more than read"
-    if harm := _reason_in_words(tool, hints.get("title")):
+    if harm := _reason_in_words(tool, hints.get("title")) or _reason_in_values(tool):
         return harm
     if calls_unannotated:
         return ""
     if hints.get("openWorldHint") is True:
         return "the server says that it reaches the world outside, and not that it only reads"
     return _reason_it_may_not_read(tool)
+
+
+def _malformed_member(tool: Message) -> str:
+    """What is wrong with a hint or a text about the tool, "" if nothing is; null is none."""
+    hints = tool.get("annotations")
+    if not isinstance(hints, (dict, type(None))):
+        return "its annotations are not an object"
+    hints = hints or {}
+    for key in ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"):
+        if not isinstance(hints.get(key), (bool, type(None))):
+            return f"its {key} is neither true nor false"
+    for holder, key in ((tool, "title"), (hints, "title"), (tool, "description")):
+        if not isinstance(holder.get(key), (str, type(None))):
+            return f"its {key} is not a string"
+    return ""
 
 
 # Tools that look as if they only read
@@ -67,10 +87,28 @@ _PHRASES = {
 }
 _JOINING = frozenset(["and", "or", "then"])
 # An argument that takes a program could do anything.
-_PROGRAMS = frozenset(["cmd", "command", "mutation", "script", "shell", "sql", "statement"])
-# An argument that says where to write: output_path, saveTo.
-_WRITTEN = frozenset(["dest", "destination", "out", "output", "save"])
+_PROGRAMS = frozenset(
+    [
+        *(
+            "cmd",
+            "command",
+            "expr",
+            "expression",
+            "javascript",
+            "js",
+            "mutation",
+            "script",
+            "shell",
+        ),
+        *("sql", "statement"),
+    ]
+)
+# An argument that says where to write: output_path, saveTo, outfile.
+_WRITTEN = frozenset(["dest", "destination", "dst", "out", "output", "save", "target"])
 _PLACES = frozenset(["dir", "directory", "file", "filename", "folder", "path", "to"])
+_GLUED_PLACE = r"(?:dest|destination|dst|out|output|save|target)(?:dir|file|folder|path)"
+# "to" alone is also the currency to convert to; beside one of these it is a place.
+_SOURCES = _PLACES | {"source", "src", "uri", "url"}
 
 
 def _reason_it_may_not_read(tool: Message) -> str:
@@ -80,21 +118,130 @@ def _reason_it_may_not_read(tool: Message) -> str:
         return f"its name does not begin with a verb that reads, such as get or list, {unsaid}"
     if rest and rest[0] in _PHRASES.get(first, ()):
         return f'its name says "{first} {rest[0]}", {unsaid}'
-    for joint, word in pairwise(rest):
-        # A plural is another thing to read: files_and_folders.
-        if joint in _JOINING and word not in _READING and not word.endswith("s"):
+    for (before, joint), (_, word) in pairwise(pairwise([first, *rest])):
+        # A plural is another thing to read: files_and_folders; "process" is none.
+        is_plural = word.endswith("s") and not word.endswith(("is", "ss", "us"))
+        is_another_thing = is_plural and before not in _READING
+        if joint in _JOINING and word not in _READING and not is_another_thing:
             return f'its name says "{joint} {word}", {unsaid}'
-    for name in dict_at(SchemaWalker(tool.get("inputSchema")).root().schema, "properties"):
-        words = frozenset(split_words(name))
+    names = {name: frozenset(split_words(name)) for name, _ in _arguments(tool)}
+    for name, words in names.items():
         if words & _PROGRAMS or words == {"code"}:
             return f'its argument "{_short(name)}" may take a program, {unsaid}'
-        if words & _WRITTEN and (words & _PLACES or len(words) == 1):
+        is_place = words & _WRITTEN and (words & _PLACES or len(words) == 1)
+        if words == {"to"}:
+            is_place = any(words & _SOURCES for other, words in names.items() if other != name)
+        if (
+            is_place
+            or (words == {"to"} | words & _PLACES and len(words) > 1)
+            or re.fullmatch(_GLUED_PLACE, name.casefold())
+        ):
             return f'its argument "{_short(name)}" may say where to write, {unsaid}'
+        if "dry" in words or "dryrun" in words:
+            return f'its argument "{_short(name)}" says that it does more than read'
     return ""
+
+
+def _arguments(tool: Message) -> Iterator[tuple[str, Schema]]:
+    """The names and schemas of all arguments, also of those inside others."""
+    walker = SchemaWalker(tool.get("inputSchema"))
+    pending = [(each, 0) for each in walker.branches(walker.root().schema)]
+    while pending:
+        schema, depth = pending.pop()
+        for name, part in dict_at(schema, "properties").items():
+            for branch in walker.branches(part):
+                yield name, branch
+                inner = [branch, *walker.branches(branch.get("items"))]
+                pending += [(each, depth + 1) for each in inner if depth < _MAX_DEPTH]
 
 
 def _name_words(name: str) -> list[str]:
     return re.findall(_NAME_WORD, name[:_MAX_DESCRIPTION_CHARS])
+
+
+# Values that look as if they did harm
+
+# An argument that says what to do: action, httpMethod.
+_CHOICES = frozenset(
+    [
+        *("action", "actions", "cmd", "command", "commands", "do", "method", "mode", "op"),
+        *("operation", "operations", "ops", "verb"),
+    ]
+)
+_HARMLESS_METHODS = frozenset(["head", "options"])
+_WRITING_MODE = r"(?:rw|[wax])[bt]?\+?|r[bt]?\+"
+# With a value of true these make matters worse.
+_SWITCHES = frozenset(["confirm", "confirmed", "force", "forced", "recurse", "recursive", "yes"])
+_STATEMENT = (
+    r"(?i:\b(?:alter|create|drop|truncate)\s+(?:\w+\s+)?(?:column|database|index|role|schema|table"
+    r"|user|view)\b|\bdelete\s+from\b|\b(?:insert|merge|replace)\s+into\b"
+    r"|\bupdate\s+\S+\s+set\b|\A\s*mutation\b)"
+)
+_QUERIES = frozenset(["cypher", "q", "query", "queries", "sql", "statement", "statements"])
+_STATEMENT_VERBS = (
+    "alter|create|delete|detach|drop|grant|insert|merge|revoke|truncate|update|upsert"
+)
+_CHANGING_QUERY = (
+    rf"(?i:(?:\A|;)\s*(?:{_STATEMENT_VERBS})\b)|\b(?:{_STATEMENT_VERBS.upper()})\b"
+    r"|\.(?:delete|drop|insert|remove|update)\w*\("
+)
+_MAX_DEPTH = 8
+
+
+def made_up_arguments(tool: Message) -> Sample:
+    """Arguments to call a tool with, harmless ones if there are any."""
+    return sample_arguments(tool.get("inputSchema"), _harmless_values)
+
+
+def _reason_in_values(tool: Message) -> str:
+    for name, schema in _arguments(tool):
+        given = [schema.get(key) for key in ("const", "default", "example")]
+        for value in (*given, *list_at(schema, "examples"), *list_at(schema, "enum")):
+            if isinstance(value, str) and _has_statement(name, value):
+                shown = f'its argument "{_short(name)}" may be "{excerpt(value, 60)}"'
+                return f"{shown}, and nothing says that it only reads"
+    for name, value in made_up_arguments(tool).harmful:
+        shown = excerpt(value if isinstance(value, str) else dump_json(value), 60)
+        argument = f'its argument "{_short(name)}" would be "{shown}"'
+        return f"{argument}, and nothing says that it only reads"
+    return ""
+
+
+def _has_statement(name: str, value: str) -> bool:
+    """True if a value is a program that changes something."""
+    text = value[:_MAX_DESCRIPTION_CHARS]
+    is_query = not _QUERIES.isdisjoint(split_words(name))
+    return bool(re.search(_STATEMENT, text) or (is_query and re.search(_CHANGING_QUERY, text)))
+
+
+def _harmless_values(name: str, values: list[object]) -> list[object]:
+    """Those of the values of an argument that change nothing, best first."""
+    harmless = [value for value in values if not _changes_something(name, value)]
+    if len(harmless) == len(values) or _CHOICES.isdisjoint(split_words(name)):
+        return harmless
+    # What can delete can do more: only what plainly reads is harmless.
+    return [value for value in harmless if isinstance(value, str) and _reads(value)]
+
+
+def _reads(value: str) -> bool:
+    first = "".join(_name_words(value)[:1]).casefold()
+    return first in _READING | _HARMLESS_METHODS or re.fullmatch("r[bt]?", first) is not None
+
+
+def _changes_something(name: str, value: object) -> bool:
+    if isinstance(value, dict):
+        return any(_changes_something(key, inner) for key, inner in value.items())
+    if isinstance(value, list):
+        return any(_changes_something(name, inner) for inner in value)
+    words = frozenset(split_words(name))
+    if value is True or (isinstance(value, str) and value.casefold() in ("on", "true", "yes")):
+        return bool(words & _SWITCHES or _verb_in_name(name))
+    if not isinstance(value, str):
+        return False
+    if words & _CHOICES:
+        return bool(_verb_in_name(value) or re.fullmatch(_WRITING_MODE, value.casefold()))
+    is_word = re.fullmatch(r"[A-Za-z_-]+", value)
+    return bool(is_word and re.search(_STEMS_OF_NAMES, value.casefold()))
 
 
 # Tools that look as if they did harm
@@ -155,6 +302,31 @@ _VERBS_IN_TEXT = _words(
     submit suspend terminate transfer truncate uninstall update upload wipe write
     """
 )
+
+# In a sentence these count with the -s of the third person: "It clears the cache."
+_VERBS_THIRD_PERSON = _VERBS | _VERBS_OR_NOUNS | _words("dismiss process")
+# With -s these are plurals as well ...
+_PLURALS = _VERBS_OR_NOUNS | _words(
+    """
+    archive book change charge commit copy drop edit grant import invite launch lock merge move
+    patch post process purchase push refund register reset run schedule set sign start stop store
+    tweet transfer update upgrade upload
+    """
+)
+# ... after one of these words, and before one of those.
+_BEFORE_NOUNS = _words(
+    """
+    a about all an any available between by closed for from given her his how in into its last
+    latest many matching more most multiple my new no of old on open other our past pending per
+    previous recent related return returns several some the their these those under various via
+    what whose with your
+    """
+)
+_AFTER_NOUNS = _words("and are as by for from have in is matching of or per since that which with")
+_CLAUSES = _words("and api bot command function it or server service that then this to tool which")
+# Without an object these change nothing: "starts with", "expires in", "that applies".
+_VERBS_WITH_OBJECT = _words("apply change close expire start")
+_NO_OBJECTS = _words("after at before by for from if in on only to when with")
 
 # Inside any word these mean harm: "deletefile", "wiping", "irrevocably".
 _STEMS = (
@@ -218,11 +390,49 @@ def _verb_in_text(text: str) -> str:
     for word in re.findall(_OPENING, text):
         if not (_VERBS | _VERBS_OR_NOUNS).isdisjoint(_base_forms(word, "ing")):
             return str(word)
-    words: list[str] = re.findall(r"[A-Za-z]+", text)
-    for word in words:
-        if re.search(_STEMS, word.casefold()) or not _VERBS_IN_TEXT.isdisjoint(_base_forms(word)):
+    # Marks between words stand for themselves: a plural comes before them, or an object does not.
+    words: list[str] = re.findall(r"[A-Za-z]+|[^A-Za-z\s'’`\"*-]", text)
+    for index, word in enumerate(words):
+        if re.search(_STEMS, word.casefold()):
+            return word
+        bases = frozenset(_base_forms(word))
+        is_third_person = word.casefold() not in bases & _VERBS and word.endswith("s")
+        if is_third_person and bases & _VERBS_THIRD_PERSON:
+            if not _is_noun(words, index):
+                return word
+        elif bases & _VERBS_IN_TEXT:
             return word
     return ""
+
+
+def _is_noun(words: list[str], index: int) -> bool:
+    """True if what may be a verb in the third person is a plural here, or does nothing."""
+    bases = frozenset(_base_forms(words[index]))
+    before = [word.casefold() for word in words[max(index - 4, 0) : index]][::-1] or [""]
+    after = words[index + 1].casefold() if index + 1 < len(words) else "."
+    if bases & _VERBS_WITH_OBJECT and (after in _NO_OBJECTS or not after.isalpha()):
+        return True
+    if not bases & _PLURALS:
+        return False
+    if before[0] in _BEFORE_NOUNS or not _READING.isdisjoint(_base_forms(before[0])):
+        return True
+    if after not in _AFTER_NOUNS and after.isalpha():
+        return False
+    # "List all blog posts of …", "posts and comments"
+    if before[0] in ("and", "or", ",") and index > 1:
+        return before[1].endswith("s") and _is_plural_at(words, index - 2)
+    for word in before:
+        if not word.isalpha() or word in _CLAUSES:
+            return False
+        if word == "of" or not _READING.isdisjoint(_base_forms(word)):
+            return True
+    return False
+
+
+def _is_plural_at(words: list[str], index: int) -> bool:
+    """True if the word before this one says that it is a noun."""
+    before = words[index - 1].casefold() if index else ""
+    return before in _BEFORE_NOUNS or not _READING.isdisjoint(_base_forms(before))
 
 
 def _base_forms(word: str, *endings: str) -> Iterator[str]:

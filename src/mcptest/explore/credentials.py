@@ -52,11 +52,16 @@ class CredentialHider:
         hidden: list[str] = []
         option = ""
         for word in args:
-            if _names_value(option, word) and not word.startswith("-"):
+            is_value = option and not re.fullmatch(_OPTION, word)
+            if is_value and _names_value(option, word):
                 hidden.append(self._refer(option, word, f"the value of {option}"))
+            elif is_value and option in _USER_OPTIONS and (login := re.fullmatch(_LOGIN, word)):
+                password = self._refer(_PASSWORD, login[2], f"the password after {option}")
+                hidden.append(f"{login[1]}{password}")
             else:
                 hidden.append(self._hide_word(word, option))
-            option = word if word.startswith("--") and "=" not in word else ""
+                is_value = not re.match("-[^=]+$", word)
+            option = "" if is_value else word
         return hidden
 
     def hide_url(self, url: str) -> str:
@@ -65,7 +70,7 @@ class CredentialHider:
     def hide_headers(self, headers: Mapping[str, object]) -> dict[str, object]:
         hidden = dict(headers)
         for name, value in headers.items():
-            if isinstance(value, str) and "${" not in value:
+            if isinstance(value, str):
                 # The scheme stays: "Bearer ${AUTHORIZATION}".
                 scheme = re.match(AUTH_SCHEMES, value, re.IGNORECASE)
                 at = scheme.end() if scheme and names_secret(name) else 0
@@ -83,20 +88,26 @@ class CredentialHider:
         for name, value in env.items():
             text = str(value)
             is_suspect = re.search(_SECRET_VARIABLE, name) or secret_places(text)
-            if is_suspect and "${" not in text:
+            if re.search(_REFERENCE, text):
+                hidden[name] = (
+                    self._refer(name, text, name)
+                    if names_secret(name)
+                    else self._hide_word(text, name)
+                )
+            elif is_suspect:
                 self.found[name] = self._credential(name, name, text)
                 hidden[name] = f"${{{name}}}"
         return hidden
 
     def _hide_word(self, word: str, option: str) -> str:
         """A word of a command or a URL; `option` is the one before it, if any."""
-        if "${" in word:
-            return word
         assigned = re.fullmatch(r"(?s)(-{0,2}[A-Za-z_][\w.-]*)=(.+)", word)
         if assigned and _names_value(assigned[1], assigned[2]):
             key, value = assigned[1], assigned[2]
             return f"{key}={self._refer(key, value, f'the value of {key}')}"
-        for start, end in reversed(secret_places(word)):
+        # References stay; they are no words in which to search.
+        searched = re.sub(_REFERENCE, lambda found: "x" * len(found[0]), word)
+        for start, end in reversed(secret_places(searched)):
             scheme = re.match(AUTH_SCHEMES, word[start:end], re.IGNORECASE)
             start += scheme.end() if scheme else 0
             key = _key_before(word[:start]) or option
@@ -105,11 +116,15 @@ class CredentialHider:
             place = f"the value of {option or key}" if key else f"a {_spell(name)} in the command"
             place = "the password in a URL" if "://" in word and key == _PASSWORD else place
             word = word[:start] + self._refer(name, value, place) + word[end:]
-        if "${" in word:
-            return word
-        return re.sub(_RANDOM, lambda found: self._hide_random(found, word, option), word)
+        return re.sub(
+            rf"{_REFERENCE}|{_RANDOM}",
+            lambda found: self._hide_random(found, word, option),
+            word,
+        )
 
     def _hide_random(self, found: re.Match[str], word: str, option: str) -> str:
+        if found[0].startswith("$"):
+            return found[0]
         is_path = word.startswith(("/", "./", "../", "~")) or ("\\" in word)
         if is_path or not _looks_random(found[0]):
             return found[0]
@@ -120,8 +135,16 @@ class CredentialHider:
         return self._refer(key or "SECRET", found[0], place)
 
     def _refer(self, key: str, value: str, place: str) -> str:
-        """The reference to write instead of a value, or the value if it is not worth hiding."""
-        if "${" in value or why_not_blanked(value):
+        """The reference to write instead of a value, or the value if it is not worth hiding.
+
+        References in it stay, and what is around them is hidden.
+        """
+        if re.search(_REFERENCE, value):
+            parts = re.split(f"({_REFERENCE})", value)
+            # Every second part is a reference.
+            parts[::2] = [self._refer(key, part, place) for part in parts[::2]]
+            return "".join(parts)
+        if why_not_blanked(value):
             return value
         name = _variable(key)
         found = self._credential(name, place, value)
@@ -143,6 +166,16 @@ class CredentialHider:
 
 
 _VARIABLE = r"[A-Z][A-Z0-9_]*"
+_REFERENCE = r"\$\{[A-Za-z_][A-Za-z0-9_]*\}"
+
+# What is an option even after one that takes a secret: --verbose, -v.
+_OPTION = r"(?s)-[A-Za-z]?|--[a-z][a-z-]*[0-9]{0,3}(?:=.*)?"
+# These may take a name and a password, as those of curl do; two numbers are a user and a group.
+_USER_OPTIONS = frozenset(["-u", "-user", "--user"])
+_LOGIN = r"(?s)(?![0-9]+:[0-9]+$)([^\s:/]+:)(?!//)(.+)"
+# Options whose value is a secret, though in an answer the same word may mean something else.
+_SECRET_OPTIONS = frozenset(["pat", "pw"])
+_SECRET_OPTION_PAIRS = frozenset([("access", "code"), ("licence", "key"), ("license", "key")])
 
 # Wider than `names_secret`: a variable that is set for a server and not needed costs nothing.
 _SECRET_VARIABLE = r"(?i)token|secret|passw|key|credential|auth|cookie|session|dsn|private"
@@ -170,7 +203,10 @@ _KINDS = (
 
 def _names_value(key: str, value: str) -> bool:
     """True if what follows this option, or is assigned to this name, is a secret."""
-    return is_secret(key, value) and split_words(key)[-1] not in ("dir", "file", "path")
+    words = split_words(key)
+    if words[-2:] in _SECRET_OPTION_PAIRS or not _SECRET_OPTIONS.isdisjoint(words[-1:]):
+        return True
+    return is_secret(key, value) and words[-1] not in ("dir", "file", "path")
 
 
 def _key_before(text: str) -> str:

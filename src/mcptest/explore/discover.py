@@ -13,9 +13,9 @@ import re
 from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, required_names
 from mcptest.core.text import excerpt, shorten
-from mcptest.explore.arguments import is_fit_to_write, sample_arguments, sample_string
+from mcptest.explore.arguments import is_fit_to_write, sample_string
 from mcptest.explore.breakage import find_breakage
-from mcptest.explore.caution import reason_not_to_call
+from mcptest.explore.caution import made_up_arguments, reason_not_to_call
 from mcptest.explore.features import feature_name
 from mcptest.formats.yaml.writer import Commented, render_yaml
 from mcptest.matching.patterns import PREFIX
@@ -93,6 +93,7 @@ class Surveyor:
         self._caution = caution
         self._announce = announce
         self._unanswered = 0
+        self._ambiguous: set[str] = set()
         self._completes = isinstance(capabilities, dict) and "completions" in capabilities
         self.notes: list[str] = []
         self.called: list[str] = []
@@ -110,7 +111,7 @@ class Surveyor:
             if kind in listings:
                 chosen = self._chosen(listings[kind])
                 if kind == "tools" and chosen:
-                    names = [each["name"] for each in chosen if not self._caution(each)]
+                    names = [each["name"] for each in chosen if not self._reason_not_to_call(each)]
                     self._announce(names, len(chosen))
                 for feature in chosen:
                     probes += trial(feature)
@@ -123,22 +124,33 @@ class Surveyor:
 
     def _chosen(self, listing: Listing) -> list[Message]:
         kind, most = listing.kind, MAX_TRIED[listing.kind.name]
-        fit = [each for each in listing.features if is_fit_to_write(feature_name(each, kind))]
-        odd = len(listing.features) - len(fit)
+        # A list that goes in a circle has everything twice.
+        once: dict[str, Message] = {}
+        for feature in listing.features:
+            name = feature_name(feature, kind)
+            if once.setdefault(name, feature) != feature:
+                self._ambiguous.add(name)
+        fit = [feature for name, feature in once.items() if is_fit_to_write(name)]
+        odd = len(once) - len(fit)
         if odd:
             self.notes.append(f"{odd} {kind.noun}(s) left out: their names cannot be written down")
         if len(fit) > most:
             self.notes.append(f"the first {most} of {len(fit):,} {kind.noun}s are in the file")
         return fit[:most]
 
+    def _reason_not_to_call(self, tool: Message) -> str:
+        if tool["name"] in self._ambiguous:
+            return "the server lists it more than once, and not always the same"
+        return self._caution(tool)
+
     def _try_tool(self, tool: Message) -> Iterator[Probe]:
         name, schema = tool["name"], tool.get("inputSchema")
-        arguments = sample_arguments(schema)
+        sample = made_up_arguments(tool)
+        arguments = sample.arguments
         params: Params = {"name": name, "arguments": arguments}
         shown = _short(name)
         remarks = (f"tool {shown}: {_summary(tool)}",)
-        reason = self._caution(tool)
-        if reason:
+        if reason := self._reason_not_to_call(tool):
             yield Probe(
                 name=f"calls {shown}",
                 method="tools/call",
@@ -153,7 +165,8 @@ class Surveyor:
             self.called.append(name)
         yield probe
         required = required_names(SchemaWalker(schema).root().schema)
-        missing = next((key for key in required if key in arguments), None)
+        can_lack = arguments.keys() - sample.needed
+        missing = next((key for key in required if key in can_lack), None)
         if missing is None or probe.skip:
             return
         rest = {key: value for key, value in arguments.items() if key != missing}

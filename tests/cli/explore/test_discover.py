@@ -255,6 +255,29 @@ def test_others_are_called_on_request_unless_they_look_harmful(tmp_path: Path) -
     assert printed.startswith("calling 2 of 3 tools: get_x, fork_x\n")
 
 
+def test_tools_are_called_once_and_never_with_harmful_arguments(tmp_path: Path) -> None:
+    def taking(name: str, argument: str, part: object) -> dict[str, object]:
+        schema = {"type": "object", "properties": {argument: part}, "required": [argument]}
+        return {"name": name, "inputSchema": schema}
+
+    listed = [
+        taking("get_weather", "city", {"type": "string"}),
+        taking("search", "query", {"type": "string"}),
+        taking("get_rows", "action", {"enum": ["delete"]}),
+        taking("get_disk", "force", {"const": True}),
+        {**taking("get_cache", "key", {}), "description": "This tool clears the cache."},
+        {**taking("get_hint", "key", {}), "annotations": {"destructiveHint": "true"}},
+    ]
+    circle = {"result": {"tools": listed, "nextCursor": "again"}}
+    server = scripted(tmp_path, {"get_weather": FINE, "search": FINE}, list=circle)
+    ended = mcptest(tmp_path, "discover", "--", *server)
+    assert ended.code == 0, ended.err
+    assert "calling 2 of 6 tools: get_weather, search\n" in ended.err
+    calls = (tmp_path / "calls.txt").read_text(encoding="utf-8").split()
+    # With and without the argument, and both again to verify the file.
+    assert sorted(calls) == ["get_weather"] * 4 + ["search"] * 4
+
+
 def test_no_tool_is_called_if_that_is_wanted(tmp_path: Path) -> None:
     names, printed = called(tmp_path, "--no-calls")
     assert names == set()

@@ -39,6 +39,20 @@ KEY = "aB3dE5fG7hJ9kL1mN3pQ"
             ["--token", "${TOKEN}", "--token", "${TOKEN_2}"],
         ),
         (["--token", "abc-1", "--token", "abc-1"], ["--token", "${TOKEN}", "--token", "${TOKEN}"]),
+        (["-token", "abc-123"], ["-token", "${TOKEN}"]),
+        (["--token", "-abc-123", "-v"], ["--token", "${TOKEN}", "-v"]),
+        (["--token", "--aB3d"], ["--token", "${TOKEN}"]),
+        (["https://h/${X}?api_key=abc123"], ["https://h/${X}?api_key=${API_KEY}"]),
+        (["--api-key", 'hunter"abc: #${'], ["--api-key", "${API_KEY}"]),
+        (["--api-key", "${X:-hunter22}"], ["--api-key", "${API_KEY}"]),
+        (["--token=${X}hunter22"], ["--token=${X}${TOKEN}"]),
+        ([f"--shop=${{X}}/{KEY}"], ["--shop=${X}/${SECRET}"]),
+        (["postgres://${USER}:hunter22@db"], ["postgres://${USER}:${PASSWORD}@db"]),
+        (["--pw", "hunter22"], ["--pw", "${PW_SECRET}"]),
+        (["--pat=hunter22"], ["--pat=${PAT_SECRET}"]),
+        (["--access-code", "hunter22"], ["--access-code", "${ACCESS_CODE_SECRET}"]),
+        (["--license-key", "hunter22"], ["--license-key", "${LICENSE_KEY_SECRET}"]),
+        (["-u", "bob:hunter22"], ["-u", "bob:${PASSWORD}"]),
     ],
 )
 def test_a_credential_in_a_command_becomes_a_reference(args: list[str], hidden: list[str]) -> None:
@@ -57,6 +71,12 @@ def test_a_credential_in_a_command_becomes_a_reference(args: list[str], hidden: 
         ["--token=${MY_TOKEN}"],
         ["--token", "--verbose"],
         ["--auth", "none"],
+        ["--token", "-v", "--log-level=info"],
+        ["Authorization: Bearer ${MY_TOKEN}", "https://bob:${MY_PW}@h/?api_key=${MY_KEY}"],
+        ["-u", "1000:1000"],
+        ["-u", "bob", "--user", "https://example.com/"],
+        ["-m", "server", "-p", "8080"],
+        ["--status-code", "hunter22", "--sort-key", "name", "--pattern", "hunter22"],
         ["--token-file", "tokens/abc-123"],
         ["--password-file", "/run/secrets/password"],
         ["-y", "@modelcontextprotocol/server-filesystem@2025.11.25", "/data"],
@@ -84,18 +104,24 @@ def test_headers_keep_their_scheme_and_their_references() -> None:
     hider = CredentialHider({})
     headers = {"Authorization": "Bearer abc-123", "X-Api-Key": "${KEY}", "Accept": "text/plain"}
     assert hider.hide_headers(headers) == headers | {"Authorization": "Bearer ${AUTHORIZATION}"}
+    mixed = {"Cookie": "${A}hunter22", "Authorization": "Bearer ${KEY}"}
+    assert hider.hide_headers(mixed) == mixed | {"Cookie": "${A}${COOKIE}"}
 
 
 def test_a_variable_that_looks_like_a_secret_becomes_a_reference() -> None:
     env = {"API_KEY": "abc", "LOG": "debug", "TOKEN": "${MY_TOKEN}", "Db_Password": "x"}
+    env |= {"AUTH_URL": "https://${HOST}/", "DSN": "postgres://${WHO}:hunter22@db"}
     hider = CredentialHider({})
     assert hider.hide_env(env) == {
         "API_KEY": "${API_KEY}",
         "LOG": "debug",
         "TOKEN": "${MY_TOKEN}",
         "Db_Password": "${Db_Password}",
+        "AUTH_URL": "https://${HOST}/",
+        "DSN": "postgres://${WHO}:${PASSWORD}@db",
     }
     assert {name: found.value for name, found in hider.found.items()} == {
         "API_KEY": "abc",
         "Db_Password": "x",
+        "PASSWORD": "hunter22",
     }

@@ -61,6 +61,32 @@ def test_a_tool_is_called_and_then_without_what_it_requires() -> None:
     assert loaded(probes) == [probe.name for probe in probes]
 
 
+def test_an_argument_that_may_do_harm_is_never_left_out() -> None:
+    staged = Staged(TEXT)
+    choice = {"enum": ["delete", "get"], "default": "delete"}
+    schema = {"properties": {"action": choice, "b": {}}, "required": ["action", "b"]}
+    survey(staged, listing("tools", tool("x", inputSchema=schema)))
+    assert [params["arguments"] for _, params in staged.asked] == [
+        {"action": "get", "b": "example"},
+        {"action": "get"},
+    ]
+
+
+def test_a_tool_that_is_listed_twice_is_tried_once() -> None:
+    staged = Staged(TEXT)
+    probes = survey(staged, listing("tools", tool("x"), tool("y"), tool("x"), tool("y")))
+    assert [probe.name for probe in probes] == ["lists its tools", "calls x", "calls y"]
+    assert len(staged.asked) == 2
+
+
+def test_a_tool_that_is_listed_twice_with_different_hints_is_not_called() -> None:
+    staged = Staged(TEXT)
+    other = {"name": "x", "annotations": {"destructiveHint": True}}
+    _, probe, _ = survey(staged, listing("tools", tool("x"), other, tool("y")))
+    assert "the server lists it more than once, and not always the same" in probe.skip
+    assert [params["name"] for _, params in staged.asked] == ["y"]
+
+
 def test_a_call_that_lacks_something_and_is_answered_all_the_same_is_told() -> None:
     probes = survey(Staged(TEXT), listing("tools", tool("x", inputSchema=NEEDY)))
     assert probes[-1].name == "answers x without a"

@@ -16,7 +16,7 @@ from mcptest.matching.regex import sample_match
 
 
 def sample(part: object, name: str = "a") -> object:
-    return sample_arguments({"properties": {name: part}, "required": [name]})[name]
+    return sample_arguments({"properties": {name: part}, "required": [name]}).arguments[name]
 
 
 @each_case(
@@ -66,13 +66,13 @@ def test_a_name_tells_what_is_often_meant_by_it(name: str, value: str) -> None:
 
 def test_only_what_is_required_is_given() -> None:
     schema = {"properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]}
-    assert sample_arguments(schema) == {"a": 1}
-    assert sample_arguments({"properties": {"a": {}}}) == {}
+    assert sample_arguments(schema).arguments == {"a": 1}
+    assert sample_arguments({"properties": {"a": {}}}).arguments == {}
 
 
 @pytest.mark.parametrize("schema", [None, [], "x", True, {"required": "a"}, {"properties": []}])
 def test_a_schema_that_is_none_gives_no_arguments(schema: object) -> None:
-    assert sample_arguments(schema) == {}
+    assert sample_arguments(schema).arguments == {}
 
 
 def test_references_are_followed_and_circles_end() -> None:
@@ -85,7 +85,7 @@ def test_references_are_followed_and_circles_end() -> None:
         "required": ["a", "b"],
     }
     schema["$defs"]["node"]["required"] = ["next"]
-    found = sample_arguments(schema)
+    found = sample_arguments(schema).arguments
     assert found["b"] == "example"
     assert dump_json(found["a"]).startswith('{"next":{"next":')
     assert is_fit_to_write(found["a"])
@@ -117,7 +117,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_no_schema_however_odd_is_too_much(schema: object) -> None:
-    dump_json(sample_arguments(schema))
+    dump_json(sample_arguments(schema).arguments)
 
 
 # Patterns
