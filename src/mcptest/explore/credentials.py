@@ -6,6 +6,7 @@ known is in `core.secrets` and `core.secret_texts`; here is what to call it.
 
 from __future__ import annotations
 
+import os
 import re
 from itertools import pairwise
 
@@ -53,10 +54,10 @@ class CredentialHider:
         option = ""
         for word in args:
             if _names_value(option, word) and not word.startswith("-"):
-                hidden.append(self._refer(option, word, f"the value of {option}"))
+                hidden.append(self._replace(option, word, f"the value of {option}"))
             else:
                 hidden.append(self._hide_word(word, option))
-            option = word if word.startswith("--") and "=" not in word else ""
+            option = word if re.match(r"--|-\w\w", word) and "=" not in word else ""
         return hidden
 
     def hide_url(self, url: str) -> str:
@@ -71,7 +72,7 @@ class CredentialHider:
                 at = scheme.end() if scheme and names_secret(name) else 0
                 place = f"the header {name}"
                 hidden[name] = (
-                    value[:at] + self._refer(name, value[at:], place)
+                    value[:at] + self._replace(name, value[at:], place)
                     if names_secret(name)
                     else self._hide_word(value, name)
                 )
@@ -95,7 +96,7 @@ class CredentialHider:
         assigned = re.fullmatch(r"(?s)(-{0,2}[A-Za-z_][\w.-]*)=(.+)", word)
         if assigned and _names_value(assigned[1], assigned[2]):
             key, value = assigned[1], assigned[2]
-            return f"{key}={self._refer(key, value, f'the value of {key}')}"
+            return f"{key}={self._replace(key, value, f'the value of {key}')}"
         for start, end in reversed(secret_places(word)):
             scheme = re.match(AUTH_SCHEMES, word[start:end], re.IGNORECASE)
             start += scheme.end() if scheme else 0
@@ -121,7 +122,11 @@ class CredentialHider:
 
     def _refer(self, key: str, value: str, place: str) -> str:
         """The reference to write instead of a value, or the value if it is not worth hiding."""
-        if "${" in value or why_not_blanked(value):
+        return value if why_not_blanked(value) else self._replace(key, value, place)
+
+    def _replace(self, key: str, value: str, place: str) -> str:
+        """The reference to write instead of a value whose key says that it is a secret."""
+        if "${" in value or not value.strip() or os.path.isfile(value):
             return value
         name = _variable(key)
         found = self._credential(name, place, value)
@@ -170,7 +175,13 @@ _KINDS = (
 
 def _names_value(key: str, value: str) -> bool:
     """True if what follows this option, or is assigned to this name, is a secret."""
-    return is_secret(key, value) and split_words(key)[-1] not in ("dir", "file", "path")
+    words = split_words(key)
+    if words == ("key",) or (words[-1:] == ("key",) and re.fullmatch(_VARIABLE, key)):
+        return True
+    if words[-1:] == ("auth",) and why_not_blanked(value):
+        # It may name a method: --auth none.
+        return False
+    return is_secret(key, value) and words[-1] not in ("dir", "file", "path")
 
 
 def _key_before(text: str) -> str:

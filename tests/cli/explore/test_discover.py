@@ -351,6 +351,18 @@ def test_credentials_of_the_command_are_not_written(tmp_path: Path) -> None:
     assert set(calls) == {"get_x --api-key abc-1234 sk-9"}
 
 
+def test_an_ordinary_word_after_an_option_that_names_a_secret_is_not_written(
+    tmp_path: Path,
+) -> None:
+    server = (*scripted(tmp_path, {"get_x": FINE}), "--api-key", "SECRET", "--level", "WORD")
+    ended = discover(tmp_path, *server)
+    text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
+    assert ended.code == 0
+    assert ("SECRET" in text, "${API_KEY}" in text, "WORD" in text) == (False, True, True)
+    assert "note: the value of --api-key is written as ${API_KEY}; to run the file" in ended.err
+    assert verdicts(tmp_path, API_KEY="SECRET")["calls get_x"] == "passed"
+
+
 # Servers with a fault
 
 
