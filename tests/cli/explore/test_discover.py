@@ -261,7 +261,40 @@ def test_no_tool_is_called_if_that_is_wanted(tmp_path: Path) -> None:
     assert printed.startswith("calling 0 of 3 tools\n")
 
 
+@pytest.mark.parametrize("options", [(), ("-v",)])
+def test_the_names_of_called_tools_are_wrapped_and_with_v_complete(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    names = [f"get_thing_{number}" for number in range(50)]
+    server = scripted(tmp_path, dict.fromkeys(names, FINE))
+    printed = mcptest(tmp_path, "discover", "--total-timeout", "40", *options, "--", *server).err
+    assert max(map(len, printed.splitlines())) <= 80
+    calling, called = " ".join(printed.split()).split(" 101 tests, ")
+    shown = f"{', '.join(names)}" if options else f"{', '.join(names[:40])} and 10 more"
+    assert calling == f"calling 50 of 50 tools: {shown}"
+    assert f"called 50 of 50 tools: {shown}" in called
+
+
 # Time
+
+
+def test_a_bare_number_is_seconds(tmp_path: Path) -> None:
+    server = scripted(tmp_path, {"get_x": FINE})
+    ended = discover(tmp_path, *server)
+    words = ("-o", "b.test.mcp.yml", "--total-timeout", "30", "--", *server)
+    assert mcptest(tmp_path, "discover", *words).err == ended.err.replace("a.test", "b.test")
+    ended = mcptest(tmp_path, "discover", "--total-timeout", "soon", "--", *server)
+    assert ended.code == 2
+    assert "--total-timeout must be a number of seconds" in ended.err
+
+
+def test_no_time_at_all_is_said_plainly(tmp_path: Path) -> None:
+    server = scripted(tmp_path, {"get_x": FINE, "delete_x": FINE})
+    words = ("-o", "a.test.mcp.yml", "--total-timeout", "1ms", "--", *server)
+    ended = mcptest(tmp_path, "discover", *words)
+    assert "no test was completed before the time was over: all requests together" in ended.err
+    assert "have 0.001 s\n  give them more with --total-timeout\n" in ended.err
+    assert "run them" not in ended.err
 
 
 def test_what_is_not_tried_in_time_is_skipped_and_named(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 
 from mcptest.cli.commands.discover import (
+    VERBOSE_WITH_CALLS_OPTION,
     DiscoverOptions,
     build_verified_suite,
     report_discovered,
@@ -61,7 +62,7 @@ def init(arguments: Arguments) -> int:
         seen: list[str] = []
 
         def look(visit: SingleServer, launcher: Launcher) -> int:
-            options = DiscoverOptions()
+            options = DiscoverOptions(names_all=arguments.has("--verbose"))
             found = build_verified_suite(visit, launcher, _SUITE, None, options)
             report_discovered(found, options, "")
             seen.append(found.text)
@@ -164,7 +165,7 @@ COMMAND = Command(
     usage="mcptest init [options] [-- COMMAND…]",
     details=f"Writes {_CONFIG}, {_SUITE} and {_WORKFLOW}, without questions; existing files are "
     "kept. With COMMAND, the server is started and the first tests cover what it offers.",
-    options=(START_TIMEOUT_OPTION,),
+    options=(START_TIMEOUT_OPTION, VERBOSE_WITH_CALLS_OPTION),
     examples=("mcptest init", "mcptest init -- python3 server.py"),
     run=init,
     takes_command=True,
