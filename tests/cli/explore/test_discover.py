@@ -261,6 +261,22 @@ def test_no_tool_is_called_if_that_is_wanted(tmp_path: Path) -> None:
     assert printed.startswith("calling 0 of 3 tools\n")
 
 
+@pytest.mark.parametrize(
+    "words", [("--", "./nope.sh"), ("--server-command", "./nope.sh")], ids=["after --", "option"]
+)
+def test_a_missing_file_is_said_to_be_looked_for_in_its_folder(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    ended = mcptest(tmp_path, "discover", *words)
+    where = f"it was looked for in {tmp_path}: run mcptest from another folder"
+    assert (ended.code, f"{where}, or give the whole path\n" in ended.err) == (3, True), ended.err
+    (tmp_path / "conductor.config.json").write_text(
+        json.dumps({"name": "a", "command": "./nope.sh", "args": []}), encoding="utf-8"
+    )
+    ended = mcptest(tmp_path, "discover")
+    assert f"it was looked for in {tmp_path}: set cwd, or give the whole path\n" in ended.err
+
+
 @pytest.mark.parametrize("options", [(), ("-v",)])
 def test_the_names_of_called_tools_are_wrapped_and_with_v_complete(
     tmp_path: Path, options: tuple[str, ...]
