@@ -42,7 +42,9 @@ def record(arguments: Arguments) -> int:
     secrets += _secrets_in(command)
     signals = RelayedSignals()
     with signals:
-        recording = RelayCapture(_spool(target), f"stdio://{name}", secrets)
+        recording = RelayCapture(
+            _spool(target), f"stdio://{name}", secrets, is_named=arguments.has("--name")
+        )
         guardian = Guardian(adopts_orphans=True)
         signals.on_second = guardian.kill_all
         try:
@@ -149,7 +151,8 @@ COMMAND = Command(
         Option(
             names=("--name",),
             value="NAME",
-            help="name of the server in the capture (default: the name of its program)",
+            help="name of the server in the capture (default: the name that it gives itself, or "
+            "that of its program)",
         ),
         Option(
             names=("--redact",),
