@@ -100,7 +100,7 @@ def test_a_program_that_is_missing_is_reported_with_what_to_do() -> None:
             desk.ask(PluginSpec(name="geo", command=("/no/such/program",)), "near", {})
         fault = caught.value.fault
         assert "(SpawnFailed): cannot start '/no/such/program' in" in fault.message
-        assert fault.hint == "is it installed, and on the PATH of this shell?"
+        assert fault.hint == "there is no such file: check the path, and whether it is installed"
 
 
 def test_a_signal_ends_the_wait_for_an_answer_and_the_plugin_at_once(

@@ -257,7 +257,10 @@ def test_a_program_that_is_missing_is_reported_by_every_call() -> None:
         for _ in range(2):
             with pytest.raises(SpawnFailed, match="cannot start '/no/such/program' in") as caught:
                 host.call("ping")
-            assert caught.value.hint == "is it installed, and on the PATH of this shell?"
+            assert (
+                caught.value.hint
+                == "there is no such file: check the path, and whether it is installed"
+            )
 
 
 def test_a_file_that_is_not_executable_is_reported(tmp_path: Path) -> None:

@@ -60,8 +60,8 @@ __all__ = [
     "parse_http_server",
     "parse_plugins",
     "parse_request",
+    "parse_seconds",
     "parse_server_command",
-    "parse_time_limit_s",
     "parse_timeout_s",
     "retries",
 ]
@@ -111,6 +111,7 @@ START_TIMEOUT_OPTION = Option(
     help='time limit for the server to be ready, with the handshake: 30, "500ms" or "2m" (default: '
     "5, or 20 for programs that may fetch it first, such as npx, uvx, docker)",
 )
+VERBOSE_OPTION = Option(names=("-v", "--verbose"), help="show what the server writes to stderr")
 SERVER_COMMAND_OPTION = Option(
     names=("--server-command",),
     value='"ARGV"',
@@ -127,7 +128,7 @@ SERVER_OPTIONS = (
         help='time limit for each answer: 500, "500ms" or "2s"',
     ),
     START_TIMEOUT_OPTION,
-    Option(names=("-v", "--verbose"), help="show what the server writes to stderr"),
+    VERBOSE_OPTION,
 )
 SERVER_DETAILS = "COMMAND starts the server; without it, a config or a suite describes the server."
 
@@ -265,28 +266,28 @@ def parse_command(arguments: Arguments, option: str) -> tuple[str, ...]:
 
 
 def parse_timeout_s(arguments: Arguments) -> float | None:
-    return parse_time_limit_s(arguments, "--timeout")
-
-
-def parse_time_limit_s(arguments: Arguments, option: str) -> float | None:
-    """Return the time of an option; None if it is not given."""
-    if not arguments.has(option):
+    if not arguments.has("--timeout"):
         return None
     try:
-        return parse_duration(arguments.last(option))
+        return parse_duration(arguments.last("--timeout"))
     except ValueError as error:
-        raise UsageError(f"{option} {error}") from None
+        raise UsageError(f"--timeout {error}") from None
 
 
 def parse_start_timeout_s(arguments: Arguments) -> float | None:
-    if not arguments.has("--start-timeout"):
+    return parse_seconds(arguments, "--start-timeout")
+
+
+def parse_seconds(arguments: Arguments, option: str) -> float | None:
+    """Return the time of an option whose bare numbers are seconds; None if it is not given."""
+    if not arguments.has(option):
         return None
-    text = arguments.last("--start-timeout")
+    text = arguments.last(option)
     try:
         return parse_duration(f"{text}s" if re.fullmatch(r"[0-9.]+", text) else text)
     except ValueError as error:
         reason = str(error).replace("a number of milliseconds", "a number of seconds")
-        raise UsageError(f"--start-timeout {reason}, not {visible(text)!r}") from None
+        raise UsageError(f"{option} {reason}, not {visible(text)!r}") from None
 
 
 def parse_spec_version(arguments: Arguments) -> str:

@@ -129,13 +129,22 @@ def run_plan(
     plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener
 ) -> tuple[RunFinished, list[SessionCapture]]:
     """Run everything; returns the last event, which is emitted as well, and the captures."""
-    if any(not spec.is_named for _, spec in plan.suites):
+    unnamed = [spec for _, spec in plan.suites if not spec.is_named]
+    if any(_program(spec) != _program(unnamed[0]) for spec in unnamed):
+        # Events tell servers apart by name only: two of one program cannot be renamed.
+        suites = tuple((suite, spec.but(is_named=True)) for suite, spec in plan.suites)
+        return _run_plan(plan.but(suites=suites), options, launcher, emit)
+    if unnamed:
         from mcptest.engine.naming import ServerNaming  # noqa: PLC0415  # most servers are named
 
         naming = ServerNaming(emit)
         finished, captures = _run_plan(plan, options, launcher, naming)
         return naming.rename_end(finished), [*map(naming.rename_capture, captures)]
     return _run_plan(plan, options, launcher, emit)
+
+
+def _program(spec: ServerSpec) -> tuple[object, ...]:
+    return spec.command, spec.cwd, spec.env, spec.http
 
 
 def _run_plan(

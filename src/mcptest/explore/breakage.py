@@ -68,11 +68,14 @@ def find_breakage(
         return Breakage(said=said, cause=what, remedy=_REPAIR)
     if promise:
         return Breakage(said=said, cause=promise, remedy=_REPAIR)
-    if code in (INVALID_PARAMS, _RESOURCE_NOT_FOUND) or re.search(_VALIDATION, text):
-        return None
-    for pattern, cause, remedy in _CAUSES:
+    is_validation = bool(re.search(_VALIDATION, text))
+    is_about_value = is_validation or code in (INVALID_PARAMS, _RESOURCE_NOT_FOUND)
+    plain = () if is_validation or _quotes_value(text, arguments) else _PLAIN_CAUSES
+    for pattern, cause, remedy in (*plain, *(() if is_about_value else _CAUSES)):
         if re.search(pattern, text):
             return Breakage(said=said, cause=cause, remedy=remedy)
+    if is_about_value:
+        return None
     if code is not None and -32768 <= code <= -32000:
         cause = (
             "that is an internal error"
@@ -111,7 +114,62 @@ _EXCEPTION = re.compile(
     r"|must be str, not|string indices must be|index out of range|division by zero",
     re.MULTILINE,
 )
-_NO_FILE = r"\bENOENT\b|\bFileNotFoundError\b|(?i:no such file or directory)"
+_NO_FILE = (
+    r"\bENOENT\b|\bFileNotFoundError\b|(?i:no such file or directory|\bfile not found: ?\S"
+    r"|cannot find the (?:file|path) specified|unable to open database file"
+    r"|cannot find (?:module|package)|no module named)"
+)
+
+_REFUSES = "a service that it uses refuses it"
+_UNREACHABLE = "something that it depends on cannot be reached"
+_MAKE_REACHABLE = "make it reachable, and take this line out"
+_HAS_FAILED = "it or a service that it uses has failed"
+
+# These count whatever the code is, unless the text quotes a made-up value: pattern, cause, remedy.
+_PLAIN_CAUSES = (
+    (
+        r"(?i)\bcommand not found\b|\bexecutable (?:file )?not found\b"
+        r"|\bnot found (?:in|on) \W?PATH|\bis not recogni[sz]ed as an internal\b"
+        r"|\bis not installed\b",
+        "a program that it needs is missing",
+        _SET_UP,
+    ),
+    (
+        r"(?i)\bno such (?:column|database|function|index|schema|table|view)\b"
+        r"|\b(?:column|database|relation|schema|table)\s+\S+\s+(?:does not|doesn't) exist\b"
+        r"|\bunknown (?:column|database|table)\b|\bdatabase is locked\b",
+        "its database is not set up",
+        _SET_UP,
+    ),
+    (
+        r"\bE(?:ACCES|PERM|ROFS|NOSPC)\b|(?i:\bpermission[ _-]denied\b|\baccess is denied\b"
+        r"|\boperation not permitted\b|\baccess denied for user\b|\bread-only file system\b"
+        r"|\binsufficient permissions?\b|\bno space left on device\b)",
+        "it lacks a permission or space that it needs",
+        _SET_UP,
+    ),
+    (
+        r"(?i)econnrefused|\bconnect(?:ion|ing)?\b[^.\n]{0,80}\brefused\b|connection[_-]?refused"
+        r"|\brefused\b[^.\n]{0,40}\bconnect|\bactively refused\b|\b(?:no such|unknown) host\b"
+        r"|\bno route to host\b|\bhost is down\b|\bcould not translate host name\b",
+        _UNREACHABLE,
+        _MAKE_REACHABLE,
+    ),
+    (
+        r"(?i)\bunauthori[sz]ed|\bnot authori[sz]ed\b"
+        r"|\bauthori[sz]ation (?:denied|failed|required)\b"
+        r"|\b(?:token|session)(?: has| is)? expired\b|\bexpired token\b",
+        _REFUSES,
+        _SET_UP,
+    ),
+    (
+        r"(?i)quota(?:[ _-]\w+)?[ _-]?(?:exceeded|exhausted|reached)|insufficient_quota"
+        r"|\b(?:exceeded|over|out of) (?:\w+ ){0,3}quota\b|\brate[ _-]?limit|\bthrottl(?:ed|ing)\b"
+        r"|\btoo[ _]many[ _]requests\b",
+        _HAS_FAILED,
+        _REPAIR,
+    ),
+)
 
 # Pattern, cause, remedy; the first that is found counts.
 _CAUSES = (
@@ -127,7 +185,7 @@ _CAUSES = (
     (
         r"(?i)\bunauthori[sz]ed\b|\bunauthenticated\b|\bforbidden\b|\bauthentication\b"
         r"|\b(?:http|status|code|error)\W{0,3}(?:code\W{0,3})?(?:401|403|407)\b|\b(?:401|403)\b:",
-        "a service that it uses refuses it",
+        _REFUSES,
         _SET_UP,
     ),
     (
@@ -138,14 +196,14 @@ _CAUSES = (
         r"|\bnetwork (?:error|is unreachable)\b|\bunreachable\b|\btimed? ?out\b|\btimeout\b"
         r"|\bdeadline exceeded\b|\bmax retries\b|\bsocket hang up\b|\bcertificate\b"
         r"|\ball connection attempts failed\b)",
-        "something that it depends on cannot be reached",
-        "make it reachable, and take this line out",
+        _UNREACHABLE,
+        _MAKE_REACHABLE,
     ),
     (
         r"(?i)\b(?:http|status|code|error)\W{0,3}(?:code\W{0,3})?(?:429|5\d\d)\b"
         r"|\binternal (?:server )?error\b|\bbad gateway\b|\bservice unavailable\b"
         r"|\bgateway time|\btoo many requests\b|\brate limit|\bquota\b|\bunexpected error\b",
-        "it or a service that it uses has failed",
+        _HAS_FAILED,
         _REPAIR,
     ),
 )
@@ -164,13 +222,19 @@ _ABOUT_A_VALUE = (
 def _find_exception(text: str, arguments: Mapping[str, object], missing: str) -> str:
     """What exception a text shows, as part of a sentence; "" if none."""
     if re.search(_NO_FILE, text):
-        if any(value in text for value in _strings_in(arguments)):
-            return ""
-        return "a file of its own is missing"
+        return "" if _quotes_value(text, arguments) else "a file of its own is missing"
     # Python's KeyError says nothing but the key.
     is_key = missing and re.fullmatch(rf"(?:[^'\"]*:\s*)?['\"]{re.escape(missing)}['\"]", text)
     found = _EXCEPTION.search(text)
     return "that is an exception in the server" if found or is_key else ""
+
+
+def _quotes_value(text: str, arguments: Mapping[str, object]) -> bool:
+    """True if a text contains a made-up string, and not only as a part of another word."""
+    return any(
+        re.search(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", text)
+        for value in _strings_in(arguments)
+    )
 
 
 def _strings_in(value: object) -> Iterator[str]:

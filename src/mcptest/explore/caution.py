@@ -277,21 +277,25 @@ def _words(text: str) -> frozenset[str]:
 # Verbs that change something, as a word of a name.
 _VERBS = _words(
     """
-    abort alter append apply approve archive assign ban book burn buy cancel change charge chmod
-    chown clean clear close commit copy create deactivate decline decrement del delete deploy
-    destroy disable drop edit enable erase eval evict exec execute expire flush forget grant halt
-    import increment insert install invite invoke kick kill launch lock login logout merge
-    migrate mkdir mkfs modify move mutate mute mv notify overwrite patch pause pay post poweroff
-    prune publish purchase purge push put reboot rebuild refund register reject remove rename
-    replace reply reset restart restore revert revoke rm rmdir rollback rotate run save schedule
-    sell send set shred shutdown sign spawn start stop store submit subscribe suspend sync
-    terminate toggle transfer trash truncate tweet unban uninstall unlink unlock unpublish
-    unregister unset unsubscribe update upgrade upload upsert wipe withdraw write
+    abort ack acknowledge alter append apply approve archive assign ban book burn buy cancel change
+    charge chmod chown claim clean clear close commit consume copy create deactivate decline
+    decrement del delete deploy dequeue destroy disable drop edit enable erase eval evict exec
+    execute expire flush forget grant halt import increment insert install invite invoke kick kill
+    launch lock login logout mark merge migrate mkdir mkfs modify move mutate mute mv notify
+    overwrite patch pause pay pop post poweroff prune publish purchase purge push put reboot
+    rebuild refund register reject remove rename replace reply reset restart restore revert revoke
+    rm rmdir rollback rotate run save schedule sell send set shred shutdown sign spawn start stop
+    store submit subscribe suspend sync terminate toggle transfer trash truncate tweet unban
+    uninstall unlink unlock unpublish unregister unset unsubscribe update upgrade upload upsert
+    wipe withdraw write
     """
 )
 
+# In a name these say that the tool moves on: get_next_job, fetch_and_take.
+_MOVING_ON = _words("advance drain next take")
+
 # These may be nouns: after a verb that reads, they are.
-_VERBS_OR_NOUNS = _words("block comment email empty format mail mark order resume swap trade vote")
+_VERBS_OR_NOUNS = _words("block comment email empty format mail order resume swap trade vote")
 
 # In a sentence many verbs are nouns, or mean something else; these are the ones that count.
 _VERBS_IN_TEXT = _words(
@@ -304,7 +308,10 @@ _VERBS_IN_TEXT = _words(
 )
 
 # In a sentence these count with the -s of the third person: "It clears the cache."
-_VERBS_THIRD_PERSON = _VERBS | _VERBS_OR_NOUNS | _words("dismiss process")
+# "claims", "increments" and "marks" are nouns as often: `_CONSUMES` has them with their objects.
+_VERBS_THIRD_PERSON = (_VERBS | _VERBS_OR_NOUNS | _words("dismiss process")) - _words(
+    "claim increment mark"
+)
 # With -s these are plurals as well ...
 _PLURALS = _VERBS_OR_NOUNS | _words(
     """
@@ -349,6 +356,16 @@ _NOUN_ENDINGS = "d|r|s|rs|ed|er|ers|ing|ation|able|ment"
 _GLUED_START = rf"(?:{_GLUED})(?!(?:{_NOUN_ENDINGS})s?$)[a-z]{{3,}}"
 _GLUED_END = r"[a-z]{3,}(?:create|delete|execute|insert|modify|rename|send|update|upload|write)"
 
+# A tool that reads and changes what it reads: "lists mails and marks them as read".
+_OBJECT = r"(?:an?|all|any|as|each|every|it|its|next|off|one|the|their|them|these|this|those)"
+_CONSUMES = (
+    r"(?i)\b(?:acknowledg(?:es?|ing)|consum(?:es?|ing)|dequeu(?:es?|e?ing)"
+    r"|(?:de|in)crement(?:s|ing)?(?!\s+of\b)"
+    rf"|(?:mark(?:s|ing)?|pop(?:s|ping)?|claim(?:s|ing)?|advanc(?:es?|ing))\s+{_OBJECT}"
+    r"|tak(?:es?|ing)\s+(?:it|them|(?:the\s+)?(?:first|next|oldest))"
+    r"|marked\s+(?:as\s+)?(?:delivered|done|handled|processed|read|seen))\b"
+)
+
 _NAME_WORD = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 _SAFE_NAME = r"[A-Za-z0-9_\-./]+"
 
@@ -375,6 +392,7 @@ def _verb_in_name(name: str) -> str:
         folded = word.casefold()
         if (
             folded in _VERBS
+            or folded in _MOVING_ON
             or (folded in _VERBS_OR_NOUNS and not reads)
             or re.search(_STEMS_OF_NAMES, folded)
             or re.fullmatch(rf"{_GLUED_START}|{_GLUED_END}", folded)
@@ -384,7 +402,7 @@ def _verb_in_name(name: str) -> str:
 
 
 def _verb_in_text(text: str) -> str:
-    found = re.search(_FORMATS_A_DISK, text)
+    found = re.search(_FORMATS_A_DISK, text) or re.search(_CONSUMES, text)
     if found:
         return " ".join(found[0].split())
     for word in re.findall(_OPENING, text):

@@ -6,6 +6,7 @@ known is in `core.secrets` and `core.secret_texts`; here is what to call it.
 
 from __future__ import annotations
 
+import os
 import re
 from itertools import pairwise
 
@@ -54,7 +55,7 @@ class CredentialHider:
         for word in args:
             is_value = option and not re.fullmatch(_OPTION, word)
             if is_value and _names_value(option, word):
-                hidden.append(self._refer(option, word, f"the value of {option}"))
+                hidden.append(self._replace(option, word, f"the value of {option}"))
             elif is_value and option in _USER_OPTIONS and (login := re.fullmatch(_LOGIN, word)):
                 password = self._refer(_PASSWORD, login[2], f"the password after {option}")
                 hidden.append(f"{login[1]}{password}")
@@ -76,7 +77,7 @@ class CredentialHider:
                 at = scheme.end() if scheme and names_secret(name) else 0
                 place = f"the header {name}"
                 hidden[name] = (
-                    value[:at] + self._refer(name, value[at:], place)
+                    value[:at] + self._replace(name, value[at:], place)
                     if names_secret(name)
                     else self._hide_word(value, name)
                 )
@@ -104,7 +105,7 @@ class CredentialHider:
         assigned = re.fullmatch(r"(?s)(-{0,2}[A-Za-z_][\w.-]*)=(.+)", word)
         if assigned and _names_value(assigned[1], assigned[2]):
             key, value = assigned[1], assigned[2]
-            return f"{key}={self._refer(key, value, f'the value of {key}')}"
+            return f"{key}={self._replace(key, value, f'the value of {key}')}"
         # References stay; they are no words in which to search.
         searched = re.sub(_REFERENCE, lambda found: "x" * len(found[0]), word)
         for start, end in reversed(secret_places(searched)):
@@ -135,7 +136,11 @@ class CredentialHider:
         return self._refer(key or "SECRET", found[0], place)
 
     def _refer(self, key: str, value: str, place: str) -> str:
-        """The reference to write instead of a value, or the value if it is not worth hiding.
+        """The reference to write instead of a value, or the value if it is not worth hiding."""
+        return value if why_not_blanked(value) else self._replace(key, value, place)
+
+    def _replace(self, key: str, value: str, place: str) -> str:
+        """The reference to write instead of a value whose key says that it is a secret.
 
         References in it stay, and what is around them is hidden.
         """
@@ -144,7 +149,7 @@ class CredentialHider:
             # Every second part is a reference.
             parts[::2] = [self._refer(key, part, place) for part in parts[::2]]
             return "".join(parts)
-        if why_not_blanked(value):
+        if not value.strip() or os.path.isfile(value):
             return value
         name = _variable(key)
         found = self._credential(name, place, value)
@@ -206,6 +211,11 @@ def _names_value(key: str, value: str) -> bool:
     words = split_words(key)
     if words[-2:] in _SECRET_OPTION_PAIRS or not _SECRET_OPTIONS.isdisjoint(words[-1:]):
         return True
+    if words == ("key",) or (words[-1:] == ("key",) and re.fullmatch(_VARIABLE, key)):
+        return True
+    if words[-1:] == ("auth",) and why_not_blanked(value):
+        # It may name a method: --auth none.
+        return False
     return is_secret(key, value) and words[-1] not in ("dir", "file", "path")
 
 

@@ -12,7 +12,7 @@ from mcptest.formats.yaml.writer import Commented, render_yaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "render_config",
     "render_first_suite",
     "render_workflow",
+    "secret_name",
 ]
 
 # The files that tell how a server is started, most telling first.
@@ -146,15 +147,26 @@ _SETUP: dict[str, list[dict[str, object]]] = {
 }
 
 
-def render_workflow(runtime: str) -> str:
-    """A workflow for GitHub that runs the tests and keeps the report."""
+def secret_name(variable: str) -> str:
+    """The secret of a repository for this variable; GitHub keeps names with GITHUB_ for itself."""
+    return f"MCP_{variable}" if variable.upper().startswith("GITHUB_") else variable
+
+
+def render_workflow(runtime: str, variables: Iterable[str] = ()) -> str:
+    """A workflow for GitHub that runs the tests and keeps the report.
+
+    `variables` are those that the config refers to: their values are secrets of the repository.
+    """
+    run: dict[str, object] = {"run": "mcptest run tests --junit mcptest-results.xml"}
+    if secrets := {name: f"${{{{ secrets.{secret_name(name)} }}}}" for name in variables}:
+        run["env"] = secrets
     steps: list[object] = [
         {"uses": "actions/checkout@v4"},
         {"uses": "actions/setup-python@v5", "with": {"python-version": "3.13"}},
         Commented(comments=("What the server itself needs.",), value=_SETUP[runtime][0]),
         *_SETUP[runtime][1:],
         {"run": "pip install mcptest"},
-        {"run": "mcptest run tests --junit mcptest-results.xml"},
+        run,
         {
             "uses": "actions/upload-artifact@v4",
             "if": "always()",

@@ -236,7 +236,8 @@ class _Loader:
         command = inner.mapping.get("command")
         name = posixpath.basename(command) if isinstance(command, str) else ""
         filled = {"name": name, "args": []} | inner.mapping
-        self._server = read_server(Fields(filled, inner.steps, self.diagnostics), self._environment)
+        server = read_server(Fields(filled, inner.steps, self.diagnostics), self._environment)
+        self._server = server.but(is_named="name" in inner.mapping)
 
     def _hook(self, fields: Fields, key: str) -> Hook | None:
         inner = fields.mapping_at(key)

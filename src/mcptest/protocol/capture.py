@@ -199,6 +199,7 @@ class SessionRecorder:
         self._by_id: dict[IdKey, _OpenExchange] = {}
         self._initialize: _OpenExchange | None = None
         self.capabilities: object = None
+        self.server_info: object = None
         self.protocol_version = ""
 
     def client(self, message: object, ms: float) -> None:
@@ -248,6 +249,7 @@ class SessionRecorder:
         result = message.get("result")
         if opened is self._initialize and isinstance(result, dict):
             self.capabilities = result.get("capabilities")
+            self.server_info = result.get("serverInfo")
             version = result.get(
                 "protocolVersion", meta_of(opened.exchange.request).get(VERSION_KEY)
             )

@@ -16,7 +16,7 @@ from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.record import ABSENT
 from mcptest.core.secrets import redact_all, redact_part, redactor
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import printable_json
+from mcptest.core.text import excerpt, printable_json
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.capture import (
     SessionCapture,
@@ -68,17 +68,28 @@ _MAX_OWED = 10_000
 class RelayCapture:
     """Writes one session to a file; `problem` says why it has given up.
 
-    `pid` is the server's, to be set when it has been started.
+    `pid` is the server's, to be set when it has been started. Unless it `is_named`, the server is
+    labelled with the name that it gives itself in its first answer.
     """
 
-    def __init__(self, file: CaptureFile, server_label: str, secrets: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        file: CaptureFile,
+        server_label: str,
+        secrets: Sequence[str] = (),
+        *,
+        is_named: bool = True,
+    ) -> None:
         self.problem = ""
         self.pid = 0
         self._file = file
         self._server_label = server_label
         self._redact = redactor(secrets) if secrets else None
         self._exchanges = ExchangeBuilder(keeps_heads=not secrets)
+        self._is_named = is_named
         self._has_begun = False
+        # Written with the first exchange, when the server has said its name.
+        self._prologue: dict[str, Any] | None = None
         self._chunks: deque[tuple[Side, bytes, int, float]] = deque()
         # How much of the first chunk has been interpreted.
         self._at = 0
@@ -127,6 +138,7 @@ class RelayCapture:
             return
         try:
             self._write(self._exchanges.finish(self._ms()))
+            self._begin()
             session = SessionCapture(
                 server_label=self._server_label,
                 server_capabilities=self._exchanges.capabilities,
@@ -160,17 +172,28 @@ class RelayCapture:
     def _write(self, taken: list[tuple[Exchange, Extras]]) -> None:
         for exchange, extras in taken:
             shown = render_entry(exchange, extras, self._redact)
-            if self._has_begun:
-                self._file.append(shown)
+            if self._prologue is None:
+                self._prologue = shown
                 continue
-            self._has_begun = True
-            session = SessionCapture(
-                server_label=self._server_label,
-                transport=f"stdio:{self.pid}@{self._started_at}",
-                started_at=self._started_at,
-            )
-            head = self._members(session, ("server_label", "transport", "started_at"))
-            self._file.begin(head | ({"prologue": shown} if shown else {}))
+            self._begin()
+            self._file.append(shown)
+
+    def _begin(self) -> None:
+        """Write what comes before the exchanges, once."""
+        if self._has_begun:
+            return
+        self._has_begun = True
+        info = self._exchanges.server_info
+        name = info.get("name") if isinstance(info, dict) and not self._is_named else None
+        if isinstance(name, str) and name.strip():
+            self._server_label = f"stdio://{excerpt(name, 100)}"
+        session = SessionCapture(
+            server_label=self._server_label,
+            transport=f"stdio:{self.pid}@{self._started_at}",
+            started_at=self._started_at,
+        )
+        head = self._members(session, ("server_label", "transport", "started_at"))
+        self._file.begin(head | ({"prologue": self._prologue} if self._prologue else {}))
 
     def _members(self, session: SessionCapture, names: Sequence[str]) -> dict[str, object]:
         shown = render_capture(redact_all(session, self._redact) if self._redact else session)
@@ -336,6 +359,10 @@ class ExchangeBuilder:
     @property
     def capabilities(self) -> object:
         return self._recorder.capabilities
+
+    @property
+    def server_info(self) -> object:
+        return self._recorder.server_info
 
     @property
     def protocol_version(self) -> str:

@@ -405,7 +405,7 @@ def spawn(spec: ServerSpec, mark: str, *, with_stderr: bool = True) -> Child:
             message=f"cannot start {visible(spec.command[0])!r} in {visible(cwd)!r}: {why}",
             hint=hint_at_limit(error)
             or _folder_hint(cwd)
-            or _spawn_hint(spec.command[0], environment, error, cwd),
+            or _spawn_hint(spec, environment, error, cwd),
             evidence=Evidence(command=spec.command, cwd=cwd),
         )
         raise ServerError(fault) from None
@@ -422,8 +422,9 @@ def _folder_hint(cwd: str) -> str:
 
 
 def _spawn_hint(
-    command: str, environment: Mapping[str, str], error: OSError | ValueError, cwd: str
+    spec: ServerSpec, environment: Mapping[str, str], error: OSError | ValueError, cwd: str
 ) -> str:
+    command = spec.command[0]
     there = [os.path.join(cwd, path) for path in candidates(command, environment)]
     if isinstance(error, FileNotFoundError):
         if any(map(os.path.exists, there)):
@@ -433,6 +434,12 @@ def _spawn_hint(
                 'the command is one program, started without a shell: its arguments go to "args", '
                 'variables to "env", a folder to "cwd"; or write sh -c "…"'
             )
+        if os.path.isabs(command):
+            return "there is no such file: check the path, and whether it is installed"
+        if os.path.dirname(command):
+            # The command line has no setting for the folder.
+            other = "set cwd" if spec.is_named else "run mcptest from another folder"
+            return f"it was looked for in {visible(cwd)}: {other}, or give the whole path"
         return "is it installed, and on the PATH of this shell?"
     if isinstance(error, PermissionError):
         if all(map(os.path.isdir, there)):

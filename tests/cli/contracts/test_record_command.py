@@ -242,6 +242,38 @@ def test_without_being_asked_nothing_is_blanked(tmp_path: Path) -> None:
     assert exchange["response"]["result"] == {"key": "hush-hush-hush"}
 
 
+@pytest.mark.parametrize(
+    ("words", "label"), [((), "stdio://shop"), (("--name", "mine"), "stdio://mine")]
+)
+def test_the_capture_calls_the_server_by_its_own_name_or_the_given_one(
+    tmp_path: Path, words: tuple[str, ...], label: str
+) -> None:
+    server = script('serve(lambda request: {"serverInfo": {"name": "shop"}})')
+    with recording(tmp_path, "-o", "s.json", *words, command=server) as client:
+        client.send(INITIALIZE)
+        client.line()
+        assert client.leave() == 0
+        assert client.capture()["server_label"] == label
+
+
+def test_credentials_of_the_command_are_blanked_in_the_capture(tmp_path: Path) -> None:
+    server = script('serve(lambda request: {"args": sys.argv[1:]})')
+    words = ["--api-key", "abc-123-def", "--level", "loud-and-clear"]
+    with recording(tmp_path, command=[*server, *words]) as client:
+        assert client.ask()["result"] == {"args": words}
+        assert client.leave() == 0
+        (exchange,) = client.capture()["exchanges"]
+    kept = ["--api-key", "[secret]", "--level", "loud-and-clear"]
+    assert exchange["response"]["result"] == {"args": kept}
+
+
+def test_a_credential_that_cannot_be_blanked_is_named(tmp_path: Path) -> None:
+    words = ("-o", "s.json", "--", *GOOD, "--api-key", "SECRET", "--level", "test")
+    ended = mcptest(tmp_path, "record", *words)
+    why = "is too common a word to be blanked; the capture may contain it"
+    assert (ended.code, ended.err) == (0, f"note: the value of --api-key {why}\n")
+
+
 # Recording that fails
 
 

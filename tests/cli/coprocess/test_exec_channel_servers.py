@@ -117,7 +117,7 @@ def test_a_command_that_cannot_be_started_is_named_in_every_answer(tmp_path: Pat
         "kind": "spawn_failed",
         "effect": "definite",
         "stderr": "",
-        "hint": "is it installed, and on the PATH of this shell?",
+        "hint": "there is no such file: check the path, and whether it is installed",
         "command": [NOBODY, "--port", "1"],
         "exit_status": "",
         "exit_code": None,

@@ -186,7 +186,9 @@ def test_a_hint_is_in_the_text_of_an_error_and_not_only_in_its_data() -> None:
         mcptest.connect("/nowhere/no-such-server"),
     ):
         pytest.fail("it was entered")
-    assert "\nhint: is it installed, and on the PATH of this shell?" in str(caught.value)
+    assert "\nhint: there is no such file: check the path, and whether it is installed" in str(
+        caught.value
+    )
     assert "effect" not in str(caught.value), "it was never asked anything"
 
 

@@ -284,7 +284,56 @@ def test_no_tool_is_called_if_that_is_wanted(tmp_path: Path) -> None:
     assert printed.startswith("calling 0 of 3 tools\n")
 
 
+@pytest.mark.parametrize(
+    "words", [("--", "./nope.sh"), ("--server-command", "./nope.sh")], ids=["after --", "option"]
+)
+def test_a_missing_file_is_said_to_be_looked_for_in_its_folder(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    ended = mcptest(tmp_path, "discover", *words)
+    where = f"it was looked for in {tmp_path}: run mcptest from another folder"
+    assert (ended.code, f"{where}, or give the whole path\n" in ended.err) == (3, True), ended.err
+    (tmp_path / "conductor.config.json").write_text(
+        json.dumps({"name": "a", "command": "./nope.sh", "args": []}), encoding="utf-8"
+    )
+    ended = mcptest(tmp_path, "discover")
+    assert f"it was looked for in {tmp_path}: set cwd, or give the whole path\n" in ended.err
+
+
+@pytest.mark.parametrize("options", [(), ("-v",)])
+def test_the_names_of_called_tools_are_wrapped_and_with_v_complete(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    names = [f"get_thing_{number}" for number in range(50)]
+    server = scripted(tmp_path, dict.fromkeys(names, FINE))
+    printed = mcptest(tmp_path, "discover", "--total-timeout", "40", *options, "--", *server).err
+    assert max(map(len, printed.splitlines())) <= 80
+    calling, called = " ".join(printed.split()).split(" 101 tests, ")
+    shown = f"{', '.join(names)}" if options else f"{', '.join(names[:40])} and 10 more"
+    assert calling == f"calling 50 of 50 tools: {shown}"
+    assert f"called 50 of 50 tools: {shown}" in called
+
+
 # Time
+
+
+def test_a_bare_number_is_seconds(tmp_path: Path) -> None:
+    server = scripted(tmp_path, {"get_x": FINE})
+    ended = discover(tmp_path, *server)
+    words = ("-o", "b.test.mcp.yml", "--total-timeout", "30", "--", *server)
+    assert mcptest(tmp_path, "discover", *words).err == ended.err.replace("a.test", "b.test")
+    ended = mcptest(tmp_path, "discover", "--total-timeout", "soon", "--", *server)
+    assert ended.code == 2
+    assert "--total-timeout must be a number of seconds" in ended.err
+
+
+def test_no_time_at_all_is_said_plainly(tmp_path: Path) -> None:
+    server = scripted(tmp_path, {"get_x": FINE, "delete_x": FINE})
+    words = ("-o", "a.test.mcp.yml", "--total-timeout", "1ms", "--", *server)
+    ended = mcptest(tmp_path, "discover", *words)
+    assert "no test was completed before the time was over: all requests together" in ended.err
+    assert "have 0.001 s\n  give them more with --total-timeout\n" in ended.err
+    assert "run them" not in ended.err
 
 
 def test_what_is_not_tried_in_time_is_skipped_and_named(tmp_path: Path) -> None:
@@ -372,6 +421,18 @@ def test_credentials_of_the_command_are_not_written(tmp_path: Path) -> None:
     assert verdicts(tmp_path, API_KEY="abc-1234", API_KEY_2="sk-9")["calls get_x"] == "passed"
     calls = (tmp_path / "calls.txt").read_text(encoding="utf-8").splitlines()
     assert set(calls) == {"get_x --api-key abc-1234 sk-9"}
+
+
+def test_an_ordinary_word_after_an_option_that_names_a_secret_is_not_written(
+    tmp_path: Path,
+) -> None:
+    server = (*scripted(tmp_path, {"get_x": FINE}), "--api-key", "SECRET", "--level", "WORD")
+    ended = discover(tmp_path, *server)
+    text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
+    assert ended.code == 0
+    assert ("SECRET" in text, "${API_KEY}" in text, "WORD" in text) == (False, True, True)
+    assert "note: the value of --api-key is written as ${API_KEY}; to run the file" in ended.err
+    assert verdicts(tmp_path, API_KEY="SECRET")["calls get_x"] == "passed"
 
 
 # Servers with a fault

@@ -11,6 +11,7 @@ import pytest
 from console import mcptest
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "filesystem"
+SERVERS = Path(__file__).parents[2] / "servers"
 FILES = (
     "conductor.config.json",
     "tests/first.test.mcp.yml",
@@ -84,6 +85,38 @@ def test_a_command_that_does_not_start_is_exit_3_and_the_files_are_there(tmp_pat
     assert ended.code == 3
     assert "spawn_failed" in ended.err
     assert sorted(files_in(tmp_path)) == sorted(FILES)
+
+
+def test_who_gave_a_command_is_not_sent_to_discover_again(tmp_path: Path) -> None:
+    shutil.copy(SERVERS / "tiny_server.py", tmp_path / "server.py")
+    ended = mcptest(tmp_path, "init", "--", sys.executable, "server.py")
+    _, _, after = ended.out.partition("next:\n")
+    assert after.splitlines() == [
+        "  mcptest run",
+        "  put the values that matter into tests/first.test.mcp.yml: it expects only their types",
+    ]
+
+
+def test_the_workflow_passes_the_credentials_that_the_config_needs(tmp_path: Path) -> None:
+    shutil.copy(SERVERS / "tiny_server.py", tmp_path / "server.py")
+    words = ("--api-key", "abc-123-def", "ghp_abcdef123456")
+    ended = mcptest(tmp_path, "init", "--", sys.executable, "server.py", *words)
+    assert ended.code == 0
+    files = files_in(tmp_path)
+    assert not any(word in text for text in files.values() for word in words[1:])
+    env = 'env:\n          API_KEY: "${{ secrets.API_KEY }}"\n          GITHUB_TOKEN: '
+    assert f'{env}"${{{{ secrets.MCP_GITHUB_TOKEN }}}}"\n' in files[FILES[2]]
+    said = "note: the workflow takes API_KEY from a secret; set it: gh secret set API_KEY\n"
+    assert said in ended.err
+    assert "set it: gh secret set MCP_GITHUB_TOKEN\n" in ended.err
+
+
+def test_a_workflow_that_is_there_is_said_to_lack_the_credentials(tmp_path: Path) -> None:
+    shutil.copy(SERVERS / "tiny_server.py", tmp_path / "server.py")
+    (tmp_path / FILES[2]).parent.mkdir(parents=True)
+    (tmp_path / FILES[2]).write_text("mine", encoding="utf-8")
+    ended = mcptest(tmp_path, "init", "--", sys.executable, "server.py", "--api-key=abc-123-def")
+    assert "add to env: API_KEY: ${{ secrets.API_KEY }}\n" in ended.err
 
 
 @pytest.mark.parametrize("kept", FILES)

@@ -149,7 +149,7 @@ def test_a_program_that_cannot_be_started_is_an_error_with_what_to_do(tmp_path: 
     assert (ended.code, statuses(ended)) == (1, ["error", "passed"])
     fault = results(ended)[0]["error"]
     assert "(SpawnFailed): cannot start '/no/such/program'" in fault["message"]
-    assert fault["hint"] == "is it installed, and on the PATH of this shell?"
+    assert fault["hint"] == "there is no such file: check the path, and whether it is installed"
 
 
 def test_what_a_crashed_plugin_said_on_stderr_is_shown(tmp_path: Path) -> None:

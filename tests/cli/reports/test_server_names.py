@@ -55,6 +55,43 @@ def test_the_json_report_and_the_capture_have_the_name_everywhere(
     assert f'"stdio://{PROGRAM}"' not in json.dumps([report, saved])
 
 
+def contract(folder: Path, own: str, **keys: object) -> None:
+    """Write a contract with its own server, which calls itself by this name."""
+    (folder / f"{own}.py").write_text(SERVER.replace("NAME", repr(own)), encoding="utf-8")
+    started = {"command": sys.executable, "args": ["-S", "-E", f"{own}.py"], **keys}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    response = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "sell"}]}}
+    case = {"_server": started, "case": "lists", "in": request, "out": response}
+    (folder / f"{own}.cases.yaml").write_text(json.dumps(case), encoding="utf-8")
+
+
+def test_the_unnamed_server_of_a_contract_is_called_by_its_own_name(tmp_path: Path) -> None:
+    contract(tmp_path, "shop")
+    report = mcptest(tmp_path, "run", "shop.cases.yaml", "--json").report()
+    assert (report["server"], report["suites"][0]["server"]) == ("shop", "shop")
+    assert report["coverage"]["servers"][0]["server"] == "shop"
+    assert mcptest(tmp_path, "run", "shop.cases.yaml").out.startswith("shop\n")
+
+
+def test_the_name_in_a_contract_stays(tmp_path: Path) -> None:
+    contract(tmp_path, "shop", name="mine")
+    assert mcptest(tmp_path, "run", "shop.cases.yaml").out.startswith("mine\n")
+
+
+def test_different_servers_of_one_program_are_not_called_by_the_name_of_one(
+    tmp_path: Path,
+) -> None:
+    contract(tmp_path, "shop")
+    contract(tmp_path, "bank")
+    report = mcptest(tmp_path, "run", "--json").report()
+    assert {suite["server"] for suite in report["suites"]} == {PROGRAM}
+
+
+def test_the_note_on_shared_servers_names_no_program(tmp_path: Path) -> None:
+    ended = run(tmp_path, "shop", "-j", "2")
+    assert "2 files share one server and run one after the other" in ended.err
+
+
 @pytest.mark.parametrize("reporter", ["html", "markdown", "ndjson"])
 def test_files_have_the_name(tmp_path: Path, reporter: str) -> None:
     run(tmp_path, "the shop", "--reporter", f"{reporter}=report")

@@ -69,5 +69,6 @@ def test_the_workflow_installs_and_runs_mcptest(runtime: str) -> None:
     assert isinstance(workflow, dict)
     assert list(workflow) == ["name", "on", "permissions", "jobs"]
     runs = [step.get("run") for step in workflow["jobs"]["mcptest"]["steps"]]
+    assert "env:" not in render_workflow(runtime)
     assert "pip install mcptest" in runs
     assert "mcptest run tests --junit mcptest-results.xml" in runs

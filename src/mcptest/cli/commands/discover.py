@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import time
 from itertools import zip_longest
 
@@ -18,9 +19,10 @@ from mcptest.cli.output import StandardOutput, check_writable, write_file, write
 from mcptest.cli.shared_options import (
     SERVER_DETAILS,
     SERVER_OPTIONS,
+    VERBOSE_OPTION,
     choose_server,
     find_own_config,
-    parse_time_limit_s,
+    parse_seconds,
 )
 from mcptest.core.coverage import KINDS
 from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
@@ -41,7 +43,7 @@ from mcptest.matching.registry import builtin_registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from mcptest.cli.options import Arguments
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMMAND",
+    "VERBOSE_WITH_CALLS_OPTION",
     "DiscoverOptions",
     "Discovered",
     "build_verified_suite",
@@ -68,18 +71,34 @@ _TIMEOUT_S = 5.0
 _TOTAL_S = 60.0
 
 _MAX_NAMED = 10
+_MAX_TOOLS_NAMED = 40
 
 
 class DiscoverOptions(Record):
     """Which tools are called, and how long all requests together may take.
 
+    With `names_all`, every tool that is called is named on standard error, however many there are.
     `variables` are the values of references that the file will have.
     """
 
     calls_tools: bool = True
     calls_unannotated: bool = False
+    names_all: bool = False
     total_s: float = _TOTAL_S
     variables: dict[str, str] = {}  # noqa: RUF012  # nothing of a record changes
+
+    def list_calls(self, verb: str, names: Sequence[str], count: int, end: str = "") -> str:
+        """A sentence with the names of the tools that are called, in lines of 80 columns."""
+        listed = list_names(
+            [excerpt(name, 60) for name in names],
+            len(names) if self.names_all else _MAX_TOOLS_NAMED,
+        )
+        sentence = (
+            f"{verb} {len(names)} of {plural(count, 'tool')}{': ' if names else ''}{listed}{end}"
+        )
+        return textwrap.fill(
+            sentence, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
 
     def reason_not_to_call(self, tool: Message) -> str:
         if not self.calls_tools:
@@ -108,7 +127,7 @@ def discover(arguments: Arguments) -> int:
     if arguments.has("--no-calls") and arguments.has("--call-unannotated"):
         raise UsageError("--no-calls and --call-unannotated exclude each other; give one of them")
     target = _target(arguments)
-    total_s = parse_time_limit_s(arguments, "--total-timeout") or _TOTAL_S
+    total_s = parse_seconds(arguments, "--total-timeout") or _TOTAL_S
     spec = with_short_timeout(choose_server(arguments), arguments, total_s)
     hider = CredentialHider(os.environ)
     block = _server_block(arguments, spec, target, hider)
@@ -116,6 +135,7 @@ def discover(arguments: Arguments) -> int:
     options = DiscoverOptions(
         calls_tools=not arguments.has("--no-calls"),
         calls_unannotated=arguments.has("--call-unannotated"),
+        names_all=arguments.has("--verbose"),
         total_s=total_s,
         variables=values,
     )
@@ -239,8 +259,7 @@ def build_verified_suite(
 
     def announce(names: list[str], count: int) -> None:
         counts.append(count)
-        shown = f": {_list_tools(names)}" if names else ""
-        write_stderr(f"calling {len(names)} of {plural(count, 'tool')}{shown}\n")
+        write_stderr(options.list_calls("calling", names, count) + "\n")
 
     surveyor = Surveyor(
         visit.attempt,
@@ -273,10 +292,6 @@ def build_verified_suite(
         called=tuple(surveyor.called),
         tool_count=sum(counts),
     )
-
-
-def _list_tools(names: list[str]) -> str:
-    return list_names([excerpt(name, 60) for name in names], _MAX_NAMED)
 
 
 def _writable(name: str) -> str:
@@ -342,10 +357,8 @@ def report_discovered(found: Discovered, options: DiscoverOptions, target: str) 
     count = plural(len(found.probes), "test")
     lines = [f"{start}{where}{count}, {len(skipped)} of them skipped with a reason"]
     if found.tool_count:
-        called = f"called {len(found.called)} of {plural(found.tool_count, 'tool')}"
-        names = f": {_list_tools(list(found.called))}" if found.called else ""
         others = "; the file says why not the others" if found.has_uncalled else ""
-        lines.append(f"{called}{names}{others}")
+        lines.append(options.list_calls("called", found.called, found.tool_count, others))
     broken = [probe for probe in skipped if probe.problem]
     if broken:
         is_one = len(broken) == 1
@@ -356,16 +369,27 @@ def report_discovered(found: Discovered, options: DiscoverOptions, target: str) 
         if len(broken) > _MAX_NAMED:
             lines.append(f"  and {len(broken) - _MAX_NAMED} more")
     late = [probe.name for probe in skipped if probe.is_untried]
-    if late:
+    is_all_skipped = len(skipped) == len(found.probes)
+    if late and is_all_skipped:
+        limit = f"all requests together have {options.total_s:g} s"
+        lines.append(f"no test was completed before the time was over: {limit}")
+        lines.append("  give them more with --total-timeout")
+    elif late:
         lines.append(f"{plural(len(late), 'test')} not tried: {list_names(late, _MAX_NAMED)}")
         lines.append(f"  all requests together have {options.total_s:g} s; see --total-timeout")
     deaths = sum(1 for probe in skipped if "exited_during_call" in probe.skip)
     if deaths:
         lines.append(f"{plural(deaths, 'call')} ended the server: look for exited_during_call")
-    if target:
+    if target and not is_all_skipped:
         lines.append(f"run them: mcptest run {visible(target)}")
     write_stderr("\n".join(lines) + "\n")
 
+
+VERBOSE_WITH_CALLS_OPTION = Option(
+    names=VERBOSE_OPTION.names,
+    help="show what the server writes to stderr, and the names of all tools that are called "
+    f"(otherwise {_MAX_TOOLS_NAMED})",
+)
 
 COMMAND = Command(
     name="mcptest discover",
@@ -391,11 +415,12 @@ COMMAND = Command(
         Option(names=("--no-calls",), help="call no tool at all; resources and prompts are read"),
         Option(
             names=("--total-timeout",),
-            value="TIME",
-            help="time limit for all requests together; what is not tried by then is skipped in "
-            "the file (default: 60s)",
+            value="SECONDS",
+            help='time limit for all requests together: 30, "500ms" or "2m"; what is not tried by '
+            "then is skipped in the file (default: 60)",
         ),
-        *SERVER_OPTIONS,
+        *(option for option in SERVER_OPTIONS if option is not VERBOSE_OPTION),
+        VERBOSE_WITH_CALLS_OPTION,
     ),
     examples=(
         "mcptest discover -o server.test.mcp.yml -- python3 server.py",

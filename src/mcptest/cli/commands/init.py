@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 
 from mcptest.cli.commands.discover import (
+    VERBOSE_WITH_CALLS_OPTION,
     DiscoverOptions,
     build_verified_suite,
     report_discovered,
@@ -28,6 +29,7 @@ from mcptest.explore.scaffold import (
     render_config,
     render_first_suite,
     render_workflow,
+    secret_name,
 )
 
 TYPE_CHECKING = False
@@ -57,11 +59,11 @@ def init(arguments: Arguments) -> int:
     hider = CredentialHider(os.environ)
     guess = guess.but(args=tuple(hider.hide_args(guess.args)))
     suite, status = render_first_suite(), int(ExitCode.PASSED)
+    seen: list[str] = []
     if arguments.command and not os.path.lexists(_SUITE):
-        seen: list[str] = []
 
         def look(visit: SingleServer, launcher: Launcher) -> int:
-            options = DiscoverOptions()
+            options = DiscoverOptions(names_all=arguments.has("--verbose"))
             found = build_verified_suite(visit, launcher, _SUITE, None, options)
             report_discovered(found, options, "")
             seen.append(found.text)
@@ -79,12 +81,22 @@ def init(arguments: Arguments) -> int:
     else:
         written.write(_CONFIG, render_config(guess))
     written.write(_SUITE, suite)
-    written.write(_WORKFLOW, render_workflow(guess.runtime))
-    _report(written, guess)
-    if _CONFIG in written.new:
-        for credential in hider.found.values():
-            print_note(visible(credential.note))
+    variables = list(hider.found) if _CONFIG in written.new else []
+    written.write(_WORKFLOW, render_workflow(guess.runtime, variables))
+    _report(written, guess, is_discovered=bool(seen) and _SUITE in written.new)
+    for name in variables:
+        print_note(visible(hider.found[name].note))
+        print_note(_note_on_ci(name, is_passed=_WORKFLOW in written.new))
     return status
+
+
+def _note_on_ci(variable: str, *, is_passed: bool) -> str:
+    """What the user has to do so that the workflow can start the server."""
+    secret = secret_name(variable)
+    if is_passed:
+        return f"the workflow takes {variable} from a secret; set it: gh secret set {secret}"
+    line = f"{variable}: ${{{{ secrets.{secret} }}}}"
+    return f"{_WORKFLOW} was left as it is and does not pass {variable}; add to env: {line}"
 
 
 def _check_folder(path: str) -> None:
@@ -142,7 +154,7 @@ class _Written:
             self.new.append(path)
 
 
-def _report(written: _Written, guess: Guess) -> None:
+def _report(written: _Written, guess: Guess, *, is_discovered: bool) -> None:
     lines = [f"wrote {path}" for path in written.new]
     lines += [f"left {visible(path)} as it is" for path in written.old]
     is_blind = _CONFIG in written.new and guess.reason == _NOTHING_FOUND.reason
@@ -153,7 +165,9 @@ def _report(written: _Written, guess: Guess) -> None:
         "next:",
         *([f"  put what starts the server into {_KEYS}"] if is_blind else []),
         "  mcptest run",
-        "  mcptest discover -o tests/server.test.mcp.yml",
+        f"  put the values that matter into {_SUITE}: it expects only their types"
+        if is_discovered
+        else "  mcptest discover -o tests/server.test.mcp.yml",
     ]
     write_lines(lines)
 
@@ -164,7 +178,7 @@ COMMAND = Command(
     usage="mcptest init [options] [-- COMMAND…]",
     details=f"Writes {_CONFIG}, {_SUITE} and {_WORKFLOW}, without questions; existing files are "
     "kept. With COMMAND, the server is started and the first tests cover what it offers.",
-    options=(START_TIMEOUT_OPTION,),
+    options=(START_TIMEOUT_OPTION, VERBOSE_WITH_CALLS_OPTION),
     examples=("mcptest init", "mcptest init -- python3 server.py"),
     run=init,
     takes_command=True,

@@ -13,6 +13,7 @@ from mcptest.core.results import ExitCode
 from mcptest.core.secrets import why_not_blanked
 from mcptest.core.text import visible
 from mcptest.engine.discovery import resolve_target
+from mcptest.explore.credentials import CredentialHider
 from mcptest.transport.process.child import Guardian
 from mcptest.transport.process.stopping import describe_exit
 from mcptest.transport.relay import Relay, RelayedSignals
@@ -20,6 +21,8 @@ from mcptest.transport.relay_capture import CaptureFile, RelayCapture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mcptest.cli.options import Arguments
 
 __all__ = ["COMMAND", "record"]
@@ -36,9 +39,12 @@ def record(arguments: Arguments) -> int:
     name = arguments.last("--name") or os.path.basename(command[0])
     target = _target(arguments, name)
     secrets = [_secret(variable) for variable in arguments.all("--redact")]
+    secrets += _secrets_in(command)
     signals = RelayedSignals()
     with signals:
-        recording = RelayCapture(_spool(target), f"stdio://{name}", secrets)
+        recording = RelayCapture(
+            _spool(target), f"stdio://{name}", secrets, is_named=arguments.has("--name")
+        )
         guardian = Guardian(adopts_orphans=True)
         signals.on_second = guardian.kill_all
         try:
@@ -116,13 +122,26 @@ def _secret(variable: str) -> str:
     return value
 
 
+def _secrets_in(command: tuple[str, ...]) -> Iterator[str]:
+    """The credentials in the command; those that cannot be blanked are named in a note."""
+    hider = CredentialHider({})
+    hider.hide_args(command[1:])
+    for found in hider.found.values():
+        if reason := why_not_blanked(found.value):
+            place = visible(found.place)
+            write_stderr(f"note: {place} {reason}; the capture may contain it\n")
+        else:
+            yield found.value
+
+
 COMMAND = Command(
     name="mcptest record",
     summary="Relay between a client and its server on stdio, and write a capture.",
     usage="mcptest record -o FILE [options] -- COMMAND…",
     details="COMMAND starts the server. A client starts this command instead of the server: every "
     "byte is passed through unchanged, and the exit status is that of the server. FILE is replaced "
-    "when the session ends; if it is a folder, each session gets a new file there.",
+    "when the session ends; if it is a folder, each session gets a new file there. Credentials in "
+    "COMMAND (--api-key VALUE, TOKEN=VALUE, …) are blanked in the capture.",
     options=(
         Option(
             names=("-o", "--output"),
@@ -132,7 +151,8 @@ COMMAND = Command(
         Option(
             names=("--name",),
             value="NAME",
-            help="name of the server in the capture (default: the name of its program)",
+            help="name of the server in the capture (default: the name that it gives itself, or "
+            "that of its program)",
         ),
         Option(
             names=("--redact",),

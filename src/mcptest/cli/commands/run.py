@@ -183,9 +183,11 @@ def _note_shared_servers(plan: Plan) -> None:
 
     shared = [job for job in share_out(plan) if len(job) > 1]
     if shared:
-        names = ", ".join(dict.fromkeys(visible(job[0][1].name) for job in shared))
+        named = [job[0][1] for job in shared]
+        names = ", ".join(dict.fromkeys(visible(spec.name) for spec in named))
+        server = f"the server {names}" if all(spec.is_named for spec in named) else "one server"
         files = plural(sum(map(len, shared)), "file")
-        message = f"{files} share the server {names} and run one after the other"
+        message = f"{files} share {server} and run one after the other"
         write_stderr(f"note: {message}; --isolation file gives each file its own\n")
 
 
