@@ -262,8 +262,39 @@ def test_a_misspelt_name_is_reported_with_the_words_of_the_command(
     misspelt = {"it": "refuses", "tool": "red_file", "expect": error}
     write_conductor(tmp_path / "a.test.mcp.yml", misspelt, **keys)
     ended = pytest_in(tmp_path)
-    said = 'refuses: the server lists no tool "red_file"; did you mean "read_file"?'
+    said = 'the server lists no tool "red_file"; did you mean "read_file"?'
     assert (ended.code, said in ended.out) == (int(strict), True)
+    # The test itself fails, with nothing of pytest's inside.
+    assert ended.summary == ("1 failed" if strict else "1 passed")
+    assert "_multicall" not in ended.out
     write_conductor(tmp_path / "a.test.mcp.yml", misspelt | {"unlisted": True}, **keys)
     ended = pytest_in(tmp_path)
     assert (ended.code, "the server lists" in ended.out) == (0, False)
+
+
+def test_a_missed_gate_is_a_short_error(tmp_path: Path) -> None:
+    tools = [{"name": "t", "tool": "echo", "args": {"text": "a"}}]
+    suite = {"servers": {"s": {"command": SERVER}}, "tools": tools, "coverage": {"tools": 100}}
+    (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    ended = pytest_in(tmp_path)
+    assert "gate missed: " in ended.out
+    assert (ended.code, "_multicall" in ended.out) == (1, False)
+
+
+def test_hints_name_the_options_of_pytest(tmp_path: Path) -> None:
+    slow = {"command": sys.executable, "args": ["-c", "import time; time.sleep(9)"]}
+    wanted: dict[str, Any] = {"response": {"result": {}}}
+    test = {"it": "t", "request": {"id": 1, "method": "ping"}, "expect": wanted}
+    write_conductor(tmp_path / "a.test.mcp.yml", test, **slow, startupTimeout=100)
+    ended = pytest_in(tmp_path)
+    assert 'the limit is "startupTimeout" in the config' in ended.out
+    assert "--start-timeout" not in ended.out
+
+
+def test_the_note_about_shared_servers_names_the_option_of_pytest(tmp_path: Path) -> None:
+    wrong = {"response": {"result": {"a": 1}}}
+    test = {"it": "t", "request": {"jsonrpc": "2.0", "id": 1, "method": "ping"}, "expect": wrong}
+    for name in "ab":
+        write_conductor(tmp_path / f"{name}.test.mcp.yml", test)
+    ended = pytest_in(tmp_path)
+    assert "--mcptest-isolation file gives each file its own" in " ".join(ended.out.split())

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_MAX_LINE_BYTES",
+    "ISOLATE_FILES",
+    "START_LIMIT",
+    "START_OPTION",
     "Assertion",
     "Case",
     "ClientSpec",
@@ -43,6 +46,12 @@ __all__ = [
 DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 DEFAULT_TIMEOUT_S = 30.0
+
+# What hints say of a slow start and of shared servers, with the options of the command line;
+# pytest and the SDK replace them by their own.
+START_OPTION = "--start-timeout, or "
+START_LIMIT = f'the limit is {START_OPTION}"startupTimeout" in the config'
+ISOLATE_FILES = "--isolation file"
 
 # What has a server process of its own.
 ISOLATIONS = ("run", "file", "test")
@@ -130,6 +139,22 @@ class ServerSpec(Record):
     is_strict: bool = False
     plugins: tuple[PluginSpec, ...] = ()
     is_named: bool = True
+    # Whether a suite describes it, whose keys are spelt otherwise than those of a config.
+    is_of_suite: bool = False
+
+    @property
+    def start_limit(self) -> str:
+        """The end of a hint about a server that is not ready in time."""
+        in_suite = f'the limit is {START_OPTION}"startup_timeout" in the suite'
+        return in_suite if self.is_of_suite else START_LIMIT
+
+    @property
+    def line_limit(self) -> str:
+        """The end of a hint about a line that is too long."""
+        key = (
+            '"max_line_bytes" in the suite' if self.is_of_suite else '"maxLineBytes" in the config'
+        )
+        return f"{key} is the limit"
 
 
 class Performance(Record):

@@ -90,7 +90,7 @@ class Connection:
         offer = spec.spec_version or spec.protocol_version
         self.session = ClientSession(offer, __version__, spec.client)
         self.wire = _open_wire(spec, launcher)
-        self.inbox = Inbox(self.session, self.findings, self.wire.redact)
+        self.inbox = Inbox(self.session, self.findings, self.wire.redact, spec.line_limit)
         self._label = self.wire.label
         self._recorder: TrafficRecorder | None = None
         if launcher.keeps_traffic:
@@ -414,10 +414,15 @@ class Inbox:
     """
 
     def __init__(
-        self, session: ClientSession, findings: Findings, redact: Callable[[str], str] | None
+        self,
+        session: ClientSession,
+        findings: Findings,
+        redact: Callable[[str], str] | None,
+        line_limit: str,
     ) -> None:
         self._session = session
         self._findings = findings
+        self._line_limit = line_limit
         self._redact = redact
         self._awaited: object = ABSENT
         self._broken: Fault | None = None
@@ -484,7 +489,7 @@ class Inbox:
             elif isinstance(item, TransportFault):
                 self._take_transport_fault(item)
             else:
-                self.break_off(faults.line_too_long_fault(item))
+                self.break_off(faults.line_too_long_fault(item, self._line_limit))
         return owed
 
     def take_fault(self) -> Fault | None:

@@ -11,7 +11,6 @@ from mcptest.core.text import quote_bytes, show_json, visible
 from mcptest.protocol.framing import PLAIN_TEXT
 from mcptest.protocol.jsonrpc import describe_id
 from mcptest.protocol.session import INITIALIZE_ID
-from mcptest.transport import START_LIMIT
 from mcptest.transport.process.stopping import describe_exit
 
 TYPE_CHECKING = False
@@ -71,12 +70,10 @@ STRAYS = {
 NOISE = "the server wrote to stdout something that is not a message; logs belong on stderr"
 _NOISE_ADVICE = "stdout is for messages only; logs and banners belong on stderr"
 
-# The hint for a server that does not answer the first request.
-_SILENT = {
-    "initialize": f"it is running; {START_LIMIT}",
-    "server/discover": "it is running; one with a handshake may not know this request: leave out "
-    "--spec-version",
-}
+# The hint for a server that does not answer `server/discover`.
+_NO_DISCOVERY = (
+    "it is running; one with a handshake may not know this request: leave out --spec-version"
+)
 
 # How the names of files end that an interpreter is given.
 _SCRIPT_ENDINGS = (
@@ -140,7 +137,7 @@ def not_ready_fault(spec: ServerSpec, wire: Transport) -> Fault:
         kind="handshake_timeout",
         message=f"the server did not write {visible(spec.ready_pattern)!r} to stderr within "
         f"{format_seconds(spec.startup_timeout_s)}",
-        hint=f'"readyPattern" is a regular expression over stderr; {START_LIMIT}',
+        hint=f'"readyPattern" is a regular expression over stderr; {spec.start_limit}',
     )
     return with_evidence(fault, wire)
 
@@ -160,10 +157,12 @@ def timeout_fault(
             effect="indefinite",
         )
     elif method in ("initialize", "server/discover"):
+        is_unknown = method == "server/discover" and not hint
+        limit = _join(hint or "it is running", wire.spec.start_limit)
         fault = Fault(
             kind="handshake_timeout",
             message=f"the server did not answer {method} within {format_seconds(limit_s)}",
-            hint=_join(hint, START_LIMIT) if hint else _SILENT[method],
+            hint=_NO_DISCOVERY if is_unknown else limit,
         )
     else:
         fault = Fault(
@@ -286,12 +285,12 @@ def describe_violation(event: ProtocolViolated, *, with_quote: bool = False) -> 
     return f"{sentence}: {quote_message(event.message)}" if with_quote else sentence
 
 
-def line_too_long_fault(line: Overlong) -> Fault:
+def line_too_long_fault(line: Overlong, limit: str) -> Fault:
     return Fault(
         kind="line_too_long",
         message=f"the server wrote more than {line.limit:,} bytes without a newline; it begins "
         f"{quote_bytes(line.raw[:60])} …",
-        hint='each message must end with a newline; "maxLineBytes" in the config is the limit',
+        hint=f"each message must end with a newline; {limit}",
         effect="indefinite",
     )
 
@@ -378,11 +377,12 @@ def _describe_reasons(wire: Transport, hints: list[str]) -> str:
     return _join(partial, reason)
 
 
-def add_flush_hint(fault: Fault) -> Fault:
+def add_flush_hint(fault: Fault, spec: ServerSpec) -> Fault:
     """The fault of a handshake that was answered only when stdin was closed."""
     hint = (
         "its answer came only when its stdin was closed: does it flush stdout after each "
-        f"message? (in Python: print(…, flush=True), or python3 -u); if it is slow, {START_LIMIT}"
+        "message? (in Python: print(…, flush=True), or python3 -u); if it is slow, "
+        f"{spec.start_limit}"
     )
     return fault.but(hint=hint)
 

@@ -265,7 +265,17 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     # Suites use the environment for more than starting servers.
     resources.environment = environment
     suites = _load_all(files, known, mistakes, warnings, wanted.format, resources, folders)
-    specs = {_key(suite): servers.server_of(suite, suites) for suite in suites}
+    asked = wanted.selection.shard
+    shard = describe_shard(suites, wanted.selection, asked) if asked else None
+    selected = suites
+    if not mistakes:
+        try:
+            selected = select(suites, wanted.selection)
+        except NothingSelectedError as error:
+            error.shard = shard
+            raise
+    # A config is read only if a selected file needs it.
+    specs = {_key(suite): servers.server_of(suite, suites) for suite in selected}
     if mistakes:
         raise FormatError(mistakes)
     if wanted.sent_along:
@@ -273,13 +283,6 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
         # Equal servers stay the same object.
         changed = {id(spec): wanted.sent_along.to(spec) for spec in specs.values() if spec}
         specs = {key: changed[id(spec)] if spec else None for key, spec in specs.items()}
-    asked = wanted.selection.shard
-    shard = describe_shard(suites, wanted.selection, asked) if asked else None
-    try:
-        selected = select(suites, wanted.selection)
-    except NothingSelectedError as error:
-        error.shard = shard
-        raise
     if not wanted.is_chosen_later:
         _refuse_unset(selected)
     gated: dict[str, dict[str, None]] = {}
@@ -477,9 +480,6 @@ class Servers:
         paths = filter(os.path.isdir, map(glob_root, wanted.paths or (".",)))
         self._named = tuple(os.path.abspath(path).rstrip(os.sep) + os.sep for path in paths)
         self._from_options = self._from_command_line()
-        here = find_config(".")
-        # Read now, so that its mistakes are reported even if no suite needs it.
-        self._here = self._from_config(here) if here and not self._from_options else None
 
     def server_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
         """The server for a suite; None if none is named, or it has mistakes."""
@@ -490,8 +490,7 @@ class Servers:
         if spec is None and suite.server:
             spec = resolve_folders(suite.server, folder)
         if spec is None and not self._wanted.config:
-            beside = self._config_near(folder)
-            spec = self._here or (self._from_config(beside) if beside else None)
+            spec = self._from_config_for(folder)
         limit_s = self._wanted.timeout_s
         if spec and self._wanted.isolation:
             spec = spec.but(isolation=self._wanted.isolation)
@@ -542,9 +541,16 @@ class Servers:
             return self._from_config(path) if path else None
         config = self._from_options
         if config is None and not self._wanted.config:
-            beside = self._config_near(os.path.dirname(file) or ".")
-            config = self._here or (self._from_config(beside) if beside else None)
+            config = self._from_config_for(os.path.dirname(file) or ".")
         return config
+
+    def _from_config_for(self, folder: str) -> ServerSpec | None:
+        """The server of the config for a folder; it is read only when a file there needs it."""
+        here = find_config(".")
+        if here and (spec := self._from_config(here)):
+            return spec
+        beside = self._config_near(folder)
+        return self._from_config(beside) if beside else None
 
     def _config_near(self, folder: str) -> str:
         """The config in a folder, or in the next one above that may be looked into; else ""."""

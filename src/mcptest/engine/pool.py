@@ -341,7 +341,9 @@ class ServerPool:
         """No session could be opened: do not try again."""
         self.retire()
         fault = error.fault
-        self._given_up = faults.add_flush_hint(fault) if server.answered_while_stopping else fault
+        if server.answered_when_stdin_closed:
+            fault = faults.add_flush_hint(fault, server.spec)
+        self._given_up = fault
         return ServerError(self._given_up)
 
 

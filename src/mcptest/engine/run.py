@@ -28,6 +28,7 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
+from mcptest.core.plan import ISOLATE_FILES
 from mcptest.core.record import Record
 from mcptest.core.results import (
     FATAL,
@@ -317,7 +318,9 @@ class Run:
         else:
             retries = self._options.retries if case.retries is None else case.retries
             may_follow = following and following.skip is None and spec.isolation != "test"
-            next_case = following if may_follow else None
+            # Where nothing is held back, a strict test may have to read the lists before the next.
+            is_judged_now = spec.is_strict and not self._options.may_hold
+            next_case = following if may_follow and not is_judged_now else None
             result = self.performer.perform(case, spec, retries, next_case)
             result = self._name_other_files(result, spec)
         if self._plan.snapshots and (taken := self._plan.snapshots.taken()):
@@ -327,6 +330,8 @@ class Run:
         self._current = ""
         self._report_own_name(spec)
         doubt = self._find_doubt(case, spec, result)
+        if doubt and spec.is_strict and not self._options.may_hold:
+            self.pool.take_inventory(spec)
         offers = self.pool.inventories.get(spec.name)
         if doubt and offers is not None:
             result = doubt.settle(result, offers, is_strict=spec.is_strict)
@@ -347,7 +352,7 @@ class Run:
             return result
         note = (
             f"this server had run {plural(others, 'other file')} before: if their tests left "
-            "something behind, --isolation file gives each file its own"
+            f"something behind, {ISOLATE_FILES} gives each file its own"
         )
         return result.but(notes=(*result.notes, note))
 
@@ -360,7 +365,8 @@ class Run:
         if not case.is_unlisted:
             answered = self.performer.answered
             names = [name for name in names if (spec.name, name) not in answered]
-        return Doubt(names=tuple(names), is_unlisted=case.is_unlisted) if names else None
+        key = "_unlisted" if case.dialogue else "unlisted"
+        return Doubt(names=tuple(names), is_unlisted=case.is_unlisted, key=key) if names else None
 
     def _emit(self, event: Event) -> None:
         if not self._doubts:
@@ -419,6 +425,8 @@ class Doubt(Record):
 
     names: tuple[tuple[OfferKind, str], ...]
     is_unlisted: bool = False
+    # How the key that says so is spelt in the file.
+    key: str = "unlisted"
 
     def judge(self, offers: Iterable[CoveredOffer]) -> Mismatch | None:
         """What is wrong with the names, given what the server lists; None if nothing is.
@@ -433,13 +441,13 @@ class Doubt(Record):
         if self.is_unlisted and known and not missing:
             kind, name = known[0]
             expected, hint = f"a {kind} that the server does not list", ""
-            message = f'the test says "unlisted", and the server lists the {kind} "{name}"'
+            message = f'the test says "{self.key}", and the server lists the {kind} "{name}"'
         elif missing and not self.is_unlisted:
             kind, name = missing[0]
             expected = f"a {kind} that the server lists"
             question = suggest(name, listed[kind], '"{}"')
             message = f'the server lists no {kind} "{name}"{question}'
-            hint = 'a test that calls an unknown name on purpose says "unlisted: true"'
+            hint = f'a test that calls an unknown name on purpose says "{self.key}: true"'
         else:
             return None
         return Mismatch(

@@ -60,6 +60,9 @@ __all__ = ["Launcher", "Reply", "Server", "create_launcher", "launching", "make_
 # How long a server may go on running after its stdout has ended.
 _EXIT_AFTER_EOF_S = 0.5
 
+# How soon a server ends that has only waited for the end of its stdin.
+_AT_ONCE_S = 0.2
+
 _MAX_NAME_CHARS = 100
 
 
@@ -93,7 +96,7 @@ class Server:
         self.spec = spec
         self.is_open = False
         self.stopped: Stopped | None = None
-        self.answered_while_stopping = False
+        self.answered_when_stdin_closed = False
         self.findings = connection.findings
         self._session, self._wire = connection.session, connection.wire
         self._inbox = connection.inbox
@@ -386,7 +389,9 @@ class Server:
 
     def exit_before_read_fault(self, method: str, id: object) -> Fault:
         """The server has exited by itself before it read a call."""
-        when = f"after its last answer, before it read {faults.describe_call(method, id)}"
+        when = f"before it read {visible(method)}"
+        if self._wire.stdout_tail.total:
+            when = f"after its last answer, before it read {faults.describe_call(method, id)}"
         return self.exit_fault(when, effect="definite")
 
     # Faults
@@ -446,7 +451,9 @@ class Server:
             # What arrives while the server is being stopped breaks no test; it becomes findings.
             late = self.late_answers
             self.connection.take_last(self._wire.last_output)
-            self.answered_while_stopping = self.late_answers > late
+            # One that is merely slow answers later than at once.
+            is_at_once = self.stopped.took_s < _AT_ONCE_S
+            self.answered_when_stdin_closed = is_at_once and self.late_answers > late
             if fault := self._inbox.take_fault():
                 self.findings.add(fault.kind, fault.message)
             self._session.terminate()

@@ -14,6 +14,7 @@ import pytest
 from mcptest._collect import collect, describe_mistakes, node_names
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, McptestError, UsageError
+from mcptest.core.plan import ISOLATE_FILES, START_OPTION
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import defuse, visible
 from mcptest.engine.on_demand import Session
@@ -128,7 +129,7 @@ class McptestItem(pytest.Item):
             if not message:
                 raise
             raise BrokenError(message) from None
-        result = redact_all(result, redactor(self.file_run.plan.secrets))
+        result = redact_all(_with_own_options(result), redactor(self.file_run.plan.secrets))
         if result.status == "passed":
             for note in result.notes:
                 self.user_properties.append((NOTE, defuse(note)))
@@ -199,7 +200,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
         notes += unlisted
     item.user_properties += [(FILE_NOTE, note) for note in notes]
     if failures:
-        raise MismatchError("\n".join(failures))
+        pytest.fail(defuse("\n".join(failures)), pytrace=False)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -243,6 +244,16 @@ def _conclude(finished: RunFinished, secrets: tuple[str, ...]) -> tuple[list[str
         is_fatal = finding.kind in FATAL or finding.kind in finished.broken_rules
         (failures if is_fatal else notes).append(text)
     return [*map(defuse, notes)], failures
+
+
+def _with_own_options(result: CaseResult) -> CaseResult:
+    """The result with our options in its hints, where those of the command line are named."""
+    notes = [note.replace(ISOLATE_FILES, f"--mcptest-{ISOLATE_FILES[2:]}") for note in result.notes]
+    result = result.but(notes=tuple(notes))
+    fault = result.fault
+    return (
+        result.but(fault=fault.but(hint=fault.hint.replace(START_OPTION, ""))) if fault else result
+    )
 
 
 def _is_alone(config: pytest.Config) -> bool:

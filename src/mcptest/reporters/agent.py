@@ -92,6 +92,9 @@ class AgentReporter(CollectedRun):
         for suite, result in self.flaky():
             attempts = plural(result.attempts, "attempt")
             yield f"flaky: {self._title(suite, result)} ({case_place(suite, result)}): {attempts}"
+        for suite, result in self.noted()[:MAX_FAILURES]:
+            name = f"{self._title(suite, result)} ({case_place(suite, result)})"
+            yield from (f"note: {name}: {_short(note)}" for note in result.notes)
         for finding in finished.findings:
             yield f"server: {visible(finding.kind)}: {_short(finding.message)}"
         yield from coverage_lines(finished.coverage)

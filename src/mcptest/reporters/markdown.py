@@ -149,6 +149,11 @@ class MarkdownReporter(CollectedRun):
                 f"{self._named(suite, result)} passed on attempt {result.attempts:,}"
                 for suite, result in self.flaky()
             ],
+            "Notes about tests": [
+                f"{self._named(suite, result)}: {code_span(note)}"
+                for suite, result in self.noted()
+                for note in result.notes
+            ],
             "Not run": [
                 f"{self._named(suite, result)}: {code_span(result.reason)}"
                 for suite, result in self.not_run()

@@ -102,6 +102,10 @@ class CollectedRun:
     def flaky(self) -> list[tuple[SuiteStarted, CaseResult]]:
         return [pair for pair in self.results() if pair[1].is_flaky]
 
+    def noted(self) -> list[tuple[SuiteStarted, CaseResult]]:
+        """Tests that passed and have notes; those of others are shown with their failures."""
+        return [pair for pair in self.results() if pair[1].status == "passed" and pair[1].notes]
+
     def not_run(self) -> list[tuple[SuiteStarted, CaseResult]]:
         """Declared tests that this version cannot run."""
         return [pair for pair in self.results() if pair[1].not_run]

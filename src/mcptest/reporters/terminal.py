@@ -222,8 +222,11 @@ class TerminalReporter:
         if fault is not None:
             from mcptest.reporters.text import fault_details  # noqa: PLC0415  # as above
 
-            lines.append(f"{paint.red('error:')} {_cut(fault.message)}")
-            lines += [*(paint.diff_line(line) for line in fault_details(fault, verbose=True)), ""]
+            is_shown = self._seen is not None and self._seen.has_shown(fault)
+            above = " (see above)" if is_shown else ""
+            details = [] if is_shown else fault_details(fault, verbose=True)
+            lines.append(f"{paint.red('error:')} {_cut(fault.message)}{above}")
+            lines += [*(paint.diff_line(line) for line in details), ""]
         lines += _section(coverage_lines(finished.coverage, whole=self._verbose))
         if finished.matrix:
             from mcptest.reporters.matrix import matrix_lines  # noqa: PLC0415  # rare

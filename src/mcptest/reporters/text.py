@@ -234,6 +234,10 @@ class SeenFailures:
         alike.append((mismatches, label))
         return None
 
+    def has_shown(self, fault: Fault) -> bool:
+        """Whether a failure had this fault for its cause."""
+        return (fault.kind, fault.message) in self._seen
+
     def new_stderr(self, result: CaseResult) -> str:
         """What the server wrote to stderr, unless an earlier failure has shown the same.
 

@@ -16,6 +16,7 @@ CoprocessWarning.
 from __future__ import annotations
 
 from mcptest.core.errors import McptestError
+from mcptest.core.plan import START_LIMIT
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, visible
@@ -149,7 +150,9 @@ def _advice(data: object) -> list[str]:
     if not isinstance(data, dict) or not isinstance(data.get("kind"), str):
         return []
     hint = data.get("hint")
-    lines = [f"hint: {hint}"] if isinstance(hint, str) and hint else []
+    lines = []
+    if isinstance(hint, str) and hint:
+        lines.append(f"hint: {hint.replace(START_LIMIT, 'the limit is startup_timeout=')}")
     return [*lines, MAY_HAVE_RUN] if data.get("effect") == "indefinite" else lines
 
 

@@ -13,7 +13,7 @@ import time
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, InterruptedRunError, ServerError, UsageError
 from mcptest.core.events import CaseFinished, SuiteStarted
-from mcptest.core.plan import ClientSpec, HttpSpec, ServerSpec
+from mcptest.core.plan import START_LIMIT, ClientSpec, HttpSpec, ServerSpec
 from mcptest.core.record import Record
 from mcptest.core.results import Finding, exit_code_of
 from mcptest.core.secrets import redact_all, redactor
@@ -262,7 +262,8 @@ def _describe(fault: Fault) -> str:
 
 def _build_data(fault: Fault) -> Message:
     data = {"kind": fault.kind, "effect": fault.effect, "stderr": fault.evidence.stderr_tail}
-    hint = re.sub(_OWN_ID, "", fault.hint)
+    # One limit is for the handshake and for each answer.
+    hint = re.sub(_OWN_ID, "", fault.hint).replace(START_LIMIT, "the limit is timeout=")
     return data | ({"hint": hint} if hint else {})
 
 

@@ -121,7 +121,7 @@ if TYPE_CHECKING:
             """End the session, and the process if we started it."""
 
 
-__all__ = ["IS_WINDOWS", "OPEN_FLAGS", "START_LIMIT", "refuse_windows", "utc_now", "wait_ready"]
+__all__ = ["IS_WINDOWS", "OPEN_FLAGS", "refuse_windows", "utc_now", "wait_ready"]
 
 # Windows has no poll, process groups or timers by signal. Modules that need them can be imported
 # there anyway, so that the commands that start nothing work.
@@ -140,10 +140,6 @@ def refuse_windows() -> None:
             "Windows yet",
             "use WSL; validate, docs FILE, cases, migrate, compliance, report and schema work here",
         )
-
-
-# The end of a hint about a server that is not ready in time.
-START_LIMIT = '--start-timeout, or "startupTimeout" in the config, is the limit'
 
 
 def utc_now() -> str:

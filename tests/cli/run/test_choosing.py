@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -228,3 +229,30 @@ def test_validate_shows_warnings_on_standard_error(folder: Path) -> None:
     ended = mcptest(folder, "validate", "birds.test.mcp.yml")
     assert (ended.code, ended.out) == (0, "1 file with 1 test: no mistakes\n")
     assert ended.err.startswith('warning[W001]: "stderr" belongs under "expect"')
+
+
+def test_a_config_that_no_file_needs_is_not_read(tmp_path: Path) -> None:
+    config = {"name": "x", "command": "x", "args": [], "env": {"K": "${NO_SUCH_VARIABLE_SET}"}}
+    (tmp_path / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
+    command = [sys.executable, str(TINY_SERVER)]
+    test = {
+        "it": "echoes",
+        "request": {"jsonrpc": "2.0", "id": 1, "method": "echo"},
+        "expect": {"response": {"result": {}}},
+    }
+    server = {"name": "s", "command": command[0], "args": command[1:]}
+    own = {"description": "d", "server": server, "tests": [test]}
+    (tmp_path / "own.test.mcp.yml").write_text(json.dumps(own), encoding="utf-8")
+    assert "F016" not in mcptest(tmp_path, "run", "own.test.mcp.yml").err
+    needing = {"description": "needing", "tests": [test]}
+    (tmp_path / "needing.test.mcp.yml").write_text(json.dumps(needing), encoding="utf-8")
+    ended = mcptest(tmp_path, "run", ".")
+    assert (ended.code, "F016" in ended.err) == (2, True)
+    # Another file is selected.
+    (tmp_path / "own.test.mcp.yml").write_text(
+        json.dumps(own | {"description": "mine"}), encoding="utf-8"
+    )
+    assert "F016" not in mcptest(tmp_path, "run", ".", "-k", "mine").err
+    suite = {"servers": {"s": {"command": command}}, "tools": [{"name": "t", "tool": "x"}]}
+    (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    assert "F016" not in mcptest(tmp_path, "run").err

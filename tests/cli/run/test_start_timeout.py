@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,6 +11,16 @@ from console import mcptest, write_suite
 
 SERVER = Path(__file__).parents[2] / "servers" / "naming_server.py"
 TEST = {"it": "lists", "list": "tools", "expect": {"response": {"result": "match:exists"}}}
+
+# Standard output is a file of its own, because PYTHONUNBUFFERED may be set.
+UNFLUSHED = """
+import json, sys
+out = open(1, "w", encoding="utf-8", closefd=False)
+for line in sys.stdin:
+    if "id" in (asked := json.loads(line)):
+        json.dump({"jsonrpc": "2.0", "id": asked["id"], "result": {}}, out)
+        print(file=out)
+"""
 
 
 @pytest.fixture
@@ -41,7 +52,23 @@ def test_a_server_that_takes_longer_is_3_and_names_the_option(
     assert ended.code == 3
     said = " ".join((ended.out + ended.err).split())
     assert "did not answer initialize within 100 ms" in said
-    assert '--start-timeout, or "startupTimeout" in the config, is the limit' in said
+    assert 'the limit is --start-timeout, or "startupTimeout" in the config' in said
+    assert "flush" not in said
+
+
+def test_a_suite_is_told_its_own_key(tmp_path: Path, slow: tuple[str, ...]) -> None:
+    server = {"command": list(slow), "startup_timeout": "100ms"}
+    suite = {"servers": {"s": server}, "tools": [{"name": "t", "tool": "echo"}]}
+    (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    ended = mcptest(tmp_path, "run", "mcptest.yaml")
+    said = " ".join((ended.out + ended.err).split())
+    assert 'the limit is --start-timeout, or "startup_timeout" in the suite' in said
+
+
+def test_a_server_that_does_not_flush_is_told_so(tmp_path: Path, slow: tuple[str, ...]) -> None:
+    ended = mcptest(tmp_path, "list", "--start-timeout", "2", "--", slow[0], "-c", UNFLUSHED)
+    said = " ".join((ended.out + ended.err).split())
+    assert "its answer came only when its stdin was closed: does it flush stdout" in said
 
 
 @pytest.mark.parametrize("limit", ["30", "30s", "2m"])

@@ -121,7 +121,7 @@ def test_the_list_is_read_once_and_after_all_calls(tmp_path: Path) -> None:
 
 
 def test_every_report_has_the_note(tmp_path: Path) -> None:
-    reporters = ("junit", "html", "tap")
+    reporters = ("agent", "github", "html", "junit", "markdown", "tap")
     words = tuple(f"--reporter={name}=report.{name}" for name in reporters)
     ended = run(tmp_path, refused(), words=(*words, "--reporter=terminal"))
     assert f"note: {NOTE}" in ended.out
@@ -149,6 +149,7 @@ def test_cases_have_it_too(tmp_path: Path) -> None:
     tests = mcptest(tmp_path, "run", "--json").report()["suites"][0]["tests"]
     assert [test["status"] for test in tests] == ["failed", "passed"]
     assert tests[0]["mismatches"][0]["message"] == NOTE
+    assert '"_unlisted: true"' in tests[0]["mismatches"][0]["hint"]
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -100,6 +100,7 @@ def test_what_starts_nothing_says_the_same_as_anywhere(
         ("run", "notes.test.mcp.yml"),
         ("run", "notes.test.mcp.yml", "--url", "http://127.0.0.1:1/mcp"),
         ("run", "notes.test.mcp.yml", "--parallel", "2"),
+        ("run", "--watch", "."),
         ("discover", "--", "python3", "server.py"),
         ("list", "--", "python3", "server.py"),
         ("call", "greet", "--", "python3", "server.py"),

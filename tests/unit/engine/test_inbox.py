@@ -29,7 +29,7 @@ class Desk:
     def __init__(self) -> None:
         self.session = ClientSession()
         self.findings = Findings("s")
-        self.inbox = Inbox(self.session, self.findings, None)
+        self.inbox = Inbox(self.session, self.findings, None, "")
         self.inbox.start_step()
         self.session.open_request(1)
         self.inbox.expect(1)

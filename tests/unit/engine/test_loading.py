@@ -179,12 +179,12 @@ def test_the_mistakes_of_all_files_and_the_config_are_told_together(folder: Path
     with pytest.raises(FormatError) as caught:
         load_plan(Wanted(paths=("sub",)), {})
     assert [(found.file, found.code) for found in caught.value.diagnostics] == [
-        ("conductor.config.json", "F007"),
-        ("conductor.config.json", "F007"),
-        ("conductor.config.json", "F008"),
         ("sub/b.test.mcp.yml", "F006"),
         ("sub/b.test.mcp.yml", "F011"),
         ("sub/c.test.mcp.yml", "F001"),
+        ("conductor.config.json", "F007"),
+        ("conductor.config.json", "F007"),
+        ("conductor.config.json", "F008"),
     ]
 
 

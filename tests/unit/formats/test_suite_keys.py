@@ -82,7 +82,9 @@ def test_checks_of_conformance_come_last_wherever_they_stand() -> None:
 
 
 def test_a_server_is_its_command_in_the_folder_of_the_file_and_nothing_else_is_needed() -> None:
-    assert server_of("") == ServerSpec(name="s", command=("x",), cwd=FOLDER, env={})
+    assert server_of("") == ServerSpec(
+        name="s", command=("x",), cwd=FOLDER, env={}, is_of_suite=True
+    )
 
 
 def test_every_key_of_a_server_is_read() -> None:
@@ -95,6 +97,7 @@ def test_every_key_of_a_server_is_read() -> None:
         name="s",
         command=("x",),
         cwd=f"{FOLDER}/sub",
+        is_of_suite=True,
         env={"A": "b"},
         inherit_env=False,
         startup_timeout_s=7.0,

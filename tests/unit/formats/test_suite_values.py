@@ -133,6 +133,12 @@ def test_every_unknown_name_is_told_and_the_help_lists_those_there_are() -> None
     assert found[0].help == there + "to mean this very text, write $${a1}"
 
 
+def test_the_help_says_how_a_suite_reads_an_environment_variable() -> None:
+    (found,) = refusals(entry("name: n, tool: '${API_KEY}'", head=VARIABLES))
+    declared = "declare variables: {x: {secret_env: API_KEY}} and write ${x}; there are: "
+    assert found.help.startswith(f"for the environment variable, {declared}")
+
+
 def test_a_reference_that_is_never_closed_is_taken_as_it_stands_with_a_warning() -> None:
     words = "a ${ that is never closed is taken as written"
     text = entry("name: n, tool: t, args: {a: 'x ${order'}")

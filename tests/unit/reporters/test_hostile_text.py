@@ -190,7 +190,7 @@ def test_markdown_has_our_structure_and_no_other(hostile: HostileRun) -> None:
     # A verdict, a heading for each section, and one for each failure.
     sections = [run.failures(), run.flaky(), run.finished.findings, run.started.warnings]
     offering = [server for server in run.finished.coverage if server.offers]
-    sections.append(offering)
+    sections += [run.noted(), offering]
     assert tokens.get("heading_open:h2") == 1
     assert tokens.get("heading_open:h3", 0) == sum(map(bool, sections))
     told_in_full = tokens.get("heading_open:h4", 0)

@@ -21,10 +21,11 @@ from mcptest.cli.shared_options import (
 from mcptest.cli.signals import without_gc
 from mcptest.core.errors import McptestError, OwnFaultError, UsageError
 from mcptest.core.events import ReportedShard
+from mcptest.core.plan import ISOLATE_FILES
 from mcptest.core.results import NOT_KEPT, exit_code_of
 from mcptest.core.text import plural, visible
 from mcptest.engine.loading import load_plan
-from mcptest.transport import utc_now
+from mcptest.transport import refuse_windows, utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def run(arguments: Arguments) -> int:
     if arguments.has("--watch"):
         from mcptest.cli.run_modes import watch  # noqa: PLC0415  # for those who want it
 
+        refuse_windows()
         return watch(arguments)
     asked = matrix.request if matrix else parse_request(arguments)
     asked = asked.but(note=before.note) if before else asked
@@ -188,7 +190,8 @@ def _note_shared_servers(plan: Plan) -> None:
         server = f"the server {names}" if all(spec.is_named for spec in named) else "one server"
         files = plural(sum(map(len, shared)), "file")
         message = f"{files} share {server} and run one after the other"
-        write_stderr(f"note: {message}; --isolation file gives each file its own\n")
+        write_stderr(f"note: {message}; {ISOLATE_FILES} gives each file its own
+")
 
 
 def _matrix(arguments: Arguments) -> TransportMatrix | None:

@@ -81,6 +81,7 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
         env=env,
         inherit_env=fields.flag("inherit_env", True),
         http=http,
+        is_of_suite=True,
         **read_settings(fields, str, command[0] if command else "", isolation),
     )
 

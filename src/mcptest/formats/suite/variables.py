@@ -74,6 +74,9 @@ SOURCE_KEYS = Keys(
 )
 _SOURCES = ("from_env", "secret_env")
 
+# How environment variables are named, by most people.
+_VARIABLE = re.compile("[A-Z][A-Z0-9_]*")
+
 # The folder of the file that uses it; it cannot be set.
 CONFIG_DIR = "CONFIG_DIR"
 
@@ -263,6 +266,9 @@ class Variables:
             message = f"{name!r} is set further down; a value is known only below the place"
         there = ", ".join(sorted(known)) or "none"
         help = f"there are: {there}; to mean this very text, write $${{{name}}}"
+        if _VARIABLE.fullmatch(name):
+            source = f"variables: {{x: {{secret_env: {name}}}}}"
+            help = f"for the environment variable, declare {source} and write ${{x}}; {help}"
         place.report("", "F020", message, help, on_key=False)
 
 

@@ -39,7 +39,7 @@ from mcptest.protocol.http_messages import (
 )
 from mcptest.protocol.jsonrpc import id_key, is_illegal
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.transport import START_LIMIT, wait_ready
+from mcptest.transport import wait_ready
 from mcptest.transport.http.channel import HttpChannel, HttpRequest
 from mcptest.transport.http.connection import Trust, look_up
 from mcptest.transport.http.exchanges import Credentials, Fetch, Post, Stream
@@ -266,7 +266,7 @@ class HttpTransport:
                     kind="handshake_timeout",
                     message=f"the server does not listen at {self.address.authority} after "
                     f"{self.spec.startup_timeout_s:g} s",
-                    hint=_PORT_NOT_PASSED if self._is_port_not_passed else START_LIMIT,
+                    hint=_PORT_NOT_PASSED if self._is_port_not_passed else self.spec.start_limit,
                 )
             self._look(_KNOCK_S, heed_interrupts=True)
         return None
