@@ -6,7 +6,6 @@ known is in `core.secrets` and `core.secret_texts`; here is what to call it.
 
 from __future__ import annotations
 
-import os
 import re
 from itertools import pairwise
 
@@ -16,7 +15,7 @@ from mcptest.core.secrets import is_secret, names_secret, split_words, why_not_b
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = ["Credential", "CredentialHider"]
 
@@ -42,10 +41,14 @@ class Credential(Record):
 
 
 class CredentialHider:
-    """Replaces credentials by references. `found` are those that were replaced, by name."""
+    """Replaces credentials by references. `found` are those that were replaced, by name.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    `is_file` says whether a value is the path of an existing file: that is not a secret.
+    """
+
+    def __init__(self, environment: Mapping[str, str], is_file: Callable[[str], bool]) -> None:
         self._environment = environment
+        self._is_file = is_file
         self.found: dict[str, Credential] = {}
 
     def hide_args(self, args: Iterable[str]) -> list[str]:
@@ -149,7 +152,7 @@ class CredentialHider:
             # Every second part is a reference.
             parts[::2] = [self._refer(key, part, place) for part in parts[::2]]
             return "".join(parts)
-        if not value.strip() or os.path.isfile(value):
+        if not value.strip() or self._is_file(value):
             return value
         name = _variable(key)
         found = self._credential(name, place, value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from case_tables import each_case
 
 from mcptest.explore.credentials import CredentialHider
@@ -64,7 +66,7 @@ KEY = "aB3dE5fG7hJ9kL1mN3pQ"
     ],
 )
 def test_a_credential_in_a_command_becomes_a_reference(args: list[str], hidden: list[str]) -> None:
-    hider = CredentialHider({})
+    hider = CredentialHider({}, os.path.isfile)
     assert hider.hide_args(args) == hidden
     assert hider.found
     assert not any(each.value in each.note for each in hider.found.values() if len(each.value) > 6)
@@ -101,20 +103,20 @@ def test_a_credential_in_a_command_becomes_a_reference(args: list[str], hidden: 
     ],
 )
 def test_what_is_no_credential_stays(args: list[str]) -> None:
-    hider = CredentialHider({"MY_KEY": "abc"})
+    hider = CredentialHider({"MY_KEY": "abc"}, os.path.isfile)
     assert hider.hide_args(args) == args
     assert hider.found == {}
 
 
 def test_a_value_that_the_shell_took_from_a_variable_refers_to_that_one() -> None:
-    hider = CredentialHider({"MY_TOKEN": "abc-123", "_": "abc-123"})
+    hider = CredentialHider({"MY_TOKEN": "abc-123", "_": "abc-123"}, os.path.isfile)
     assert hider.hide_args(["--api-key", "abc-123"]) == ["--api-key", "${MY_TOKEN}"]
     [found] = hider.found.values()
     assert found.note.endswith("is written as ${MY_TOKEN}, which is set to the same value now")
 
 
 def test_headers_keep_their_scheme_and_their_references() -> None:
-    hider = CredentialHider({})
+    hider = CredentialHider({}, os.path.isfile)
     headers = {"Authorization": "Bearer abc-123", "X-Api-Key": "${KEY}", "Accept": "text/plain"}
     assert hider.hide_headers(headers) == headers | {"Authorization": "Bearer ${AUTHORIZATION}"}
     mixed = {"Cookie": "${A}hunter22", "Authorization": "Bearer ${KEY}"}
@@ -124,7 +126,7 @@ def test_headers_keep_their_scheme_and_their_references() -> None:
 def test_a_variable_that_looks_like_a_secret_becomes_a_reference() -> None:
     env = {"API_KEY": "abc", "LOG": "debug", "TOKEN": "${MY_TOKEN}", "Db_Password": "x"}
     env |= {"AUTH_URL": "https://${HOST}/", "DSN": "postgres://${WHO}:hunter22@db"}
-    hider = CredentialHider({})
+    hider = CredentialHider({}, os.path.isfile)
     assert hider.hide_env(env) == {
         "API_KEY": "${API_KEY}",
         "LOG": "debug",

@@ -129,7 +129,7 @@ def discover(arguments: Arguments) -> int:
     target = _target(arguments)
     total_s = parse_seconds(arguments, "--total-timeout") or _TOTAL_S
     spec = with_short_timeout(choose_server(arguments), arguments, total_s)
-    hider = CredentialHider(os.environ)
+    hider = CredentialHider(os.environ, os.path.isfile)
     block = _server_block(arguments, spec, target, hider)
     values = {name: found.value for name, found in hider.found.items()}
     options = DiscoverOptions(

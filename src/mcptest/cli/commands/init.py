@@ -56,7 +56,7 @@ def init(arguments: Arguments) -> int:
         guess = ordered_by_user(arguments.command, folder)
     else:
         guess = guess_server(_clues(), folder) or _NOTHING_FOUND.but(name=folder)
-    hider = CredentialHider(os.environ)
+    hider = CredentialHider(os.environ, os.path.isfile)
     guess = guess.but(args=tuple(hider.hide_args(guess.args)))
     suite, status = render_first_suite(), int(ExitCode.PASSED)
     seen: list[str] = []

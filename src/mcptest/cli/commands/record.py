@@ -124,7 +124,7 @@ def _secret(variable: str) -> str:
 
 def _secrets_in(command: tuple[str, ...]) -> Iterator[str]:
     """The credentials in the command; those that cannot be blanked are named in a note."""
-    hider = CredentialHider({})
+    hider = CredentialHider({}, os.path.isfile)
     hider.hide_args(command[1:])
     for found in hider.found.values():
         if reason := why_not_blanked(found.value):

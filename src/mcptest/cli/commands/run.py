@@ -190,8 +190,7 @@ def _note_shared_servers(plan: Plan) -> None:
         server = f"the server {names}" if all(spec.is_named for spec in named) else "one server"
         files = plural(sum(map(len, shared)), "file")
         message = f"{files} share {server} and run one after the other"
-        write_stderr(f"note: {message}; {ISOLATE_FILES} gives each file its own
-")
+        write_stderr(f"note: {message}; {ISOLATE_FILES} gives each file its own\n")
 
 
 def _matrix(arguments: Arguments) -> TransportMatrix | None:
