@@ -90,6 +90,7 @@ def matcher_page() -> str:
         "`\\k<name>` work. Slashes around an expression are part of it. A search has a time\n"
         "limit. On purpose it differs in these points:\n",
         "- `(?i)`, `(?m)` and `(?s)` at the beginning set the flags of these names;\n"
+        "- Python's own `(?P<name>…)`, `(?#…)`, `(?>…)` and possessive `a++` are accepted too;\n"
         "- a character beyond U+FFFF is one character, and `\\u{1F600}` names one, as with `u`;\n"
         "- what a look-behind looks for must have one length in each alternative, and `\\p{…}`\n"
         "  is not supported: both are errors when the file is loaded;\n"

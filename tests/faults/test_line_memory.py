@@ -79,6 +79,76 @@ def test_the_line_of_a_server(tmp_path: Path, hostile: str, mode: str, limit: in
     assert peak <= limit * _MIB + _ROOM
 
 
+# Answers a call with a JSON body of 100 MB, or with one that does not end.
+HOSTILE_WEB = """
+import json, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        result = {"protocolVersion": "2025-06-18", "capabilities": {},
+                  "serverInfo": {"name": "hostile", "version": "1"}}
+        reply = {"jsonrpc": "2.0", "id": message.get("id"), "result": result}
+        self.send_response(200 if "id" in message else 202)
+        self.send_header("Content-Type", "application/json")
+        if message["method"] == "tools/call":
+            self.end_headers()
+            try:
+                for _ in range(100 if sys.argv[1] == "long" else 10**9):
+                    self.wfile.write(b"x" * 1_000_000)
+            except OSError:
+                pass
+            return
+        body = json.dumps(reply).encode() if "id" in message else b""
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.send_error(405)
+
+    do_DELETE = do_GET
+
+    def log_message(self, *words):
+        pass
+
+server = HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+@pytest.mark.parametrize("mode", ["long", "endless"])
+def test_the_body_of_a_server(tmp_path: Path, mode: str) -> None:
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}
+    test = {
+        "it": "is refused",
+        "request": request,
+        "expect": {"response": {"jsonrpc": "2.0", "id": 1, "result": {}}},
+    }
+    suite = {"description": "bodies", "tests": [test]}
+    (tmp_path / "bodies.test.mcp.yml").write_text(json.dumps(suite), encoding="utf-8")
+    server = subprocess.Popen(
+        [sys.executable, "-c", HOSTILE_WEB, mode],
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    try:
+        assert server.stdout
+        url = f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
+        words = ("run", "bodies.test.mcp.yml", "--url", url, "--json", "--timeout", "30000")
+        peak, out, _ = _run(tmp_path, MCPTEST, *words)
+    finally:
+        server.kill()
+        server.communicate()
+    [result] = json.loads(out)["suites"][0]["tests"]
+    assert result["error"]["kind"] == "line_too_long"
+    assert 'more than 67,108,864 bytes; it begins "xxx' in result["error"]["message"]
+    assert peak <= _LIMIT + _ROOM
+
+
 @pytest.mark.parametrize("mode", ["long", "endless"])
 def test_the_line_of_a_plugin(tmp_path: Path, hostile: str, mode: str) -> None:
     plugin = f"geo={sys.executable} {hostile} {mode} near"

@@ -67,7 +67,8 @@ class Mismatch(Record):
 
     `expected` is what the file has at the path (a pattern as a string), `actual` what the answer
     has; ABSENT if there is nothing. `at` is where a pattern stops to match: the index in `expected`
-    and that in `actual`.
+    and that in `actual`. `is_described` says that `expected` is a string that describes
+    what is wanted, such as `contains: sunny`, and not a value; a `match:` pattern shows it itself.
     """
 
     path: str
@@ -76,6 +77,7 @@ class Mismatch(Record):
     message: str
     hint: str = ""
     at: tuple[int, int] | None = None
+    is_described: bool = False
 
 
 class Evidence(Record):

@@ -188,8 +188,8 @@ def join_words(words: Sequence[str], conjunction: str = "and") -> str:
 # JSON values on one line
 
 
-def show_json(value: object, limit: int = 200) -> str:
-    """`value` as JSON, a pattern as its source, cut to about `limit` characters.
+def show_json(value: object, limit: int = 200, *, is_described: bool = False) -> str:
+    """`value` as JSON, a pattern or a description as it is, cut to about `limit` characters.
 
     The work is bounded by the limit, not by the size of the value.
     """
@@ -198,7 +198,7 @@ def show_json(value: object, limit: int = 200) -> str:
     if isinstance(value, str):
         rest = len(value) - limit
         tail = f" (… {plural(rest, 'more character')})" if rest > 0 else ""
-        return (visible if is_pattern(value) else quote)(value[:limit]) + tail
+        return (visible if is_described or is_pattern(value) else quote)(value[:limit]) + tail
     text = ""
     for piece in _json_pieces(value, limit):
         text += visible(piece)

@@ -144,6 +144,7 @@ def _judge_handshake(server: Server) -> Iterator[Mismatch]:
             expected=_PATTERNS.get(wanted, wanted),
             actual=actual,
             message=f"must be {said}",
+            is_described=True,
         )
     for verdict in _handshake_score(server).verdicts:
         # Those about shapes have been reported in full.
@@ -276,6 +277,7 @@ def _broken(verdict: Verdict) -> Mismatch:
         expected=_PROPERTIES.get(verdict.id, verdict.category),
         actual=seen,
         message=verdict.message,
+        is_described=True,
     )
 
 
@@ -421,19 +423,23 @@ def _learned(server: Server) -> _Known:
 def _judge_tool(name: str, tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
     for key, why in tool.mistakes:
         path = f"tools/list {name}.{key}"
-        yield Mismatch(path=path, expected="a JSON Schema", actual=ABSENT, message=why)
+        yield _described(path, "a JSON Schema", ABSENT, why)
     if tool.output is None or not _is_success(reply):
         return
     why = tool_failure(reply.message["result"])
     if why:
         path, value = "result.isError", reply.message["result"]["isError"]
-        yield Mismatch(path=path, expected="true or false", actual=value, message=why)
+        yield _described(path, "true or false", value, why)
     value = reply.message["result"].get("structuredContent", ABSENT)
     if value is ABSENT:
         why = f"is missing: the tool declares an outputSchema{tool.when}, so it must answer with it"
-        yield Mismatch(path=_PATH, expected=_WANTED, actual=ABSENT, message=why)
+        yield _described(_PATH, _WANTED, ABSENT, why)
     elif not (tool.is_plain and is_plainly_valid(tool.schema, value)):
         yield from _validate(tool, value, launcher)
+
+
+def _described(path: str, wanted: str, actual: object, message: str) -> Mismatch:
+    return Mismatch(path=path, expected=wanted, actual=actual, message=message, is_described=True)
 
 
 def _is_success(reply: Reply) -> bool:
@@ -451,7 +457,7 @@ def _validate(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch,
         if miss is None:
             return ()
         why = f"does not meet the tool's own outputSchema{tool.when}: {miss.why}"
-        return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
+        return (_described(_PATH, _WANTED, value, why),)
 
     # A boolean schema needs no work.
     if not isinstance(tool.schema, dict) or is_affordable(tool.schema, value):
@@ -464,7 +470,7 @@ def _validate(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch,
     except EndedError as error:
         reason = f"that ends the program that does it: {error.how}"
     why = f"cannot be held against the tool's outputSchema{tool.when}: {reason}"
-    return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
+    return (_described(_PATH, _WANTED, value, why),)
 
 
 def _read(entry: dict[str, Any], server: Server) -> _Tool:

@@ -130,7 +130,9 @@ def judge_unexpected_error(message: object, key: str = "") -> Iterator[Mismatch]
     result = message.get("result")
     if isinstance(result, dict) and (why := tool_failure(result, "")):
         path, value = f"{key}result.isError", result["isError"]
-        yield Mismatch(path=path, expected="true or false", actual=value, message=why)
+        yield Mismatch(
+            path=path, expected="true or false", actual=value, message=why, is_described=True
+        )
 
 
 def quote_server_errors(message: object, mismatches: tuple[Mismatch, ...]) -> Iterator[str]:
@@ -433,6 +435,7 @@ def _nothing_at(assertion: Assertion, message: str) -> Mismatch:
         expected=source_of(assertion.check),
         actual=ABSENT,
         message=message,
+        is_described=isinstance(assertion.check, Pattern) and assertion.check.is_description,
     )
     return _in_own_words(assertion, found)
 

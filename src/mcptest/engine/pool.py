@@ -438,6 +438,7 @@ class ListReader:
                 actual={"pages": pages.count},
                 message=f"the list must have a last page, and {why} "
                 f"({plural(pages.count, 'page')})",
+                is_described=True,
             )
 
     def _judge_result(self, kind: Kind, answer: dict[str, Any], place: str) -> Iterator[Mismatch]:
@@ -461,7 +462,13 @@ def _judge_cursor(problem: ListProblem, path: str) -> Mismatch:
         message = "where there is another page, it must be a string"
         return _typed(path, "string", problem.value, message)
     message = "this cursor has come before: the list goes in a circle"
-    return Mismatch(path=path, expected="a new cursor", actual=problem.value, message=message)
+    return Mismatch(
+        path=path,
+        expected="a new cursor",
+        actual=problem.value,
+        message=message,
+        is_described=True,
+    )
 
 
 def _judge_entries(kind: Kind, entries: list[Any], place: str) -> Iterator[Mismatch]:

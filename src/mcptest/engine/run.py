@@ -451,7 +451,12 @@ class Doubt(Record):
         else:
             return None
         return Mismatch(
-            path="params.name", expected=expected, actual=name, message=message, hint=hint
+            path="params.name",
+            expected=expected,
+            actual=name,
+            message=message,
+            hint=hint,
+            is_described=True,
         )
 
     def settle(

@@ -17,7 +17,15 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.text import describe_place, render_trail
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import describe_none, json_type, pull, type_name, why_unmatched
+from mcptest.matching.values import (
+    common_prefix,
+    describe_none,
+    is_long,
+    json_type,
+    pull,
+    type_name,
+    why_unmatched,
+)
 from mcptest.protocol.dialogue import Ref
 
 TYPE_CHECKING = False
@@ -461,7 +469,11 @@ def _not_an_array(directive: str, wanted: object, actual: object, trail: Trail) 
 
 def _mismatch(message: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
     return Mismatch(
-        path=render_trail(trail), expected=source_of(wanted), actual=actual, message=message
+        path=render_trail(trail),
+        expected=source_of(wanted),
+        actual=actual,
+        message=message,
+        is_described=isinstance(wanted, Pattern) and wanted.is_description,
     )
 
 
@@ -523,25 +535,13 @@ def _difference(expected: object, actual: object, trail: Trail) -> Difference:
     message = "differs"
     if json_type(shown) != json_type(actual):
         message = f"expected {type_name(shown)}, got {type_name(actual)}"
-    elif isinstance(shown, str) and isinstance(actual, str):
-        message += _place_of_difference(shown, actual)
+    elif isinstance(shown, str) and isinstance(actual, str) and is_long(shown, actual):
+        message += f" at {describe_place(actual, common_prefix(shown, actual))}"
     return (
         _mismatch(message, expected, actual, trail),
         expected,
         lambda: _scalar_hint(shown, actual),
     )
-
-
-# In longer strings, the message says where they begin to differ.
-_LONG_CHARS = 300
-
-
-def _place_of_difference(expected: str, actual: str) -> str:
-    if max(len(expected), len(actual)) <= _LONG_CHARS:
-        return ""
-    from mcptest.matching.diff import common_prefix  # noqa: PLC0415  # as above
-
-    return f" at {describe_place(actual, common_prefix(expected, actual))}"
 
 
 def _scalar_hint(expected: object, actual: object) -> str:

@@ -24,7 +24,7 @@ from mcptest.core.text import (
 )
 from mcptest.matching.compare import AllOf, Each, Group, Partial
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import describe_near_match, to_text, type_name
+from mcptest.matching.values import common_prefix, describe_near_match, to_text, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ __all__ = [
     "Elsewhere",
     "TextPair",
     "array_hint",
-    "common_prefix",
     "context_diff",
     "cut_sides",
     "find_idle_checks",
@@ -97,10 +96,15 @@ def show_sides(mismatch: Mismatch, limit: int) -> tuple[str, str]:
     place = find_place(mismatch)
     if isinstance(expected, str) and isinstance(actual, str) and place:
         is_long = max(len(expected), len(actual)) > limit
-        pair = pair_texts(expected, actual, place) if is_long else None
+        is_described = mismatch.is_described
+        pair = pair_texts(expected, actual, place, is_described=is_described) if is_long else None
         if pair:
             return pair.expected, pair.actual
-    return show_json(expected, limit), show_json(actual, limit)
+    return _show_expected(mismatch, limit), show_json(actual, limit)
+
+
+def _show_expected(mismatch: Mismatch, limit: int) -> str:
+    return show_json(mismatch.expected, limit, is_described=mismatch.is_described)
 
 
 def cut_sides(mismatch: Mismatch, limit: int) -> tuple[object, object]:
@@ -133,7 +137,7 @@ def find_place(mismatch: Mismatch) -> tuple[int, int] | None:
         # A saved report may have cut the strings.
         is_inside = mismatch.at[0] <= len(expected) and mismatch.at[1] <= len(actual)
         return mismatch.at if is_inside else None
-    if is_pattern(expected) or expected == actual:
+    if mismatch.is_described or is_pattern(expected) or expected == actual:
         return None
     at = common_prefix(expected, actual)
     return at, at
@@ -143,15 +147,15 @@ def _sides(mismatch: Mismatch, columns: int) -> list[DiffLine]:
     expected, actual = mismatch.expected, mismatch.actual
     place = find_place(mismatch)
     is_text = isinstance(expected, str) and isinstance(actual, str)
-    if not is_text or (is_pattern(expected) and not place):
+    if not is_text or ((mismatch.is_described or is_pattern(expected)) and not place):
         return [
-            _labelled("-", "expected", show_json(expected)),
+            _labelled("-", "expected", _show_expected(mismatch, 200)),
             _labelled("+", "actual", "(missing)" if actual is ABSENT else show_json(actual)),
         ]
     assert isinstance(expected, str)
     assert isinstance(actual, str)
     if mismatch.at:
-        return _two_texts(expected, actual, columns, place)
+        return _two_texts(expected, actual, columns, place, is_described=mismatch.is_described)
     if expected != actual and is_worth_a_line_diff(expected, actual, columns):
         return [
             _labelled("-", "expected", f"{_line_count(expected)} (-)"),
@@ -162,9 +166,14 @@ def _sides(mismatch: Mismatch, columns: int) -> list[DiffLine]:
 
 
 def _two_texts(
-    expected: str, actual: str, columns: int, place: tuple[int, int] | None = None
+    expected: str,
+    actual: str,
+    columns: int,
+    place: tuple[int, int] | None = None,
+    *,
+    is_described: bool = False,
 ) -> list[DiffLine]:
-    pair = pair_texts(expected, actual, place)
+    pair = pair_texts(expected, actual, place, is_described=is_described)
     lines = [_labelled("-", "expected", pair.expected), _labelled("+", "actual", pair.actual)]
     if not place and not _is_alike(expected, actual):
         return lines
@@ -300,10 +309,12 @@ def _pair(mismatch: Mismatch) -> tuple[str, str]:
     expected, actual = mismatch.expected, mismatch.actual
     place = find_place(mismatch)
     if place and isinstance(expected, str) and isinstance(actual, str):
-        pair = pair_texts(expected, actual, place, is_terse=True)
+        pair = pair_texts(
+            expected, actual, place, is_terse=True, is_described=mismatch.is_described
+        )
         return pair.expected, pair.actual
     return (
-        "" if expected is ABSENT else show_json(expected, MAX_CONTEXT_VALUE_CHARS),
+        "" if expected is ABSENT else _show_expected(mismatch, MAX_CONTEXT_VALUE_CHARS),
         "" if actual is ABSENT else show_json(actual, MAX_CONTEXT_VALUE_CHARS),
     )
 
@@ -351,40 +362,29 @@ class TextPair(Record):
     column: int
 
 
-def common_prefix(left: str, right: str) -> int:
-    """How many characters two strings share from the start."""
-    low, high = 0, min(len(left), len(right))
-    # Halving compares slices in C: a loop over 16 MB of text would take a second.
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 def pair_texts(
     expected: str,
     actual: str,
     place: tuple[int, int] | None = None,
     *,
     is_terse: bool = False,
+    is_described: bool = False,
 ) -> TextPair:
     """Both strings quoted, and cut around the place where they differ if one of them is long.
 
-    `place` is the index in each of them, for a pattern, which is not quoted.
+    `place` is the index in each of them, for a pattern or a description, which are not quoted.
     """
     if place is None:
         at = common_prefix(expected, actual)
         place = at, at
     window = TERSE_CHARS if is_terse else WINDOW_CHARS
     is_short = max(len(expected), len(actual)) <= (TERSE_CHARS if is_terse else MAX_TEXT_CHARS)
-    shown = []
+    is_bare = is_described or is_pattern(expected)
+    shown: list[str] = []
     for text, at in ((expected, place[0]), (actual, place[1])):
         start = 0 if is_short else max(0, at - window // 3)
         end = MAX_TEXT_CHARS if is_short else start + window
-        write = visible if text is expected and is_pattern(expected) else quote
+        write = visible if is_bare and not shown else quote
         lead = _left_out(start, "character", is_terse)
         lead += " " if lead else ""
         tail = _left_out(len(text) - end, "more character", is_terse)

@@ -16,7 +16,7 @@ from mcptest.core.diagnostics import PathDiagnostic, edit_distance
 from mcptest.core.errors import PatternTimeoutError
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
-from mcptest.core.text import describe_place, render_trail
+from mcptest.core.text import describe_place, is_pattern, render_trail
 from mcptest.matching.registry import Matcher, Miss, ParameterError, Registry
 
 TYPE_CHECKING = False
@@ -116,6 +116,11 @@ class Pattern(Record):
     def accepts_absence(self) -> bool:
         return self.negated and self.matcher.name == "exists"
 
+    @property
+    def is_description(self) -> bool:
+        """True if the source does not look like a pattern: `contains: sunny` of a suite."""
+        return not is_pattern(self.source)
+
     def is_met(self, actual: object) -> bool:
         """True if the value meets the pattern."""
         return self.miss(actual) is None
@@ -156,11 +161,17 @@ class Pattern(Record):
         found = self._mismatch(actual, trail, f"expected {self._wants()}; {miss.why}")
         if miss.find_place is None or self.negated or not isinstance(actual, str):
             return found
-        expected_at, actual_at = miss.find_place()
-        written = getattr(self.parameter, "source", "")
-        expected_at += len(self.source) - len(written)
-        message = f"{found.message} from {describe_place(actual, actual_at)} on"
-        return found.but(message=message, at=(expected_at, actual_at))
+        place = miss.find_place()
+        if place is None:
+            return found
+        written = self.parameter
+        if not isinstance(written, str):
+            written = getattr(written, "source", "")
+        why = (miss.why_there or f"{miss.why} from {{}} on").format(
+            describe_place(actual, place[1])
+        )
+        message = f"expected {self._wants()}; {why}"
+        return found.but(message=message, at=(place[0] + len(self.source) - len(written), place[1]))
 
     def absence(self, trail: Trail) -> Mismatch:
         seen = "no such path" if self.negated else "is missing"
@@ -174,7 +185,11 @@ class Pattern(Record):
 
     def _mismatch(self, actual: object, trail: Trail, message: str) -> Mismatch:
         return Mismatch(
-            path=render_trail(trail), expected=self.source, actual=actual, message=message
+            path=render_trail(trail),
+            expected=self.source,
+            actual=actual,
+            message=message,
+            is_described=self.is_description,
         )
 
 
@@ -196,7 +211,7 @@ def parse_pattern(source: str, registry: Registry, read_beside: Reader = None) -
     matcher = registry.find(name) if name else None
     if matcher is None:
         if name:
-            _refuse_near_miss(name, body, at, registry)
+            _refuse_near_miss(name, body, at, registry, negated=negated)
         _refuse_spaced(body, at, registry)
         return _bare(source, body, at, negated, registry)
     texts = _split(body[len(name) + 1 :], len(matcher.parameters)) if ":" in body else []
@@ -267,7 +282,8 @@ def _bare(source: str, body: str, at: int, negated: bool, registry: Registry) ->
     try:
         parameter = matcher.parse(body)
     except ParameterError as error:
-        help = "to search for exactly this string, write match:contains: in front of it"
+        start = f"{PREFIX}{'not:' if negated else ''}contains:"
+        help = f"to search for exactly this string, write {start} in front of it"
         raise _error("F015", f"the pattern {error}", at, len(body), help) from None
     return Pattern(source=source, matcher=matcher, parameter=parameter, negated=negated)
 
@@ -292,7 +308,7 @@ def _refuse_spaced(body: str, at: int, registry: Registry) -> None:
         raise _error("F012", message, at, len(body) - len(body.lstrip()), "leave it out")
 
 
-def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None:
+def _refuse_near_miss(name: str, body: str, at: int, registry: Registry, *, negated: bool) -> None:
     if name.lower() == "not":
         message = f'"{PREFIX}not:" is written in small letters, and a pattern follows it'
         raise _error("F012", message, at, len(name), "for example match:not:contains:secret")
@@ -302,15 +318,17 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
         example = f"for example {registry.directives[name].example}"
         raise _error("F014", message, at, len(name), example)
     meant = suggest_matcher(name, registry.names)
+    search = (
+        f"to search for the string itself, write {PREFIX}{'not:' if negated else ''}contains:{body}"
+    )
     if meant:
-        help = f"to search for the string itself, write match:contains:{body}"
         message = f'unknown matcher "{name}"; did you mean "{meant}"?'
-        raise _error("F012", message, at, len(name), help)
+        raise _error("F012", message, at, len(name), search)
     if re.fullmatch(_CAMEL_CASE, name) and body != name:
         # A word like this with a colon can only be meant as a matcher.
         message = f'unknown matcher "{name}"'
-        help = "docs/matchers.md lists what there is; to search for the string itself, write "
-        raise _error("F012", message, at, len(name), f"{help}match:contains:{body}")
+        help = f"docs/matchers.md lists what there is; {search}"
+        raise _error("F012", message, at, len(name), help)
 
 
 _CAMEL_CASE = r"[a-z]+([A-Z][a-z]+)+"

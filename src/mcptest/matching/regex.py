@@ -91,6 +91,8 @@ _REFERENCE = re.compile(r"\\k<([^>]+)>")
 _HEX = re.compile(r"\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\u\{([0-9a-fA-F]{1,6})\}")
 _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _OCTAL_OR_CONTROL = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?)|\\c([A-Za-z])")
+# Only in a class, a digit or an underscore names one too.
+_CLASS_CONTROL = re.compile(r"\\c([0-9_])")
 _SKIPPED = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?", re.DOTALL)
 
 
@@ -321,6 +323,9 @@ class _Translation:
             return "\b"
         elif self._from_go and source.startswith("[:", at):
             raise re.error("[:name:] is not supported: list the characters, as in [A-Za-z]")
+        elif control := _CLASS_CONTROL.match(source, at):
+            self._at = control.end()
+            return chr(ord(control[1]) % 32)
         else:
             return chr(self._character())
         self._at += 2

@@ -90,13 +90,15 @@ class Miss(Record):
 
     `nowhere` says which path of the matcher leads to nothing: then its negation checks nothing.
     `find_place` returns where it stops to match: the index in the parameter as written, and that
-    in the value.
+    in the value; None if there is no such place. `why_there` is said instead of `why` then, with
+    the place for its `{}`; "" is `why`, "from … on".
     """
 
     why: str
     hint: Callable[[], str] | None = None
     nowhere: str = ""
-    find_place: Callable[[], tuple[int, int]] | None = None
+    find_place: Callable[[], tuple[int, int] | None] | None = None
+    why_there: str = ""
 
 
 class Services(Record):

@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "any_string",
+    "common_prefix",
     "describe_near_match",
     "describe_none",
     "exact_number",
+    "first_difference",
     "hash_key",
     "is_equal",
     "is_less",
+    "is_long",
     "is_multiple",
     "is_same_number",
     "is_whole",
@@ -118,6 +121,37 @@ def hash_key(value: object) -> object:
     if isinstance(value, list):
         return "array", tuple(map(hash_key, value))
     return json_type(value), value
+
+
+# Strings that differ
+
+
+def common_prefix(left: str, right: str) -> int:
+    """How many characters two strings share from the start."""
+    low, high = 0, min(len(left), len(right))
+    # Halving compares slices in C: a loop over 16 MB of text would take a second.
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def first_difference(left: str, right: str) -> tuple[int, int]:
+    """The index in each of two strings where they begin to differ."""
+    at = common_prefix(left, right)
+    return at, at
+
+
+# In longer strings, a message says where they begin to differ.
+_LONG_CHARS = 300
+
+
+def is_long(left: str, right: str) -> bool:
+    """True if one of two strings is too long to see at once where they differ."""
+    return max(len(left), len(right)) > _LONG_CHARS
 
 
 # Paths into values

@@ -99,8 +99,7 @@ class AnswerReader:
         if id is not ABSENT:
             self._facts["request_id"] = id
         self._mode: Mode = ""
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._body = bytearray()
         self._events = SseDecoder(limit)
         self.status = 0
         self.headers: Mapping[str, str] = {}
@@ -137,7 +136,7 @@ class AnswerReader:
         if not self.status:
             return ""
         came = f"status {self.status} came"
-        pending = self._size or self._events.pending_bytes
+        pending = len(self._body) or self._events.pending_bytes
         if pending:
             return f"{came} and {pending:,} bytes of a message that is not complete"
         return f"{came} and no message that answers it" if self.is_stream else f"{came}, no body"
@@ -183,12 +182,11 @@ class AnswerReader:
             return self._take_events(chunk)
         if self._mode != "body" or self._packed:
             return []
-        self._parts.append(chunk)
-        self._size += len(chunk)
-        if self._size <= self._limit:
+        self._body += chunk
+        if len(self._body) <= self._limit:
             return []
-        head = quote_bytes(b"".join(self._parts)[:60])
-        self._mode, self._parts = "", []
+        head = quote_bytes(bytes(self._body[:60]))
+        self._mode, self._body = "", bytearray()
         message = f"{self._came()} more than {self._limit:,} bytes; it begins {head} …"
         return [self._fault("line_too_long", message, _LIMIT_HINT)]
 
@@ -196,8 +194,7 @@ class AnswerReader:
         """The body is complete. A stream may end without a response."""
         if self._mode != "body":
             return []
-        raw, self._parts, self._mode = b"".join(self._parts), [], ""
-        self._size = 0
+        raw, self._body, self._mode = bytes(self._body), bytearray(), ""
         if self.id is ABSENT or self._is_old:
             return self._judge_receipt(raw)
         kind = media_type(self.headers.get("content-type", ""))

@@ -383,6 +383,8 @@ def _mismatch_members(mismatch: Mismatch) -> Members:
     }
     if mismatch.at and "cut" not in sides:
         members["at"] = {"expected": mismatch.at[0], "actual": mismatch.at[1]}
+    if mismatch.is_described:
+        members["described"] = True
     return members
 
 

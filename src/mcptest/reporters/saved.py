@@ -278,6 +278,7 @@ def _read_mismatch(part: JsonObject) -> Mismatch:
         message=part.string("message"),
         hint=part.string("hint", ""),
         at=_read_place(part.inner("at")) if part.has("at") else None,
+        is_described=part.flag("described", default=False),
     )
 
 

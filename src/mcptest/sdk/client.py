@@ -168,7 +168,9 @@ class Client:
         began = time.monotonic()
         result = self.coprocess.request("mcp.call", params)
         took_ms = round((time.monotonic() - began) * 1000, 3)
-        return read_verdict(result, took_ms, self.coprocess.last_stderr)
+        verdict = read_verdict(result, took_ms, self.coprocess.last_stderr)
+        remember_stderr(verdict.stderr, verdict.raw, verdict.data, verdict.text)
+        return verdict
 
     def list_tools(self) -> list[dict[str, Any]]:
         return self._request_list("mcp.listTools", "tools")
@@ -218,14 +220,14 @@ class Client:
         result = self.coprocess.request(method, params)
         if not isinstance(result, dict):
             raise _contract_error(method, result)
-        remember_stderr(result, self.coprocess.last_stderr)
+        remember_stderr(self.coprocess.last_stderr, result)
         return result
 
     def _request_list(self, method: str, key: str) -> list[dict[str, Any]]:
         entries = self._request(method).get(key)
         if not isinstance(entries, list):
             raise _contract_error(method, entries)
-        remember_stderr(entries, self.coprocess.last_stderr)
+        remember_stderr(self.coprocess.last_stderr, entries)
         return entries
 
 

@@ -50,13 +50,25 @@ _COLUMNS = 100
 
 
 # The last answers that came with something on stderr: plain JSON has no place for it.
-_REMEMBERED: deque[tuple[object, str]] = deque(maxlen=8)
+_REMEMBERED: deque[tuple[tuple[object, ...], str]] = deque(maxlen=8)
 
 
-def remember_stderr(value: object, stderr: str) -> None:
-    """Show this when an expectation about the value fails."""
+def remember_stderr(stderr: str, *values: object) -> None:
+    """Show this when an expectation about one of the values fails."""
     if stderr:
-        _REMEMBERED.appendleft((value, stderr))
+        _REMEMBERED.appendleft((values, stderr))
+
+
+def _recall_stderr(actual: object) -> str:
+    # By identity: an equal value need not be part of that answer. Python shares numbers, and
+    # strings of one character.
+    is_shared = not isinstance(actual, (dict, list, str)) or (
+        isinstance(actual, str) and len(actual) < 2
+    )
+    for values, stderr in () if is_shared else _REMEMBERED:
+        if any(value is actual for value in values):
+            return stderr
+    return ""
 
 
 class BadExpectationError(AssertionError, ValueError):
@@ -74,11 +86,7 @@ class Expectations:
     def __init__(self, actual: object) -> None:
         self._verdict = actual if isinstance(actual, Verdict) else None
         self._value = _json(self._verdict.raw if self._verdict else actual, "the value")
-        if self._verdict:
-            self._stderr = self._verdict.stderr
-        else:
-            known = (stderr for value, stderr in _REMEMBERED if value is actual)
-            self._stderr = next(known, "")
+        self._stderr = self._verdict.stderr if self._verdict else _recall_stderr(actual)
 
     def to_match(self, expected: object) -> Expectations:
         """The value equals what is written, where strings may be `match:` patterns."""

@@ -151,3 +151,62 @@ def test_many_expressions_are_placed_quickly_and_too_many_not_at_all() -> None:
     found = mismatch_of("/\\d+/ ms " * 600, "1 ms " * 599 + "x ms ")
     assert "from character 2,996 on" in found.message
     assert "from character" not in mismatch_of("/\\d/ " * 6000, "x").message
+
+
+# Patterns with long strings
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        (f"match:equals:{LEAD}Y{TAIL}", "it differs from character 1,001 on"),
+        (f"match:startsWith:{LEAD}Y{TAIL}", "it differs from character 1,001 on"),
+        (f"match:equalsIgnoreCase:{LEAD}Y{TAIL.upper()}", "it differs from character 1,001 on"),
+        (f"starts-with: {LEAD}Y", "it differs from character 1,001 on"),
+        (f"ends-with: {LEAD}Y{TAIL}", "it differs up to character 1,001"),
+        (f"contains: {LEAD[500:]}Y", "what is nearest to it differs from character 501 on"),
+        (f"icontains: {LEAD}Y{TAIL.upper()}", "what is nearest to it differs from character 1,001"),
+    ],
+)
+def test_a_pattern_is_cut_where_it_stops_to_match(pattern: str, why: str) -> None:
+    """Of the parts that `contains` may mean, the first one is shown."""
+    failure = failing(pattern, f"{LEAD}X{TAIL}")
+    assert why in failure
+    assert failure.count("1234567890") > 1
+    assert "9Y" in failure.partition("expected  ")[2]
+    assert "23456789X" in failure.partition("actual  ")[2] or "501 on" in why
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        f"contains: Y{LEAD}",
+        f"icontains: Y{LEAD}",
+        f"ends-with: Y{LEAD}X{TAIL}",
+        f"regex: Y{LEAD}",
+        "regex: Y",
+        f"match:contains:Y{LEAD}",
+        f"match:regex:Y{LEAD}",
+    ],
+)
+def test_no_place_is_named_where_there_is_none(pattern: str) -> None:
+    failure = failing(pattern, f"{LEAD}X{TAIL}")
+    assert "differs" not in failure
+    assert f"expected  {pattern[:100]}" in failure
+
+
+def test_case_is_ignored_where_a_letter_has_two_capitals() -> None:
+    said = "straße " * 100
+    failure = failing(f"match:equalsIgnoreCase:{said.upper()}Y", f"{said}X")
+    assert "it differs from character 701 on" in failure
+
+
+def failing(pattern: str, actual: str) -> str:
+    if pattern.startswith("match:"):
+        with pytest.raises(AssertionError) as failure:
+            api.expect(actual).to_match(pattern)
+    else:
+        word, _, text = pattern.partition(": ")
+        with pytest.raises(AssertionError) as failure:
+            api.expect(actual).to_meet({word: text})
+    return str(failure.value)

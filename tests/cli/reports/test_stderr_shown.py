@@ -189,18 +189,24 @@ def failing(work: Any) -> str:
 
 def test_expect_and_the_errors_of_the_client_show_it() -> None:
     with api.connect(COMMAND, env={"API_TOKEN": SECRET}) as server:
-        said = server.call_tool("log", {"say": SAID})
+        said = server.call_tool("log", {"say": SAID, "text": "some text"})
         quiet = server.call_tool("log", {})
         for work in (
             lambda: api.expect(said).to_match({"content": []}),
             lambda: api.expect(said).to_meet({"contains": "other"}),
             lambda: api.expect(said).to_fail(),
+            lambda: api.expect(said.text).to_match("other"),
+            lambda: api.expect(said.raw).to_match({}),
             lambda: server.call_tool("log", {"say": SAID, "refuse": True}),
         ):
             assert SHOWN in failing(work)
         for work in (
             lambda: api.expect(quiet).to_match({"content": []}),
             lambda: api.expect(quiet).to_fail(),
+            lambda: api.expect(quiet.text).to_match("other"),
+            lambda: api.expect(quiet.raw).to_match({}),
+            lambda: api.expect({**said.raw}).to_match({}),
+            lambda: api.expect(said.data).to_match(1),
             lambda: server.call_tool("log", {"refuse": True}),
         ):
             assert "stderr" not in failing(work)

@@ -311,8 +311,11 @@ def test_every_assertion_that_fails_is_in_the_report_in_the_author_s_words(tmp_p
         "actual": "A",
         "message": 'echoed: expected a string that contains "B"; it does not',
         "hint": "",
+        "described": True,
     }
     assert mismatches(ended)[1:] == [("result.content[*].type[0]", "differs")]
+    (tmp_path / "report.json").write_text(ended.out, encoding="utf-8")
+    assert "  expected  contains: B\n" in mcptest(tmp_path, "report", "report.json").out
     lines = (tmp_path / "mcptest.yaml").read_text(encoding="utf-8").splitlines()
     assert lines[test["line"]].strip() == '"name": "1",'
 

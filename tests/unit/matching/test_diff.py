@@ -12,13 +12,13 @@ from mcptest.core.text import render_path
 from mcptest.matching.diff import (
     DiffLine,
     TextPair,
-    common_prefix,
     context_diff,
     is_worth_a_line_diff,
     line_diff,
     pair_texts,
     render_mismatch,
 )
+from mcptest.matching.values import common_prefix
 
 ANSWER = {
     "jsonrpc": "2.0",

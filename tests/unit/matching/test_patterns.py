@@ -165,6 +165,23 @@ def test_a_near_miss_in_running_text_is_just_text(word: str) -> None:
     assert parsed(f"match:{word} is a word").matcher.name == "regex"
 
 
+@pytest.mark.parametrize(
+    ("source", "instead"),
+    [
+        ("match:containz:x", "match:contains:containz:x"),
+        ("match:not:containz:x", "match:not:contains:containz:x"),
+        ("match:not:matchesMySchema:x", "match:not:contains:matchesMySchema:x"),
+    ],
+)
+def test_the_way_to_search_for_a_misspelt_name_keeps_the_negation(
+    source: str, instead: str
+) -> None:
+    with pytest.raises(PatternError) as wrong:
+        parsed(source)
+    help = wrong.value.diagnostic.help
+    assert help.endswith(f"to search for the string itself, write {instead}")
+
+
 def test_a_word_that_only_a_matcher_could_be_is_an_error_even_far_from_any() -> None:
     assert refused("match:matchesMySchema:x") == ("F012", 'unknown matcher "matchesMySchema"')
     assert parsed("match:matchesMySchema").matcher.name == "regex"

@@ -63,6 +63,18 @@ NOT_FOUND = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("source", "found", "others"),
+    [(r"[\c_]", "\x1f", "_c\\"), (r"[\c1]", "\x11", "1c\\"), (r"[\c!]", "\\c!", "\x01")],
+)
+def test_a_control_character_in_a_class(source: str, found: str, others: str) -> None:
+    expression = compile_expression(source).compiled
+    assert all(map(expression.search, found))
+    assert not any(map(expression.search, others))
+    assert not regress.Regex(r"\c1").find("\x11")
+    assert not compile_expression(r"\c1").compiled.search("\x11")
+
+
 @pytest.mark.parametrize(("source", "text"), FOUND)
 def test_what_javascript_finds_is_found(source: str, text: str) -> None:
     assert compile_expression(source).compiled.search(text)
@@ -87,6 +99,7 @@ def test_what_javascript_does_not_find_is_not_found(source: str, text: str) -> N
         ("(?m)^b$", "a\r\nb\nc"),
         ("(?m:^b$)", "a\nb"),
         ("(?#comment (x)a(?>b)", "ab"),
+        ("a++b", "aab"),
         ("^(a)?(?(1)b|c)$", "c"),
     ],
 )
@@ -208,7 +221,16 @@ def test_the_place_of_a_mistake_is_given_only_where_the_author_would_find_it() -
     [
         ("regex:^OK$", "ok", "it matches when case is ignored"),
         ("regex:^ok$", "ok\n", "there is a line break at the end, and $ matches only the very end"),
-        ("regex:/ok/i", "OK", "the slashes around it are searched for too; leave them out"),
+        ("regex:/ok/", "ok", "the slashes around it are searched for too; leave them out"),
+        (
+            "regex:/ok/i",
+            "OK",
+            "the slashes around it are searched for too; leave them out, and to ignore case, "
+            "write (?i) in front of it",
+        ),
+        ("regex:a.*z", "a\nz", "`.` does not match line breaks; (?s) in front of it does"),
+        ("regex:a.*z", "a\nb", ""),
+        ("regex:a\\.z", "a\nz", ""),
         ("regex:/ok/i", "no", ""),
         ("regex:/*/", "ok", ""),
         ("regex:x", "ok", ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from bisect import bisect_right
 
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import plural
@@ -11,8 +12,11 @@ from mcptest.matching.regex import VERY_END, Expression, compile_expression, com
 from mcptest.matching.registry import BadExpressionError, CannotHoldError, Matcher, Miss
 from mcptest.matching.values import (
     any_string,
+    common_prefix,
     describe_near_match,
     describe_none,
+    first_difference,
+    is_long,
     json_type,
     no_parameter,
     parse_count,
@@ -26,6 +30,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
+
+    Place = tuple[int, int]
+    FindPlace = Callable[[str, str], Place | None]
 
 __all__ = ["MATCHERS", "check_length", "length_matchers"]
 
@@ -55,20 +62,33 @@ def _regex_hint(expression: Expression, text: str) -> str:
         return "it matches when case is ignored"
     if compile_regex(source).search(text):
         return "there is a line break at the end, and $ matches only the very end"
+    if "." in source and "\n" in text and _is_found(f"(?s){source}", text):
+        return "`.` does not match line breaks; (?s) in front of it does"
     # `/…/i` is how other places write one; here the slashes are part of it.
-    slashed = re.fullmatch(r"/(.+)/[a-z]*", source, re.DOTALL)
-    try:
-        if slashed and compile_regex(slashed[1], re.IGNORECASE).search(text):
-            return "the slashes around it are searched for too; leave them out"
-    except ValueError:
-        pass
+    slashed = re.fullmatch(r"/(.+)/([a-z]*)", source, re.DOTALL)
+    if slashed and _is_found(slashed[1], text, re.IGNORECASE):
+        ignored = ", and to ignore case, write (?i) in front of it" if "i" in slashed[2] else ""
+        return f"the slashes around it are searched for too; leave them out{ignored}"
     return ""
 
 
+def _is_found(source: str, text: str, flags: int = 0) -> bool:
+    try:
+        return compile_regex(source, flags).search(text) is not None
+    except ValueError:
+        return False
+
+
 def _holds(
-    test: Callable[[str, str], bool], why: str = "it does not"
+    test: Callable[[str, str], bool],
+    why: str = "it does not",
+    find_place: FindPlace | None = None,
+    why_there: str = "it differs from {} on",
 ) -> Callable[[str, object], Miss | None]:
-    """A check on the text of a scalar."""
+    """A check on the text of a scalar.
+
+    In a long one, `find_place` finds where it differs; `why_there` says so, see `Miss`.
+    """
 
     def check(wanted: str, actual: object) -> Miss | None:
         if isinstance(actual, (dict, list)) or actual is None:
@@ -76,14 +96,21 @@ def _holds(
         text = to_text(actual)
         if test(text, wanted):
             return None
-        return Miss(why=why, hint=lambda: describe_near_match(wanted, text, test))
+        miss = Miss(why=why, hint=lambda: describe_near_match(wanted, text, test))
+        if find_place is None or not is_long(wanted, text):
+            return miss
+        return miss.but(find_place=lambda: find_place(wanted, text), why_there=why_there)
 
     return check
 
 
-def _among(test: Callable[[str, str], bool]) -> Callable[[str, object], Miss | None]:
+def _among(
+    test: Callable[[str, str], bool], find_place: FindPlace
+) -> Callable[[str, object], Miss | None]:
     """The same check, which on an array some element must meet."""
-    of_scalar = _holds(test)
+    of_scalar = _holds(
+        test, find_place=find_place, why_there="what is nearest to it differs from {} on"
+    )
 
     def check(wanted: str, actual: object) -> Miss | None:
         if not isinstance(actual, list):
@@ -93,6 +120,46 @@ def _among(test: Callable[[str, str], bool]) -> Callable[[str, object], Miss | N
         return Miss(why=describe_none(actual, "contains it"))
 
     return check
+
+
+# Where long strings differ: the index in the wanted one, and the index in the other one
+
+
+# A string that has less of what is looked for is nowhere near it.
+_MIN_SHARED_CHARS = 8
+
+
+def _ignoring_case(find_place: FindPlace) -> FindPlace:
+    """The same for strings in which case is ignored."""
+
+    def find(wanted: str, text: str) -> Place | None:
+        place = find_place(wanted.casefold(), text.casefold())
+        return place and (_unfold(wanted, place[0]), _unfold(text, place[1]))
+
+    return find
+
+
+def _unfold(text: str, at: int) -> int:
+    """The index in a string of a character of it without case, where "ß" is two characters."""
+    ends = range(len(text) + 1)
+    return bisect_right(ends, at, key=lambda end: len(text[:end].casefold())) - 1
+
+
+def _nearest_place(wanted: str, text: str) -> Place | None:
+    """The end of the first occurrence of the longest beginning of `wanted` that there is."""
+    # If a beginning occurs, each shorter one does.
+    size = bisect_right(range(1, len(wanted) + 1), False, key=lambda end: wanted[:end] not in text)
+    if size < min(len(wanted), _MIN_SHARED_CHARS):
+        return None
+    return size, text.index(wanted[:size]) + size
+
+
+def _last_difference(wanted: str, text: str) -> Place | None:
+    """The last character that is another one; None if one string is the end of the other."""
+    size = common_prefix(wanted[::-1], text[::-1])
+    if size == min(len(wanted), len(text)):
+        return None
+    return len(wanted) - size - 1, len(text) - size - 1
 
 
 def _quoting(words: str) -> Callable[[object], str]:
@@ -201,7 +268,7 @@ MATCHERS = (
         fails=("Sunny", None, []),
         parse=parse_string,
         wants=_quoting("a string that contains"),
-        check=_among(str.__contains__),
+        check=_among(str.__contains__, _nearest_place),
         kinds=_SCALARS_OR_ARRAY,
     ),
     Matcher(
@@ -214,7 +281,10 @@ MATCHERS = (
         fails=("rain", None),
         parse=parse_string,
         wants=_quoting("a string that contains, in any case,"),
-        check=_among(lambda text, wanted: wanted.casefold() in text.casefold()),
+        check=_among(
+            lambda text, wanted: wanted.casefold() in text.casefold(),
+            _ignoring_case(_nearest_place),
+        ),
         kinds=_SCALARS_OR_ARRAY,
     ),
     Matcher(
@@ -227,7 +297,7 @@ MATCHERS = (
         fails=("An Error", ["Error"]),
         parse=parse_string,
         wants=_quoting("a string that starts with"),
-        check=_holds(str.startswith),
+        check=_holds(str.startswith, find_place=first_difference),
         kinds=_SCALARS,
     ),
     Matcher(
@@ -240,7 +310,7 @@ MATCHERS = (
         fails=("a.txt ", None),
         parse=parse_string,
         wants=_quoting("a string that ends with"),
-        check=_holds(str.endswith),
+        check=_holds(str.endswith, find_place=_last_difference, why_there="it differs up to {}"),
         kinds=_SCALARS,
     ),
     Matcher(
@@ -253,7 +323,11 @@ MATCHERS = (
         fails=("okay", None),
         parse=any_string,
         wants=_quoting("a string that is, in any case,"),
-        check=_holds(lambda text, wanted: text.casefold() == wanted.casefold(), "it is not"),
+        check=_holds(
+            lambda text, wanted: text.casefold() == wanted.casefold(),
+            "it is not",
+            _ignoring_case(first_difference),
+        ),
         kinds=_SCALARS,
     ),
     *length_matchers(

@@ -10,6 +10,8 @@ from mcptest.matching.values import (
     any_string,
     describe_near_match,
     exact_number,
+    first_difference,
+    is_long,
     is_same_number,
     is_whole,
     json_type,
@@ -94,6 +96,8 @@ def _equals(wanted: str, actual: object) -> Miss | None:
     return Miss(
         why=f"it is {show_json(actual, 60)}",
         hint=lambda: describe_near_match(wanted, text, str.__eq__),
+        find_place=(lambda: first_difference(wanted, text)) if is_long(wanted, text) else None,
+        why_there="it differs from {} on",
     )
 
 
