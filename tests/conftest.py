@@ -32,15 +32,13 @@ def _signals_as_usual() -> Iterator[None]:
     """Programs that tests start heed signals, also where the tests were started to ignore them.
 
     `nohup` has SIGHUP ignored, a shell SIGINT in what it puts into the background, and programs
-    inherit that. What is handled, as here by doing nothing, is as usual in those we start.
+    inherit that. What is handled here is as usual in those we start. SIGINT is Ctrl-C here, too,
+    because some tests press it.
     """
-    ignored = [
-        number
-        for number in (signal.SIGHUP, signal.SIGINT)
-        if signal.getsignal(number) == signal.SIG_IGN
-    ]
+    handlers = {signal.SIGHUP: lambda *_: None, signal.SIGINT: signal.default_int_handler}
+    ignored = [number for number in handlers if signal.getsignal(number) == signal.SIG_IGN]
     for number in ignored:
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, handlers[number])
     yield
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)

@@ -43,6 +43,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(VALUES, max_size=5), st.integers(min_value=1, max_value=20), st.booleans())
 def test_values_do_not_depend_on_where_the_text_is_cut(
     values: list[object], size: int, ascii: bool

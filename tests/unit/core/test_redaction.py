@@ -231,6 +231,7 @@ def test_what_is_learned_twice_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert LEARNED.secrets == ("one", "two", "three")
 
 
+@pytest.mark.slow
 @given(SECRETS, st.text())
 def test_what_has_been_blanked_is_not_blanked_again(secret: str, text: str) -> None:
     redact = redactor([secret])

@@ -238,11 +238,13 @@ def test_a_piece_far_from_a_cut_or_too_short_stays(shown: str) -> None:
 # Limits
 
 
+@pytest.mark.slow
 def test_a_text_of_nothing_but_hidden_secrets_is_one() -> None:
     text = quote(SECRET, safe="") * 20_000
     assert redactor([SECRET])(text) == BLANK
 
 
+@pytest.mark.slow
 def test_a_large_text_is_still_read_in_each_way() -> None:
     filling = 'some "text" \\ 100%25 &amp; more\n' * 12_000
     for shape in (inside_json(SECRET), quote(SECRET, safe=""), html.escape(SECRET)):

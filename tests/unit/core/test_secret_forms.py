@@ -143,6 +143,7 @@ def test_a_form_of_something_else_is_left_alone(encode: Encode) -> None:
     assert not is_blanked(encode("c4n4ry is not all of it"))
 
 
+@pytest.mark.slow
 @each_case(("outer", "inner"), list(product(WAYS, repeat=2)))
 def test_each_form_inside_another_is_blanked(outer: str, inner: str) -> None:
     for (over, encode), (under, first) in product(WAYS[outer].items(), WAYS[inner].items()):

@@ -20,11 +20,13 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_what_is_written_is_read_back_as_it_was(value: object) -> None:
     assert repr(parse_json(dump_json(value))) == repr(value)
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_a_message_is_one_line(value: object) -> None:
     assert "\n" not in dump_json(value)

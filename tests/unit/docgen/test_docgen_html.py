@@ -7,6 +7,7 @@ import hashlib
 import re
 from html.parser import HTMLParser
 
+import pytest
 from case_tables import each_case
 from docgen_samples import SMALL, cases, docs_of, docs_of_texts, docs_of_tool
 from hostile_texts import HOSTILE, hostile_texts
@@ -193,6 +194,7 @@ def assert_harmless(page: str) -> Seen:
     return seen
 
 
+@pytest.mark.slow
 @each_case("text", [text for text in HOSTILE if text.strip()])
 def test_a_page_full_of_hostile_texts_shows_them(text: str) -> None:
     seen = assert_harmless(render_html(docs_of_texts(text)))
@@ -203,6 +205,7 @@ def test_a_page_full_of_hostile_texts_shows_them(text: str) -> None:
         assert visible(text) in seen.texts["code"]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(hostile_texts)
 def test_a_page_full_of_random_hostile_texts_has_no_markup_but_ours(text: str) -> None:

@@ -108,6 +108,7 @@ def test_what_is_nested_very_deep_is_cut() -> None:
     assert "…" in text_of(value)
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.recursive(

@@ -260,6 +260,7 @@ def test_rows_beyond_the_limit_are_cut_and_said() -> None:
 SELF: dict[str, Any] = {"$ref": "#"}
 
 
+@pytest.mark.slow
 @each_case(
     "schema",
     [

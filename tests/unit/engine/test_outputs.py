@@ -95,6 +95,7 @@ def test_output_that_is_not_valid_is_a_mismatch_that_says_why(schema: object) ->
         actual=value,
         message="does not meet the tool's own outputSchema: it is not valid: "
         'sum: "five" is not of type "integer"',
+        is_described=True,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -249,6 +250,7 @@ HOSTILE = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size
 )
 
 
+@pytest.mark.slow
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_whatever_a_server_calls_things_the_file_loads(
     name: str, description: str, key: str

@@ -115,6 +115,7 @@ def test_many_tests_of_one_shape_mean_what_each_means_alone() -> None:
     assert_same_alone_and_together([TEST.format(n=n) for n in range(300)])
 
 
+@pytest.mark.slow
 @each_case("other", OTHERS)
 def test_a_different_test_changes_nothing_about_the_others(other: tuple[str, str]) -> None:
     usual, unusual = other
@@ -126,6 +127,7 @@ def test_a_different_test_changes_nothing_about_the_others(other: tuple[str, str
     assert_same_alone_and_together([TEST.format(n=n).replace(*other) for n in range(12)])
 
 
+@pytest.mark.slow
 @each_case("seed", range(20))
 def test_tests_of_many_shapes_mean_what_each_means_alone(seed: int) -> None:
     chance = random.Random(seed)

@@ -292,6 +292,7 @@ def impatient() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 @given(text=repeated(), seed=st.integers())
 @settings(max_examples=300)

@@ -181,12 +181,14 @@ def item_text(item: object, indent: int, chance: random.Random) -> str:
     return " " + text[1:].lstrip(" ") if is_compact else text
 
 
+@pytest.mark.slow
 @given(value=BLOCKS, seed=st.integers())
 def test_generated_block_files_read_the_same(value: dict[str, object], seed: int) -> None:
     text = block(value, 0, random.Random(seed))[1:]
     assert_agreement(text)
 
 
+@pytest.mark.slow
 @given(value=VALUES, indent=st.sampled_from([None, 1, 2, "\t"]), raw=st.booleans())
 def test_generated_json_reads_the_same_everywhere(
     value: object, indent: int | str | None, raw: bool
@@ -196,6 +198,7 @@ def test_generated_json_reads_the_same_everywhere(
     assert_agreement("a: " + json.dumps(value, indent=indent, ensure_ascii=not raw))
 
 
+@pytest.mark.slow
 @given(
     value=BLOCKS, flow=st.sampled_from([None, True, False]), width=st.sampled_from([20, 80, 4000])
 )
@@ -271,6 +274,7 @@ def test_the_whole_example_is_read_quickly() -> None:
     assert assert_agreement(WHOLE)
 
 
+@pytest.mark.slow
 @given(seed=st.integers())
 @settings(max_examples=400)
 def test_a_damaged_file_is_never_misread(seed: int) -> None:

@@ -157,6 +157,7 @@ def test_both_accept_what_is_right(path: Path) -> None:
     assert schema_errors_of(path) == []
 
 
+@pytest.mark.slow
 @each_case("path", corpus("wrong"))
 def test_both_refuse_what_is_wrong(path: Path) -> None:
     assert errors(diagnostics_of(path))
@@ -279,6 +280,7 @@ def disagreement(format: str, value: object) -> str:
     return f"only the loader refuses it: {unexplained}" if unexplained else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", corpus("right", "every-"))
 def test_both_judge_every_slip_alike(path: Path) -> None:
     format = format_of(path)
@@ -338,6 +340,7 @@ def listed_keys(format: str, value: object, steps: Steps) -> set[str] | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_keys_of_every_mapping_are_those_that_the_loader_names(format: str) -> None:
     compared = 0
@@ -386,6 +389,7 @@ def test_every_key_is_described(format: str) -> None:
             assert resolved(format, member).get("description"), key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_example_is_valid_where_it_is_shown(format: str) -> None:
     schema = SCHEMAS[format]

@@ -59,11 +59,13 @@ def mistakes(text: str) -> list[tuple[str, int, int]]:
 # There and back
 
 
+@pytest.mark.slow
 @given(st.dictionaries(NAMES, VALUES, max_size=4))
 def test_every_value_comes_back_as_it_was(entries: dict[str, object]) -> None:
     assert same(read_snapshots(write_snapshots(entries, "a.yaml"), "a.snap.yaml"), entries)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(NAMES, VALUES, max_size=3))
 def test_the_file_can_be_written_in_utf_8_and_shows_no_control_character(
     entries: dict[str, object],
@@ -73,6 +75,7 @@ def test_the_file_can_be_written_in_utf_8_and_shows_no_control_character(
     assert text.replace("\n", "").replace("\t", "").isprintable()
 
 
+@pytest.mark.slow
 @given(st.dictionaries(NAMES, VALUES, max_size=3))
 def test_the_parser_without_libyaml_reads_the_same(entries: dict[str, object]) -> None:
     text = write_snapshots(entries, "a.yaml")

@@ -106,6 +106,7 @@ def test_a_stream_of_one_document_reads_as_the_document(text: str) -> None:
     assert_agreement(text)
 
 
+@pytest.mark.slow
 @each_case("text", SNIPPETS)
 def test_a_stream_of_one_document_reads_as_the_document_without_libyaml(
     text: str, monkeypatch: pytest.MonkeyPatch
@@ -149,12 +150,14 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_both_parsers_read_whatever_is_thrown_at_them_alike(text: str) -> None:
     assert_parsers_agree(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_documents_are_read_the_same_alone_and_among_others(text: str) -> None:
@@ -187,6 +190,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     values=st.lists(VALUES, min_size=1, max_size=4),

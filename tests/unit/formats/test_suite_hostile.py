@@ -260,6 +260,7 @@ def test_the_full_suite_has_every_key_and_nothing_wrong() -> None:
 PLACES = sorted(places(FULL), key=str)
 
 
+@pytest.mark.slow
 @each_case("path", PLACES)
 def test_every_value_at_every_place_is_read_or_refused_and_wrong_types_are_refused(
     path: Path,
@@ -287,6 +288,7 @@ def test_an_unknown_key_anywhere_is_refused_unless_keys_are_free_there(path: Pat
     assert is_read == own
 
 
+@pytest.mark.slow
 @each_case("word", EXAMPLES)
 def test_every_value_under_every_word_is_compiled_or_refused(word: str) -> None:
     for value in VALUES:
@@ -328,6 +330,7 @@ def test_object_tags_are_refused(value: str) -> None:
     assert codes
 
 
+@pytest.mark.slow
 def test_a_file_with_very_many_tests_is_read_and_one_with_very_many_mistakes_as_well() -> None:
     lines = "".join(f"  - {{name: n{n}, tool: t}}\n" for n in range(5000))
     [suite], _ = load(f"{SERVER}tools:\n{lines}")

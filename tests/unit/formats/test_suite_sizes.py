@@ -108,6 +108,7 @@ def test_what_is_too_much_beside_a_captured_value_is_told_when_the_file_is_read(
     assert (found.code, found.message, found.line) == ("F004", message, 5)
 
 
+@pytest.mark.slow
 def test_all_values_of_a_suite_together_have_a_limit_and_are_told_once() -> None:
     variables = {"v0": [1] * 90_000}
     found = refusals(suite(variables, *({"args": {"a": "${v0}"}} for _ in range(30))))
@@ -115,6 +116,7 @@ def test_all_values_of_a_suite_together_have_a_limit_and_are_told_once() -> None
     assert [(each.code, each.message) for each in found] == [("F004", message)]
 
 
+@pytest.mark.slow
 def test_values_within_the_limits_are_put_in() -> None:
     load(suite(grown("a" * 100, "${v}" * 10, 5), {"args": {"a": "${v4}"}}))
     load(suite(grown(["a"], ["${v}"] * 10, 5), {"args": {"a": "${v4}"}}))

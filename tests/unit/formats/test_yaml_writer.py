@@ -47,6 +47,7 @@ def same(left: object, right: object) -> bool:
     return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("render", [render_yaml, render_compact])
 @given(VALUES)
 def test_a_value_comes_back_from_both_readers_as_it_was(

@@ -40,6 +40,7 @@ def test_what_has_no_length_meets_no_length(value: object) -> None:
         assert not is_met(f"{kind}LengthGreaterThanOrEqual:0", value)
 
 
+@pytest.mark.slow
 @given(st.lists(ELEMENTS, max_size=5))
 def test_an_array_is_unique_when_no_two_of_it_are_equal(values: list[object]) -> None:
     pairs = [(a, b) for at, a in enumerate(values) for b in values[at + 1 :]]

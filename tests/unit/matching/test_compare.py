@@ -442,6 +442,7 @@ def test_every_mistake_is_told_with_its_place() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(JSON, JSON)
 def test_the_quick_look_never_overlooks_a_difference(expected: object, actual: object) -> None:
     if is_same(expected, actual):

@@ -269,12 +269,14 @@ def test_two_halves_that_come_together_are_one_character() -> None:
 # Any value
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_what_is_normalised_stays_as_it_is(value: object) -> None:
     once = plain(value)
     assert plain(once) == once
 
 
+@pytest.mark.slow
 @each_case(
     "text",
     [

@@ -113,6 +113,7 @@ def test_bare_text_can_be_negated() -> None:
 # Near misses
 
 
+@pytest.mark.slow
 @each_case(
     ("word", "meant"),
     [

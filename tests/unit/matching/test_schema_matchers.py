@@ -106,6 +106,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
     assert len(found.message) < 300
 
 
+@pytest.mark.slow
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner, max_size=5)))
 def test_a_schema_that_refers_to_itself_ends(value: object) -> None:
     tree = {

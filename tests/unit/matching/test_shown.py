@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +54,7 @@ def test_a_value_json_has_no_word_for_is_still_shown() -> None:
     assert show_json([float("inf"), {1: ABSENT}]) == '[Infinity, {"1": "ABSENT"}]'
 
 
+@pytest.mark.slow
 @given(json_values)
 def test_every_value_is_shown_as_one_printable_line(value: object) -> None:
     assert show_json(value, 80).isprintable()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stage import a_case, cases, contract, manifest
@@ -85,12 +86,14 @@ def check(stage: Stage, values: list[Any]) -> None:
             assert ("result" in answers[0]) != ("error" in answers[0])
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(MESSAGES, max_size=6))
 def test_a_contract_answers_every_request(values: list[Any]) -> None:
     check(contract(CONTRACT), values)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(MESSAGES, max_size=6))
 def test_a_manifest_answers_every_request(values: list[Any]) -> None:

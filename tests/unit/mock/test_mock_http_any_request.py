@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from http_stage import BOTH, STATELESS, envelope, head, http_contract
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -86,6 +87,7 @@ REQUESTS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(REQUESTS, max_size=12))
 def test_every_request_is_answered_once_or_waits_for_the_client(requests: list[Any]) -> None:

@@ -57,6 +57,7 @@ def called(n: int) -> dict[str, Any]:
     return {"name": "t", "arguments": {"a": n, "b": [n]}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", WRITTEN)
 def test_each_of_many_cases_is_found_by_one_comparison(
     monkeypatch: pytest.MonkeyPatch, written: str

@@ -178,6 +178,7 @@ def test_a_message_is_returned_as_soon_as_no_other_can_come_before_it() -> None:
     assert [each.order for each in order.finish()] == [5, 6]
 
 
+@pytest.mark.slow
 def test_few_messages_are_held_back_whatever_their_numbers_are() -> None:
     order = MessageOrder()
     held = 0

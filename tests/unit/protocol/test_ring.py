@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ def test_the_newest_bytes_are_kept_and_all_are_counted(chunks: list[bytes], capa
     assert ring.total == len(whole)
 
 
+@pytest.mark.slow
 @given(CHUNKS, CHUNKS, st.integers(min_value=1, max_value=16))
 def test_what_came_after_a_mark_is_given_and_what_is_lost_is_counted(
     before: list[bytes], after: list[bytes], capacity: int

@@ -8,6 +8,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
 import yaml
 from hostile_runs import HostileRun, hostile_runs, joined, told
 from hypothesis import HealthCheck, given, settings
@@ -49,6 +50,7 @@ def assert_plain(text: str) -> None:
     assert_no_command(text)
 
 
+@pytest.mark.slow
 @any_run
 @thorough
 def test_json_is_json_with_the_names_as_they_were(hostile: HostileRun) -> None:
@@ -63,6 +65,7 @@ def test_json_is_json_with_the_names_as_they_were(hostile: HostileRun) -> None:
     assert_plain(text)
 
 
+@pytest.mark.slow
 @any_run
 @thorough
 def test_ndjson_is_one_object_for_each_event(hostile: HostileRun) -> None:
@@ -75,6 +78,7 @@ def test_ndjson_is_one_object_for_each_event(hostile: HostileRun) -> None:
     assert_plain(text)
 
 
+@pytest.mark.slow
 @any_run
 @thorough
 def test_junit_is_xml_with_a_case_for_each_test(hostile: HostileRun) -> None:
@@ -109,6 +113,7 @@ def read_tap(text: str) -> list[tuple[str, str, dict[str, Any]]]:
     return points
 
 
+@pytest.mark.slow
 @any_run
 @thorough
 def test_tap_is_read_alike_by_a_strict_reader_and_an_old_one(hostile: HostileRun) -> None:
@@ -149,6 +154,7 @@ def decoded(text: str) -> str:
     return re.sub("%(25|0D|0A|3A|2C)", lambda found: codes[found[0]], text)
 
 
+@pytest.mark.slow
 @any_run
 @thorough
 def test_github_gets_exactly_our_commands(hostile: HostileRun) -> None:
@@ -181,6 +187,7 @@ def read_markdown(text: str) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.slow
 @any_run
 @thorough
 def test_markdown_has_our_structure_and_no_other(hostile: HostileRun) -> None:
@@ -206,6 +213,7 @@ def test_markdown_has_our_structure_and_no_other(hostile: HostileRun) -> None:
     assert_plain(text)
 
 
+@pytest.mark.slow
 @any_run
 @thorough
 def test_sarif_keeps_the_rules_of_the_standard(hostile: HostileRun) -> None:
@@ -232,6 +240,7 @@ def test_sarif_keeps_the_rules_of_the_standard(hostile: HostileRun) -> None:
     assert_plain(text)
 
 
+@pytest.mark.slow
 @any_run
 @thorough
 def test_text_for_people_and_agents_holds_nothing_that_acts(hostile: HostileRun) -> None:
@@ -243,6 +252,7 @@ def test_text_for_people_and_agents_holds_nothing_that_acts(hostile: HostileRun)
         assert_plain(rendered(reporter, hostile))
 
 
+@pytest.mark.slow
 @any_run
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_colour_is_the_only_escape_on_a_terminal(hostile: HostileRun) -> None:

@@ -316,6 +316,7 @@ def test_values_lists_and_outputs_that_would_swell_the_page_are_cut_and_counted(
         assert part in text
 
 
+@pytest.mark.slow
 def test_failures_beyond_what_a_page_holds_keep_their_line_and_their_reason() -> None:
     wrong = WRONG.but(expected="x" * 100_000)
     large = case(status="failed", mismatches=(wrong,) * 200)
@@ -329,6 +330,7 @@ def test_failures_beyond_what_a_page_holds_keep_their_line_and_their_reason() ->
     assert text.count("result.n: differs (and 199 more)") == hidden
 
 
+@pytest.mark.slow
 def test_logs_beyond_what_a_page_holds_are_counted() -> None:
     log = (LogLine(at_s=0.0, direction="received", text="x" * 5_000),) * 20
     page = rendered(STARTED, SUITE, *[case(log=log)] * 60, DONE)
@@ -375,6 +377,7 @@ def test_the_same_events_give_the_same_text() -> None:
     assert rendered(*events) == rendered(*events)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     st.text(st.characters() | st.sampled_from("<>&\"'`=/!-$\x00\x1b\ud800\udfff\ufffe\n\r\u202e"))

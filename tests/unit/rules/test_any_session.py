@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ def check_verdicts(score: SessionScore) -> None:
     assert all(len(verdict.message) < 600 for verdict in verdicts)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["client", "server", "noise"]), MESSAGES), max_size=12),
@@ -122,6 +124,7 @@ def changed_exchanges(draw: st.DrawFn) -> list[Any]:
     return exchanges
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(changed_exchanges(), VERSIONS, TRANSPORTS)
 def test_every_rule_answers_on_a_capture_with_changes(

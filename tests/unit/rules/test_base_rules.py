@@ -189,6 +189,7 @@ def test_ids_of_different_types_are_different() -> None:
     assert verdict(scorer, "BASE-05").status == "pass"
 
 
+@pytest.mark.slow
 def test_only_so_many_ids_are_remembered() -> None:
     scorer = started()
     for id in (*range(10_001), 10_000, 0):

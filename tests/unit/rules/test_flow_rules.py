@@ -218,6 +218,7 @@ def test_with_more_streams_than_are_kept_nobody_is_blamed_for_an_old_one() -> No
     assert talk.verdict("SUB-03").status == "not_applicable"
 
 
+@pytest.mark.slow
 def test_what_a_server_asked_long_ago_it_may_still_cancel() -> None:
     talk = Talk("D")
     for number in range(10_050):

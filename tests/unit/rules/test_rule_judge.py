@@ -65,6 +65,7 @@ def is_plain(session: dict[str, Any]) -> bool:
 PLAIN = [path for path in CAPTURES if all(map(is_plain, sessions_in(path)))]
 
 
+@pytest.mark.slow
 @each_case("path", PLAIN)
 def test_a_live_session_breaks_what_its_capture_breaks(path: Path) -> None:
     for session in sessions_in(path):
@@ -161,6 +162,7 @@ def broken(score: SessionScore) -> dict[str, int]:
     return {each.id: each.count for each in score.verdicts if each.status == "fail"}
 
 
+@pytest.mark.slow
 @each_case("path", CAPTURES)
 def test_no_capture_is_judged_otherwise_without_it(path: Path) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from case_tables import each_case
 
 from mcptest.core.results import Verdict
@@ -52,6 +53,7 @@ def test_a_rule_has_captures_that_break_it_and_that_keep_it(id: str) -> None:
     assert captures(id, "keeps")
 
 
+@pytest.mark.slow
 @each_case("path", CAPTURES)
 def test_a_capture_has_the_fate_in_its_name(path: Path) -> None:
     id, fate, _ = path.name.split(".")

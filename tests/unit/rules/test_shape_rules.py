@@ -413,6 +413,7 @@ def holding(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
     return schemas | st.lists(inner, max_size=2)
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.sampled_from(WORDS), st.recursive(LEAVES, holding, max_leaves=8), max_size=4

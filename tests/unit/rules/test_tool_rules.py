@@ -328,6 +328,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(schema=SIMPLE.filter(lambda schema: isinstance(schema, dict)), part=SIMPLE, value=VALUES)
 def test_what_is_plainly_valid_is_valid(schema: Any, part: Any, value: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from traffic_samples import UUID, loaded, log
@@ -124,12 +125,14 @@ def refuse_unmet(suite: Suite, said: list[tuple[str, Any]]) -> None:
     assert recorded == {}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(conversations().filter(has_none_of))
 def test_a_contract_loads_and_is_met_by_what_was_recorded(said: list[tuple[str, Any]]) -> None:
     refuse_unmet(loaded(contract_text(log(*said), "a.ndjson")), said)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(conversations().filter(has_none_of))
 def test_with_kept_values_only_ids_of_the_server_are_tags(said: list[tuple[str, Any]]) -> None:

@@ -17,6 +17,7 @@ def only_case(*said: tuple[str, Any], keep_values: bool = False) -> dict[str, An
     return found
 
 
+@pytest.mark.slow
 @each_case(
     "key",
     [

@@ -178,6 +178,7 @@ def test_a_very_long_text_that_varies_is_any_text() -> None:
     assert answer_to_call("x " * 30_000) == "x " * 30_000
 
 
+@pytest.mark.slow
 def test_very_many_values_in_one_text_are_described() -> None:
     text = f"{UUID} 12:34:56 took 3 ms\n" * 300
     assert read_tag("ere", answer_to_call(text).removeprefix("!!ere ")).is_met(text)  # type: ignore[union-attr]

@@ -222,6 +222,7 @@ def test_a_recording_with_nothing_but_answers_to_nothing_is_refused() -> None:
     assert found.message == "no message of this file can be in a contract"
 
 
+@pytest.mark.slow
 def test_a_contract_that_nobody_could_read_is_refused() -> None:
     said = [("in", call(1)), ("out", result(1, all=list(range(1_000_001))))]
     with pytest.raises(FormatError) as caught:

@@ -41,6 +41,7 @@ def test_what_is_quick_enough_is_left_alone() -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_code_that_swallows_it_once_is_ended_by_the_next() -> None:
     def stubborn() -> None:
         with contextlib.suppress(BaseException):
