@@ -19,6 +19,7 @@ from mcptest.explore.caution import made_up_arguments, reason_not_to_call
 from mcptest.explore.features import feature_name
 from mcptest.formats.yaml.writer import Commented, render_yaml
 from mcptest.matching.patterns import PREFIX
+from mcptest.matching.registry import DIRECTIVES
 from mcptest.matching.values import json_type
 from mcptest.protocol.jsonrpc import tool_failure
 
@@ -356,6 +357,12 @@ def exactly(text: str) -> str:
     return text
 
 
+def _is_plain_key(key: str) -> bool:
+    """True if a key can be expected as it is; the name of a directive would be refused."""
+    is_directive = any(key == each.name and not key.islower() for each in DIRECTIVES)
+    return exactly(key) == key and not is_directive
+
+
 def _member_shape(key: str, value: object) -> Any:
     if key in _KEPT and isinstance(value, (str, bool)):
         return exactly(value) if isinstance(value, str) else value
@@ -387,7 +394,7 @@ def _structured_shape(value: Message, depth: int) -> object:
     """The members of an object by type; what is null now may be something else tomorrow."""
     shape: dict[str, object] = {}
     for key, inner in list(value.items())[:_MAX_MEMBERS]:
-        if inner is not None and exactly(key) == key:
+        if inner is not None and _is_plain_key(key):
             is_deep = isinstance(inner, dict) and inner and depth < _MAX_DEPTH
             shape[key] = _structured_shape(inner, depth + 1) if is_deep else _type_pattern(inner)
     if not shape:
@@ -398,7 +405,7 @@ def _structured_shape(value: Message, depth: int) -> object:
 
 def _object_shape(shape: dict[str, Any]) -> object:
     """An object with these members and no others, as far as its keys can be expected."""
-    writable = {key: value for key, value in shape.items() if exactly(key) == key}
+    writable = {key: value for key, value in shape.items() if _is_plain_key(key)}
     if len(writable) == len(shape):
         return shape
     return {f"{PREFIX}partial": writable} if writable else f"{PREFIX}type:object"

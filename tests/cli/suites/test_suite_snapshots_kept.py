@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from console import PATIENCE_S, Ended, mcptest
-from test_watch import ENDS, Watching
+from watching import ENDS, Watching
 
 from mcptest.cli import run_modes
 

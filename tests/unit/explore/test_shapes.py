@@ -86,3 +86,9 @@ JSON = st.recursive(
 @given(JSON)
 def test_whatever_came_meets_its_own_shape(result: Any) -> None:
     assert mismatches(answer_shape({"result": result}), {"result": result}) == []
+
+
+def test_a_member_named_like_a_directive_is_left_out() -> None:
+    shape = answer_shape({"result": {"anyElement": 1, "all": 2, "n": 3}})
+    number = "match:type:number"
+    assert shape == {"result": {"match:partial": {"all": number, "n": number}}}
