@@ -87,6 +87,7 @@ _GROUP_FLAGS = re.compile(r"\(\?([aiLmsux]*)(?:-([imsx]+))?([:)])")
 _CONDITION = re.compile(r"\(\?\(\w+\)")
 _COMMENT = re.compile(r"\(\?(?:#[^)]*|P=\w+)\)")
 _COUNT = re.compile(r"\{\d+(?:,\d*)?\}")
+_MAX_COUNT_CHARS = 30
 _REFERENCE = re.compile(r"\\k<([^>]+)>")
 _HEX = re.compile(r"\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\u\{([0-9a-fA-F]{1,6})\}")
 _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
@@ -145,6 +146,8 @@ class _Translation:
         is_multiline = "m" in self._flags
         if char == "{" and (count := _COUNT.match(self._source, self._at)):
             self._at = count.end()
+            if len(count[0]) > _MAX_COUNT_CHARS:
+                raise re.error("the repetition number is too large")
             return count[0]
         self._at += 1
         if char == ")" and self._open:
@@ -166,6 +169,8 @@ class _Translation:
     def _group(self) -> str:
         """The beginning of a group, or a whole one that holds no expression."""
         source, at = self._source, self._at
+        if source.startswith("(?#", at) and source.find(")", at) < 0:
+            raise re.error("missing ), unterminated comment")
         if whole := _COMMENT.match(source, at):
             self._at = whole.end()
             return whole[0]
@@ -225,7 +230,7 @@ class _Translation:
             if name[1] not in self._numbers:
                 raise re.error(f"no group has the name {name[1]!r}")
             return self._reference(self._numbers[name[1]])
-        digits = re.compile(r"\\([1-9][0-9]*)").match(source, at)
+        digits = re.compile(r"\\([1-9][0-9]{0,5})").match(source, at)
         if digits and int(digits[1]) <= self._groups:
             self._at = digits.end()
             return self._reference(int(digits[1]))

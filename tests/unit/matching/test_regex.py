@@ -167,6 +167,8 @@ def test_any_expression_finds_what_javascript_finds(source: str) -> None:
         ("a\\", "bad escape (end of pattern)"),
         (r"(?<a>x)\k<b>", "no group has the name 'b'"),
         (r"\u{110000}", "there is no character beyond 10FFFF"),
+        ("(?#" * 60_000, "missing ), unterminated comment"),
+        (f"a{{{'9' * 5000}}}", "the repetition number is too large"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_with_its_reason(source: str, reason: str) -> None:
