@@ -418,7 +418,7 @@ class Tally:
 
 
 class Doubt(Record):
-    """The tools and prompts that a server refused to a test which passed all the same.
+    """The tools and prompts that a server refused to a test which passed anyway.
 
     Either the test is about that, or their names are wrong: the list of the server decides.
     """

@@ -12,18 +12,19 @@ import re
 from mcptest.core.record import Record
 from mcptest.core.secret_texts import hide_secrets_in
 from mcptest.core.text import excerpt
+from mcptest.formats.keys import strings_in
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, tool_failure
+from mcptest.protocol.revisions import RESOURCE_NOT_FOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     Message = dict[str, Any]
 
 __all__ = ["Breakage", "find_breakage", "is_error_answer"]
 
-_RESOURCE_NOT_FOUND = -32002
 _MAX_QUOTED_CHARS = 120
 _MAX_READ_CHARS = 20_000
 
@@ -69,7 +70,7 @@ def find_breakage(
     if promise:
         return Breakage(said=said, cause=promise, remedy=_REPAIR)
     is_validation = bool(re.search(_VALIDATION, text))
-    is_about_value = is_validation or code in (INVALID_PARAMS, _RESOURCE_NOT_FOUND)
+    is_about_value = is_validation or code in (INVALID_PARAMS, RESOURCE_NOT_FOUND)
     plain = () if is_validation or _quotes_value(text, arguments) else _PLAIN_CAUSES
     for pattern, cause, remedy in (*plain, *(() if is_about_value else _CAUSES)):
         if re.search(pattern, text):
@@ -231,23 +232,12 @@ def _find_exception(text: str, arguments: Mapping[str, object], missing: str) ->
 
 def _quotes_value(text: str, arguments: Mapping[str, object]) -> bool:
     """True if a text contains a made-up string, and not only as a part of another word."""
+    # "." is part of every sentence.
     return any(
         re.search(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", text)
-        for value in _strings_in(arguments)
+        for _, value in strings_in(arguments)
+        if len(value) > 1
     )
-
-
-def _strings_in(value: object) -> Iterator[str]:
-    """The made-up strings in arguments that a text may quote."""
-    if isinstance(value, str):
-        # "." is part of every sentence.
-        yield from [value] if len(value) > 1 else []
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _strings_in(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _strings_in(inner)
 
 
 def _code_and_text(answer: Message) -> tuple[int | None, str]:

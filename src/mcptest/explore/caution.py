@@ -408,7 +408,7 @@ def _verb_in_text(text: str) -> str:
     for word in re.findall(_OPENING, text):
         if not (_VERBS | _VERBS_OR_NOUNS).isdisjoint(_base_forms(word, "ing")):
             return str(word)
-    # Marks between words stand for themselves: a plural comes before them, or an object does not.
+    # Punctuation counts as a word: a plural may come before it, and an object does not.
     words: list[str] = re.findall(r"[A-Za-z]+|[^A-Za-z\s'’`\"*-]", text)
     for index, word in enumerate(words):
         if re.search(_STEMS, word.casefold()):

@@ -194,7 +194,7 @@ class Compiler:
         return Group(source=source, checks=tuple(checks), siblings=siblings or None)
 
     def _partial(self, value: object, trail: Trail, _: dict[str, object]) -> Partial:
-        if value in ({}, []) and not self._has_complained(trail and trail[0]):
+        if value in ({}, []) and not self._has_diagnostic(trail and trail[0]):
             kind = "object" if value == {} else "array"
             message = f'"match:partial" is empty: every {kind} meets it'
             self._report("F011", message, trail, f'to ask for no more, write "match:type:{kind}"')
@@ -278,7 +278,7 @@ class Compiler:
                 )
                 self._report("F018", message, (trail, name), help)
 
-    def _has_complained(self, trail: Trail) -> bool:
+    def _has_diagnostic(self, trail: Trail) -> bool:
         """True if this place already has a diagnostic."""
         steps = steps_of(trail)
         return any(diagnostic.steps == steps for diagnostic in self.diagnostics)

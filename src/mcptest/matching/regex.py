@@ -13,10 +13,6 @@ import warnings
 
 from mcptest.core.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
 __all__ = [
     "VERY_END",
     "Expression",
@@ -78,8 +74,8 @@ def python_regex(source: str, end: str = VERY_END, *, from_go: bool = False) -> 
 
 _LINE_ENDS = r"\n\r\u2028\u2029"
 _SPACES = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-_SETS: Final = {"d": "0-9", "w": "A-Za-z0-9_", "s": _SPACES}
-_CONTROLS: Final = {"n": 10, "r": 13, "t": 9, "f": 12, "v": 11}
+_SETS = {"d": "0-9", "w": "A-Za-z0-9_", "s": _SPACES}
+_CONTROLS = {"n": 10, "r": 13, "t": 9, "f": 12, "v": 11}
 _ANY = r"[\s\S]"
 
 _GROUP_NAME = re.compile(r"\(\?P?<([^\s<>=!()][^\s<>()]*)>")
