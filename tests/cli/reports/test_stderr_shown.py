@@ -254,6 +254,18 @@ def test_a_connection_leaves_no_descriptor_behind() -> None:
     assert done.stdout == b"0\n"
 
 
+def test_a_teardown_that_fails_shows_that_of_the_whole_test(tmp_path: Path) -> None:
+    first = {"tool": "log", "args": {"say": "said by the test"}}
+    last = {"tool": "log", "args": {"say": "said by the teardown", "refuse": True}}
+    test = {"name": "cleans up", **first, "teardown": [last]}
+    suite = {"servers": {"log": {"command": COMMAND}}, "tools": [test]}
+    (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    ended = mcptest(tmp_path, "run")
+    assert "it passed, but its teardown did not" in ended.out
+    assert "| said by the test\n" in ended.out
+    assert "| said by the teardown\n" in ended.out
+
+
 # Tests in Python under pytest
 
 PLAIN = """
