@@ -128,7 +128,7 @@ def test_the_list_is_read_once_and_after_all_calls(tmp_path: Path) -> None:
 
 
 def test_every_report_has_the_note(tmp_path: Path) -> None:
-    reporters = ("agent", "github", "html", "junit", "markdown", "tap")
+    reporters = ("agent", "github", "html", "junit", "markdown", "minimal", "sarif", "tap")
     words = tuple(f"--reporter={name}=report.{name}" for name in reporters)
     ended = run(tmp_path, refused(), words=(*words, "--reporter=terminal"))
     assert f"note: {NOTE}" in ended.out
