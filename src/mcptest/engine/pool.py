@@ -184,21 +184,15 @@ class ServerPool:
 
         With `wanted`, only if it is the server that is running.
         """
-        spec = self._spec
-        if spec is None or spec.name in self.inventories:
+        server, spec = self._server, self._spec
+        if server is None or spec is None or spec.name in self.inventories:
             return
         if wanted is not None and wanted is not spec and wanted != spec:
             return
-        self._listed = self._listed or self.list_offers()
-        if self._listed is not None:
-            self.inventories[spec.name] = self._listed
-
-    def list_offers(self) -> Inventory | None:
-        """What the server that is running offers now; None if it cannot be asked."""
-        server = self._server
-        if server and server.is_usable and server.is_initialised and not server.is_silent:
-            return take_inventory(server)
-        return None
+        if server.is_usable and server.is_initialised and not server.is_silent:
+            self._listed = self._listed or take_inventory(server)
+            if self._listed is not None:
+                self.inventories[spec.name] = self._listed
 
     def start_test(self) -> None:
         """Another test begins, unless its first step has been sent ahead."""

@@ -267,7 +267,7 @@ class Run:
                 if spec.isolation == "test" and following:
                     self.pool.retire()
             self._emit(SuiteFinished(name=suite.name, file=suite.file))
-            if self._is_over():
+            if self._is_over() and not self._doubts:
                 break
             self.pool.take_inventory(spec)
             self._release()
@@ -333,13 +333,11 @@ class Run:
         self._current = ""
         self._report_own_name(spec)
         doubt = self._find_doubt(case, spec, result)
-        if doubt and result.status == "passed" and is_judged_now:
+        is_judged_now = is_judged_now and result.status == "passed"
+        if doubt and is_judged_now:
             self.pool.take_inventory(spec)
         found = self.pool.inventories.get(spec.name)
-        if doubt and result.status == "failed":
-            # At once, so that failures are not held back; nothing was sent ahead of it.
-            result = doubt.settle(result, self.pool.list_offers(), is_strict=False)
-        elif doubt and (found is not None or is_judged_now):
+        if doubt and (found is not None or is_judged_now):
             result = doubt.settle(result, found, is_strict=spec.is_strict)
         elif doubt and self._options.may_hold:
             self._doubts[len(self._held)] = (doubt, spec)
@@ -480,6 +478,8 @@ class Doubt(Record):
     def settle(self, result: CaseResult, found: Inventory | None, *, is_strict: bool) -> CaseResult:
         """The result with what is wrong as a note or, if that is strict, as its failure."""
         mismatch = self.judge(found)
+        # What has failed has its own mismatches.
+        is_strict = is_strict and result.status == "passed"
         if mismatch and is_strict:
             return result.but(status="failed", mismatches=(mismatch,))
         note = mismatch.message if mismatch else is_strict and self.describe_unknown(found)

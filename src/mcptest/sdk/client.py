@@ -167,6 +167,7 @@ class Client:
         self.coprocess = coprocess
         # The names of the tools that the server is known to list.
         self._listed: set[str] = set()
+        self._can_list = True
 
     def initialize(self) -> dict[str, Any]:
         """What the server answered to `initialize`."""
@@ -191,13 +192,14 @@ class Client:
 
     def _describe_unlisted(self, name: str) -> str:
         """A sentence about a tool that failed, if the server does not list it; otherwise ""."""
-        if name in self._listed:
+        if name in self._listed or not self._can_list:
             return ""
         try:
             entries = self.coprocess.request("mcp.listTools")["tools"]
             self._listed = {str(entry["name"]) for entry in entries}
         except (CoprocessError, LookupError, TypeError):
-            # It cannot be said: the server, or the cassette, does not list its tools.
+            # The server, or the cassette, does not list its tools, and need not be asked again.
+            self._can_list = False
             return ""
         if name in self._listed:
             return ""
