@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shlex
 import signal
 import sys
@@ -135,18 +136,18 @@ class FakeBinary:
             fail(f'a script has no "{min(unknown)}"')
         self._before = script.get("before", [])
         self._answers = script.get("answers", {})
-        self._heard = heard or script.get("heard", "")
+        INPUT.heard = heard or script.get("heard", "")
 
     def serve(self) -> None:
         """Answer line by line until the input ends, or an answer is to exit."""
         began: Message = {"arguments": sys.argv[1:], "pid": os.getpid()}
         if "MCPTEST_SERVER_ENV" in os.environ:
             began["server_env"] = os.environ["MCPTEST_SERVER_ENV"]
-        self._note(json.dumps(began).encode() + b"\n")
+        INPUT.note(json.dumps(began).encode() + b"\n")
         for action in self._before:
             perform(action, {})
-        for line in sys.stdin.buffer:
-            self._note(line)
+        while line := INPUT.next_line():
+            INPUT.note(line)
             request = json.loads(line)
             action = self._next_action(request.get("method", ""))
             if action is None:
@@ -165,10 +166,39 @@ class FakeBinary:
             return found
         return found.pop(0) if len(found) > 1 else found[0]
 
-    def _note(self, line: bytes) -> None:
-        if self._heard:
-            with open(self._heard, "ab") as file:
+
+class Input:
+    """Standard input line by line, and the file that says what was heard."""
+
+    def __init__(self) -> None:
+        self.heard = ""
+        self._pending = b""
+
+    def next_line(self) -> bytes:
+        """The next line with its newline; b"" at the end, and for what has no newline."""
+        parts = [self._pending]
+        while b"\n" not in parts[-1]:
+            parts.append(os.read(0, 1 << 16))
+            if not parts[-1]:
+                return b""
+        line, _, self._pending = b"".join(parts).partition(b"\n")
+        return line + b"\n"
+
+    def note(self, line: bytes) -> None:
+        if self.heard:
+            with open(self.heard, "ab") as file:
                 file.write(line)
+
+    def expect_nothing(self, limit_s: float) -> None:
+        """Note what comes although nobody was answered yet."""
+        if not self._pending and select.select([0], [], [], limit_s)[0]:
+            self._pending = os.read(0, 1 << 16)
+        if self._pending:
+            early = self._pending[:200].decode("utf-8", "replace")
+            self.note(json.dumps({"before the answer": early}).encode() + b"\n")
+
+
+INPUT = Input()
 
 
 def perform(action: Any, request: Message) -> None:
@@ -182,7 +212,7 @@ def perform(action: Any, request: Message) -> None:
     elif kind == "golden":
         perform(golden(*value), request)
     elif kind == "all":
-        for each in value:
+        for each in value * action.get("times", 1):
             perform(each, request)
     elif kind == "wait_ms":
         time.sleep(value / 1000)
@@ -201,6 +231,8 @@ def perform_elsewhere(kind: str, action: Message) -> None:
         write_stderr(action["stderr"].encode("utf-8") * action.get("times", 1))
     elif kind == "stderr_base64":
         write_stderr(base64.b64decode(action["stderr_base64"]))
+    elif kind == "quiet_ms":
+        INPUT.expect_nothing(action["quiet_ms"] / 1000)
     elif kind == "stay":
         stay()
     elif kind == "exit":
@@ -217,10 +249,11 @@ KINDS: dict[str, tuple[str, ...]] = {
     "half": (),
     "half_base64": (),
     "golden": (),
-    "all": (),
+    "all": ("times",),
     "wait_ms": (),
     "silence": (),
     "deaf_ms": (),
+    "quiet_ms": (),
     "flood": (),
     "stay": (),
     "exit": ("stderr",),

@@ -429,11 +429,11 @@ class _Play:
             if grown > self.play["memory_mib"]:
                 allowed = self.play["memory_mib"]
                 yield f"its memory grew by {grown:.0f} MiB, and {allowed} are allowed"
-        if self.row.is_alone:
-            if not adapter.wait(GONE_AFTER_SIGNAL_S + SLACK_S):
-                yield "the adapter did not end when its input ended"
-            adapter.end()
+        if self.row.is_alone and not adapter.wait(GONE_AFTER_SIGNAL_S + SLACK_S):
+            yield "the adapter did not end when its input ended"
         yield from self.check_gone(GONE_S)
+        if self.row.is_alone:
+            adapter.end()
         yield from self.check_heard()
         yield from self.check_warnings(adapter, stderr_before)
 
