@@ -32,7 +32,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "docgen": {"core", "protocol", "matching", "formats", "reporters", "explore"},
     "traffic": {"core", "protocol", "formats"},
     "migrate": {"core", "protocol", "matching", "formats"},
-    "coprocess": {"core", "protocol", "matching", "transport", "engine"},
+    "coprocess": {
+        "_collect",
+        "core",
+        "protocol",
+        "matching",
+        "transport",
+        "engine",
+        "reporters",
+    },
     "sdk": {"core", "protocol", "matching", "formats", "transport", "engine", "reporters"},
     "pytest_plugin": {"_collect", "core", "engine", "reporters", "sdk"},
     "cli": {

@@ -1,4 +1,4 @@
-"""The tests of a file as a test framework collects them.
+"""The tests of a file as a test framework collects them, in this process or behind an SDK.
 
 Nothing that a file declares is dropped: a lane that an SDK cannot drive becomes a skipped test,
 whose reason names the command that runs it, with the same words in every SDK.
@@ -15,8 +15,11 @@ from mcptest.core.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from types import TracebackType
 
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.errors import McptestError
+    from mcptest.core.results import CaseResult
     from mcptest.engine.loading import Plan
 
 __all__ = [
@@ -24,10 +27,14 @@ __all__ = [
     "CollectedTest",
     "Collection",
     "collect",
+    "describe_internal_error",
+    "describe_load_error",
     "describe_mistakes",
+    "group_by_server",
     "is_test_file",
     "lane_cli_hint",
     "node_names",
+    "reword_hints",
 ]
 
 UNSUPPORTED_LANES = ("agents", "compliance", "security", "evals")
@@ -114,11 +121,67 @@ def node_names(names: Iterable[str]) -> list[str]:
     return found
 
 
-def describe_mistakes(mistakes: Sequence[Diagnostic], file: str) -> str:
+def group_by_server(
+    tests: Iterable[CollectedTest],
+) -> dict[str, list[tuple[str, CollectedTest]]]:
+    """The tests of each server, both under the unique names that ids are made of."""
+    servers: dict[str, list[CollectedTest]] = {}
+    for one in tests:
+        servers.setdefault(one.server, []).append(one)
+    # pytest takes a bracket for the start of parameters.
+    names = node_names(server.replace("[", "(") for server in servers)
+    groups = zip(names, servers.values(), strict=True)
+    return {
+        name: list(zip(node_names(one.name for one in group), group, strict=True))
+        for name, group in groups
+    }
+
+
+def describe_internal_error(error: Exception, file: str) -> str:
+    """One sentence for an exception raised in our own code; "" for any other.
+
+    A plugin with a time limit, for example, raises from its own code.
+    """
+    last: TracebackType | None = error.__traceback__
+    while last and last.tb_next:
+        last = last.tb_next
+    name = str(last.tb_frame.f_globals.get("__name__", "")) if last else ""
+    if not last or name.split(".")[0] != "mcptest":
+        return ""
+    what = f"this is a fault of mcptest, and not of the server: {type(error).__name__}: {error}"
+    return f"{what} ({name}:{last.tb_lineno}); please report it, and run: mcptest run {file}"
+
+
+def describe_load_error(error: McptestError, file: str, most: int | None = _MAX_MISTAKES) -> str:
+    """Why the tests of a file cannot be collected, for hosts that have no options of ours."""
+    from mcptest.core.errors import FormatError, UsageError  # noqa: PLC0415  # as above
+
+    if isinstance(error, FormatError):
+        return describe_mistakes(error.diagnostics, file, most)
+    if isinstance(error, UsageError):
+        help = error.help.removeprefix("give --config FILE or --server-command, ")
+        return f"{error.message}\n{help}".rstrip("\n")
+    return str(error)
+
+
+def reword_hints(result: CaseResult, isolation: str) -> CaseResult:
+    """The result with hints that name what the host has instead of options of the command line."""
+    from mcptest.core.plan import ISOLATE_FILES, START_OPTION  # noqa: PLC0415  # as above
+
+    notes = [note.replace(ISOLATE_FILES, isolation) for note in result.notes]
+    result, fault = result.but(notes=tuple(notes)), result.fault
+    return (
+        result.but(fault=fault.but(hint=fault.hint.replace(START_OPTION, ""))) if fault else result
+    )
+
+
+def describe_mistakes(
+    mistakes: Sequence[Diagnostic], file: str, most: int | None = _MAX_MISTAKES
+) -> str:
     """The first mistakes of a file, and how many more there are."""
     from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # as above
 
-    shown = [render_diagnostic(each) for each in mistakes[:_MAX_MISTAKES]]
+    shown = [render_diagnostic(each) for each in mistakes[:most]]
     more = len(mistakes) - len(shown)
     if more:
         words = "1 mistake" if more == 1 else f"{more:,} mistakes"

@@ -17,8 +17,8 @@ from case_tables import each_case
 from mcptest import _coprocess
 from mcptest.coprocess import protocol
 from mcptest.coprocess.protocol import (
+    CONNECTION_METHODS,
     COPROCESS_PROTOCOL_VERSION,
-    METHODS,
     RefusedError,
     describe_version_mismatch,
     read_request,
@@ -104,7 +104,7 @@ def test_a_row_says_one_line_and_one_meaning(row: Row) -> None:
     assert row.get("needs", "big integers") in NEEDS
     assert b"\n" not in raw(row)
     if row["direction"] == "binary":
-        assert row["answers"] in METHODS
+        assert row["answers"] in CONNECTION_METHODS
         assert row.get("refused_as", "contract") in ("contract", "version")
         assert ("message" in row) == (row.get("refused_as") == "version")
     elif "refused_as" in row:
@@ -113,10 +113,12 @@ def test_a_row_says_one_line_and_one_meaning(row: Row) -> None:
 
 def test_every_method_meaning_and_code_is_there() -> None:
     rows = [row.values[0] for row in SDKS]
-    assert {row["reads_as"]["method"] for row in rows if "reads_as" in row} == set(METHODS)
+    assert {row["reads_as"]["method"] for row in rows if "reads_as" in row} == set(
+        CONNECTION_METHODS
+    )
     assert {row["refused_as"]["code"] for row in rows if "refused_as" in row} == set(CODES)
     answers = [row.values[0] for row in BINARIES]
-    assert {row["answers"] for row in answers} == set(METHODS)
+    assert {row["answers"] for row in answers} == set(CONNECTION_METHODS)
     assert {row.get("refused_as") for row in answers} == {None, "contract", "version"}
     for each in (rows, answers):
         assert any(len(raw(row)) > 65536 for row in each), "more than a pipe holds"
@@ -140,7 +142,7 @@ def heard_by_binary(line: bytes) -> Row:
     if not items:
         return {"dropped": True}
     try:
-        request = read_request(items[0])
+        request = read_request(items[0], CONNECTION_METHODS)
     except RefusedError as error:
         return {"refused_as": {"code": error.code, "id": error.id}}
     params = request.params
@@ -404,7 +406,7 @@ def test_the_fake_binary_wants_to_be_started_like_the_real_one() -> None:
     assert (done.returncode, done.stdout) == (2, b"")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CONNECTION_METHODS)
 def test_without_a_script_the_fake_binary_answers_as_the_real_one(
     method: str, tmp_path: Path
 ) -> None:

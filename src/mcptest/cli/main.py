@@ -76,6 +76,12 @@ COMMANDS = {
     "schema": "print the JSON Schema of a file format, for editors",
 }
 
+# Commands that messages about the lanes of a suite name, and that this version does not have.
+_PLANNED = {
+    ("eval",): 'mcptest run checks the lane "evals" for mistakes and reports it as not run',
+    ("compliance", "run"): 'mcptest run runs the lane "compliance" of a suite',
+}
+
 _VERSION_OPTIONS = ("-V", "--version")
 
 
@@ -128,6 +134,9 @@ def _run_mcptest(words: list[str]) -> int:
         return ExitCode.PASSED if words else ExitCode.BAD_INPUT
     if words[0] in _VERSION_OPTIONS:
         return _print_version()
+    for planned, help in _PLANNED.items():
+        if tuple(words[: len(planned)]) == planned:
+            raise UsageError(f"this version has no command mcptest {' '.join(planned)}", help)
     name, *rest = words
     if name not in COMMANDS:
         meant = closest(name, COMMANDS)

@@ -1,7 +1,8 @@
 """The coprocess protocol, version 2: requests in, one answer each, in their order. Pure.
 
-The envelope is a closed shape: `jsonrpc`, `id`, `method`, `params` and nothing else.
-docs/coprocess.md is the whole contract; golden frames are under protocol/coprocess/v2.
+The envelope is a closed shape: `jsonrpc`, `id`, `method`, `params` and nothing else. Two channels
+use it: one drives a server (docs/coprocess.md), the other the tests of a file
+(docs/suite-channel.md). Golden frames of both are under protocol/.
 """
 
 from __future__ import annotations
@@ -23,15 +24,20 @@ from mcptest.protocol.jsonrpc import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from mcptest.protocol.framing import Noise
 
+    Methods = Mapping[str, dict[str, Key]]
+
 __all__ = [
     "CACHE_MODES",
     "CASSETTE_MODES",
+    "CONNECTION_METHODS",
     "COPROCESS_PROTOCOL_VERSION",
-    "METHODS",
+    "SUITE_CHANNEL_VERSION",
+    "SUITE_METHODS",
     "UPSTREAM_ERROR",
     "UPSTREAM_GONE",
     "RefusedError",
@@ -47,6 +53,8 @@ __all__ = [
 
 # The SDKs and the page have it as a literal of their own; a test compares them.
 COPROCESS_PROTOCOL_VERSION = 2
+# The version of what `suite.list` returns.
+SUITE_CHANNEL_VERSION = 1
 
 _ENVELOPE = ("jsonrpc", "id", "method", "params")
 
@@ -63,8 +71,11 @@ class Request(Record):
     params: dict[str, Any]
 
 
-def read_request(item: Frame | Noise | Overlong) -> Request:
-    """The request on a line; a `RefusedError` has its id, if that can be read."""
+def read_request(item: Frame | Noise | Overlong, methods: Methods) -> Request:
+    """The request on a line, of one of these methods with their params.
+
+    A `RefusedError` has its id, if that can be read.
+    """
     if not isinstance(item, Frame):
         if isinstance(item, Overlong):
             why = f"it has more than {item.limit:,} bytes"
@@ -77,8 +88,8 @@ def read_request(item: Frame | Noise | Overlong) -> Request:
         message = f"a request is one object on a line, not {type_name(value)}{advice}"
         raise RefusedError(INVALID_REQUEST, message)
     try:
-        method = _method(value)
-        params = check_params(method, value.get("params", {}))
+        method = _method(value, methods)
+        params = check_params(method, value.get("params", {}), methods[method])
     except RefusedError as error:
         id = value.get("id")
         error.id = id if _is_id(id) else None
@@ -90,7 +101,7 @@ def _is_id(id: object) -> bool:
     return isinstance(id, (int, float, str)) and not isinstance(id, bool)
 
 
-def _method(value: dict[str, Any]) -> str:
+def _method(value: dict[str, Any], methods: Methods) -> str:
     """The method of a request, once its envelope is checked."""
     surplus = [key for key in value if key not in _ENVELOPE]
     if surplus:
@@ -110,8 +121,8 @@ def _method(value: dict[str, Any]) -> str:
     if not isinstance(method, str):
         message = f'a request has a "method" that is a string, not {type_name(method)}'
         raise RefusedError(INVALID_REQUEST, message)
-    if method not in METHODS:
-        meant = closest(method, METHODS)
+    if method not in methods:
+        meant = closest(method, methods)
         question = f"; did you mean {meant}?" if meant else ""
         raise RefusedError(METHOD_NOT_FOUND, f"there is no method {quote(method)}{question}")
     return method
@@ -190,12 +201,14 @@ CASSETTE_MODES = ("off", "record", "replay")
 _OPTIONAL_STRING = Key(type=str, required=False)
 _OPTIONAL_OBJECT = Key(type=dict, required=False)
 
-METHODS: dict[str, dict[str, Key]] = {
-    "coprocess/handshake": {
-        "protocol_version": Key(type=int),
-        "sdk": _OPTIONAL_STRING,
-        "sdk_version": _OPTIONAL_STRING,
-    },
+_HANDSHAKE = {
+    "protocol_version": Key(type=int),
+    "sdk": _OPTIONAL_STRING,
+    "sdk_version": _OPTIONAL_STRING,
+}
+
+CONNECTION_METHODS: Methods = {
+    "coprocess/handshake": _HANDSHAKE,
     "mcp.initialize": {},
     "mcp.call": {"tool": STRING, "arguments": _OPTIONAL_OBJECT},
     "mcp.listTools": {},
@@ -216,21 +229,28 @@ METHODS: dict[str, dict[str, Key]] = {
     "mcp.shutdown": {},
 }
 
+SUITE_METHODS: Methods = {
+    "coprocess/handshake": _HANDSHAKE,
+    "suite.list": {},
+    "suite.run": {"id": STRING},
+    "mcp.shutdown": {},
+}
 
-def check_params(method: str, params: object) -> dict[str, Any]:
-    """The params of a known method; a `RefusedError` names the one that is wrong."""
+
+def check_params(method: str, params: object, known: dict[str, Key]) -> dict[str, Any]:
+    """The params of a method; a `RefusedError` names the one that is wrong."""
     try:
-        checked = check_object(params, METHODS[method])
+        checked = check_object(params, known)
     except TypedJsonError as error:
-        raise _refused(_describe(method, error)) from None
+        raise _refused(_describe(method, known, error)) from None
     _check_together(method, checked)
     return checked
 
 
-def _describe(method: str, error: TypedJsonError) -> str:
+def _describe(method: str, known: dict[str, Key], error: TypedJsonError) -> str:
     if error.problem == "unknown":
-        meant = closest(error.name, METHODS[method])
-        takes = ", ".join(f'"{known}"' for known in METHODS[method]) or "none"
+        meant = closest(error.name, known)
+        takes = ", ".join(f'"{name}"' for name in known) or "none"
         advice = f'did you mean "{meant}"?' if meant else f"it takes {takes}"
         return f"{method} has no param {quote(error.name)}; {advice}"
     if error.problem == "missing":

@@ -15,7 +15,7 @@ from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     Redact = Callable[[str], str]
@@ -33,6 +33,7 @@ __all__ = [
     "redact_bytes",
     "redact_part",
     "redactor",
+    "secrets_in",
     "split_words",
     "why_not_blanked",
 ]
@@ -310,6 +311,13 @@ def is_secret(key: str, value: object) -> bool:
         is_count = is_plural and len(str(value)) < _LEAST_TOKEN_DIGITS
         return names_secret(key) and not is_count
     return names_secret(key) or (isinstance(value, str) and _letter_words(key)[-1:] == ("pass",))
+
+
+def secrets_in(env: Mapping[str, str], listed: Iterable[str]) -> list[str]:
+    """The values of secret variables: those that are listed, and those with such a name."""
+    # A value that cannot be hidden is probably not a secret, unless it is listed.
+    found = [env[name] for name in env if names_secret(name) and not why_not_blanked(env[name])]
+    return list(dict.fromkeys([*found, *(env[name] for name in listed)]))
 
 
 @lru_cache(maxsize=4096)

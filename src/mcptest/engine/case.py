@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
 
 from mcptest.core.errors import CheckError, InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.record import ABSENT
@@ -45,12 +46,16 @@ __all__ = [
     "describe_failure",
     "describe_passed_step",
     "describe_restart_reason",
+    "time_limit_s",
     "unbound_names_fault",
 ]
 
 
 # How long the teardown of an interrupted test may take.
 _LAST_S = 5.0
+
+# Extra time for each attempt at a test: judging, stopping the server, a slow machine.
+_MARGIN_S = 60.0
 
 # How long it may take to put captured values into a step.
 _FILL_LIMIT = CpuLimit(2.0)
@@ -162,8 +167,9 @@ class Performer:
         places = (at for at, step in enumerate(case.teardown, 1) if begun and step is begun[1])
         steps = case.teardown[next(places, 0) :]
         interrupts, why = self._pool.launcher.interrupts, "it was interrupted again"
-        if interrupts.count == 1:
-            with interrupts.respite(_LAST_S):
+        # Without a signal, it was the SDK that left.
+        if interrupts.count <= 1:
+            with interrupts.respite(_LAST_S) if interrupts.count else nullcontext():
                 why = self._why_not_torn_down(case.but(steps=steps, teardown=()), spec)
         if why:
             what = f"the teardown of {visible(case.name)} was not done when it was interrupted"
@@ -382,6 +388,17 @@ def describe_restart_reason(case: Case, kind: str) -> str:
     if case.dialogue or has_fixed_id:
         return "the test is tried again, and its ids may be used once in a session"
     return ""
+
+
+def time_limit_s(case: Case, spec: ServerSpec, retries: int = 0) -> float:
+    """Longer than a case can take with its retries and teardown: for those who wait for it.
+
+    `retries` are those of a case that says nothing itself. Each message may need a new server.
+    """
+    turns = len(case.dialogue.turns) if case.dialogue else len(case.steps) + len(case.teardown)
+    per_turn_s = (case.timeout_s or spec.timeout_s) + spec.startup_timeout_s
+    attempts = 1 + (retries if case.retries is None else case.retries)
+    return attempts * (max(1, turns) * per_turn_s + _MARGIN_S)
 
 
 class UnsentError(Exception):

@@ -1,7 +1,8 @@
 """Perform the cases of test files one at a time, when the caller asks for them, in any order.
 
-`mcptest run` goes through a plan from the first case to the last. A host such as pytest decides
-itself which case comes next, may leave cases out and may come back to a file later. What happens
+`mcptest run` goes through a plan from the first case to the last. A host such as pytest, or an SDK
+behind the suite channel, decides itself which case comes next, may leave cases out and may come
+back to a file later. What happens
 to one case is the same in both: `mcptest.engine.run.Run` performs it. This module decides how long
 each server lives, and which other cases must be performed first.
 """
@@ -16,7 +17,7 @@ from mcptest.core.errors import InterruptedRunError
 from mcptest.core.events import RunFinished
 from mcptest.core.results import Summary
 from mcptest.core.text import visible
-from mcptest.engine.case import describe_failure
+from mcptest.engine.case import describe_failure, time_limit_s
 from mcptest.engine.loading import Plan
 from mcptest.engine.pool import ServerPool
 from mcptest.engine.run import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from mcptest.core.results import CaseResult, Finding, SessionScore
     from mcptest.engine.server import Launcher
     from mcptest.rules.judge import Member
+    from mcptest.transport.process.signals import Interrupts
 
 __all__ = ["FileRun", "Session", "SuiteRun"]
 
@@ -55,17 +57,19 @@ _PARTIAL = "not all tests of the suite were run in this process"
 class Session:
     """Owns the guardian, the signals and the servers of all files of this process.
 
-    Nothing is started before the first case is performed. Ctrl-C ends the case at hand, and is
-    then raised as KeyboardInterrupt.
+    Nothing is started before the first case is performed. With a `launcher`, the process is ours
+    and the launcher's owner stops what is left. Otherwise we are a guest in the process of a host:
+    Ctrl-C ends the case at hand, and is then raised as KeyboardInterrupt.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, launcher: Launcher | None = None) -> None:
         self.files: list[FileRun] = []
         self.current: SuiteRun | None = None
         # A host may run tests in several threads.
         self.lock = RLock()
-        self._interrupts: GuestInterrupts | None = None
-        self._launcher: Launcher | None = None
+        self.is_guest = launcher is None
+        self._interrupts: Interrupts | None = launcher.interrupts if launcher else None
+        self._launcher = launcher
         # In the order in which they were last used.
         self._pools: list[ServerPool] = []
         self._pid = os.getpid()
@@ -76,7 +80,7 @@ class Session:
         return self.files[-1]
 
     @property
-    def interrupts(self) -> GuestInterrupts:
+    def interrupts(self) -> Interrupts:
         if self._interrupts is None:
             self._interrupts = GuestInterrupts()
         return self._interrupts
@@ -163,8 +167,9 @@ class Session:
         finally:
             for file in begun:
                 file.close_plugins()
-            launcher.guardian.dismiss()
-            self.interrupts.close()
+            if self.is_guest:
+                launcher.guardian.dismiss()
+                self.interrupts.close()
 
     def _used(self) -> Iterator[SuiteRun]:
         return (each for file in self.files for each in file.suites if each.pool)
@@ -203,8 +208,11 @@ class FileRun:
         if self.plan.plugins:
             findings += self.plan.plugins.findings
             self.plan.plugins.findings = []
-        if self.options.gates and not all(suite.is_whole for suite in self.suites):
-            self.options.gates.leave_out(_PARTIAL)
+        if not all(suite.is_whole for suite in self.suites):
+            if self.options.gates:
+                self.options.gates.leave_out(_PARTIAL)
+            if self.options.snapshots:
+                self.options.snapshots.is_whole = False
         coverage = combine_coverage(
             suite.run.count_coverage() for suite in self.suites if suite.run
         )
@@ -259,6 +267,17 @@ class SuiteRun:
         plain = {at for at, case in cases if case.skip is None and not (case.lane or case.check)}
         return plain <= self._performed
 
+    def time_limit_s(self, index: int) -> float:
+        """Longer than this case can take, with those that must be performed before it."""
+        needed, unseen = {index}, [index]
+        while unseen:
+            at = unseen.pop()
+            for name in _needed_by(self.suite.cases[at]) if self._providers else ():
+                earlier = {each for each in self._providers.get(name, ()) if each < at} - needed
+                needed |= earlier
+                unseen += earlier
+        return sum(time_limit_s(self.suite.cases[each], self.spec) for each in needed)
+
     def shares(self, other: SuiteRun) -> bool:
         """Whether both use one server."""
         return self.spec.isolation == "run" and self.spec == other.spec
@@ -274,7 +293,9 @@ class SuiteRun:
             try:
                 result = self._early.pop(index, None) or self._perform(index, following)
             except InterruptedRunError:
-                raise KeyboardInterrupt from None
+                if session.is_guest:
+                    raise KeyboardInterrupt from None
+                raise
             except BaseException:
                 # Broken off in the middle, by a time limit of the host for example.
                 if self.pool:
@@ -303,6 +324,17 @@ class SuiteRun:
             if file.is_open and all(suite.is_done for suite in file.suites):
                 return file.finish()
         return None
+
+    def settle(self, result: CaseResult) -> CaseResult:
+        """The result of the last case with what is wrong about the names that it called."""
+        if self.run is None or not self.run.open_doubts:
+            return result
+        self.run.pool.take_inventory(self.spec)
+        offers = self.run.pool.inventories.get(self.spec.name, ())
+        doubts, self.run.open_doubts = self.run.open_doubts, []
+        for _, doubt in doubts:
+            result = doubt.settle(result, offers, is_strict=self.spec.is_strict)
+        return result
 
     def settle_doubts(self) -> list[str]:
         """What is wrong with names that tests called: known only once the server listed its own."""

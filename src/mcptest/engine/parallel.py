@@ -23,6 +23,7 @@ from mcptest.core.record import Record
 from mcptest.core.results import CaptureScore, CaseResult, merge_findings
 from mcptest.core.secrets import LEARNED
 from mcptest.engine import faults
+from mcptest.engine.case import time_limit_s
 from mcptest.engine.loading import Plan
 from mcptest.engine.run import (
     Ending,
@@ -58,9 +59,6 @@ if TYPE_CHECKING:
 __all__ = ["run_parallel", "share_out"]
 
 _TICK_S = 0.1
-
-# Extra time for stopping a server and judging, on a slow machine.
-_MARGIN_S = 60.0
 
 # The events of a worker that are emitted.
 _PASSED_ON = (ServerNamed, SuiteStarted, CaseStarted, CaseFinished, SuiteFinished)
@@ -132,12 +130,9 @@ class _JobProgress:
 
     def time_limit_s(self, retries: int) -> float:
         """Longer than any one test of these files can take, with starting and stopping."""
-        cases = [case for suite, _ in self.suites for case in suite.cases]
-        longest_s = max((case.timeout_s or 0.0 for case in cases), default=0.0)
-        tries = 1 + max((retries, *(case.retries or 0 for case in cases)))
-        spec = self.suites[0][1]
-        per_try_s = max(longest_s, spec.timeout_s) + spec.startup_timeout_s
-        return tries * (per_try_s + _MARGIN_S)
+        cases = ((case, spec) for suite, spec in self.suites for case in suite.cases)
+        limits = (time_limit_s(case, spec, retries) for case, spec in cases)
+        return max(limits, default=0.0)
 
 
 class _LearnedSecrets(Record):

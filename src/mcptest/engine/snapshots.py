@@ -416,7 +416,7 @@ class SnapshotWatch:
 
     def __init__(self, snapshots: Snapshots, *, is_whole: bool) -> None:
         self._snapshots = snapshots
-        self._is_whole = is_whole
+        self.is_whole = is_whole
         self._turn = 0
         self._taken: list[SnapshotTaken] = []
         self._held: list[SnapshotTaken] = []
@@ -432,6 +432,6 @@ class SnapshotWatch:
 
     def finish(self, finished: RunFinished) -> RunFinished:
         """Write the files; the end of the run with the report and its findings."""
-        is_complete = self._is_whole and not finished.bailed
+        is_complete = self.is_whole and not finished.bailed
         report, problems = self._snapshots.finish(self._taken, is_complete, self._held)
         return finished.but(snapshots=report, findings=(*finished.findings, *problems))

@@ -11,24 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcptest._collect import collect, describe_mistakes, node_names
+from mcptest._collect import (
+    collect,
+    describe_internal_error,
+    describe_load_error,
+    describe_mistakes,
+    group_by_server,
+    reword_hints,
+)
 from mcptest.core.diagnostics import render_diagnostic
-from mcptest.core.errors import FormatError, McptestError, UsageError
-from mcptest.core.plan import ISOLATE_FILES, START_OPTION
+from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.plan import ISOLATE_FILES
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import defuse, visible
 from mcptest.engine.on_demand import Session
 from mcptest.pytest_plugin import ENDINGS, FILE_NOTE, NOTE, McptestWarning, isolation_of
-from mcptest.reporters.text import SeenFailures, fault_headline, note_lines, render_result
+from mcptest.reporters.text import SeenFailures, describe_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from mcptest._collect import CollectedTest, Collection
     from mcptest.core.events import RunFinished
-    from mcptest.core.results import CaseResult
     from mcptest.engine.on_demand import FileRun, SuiteRun
 
 __all__ = ["McptestFile"]
@@ -40,6 +45,8 @@ _SEEN = pytest.StashKey[SeenFailures]()
 _IS_ALONE = pytest.StashKey[bool]()
 
 _COLUMNS = 80
+
+_ISOLATE_FILES = f"--mcptest-{ISOLATE_FILES[2:]}"
 
 # Tags that do not become marks: marks that pytest acts on, and keywords of -m.
 _RESERVED = frozenset(["filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"])
@@ -125,11 +132,13 @@ class McptestItem(pytest.Item):
         except UsageError as error:
             raise BrokenError(f"{error.message}\n{error.help}".rstrip("\n")) from None
         except Exception as error:
-            message = _describe_internal_error(error, file)
+            message = describe_internal_error(error, file)
             if not message:
                 raise
             raise BrokenError(message) from None
-        result = redact_all(_with_own_options(result), redactor(self.file_run.plan.secrets))
+        result = redact_all(
+            reword_hints(result, _ISOLATE_FILES), redactor(self.file_run.plan.secrets)
+        )
         if result.status == "passed":
             for note in result.notes:
                 self.user_properties.append((NOTE, defuse(note)))
@@ -137,7 +146,9 @@ class McptestItem(pytest.Item):
                 self.user_properties.append((NOTE, f"flaky: attempt {result.attempts} passed"))
             return
         kind = MismatchError if result.status == "failed" else BrokenError
-        raise kind(f"{self._failure_text(result)}\n\n{file}:{result.line}")
+        seen = self.config.stash.setdefault(_SEEN, SeenFailures())
+        columns, is_verbose = _columns(self.config), self.config.get_verbosity() > 0
+        raise kind(describe_case(result, file, seen, columns=columns, verbose=is_verbose))
 
     def _next_case(self) -> int | None:
         """The index of the next case, if its request may be sent while this one is reported."""
@@ -146,20 +157,6 @@ class McptestItem(pytest.Item):
             return None
         may_be_skipped = any(mark.name in _SKIP_MARKS for mark in after.iter_markers())
         return None if may_be_skipped or not _is_alone(self.config) else after.collected.case
-
-    def _failure_text(self, result: CaseResult) -> str:
-        """The text that `mcptest run` prints for this result."""
-        seen = self.config.stash.setdefault(_SEEN, SeenFailures())
-        if result.fault and seen.first_like(result, "first"):
-            headline = f"{fault_headline(result.fault)} (same cause as above)"
-            return "\n".join([headline, *(line.text for line in note_lines(result))])
-        lines = render_result(
-            result,
-            columns=_columns(self.config),
-            verbose=self.config.get_verbosity() > 0,
-            is_on_terminal=True,
-        )
-        return "\n".join(line.text for line in lines).strip("\n")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, (MismatchError, BrokenError)):
@@ -246,16 +243,6 @@ def _conclude(finished: RunFinished, secrets: tuple[str, ...]) -> tuple[list[str
     return [*map(defuse, notes)], failures
 
 
-def _with_own_options(result: CaseResult) -> CaseResult:
-    """The result with our options in its hints, where those of the command line are named."""
-    notes = [note.replace(ISOLATE_FILES, f"--mcptest-{ISOLATE_FILES[2:]}") for note in result.notes]
-    result = result.but(notes=tuple(notes))
-    fault = result.fault
-    return (
-        result.but(fault=fault.but(hint=fault.hint.replace(START_OPTION, ""))) if fault else result
-    )
-
-
 def _is_alone(config: pytest.Config) -> bool:
     """Whether no other plugin and no conftest.py acts between two of our tests."""
     if _IS_ALONE not in config.stash:
@@ -279,21 +266,6 @@ def _mark_of(tag: str) -> str:
     if name in _RESERVED or not re.search(r"\w", name):
         return ""
     return f"tag{name}" if name[0] in "_-./+" else name
-
-
-def _describe_internal_error(error: Exception, file: str) -> str:
-    """One sentence for an exception raised in our own code; "" for any other.
-
-    A plugin with a time limit, for example, raises from its own code.
-    """
-    last: TracebackType | None = error.__traceback__
-    while last and last.tb_next:
-        last = last.tb_next
-    name = str(last.tb_frame.f_globals.get("__name__", "")) if last else ""
-    if not last or name.split(".")[0] != "mcptest":
-        return ""
-    what = f"this is a fault of mcptest, and not of the server: {type(error).__name__}: {error}"
-    return f"{what} ({name}:{last.tb_lineno}); please report it, and run: mcptest run {file}"
 
 
 # The collectors of a test file and of its servers. Mistakes in a file are collection errors.
@@ -324,14 +296,8 @@ class McptestFile(pytest.File):
         path = os.path.relpath(self.path)
         try:
             found = collect(path, isolation_of(self.config))
-        except FormatError as error:
-            raise self.CollectError(defuse(describe_mistakes(error.diagnostics, path))) from None
-        except UsageError as error:
-            # pytest has no such options.
-            help = error.help.removeprefix("give --config FILE or --server-command, ")
-            raise self.CollectError(defuse(f"{error.message}\n{help}".rstrip("\n"))) from None
         except McptestError as error:
-            raise self.CollectError(defuse(str(error))) from None
+            raise self.CollectError(defuse(describe_load_error(error, path))) from None
         for warning in found.plan.warnings:
             self.warn(McptestWarning(defuse(render_diagnostic(warning))))
         return found
@@ -341,22 +307,16 @@ class McptestGroup(pytest.Collector):
     """The tests of a file, or of one server in it, for ids like `FILE::mcptest::SERVER::TEST`."""
 
     tests: Sequence[CollectedTest] = ()
+    # Of one server: its tests by their names.
+    named: Sequence[tuple[str, CollectedTest]] = ()
     file_run: FileRun
 
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
-        if not isinstance(self.parent, McptestFile):
-            names = node_names(one.name for one in self.tests)
-            for name, one in zip(names, self.tests, strict=True):
-                yield McptestItem.of(self, name, one, self.file_run)
-            return
-        servers: dict[str, list[CollectedTest]] = {}
-        for one in self.tests:
-            servers.setdefault(one.server, []).append(one)
-        # pytest takes a bracket for the start of parameters.
-        names = node_names(server.replace("[", "(") for server in servers)
-        for name, tests in zip(names, servers.values(), strict=True):
+        for name, one in self.named:
+            yield McptestItem.of(self, name, one, self.file_run)
+        for name, named in group_by_server(self.tests).items():
             group: McptestGroup = McptestGroup.from_parent(self, name=name)
-            group.tests, group.file_run = tests, self.file_run
+            group.named, group.file_run = named, self.file_run
             yield group
 
 

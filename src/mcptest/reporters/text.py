@@ -24,6 +24,7 @@ __all__ = [
     "case_name",
     "case_place",
     "case_title",
+    "describe_case",
     "diagnostic_line",
     "fault_details",
     "fault_headline",
@@ -85,6 +86,28 @@ def render_result(
     if result.stderr and (result.fault is None or not result.fault.evidence.stderr_tail):
         lines += [_BLANK, *stderr_lines(result.stderr)]
     return lines + note_lines(result)
+
+
+def describe_case(
+    result: CaseResult,
+    file: str,
+    seen: SeenFailures,
+    *,
+    columns: int = 80,
+    verbose: bool = False,
+) -> str:
+    """What `mcptest run` prints for a case that did not pass, ending with its place.
+
+    For hosts that report one test at a time. A cause that was `seen` before is not shown again.
+    """
+    if result.fault and seen.first_like(result, "first"):
+        headline = f"{fault_headline(result.fault)} (same cause as above)"
+        lines = [headline, *(line.text for line in note_lines(result))]
+    else:
+        shown = render_result(result, columns=columns, verbose=verbose, is_on_terminal=True)
+        lines = [line.text for line in shown]
+    text = "\n".join(lines).strip("\n")
+    return f"{text}\n\n{file}:{result.line}"
 
 
 def _context_lines(result: CaseResult) -> list[DiffLine]:

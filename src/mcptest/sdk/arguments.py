@@ -8,7 +8,7 @@ import re
 import shlex
 
 from mcptest.core.record import Record
-from mcptest.core.secrets import names_secret, why_not_blanked
+from mcptest.core.secrets import secrets_in
 from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_value
 
 TYPE_CHECKING = False
@@ -235,7 +235,9 @@ def _type_name(value: object) -> str:
 
 def build_config(given: ServerArguments) -> tuple[Config, dict[str, str]]:
     """The config of a server, and the variables to start the binary with."""
-    filled, variables = _replace_secrets(given.env or {}, _secrets_in_env(given))
+    filled, variables = _replace_secrets(
+        given.env or {}, secrets_in(given.env or {}, given.secrets)
+    )
     command = given.command
     config: Config = {"name": os.path.basename(command[0]) if command else given.url}
     if command:
@@ -259,15 +261,7 @@ def list_secrets(given: ServerArguments, environment: Mapping[str, str]) -> tupl
     """Every secret that the server gets: in its environment, as a token, in headers."""
     names = (given.bearer_env, *(given.header_env or {}).values())
     sent = (environment[name] for name in names if environment.get(name))
-    return (*_secrets_in_env(given), *sent)
-
-
-def _secrets_in_env(given: ServerArguments) -> list[str]:
-    """The values of secret variables: those listed in `secrets`, and those with such a name."""
-    env = given.env or {}
-    # A value that cannot be hidden is probably not a secret, unless it is listed.
-    found = [env[name] for name in env if names_secret(name) and not why_not_blanked(env[name])]
-    return list(dict.fromkeys([*found, *(env[name] for name in given.secrets)]))
+    return (*secrets_in(given.env or {}, given.secrets), *sent)
 
 
 def _replace_secrets(

@@ -1,4 +1,4 @@
-"""An SDK's end of `mcptest exec --connection-server`, as rude as a test needs it to be."""
+"""An SDK's end of `mcptest exec`, as rude as a test needs it to be."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ def _command(name: str, *arguments: str) -> str:
 
 
 def exec_words(server: str, *options: str) -> list[str]:
-    """The command; a server that is "" is named by the options."""
+    """The command; a server that is "" is named by the options. They may ask for a suite."""
     named = ["--server-command", server] if server else []
-    return [sys.executable, "-m", "mcptest", "exec", "--connection-server", *named, *options]
+    mode = [] if "--suite-server" in options else ["--connection-server"]
+    return [sys.executable, "-m", "mcptest", "exec", *mode, *named, *options]
 
 
 class ExecClient:

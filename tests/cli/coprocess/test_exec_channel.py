@@ -18,7 +18,7 @@ from exec_client import (
 )
 
 from mcptest import __version__
-from mcptest.coprocess.protocol import METHODS
+from mcptest.coprocess.protocol import CONNECTION_METHODS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def results(answers: list[dict[str, Any]]) -> list[Any]:
 def test_without_the_switch_the_command_says_what_it_needs(tmp_path: Path) -> None:
     ended = mcptest(tmp_path, "exec", "--server-command", NOBODY)
     assert (ended.code, ended.out) == (2, "")
-    assert "mcptest exec needs --connection-server" in ended.err
+    assert "mcptest exec needs either --connection-server or --suite-server FILE" in ended.err
 
 
 def test_without_a_server_the_command_says_so_and_no_frame(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_every_method_is_answered_in_the_order_of_the_requests(tmp_path: Path) -
         request("mcp.initialize", None, 13),
         request("mcp.shutdown", None, "last"),
     ]
-    assert {each["method"] for each in requests} == set(METHODS)
+    assert {each["method"] for each in requests} == set(CONNECTION_METHODS)
     answers, ended = converse(tmp_path, feature_server(), *requests)
     assert [answer["id"] for answer in answers] == [each["id"] for each in requests]
     found = results(answers)

@@ -10,7 +10,7 @@ import pytest
 
 from mcptest._collect import UNSUPPORTED_LANES, lane_cli_hint
 from mcptest.coprocess import protocol as refusals
-from mcptest.coprocess.protocol import METHODS, describe_version_mismatch, read_request
+from mcptest.coprocess.protocol import CONNECTION_METHODS, describe_version_mismatch, read_request
 from mcptest.coprocess.uploads import read_target
 from mcptest.core.results import FAULTS
 from mcptest.core.typed_json import Key
@@ -43,8 +43,8 @@ def code(text: str) -> list[str]:
 
 def test_the_table_of_methods_has_every_method_and_its_params() -> None:
     table = {code(cells[0])[0]: cells for cells in rows(section("Methods")) if len(cells) == 3}
-    assert list(table) == list(METHODS)
-    for method, params in METHODS.items():
+    assert list(table) == list(CONNECTION_METHODS)
+    for method, params in CONNECTION_METHODS.items():
         named = code(table[method][1])
         assert [name for name in params if name not in named] == [], method
         choices = [choice for param in params.values() for choice in param.choices]
@@ -52,7 +52,7 @@ def test_the_table_of_methods_has_every_method_and_its_params() -> None:
 
 
 def test_the_modes_of_the_cache_are_in_their_table() -> None:
-    modes: Key = METHODS["mcp.cache.set_mode"]["mode"]
+    modes: Key = CONNECTION_METHODS["mcp.cache.set_mode"]["mode"]
     assert [code(cells[0])[0] for cells in rows(section("Cache"))] == list(modes.choices)
 
 
@@ -69,7 +69,7 @@ def test_the_frames_shown_are_frames() -> None:
     assert len(asked) == 3
     for line in asked:
         (item,) = LineDecoder().feed(line.encode() + b"\n")
-        read_request(item)
+        read_request(item, CONNECTION_METHODS)
     for line in shown:
         if line not in asked:
             answer = json.loads(line)

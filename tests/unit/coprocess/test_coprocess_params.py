@@ -10,7 +10,7 @@ from case_tables import each_case
 from mcptest.coprocess.protocol import (
     CACHE_MODES,
     CASSETTE_MODES,
-    METHODS,
+    CONNECTION_METHODS,
     RefusedError,
     check_params,
 )
@@ -43,34 +43,34 @@ RIGHT = {str: "text", int: "number", bool: "true", dict: "object"}
 
 def refused(method: str, params: object) -> str:
     with pytest.raises(RefusedError) as caught:
-        check_params(method, params)
+        check_params(method, params, CONNECTION_METHODS[method])
     assert caught.value.code == INVALID_PARAMS
     return caught.value.message
 
 
 @each_case(("method", "params"), GOOD)
 def test_good_params_come_back_as_they_are(method: str, params: dict[str, Any]) -> None:
-    assert check_params(method, params) == params
+    assert check_params(method, params, CONNECTION_METHODS[method]) == params
 
 
 def test_every_method_has_good_params_here() -> None:
-    assert {method for method, _ in GOOD} == set(METHODS)
-    assert len(METHODS) == 12, "the handshake and the eleven of mcp"
+    assert {method for method, _ in GOOD} == set(CONNECTION_METHODS)
+    assert len(CONNECTION_METHODS) == 12, "the handshake and the eleven of mcp"
 
 
-@each_case("method", METHODS)
+@each_case("method", CONNECTION_METHODS)
 @each_case("params", [None, [], "x", 1, True])
 def test_params_that_are_not_an_object_are_refused(method: str, params: object) -> None:
     message = refused(method, params)
     assert message.startswith(f"the params of {method} must be an object, not ")
 
 
-@each_case("method", METHODS)
+@each_case("method", CONNECTION_METHODS)
 def test_an_undeclared_param_is_refused_by_its_name(method: str) -> None:
     good = next(params for name, params in GOOD if name == method)
     message = refused(method, {**good, "another": 1})
     assert message.startswith(f'{method} has no param "another"; it takes ')
-    assert all(f'"{name}"' in message for name in METHODS[method])
+    assert all(f'"{name}"' in message for name in CONNECTION_METHODS[method])
 
 
 def test_a_misspelt_param_is_refused_with_what_was_meant() -> None:
@@ -79,13 +79,13 @@ def test_a_misspelt_param_is_refused_with_what_was_meant() -> None:
 
 
 def every_param() -> list[tuple[str, str]]:
-    return [(method, name) for method, params in METHODS.items() for name in params]
+    return [(method, name) for method, params in CONNECTION_METHODS.items() for name in params]
 
 
 @each_case(("method", "name"), every_param())
 def test_a_param_of_another_type_is_refused_by_its_name(method: str, name: str) -> None:
     good = next(params for known, params in GOOD if known == method)
-    right = RIGHT[METHODS[method][name].type]
+    right = RIGHT[CONNECTION_METHODS[method][name].type]
     for kind, value in EXAMPLES.items():
         if kind != right:
             message = refused(method, {**good, name: value})
@@ -94,7 +94,7 @@ def test_a_param_of_another_type_is_refused_by_its_name(method: str, name: str) 
 
 @pytest.mark.parametrize(
     ("method", "name"),
-    [(method, name) for method, name in every_param() if METHODS[method][name].required],
+    [(method, name) for method, name in every_param() if CONNECTION_METHODS[method][name].required],
 )
 def test_a_param_that_is_needed_is_asked_for_by_its_name(method: str, name: str) -> None:
     good = next(params for known, params in GOOD if known == method)
@@ -112,7 +112,7 @@ def test_a_version_with_a_fraction_is_not_a_version() -> None:
 
 @pytest.mark.parametrize("method", ["mcp.cache.set_mode", "mcp.cassette.set_mode"])
 def test_a_mode_that_there_is_not_is_refused_with_those_there_are(method: str) -> None:
-    modes = METHODS[method]["mode"].choices
+    modes = CONNECTION_METHODS[method]["mode"].choices
     message = refused(method, {"mode": "\x1bon"})
     assert message == f'the param "mode" of {method} is one of {", ".join(modes)}, not "\\u001bon"'
 

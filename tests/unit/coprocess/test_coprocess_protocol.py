@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mcptest.coprocess.protocol import (
+    CONNECTION_METHODS,
     COPROCESS_PROTOCOL_VERSION,
     RefusedError,
     Request,
@@ -22,7 +23,7 @@ from mcptest.protocol.framing import LineDecoder
 def read(line: str | bytes, limit: int = 1 << 20) -> Request:
     raw = line if isinstance(line, bytes) else line.encode()
     (item,) = LineDecoder(limit).feed(raw + b"\n")
-    return read_request(item)
+    return read_request(item, CONNECTION_METHODS)
 
 
 def refused(line: str | bytes, limit: int = 1 << 20) -> RefusedError:

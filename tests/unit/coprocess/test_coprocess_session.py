@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcptest import __version__
+from mcptest.coprocess.connection import ConnectionSession
 from mcptest.coprocess.protocol import UPSTREAM_ERROR, UPSTREAM_GONE, RefusedError
-from mcptest.coprocess.serve import Session
 from mcptest.coprocess.stores import Cache
 from mcptest.coprocess.upstream import Upstream
 from mcptest.core.errors import InterruptedRunError
@@ -59,7 +59,7 @@ class Talk:
 
     def __init__(self, folder: Path, *secrets: str, **says: Any) -> None:
         self.upstream = StubUpstream(*secrets, **says)
-        self.session = Session(self.upstream, Cache(str(folder / "cache"), "stub"), post)
+        self.session = ConnectionSession(self.upstream, Cache(str(folder / "cache"), "stub"), post)
         self._id = 0
 
     def ask(self, method: str, params: dict[str, Any] | None = None) -> Any:

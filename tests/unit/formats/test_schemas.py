@@ -16,7 +16,7 @@ import jsonschema_rs
 import pytest
 from case_tables import each_case
 
-from mcptest.cli.commands.schema import FORMATS, schema_of
+from mcptest.cli.commands.schema import CHANNELS, FORMATS, schema_of
 from mcptest.cli.main import main
 from mcptest.core.errors import FormatError
 from mcptest.core.results import ExitCode
@@ -481,7 +481,7 @@ def test_a_schema_goes_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_the_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema", "--list"]) == ExitCode.PASSED
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(FORMATS)
+    assert [line.split()[0] for line in lines] == [*FORMATS, *CHANNELS]
 
 
 @pytest.mark.parametrize(
@@ -508,7 +508,7 @@ def test_a_wrong_call_is_refused(
 
 def test_the_page_names_every_format_and_tag() -> None:
     page = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(FORMATS)
+    assert re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE) == [*FORMATS, *CHANNELS]
     (settings,) = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     tags = json.loads(settings)["yaml.customTags"]
     assert tags == [f"tag:yaml.org,2002:{tag} scalar" for tag in TAG_NAMES]

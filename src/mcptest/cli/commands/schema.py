@@ -1,4 +1,4 @@
-"""`mcptest schema`: print the JSON Schema of a file format, for editors."""
+"""`mcptest schema`: print the JSON Schema of a file format, or of the frames of a channel."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, check_writable, is_special, write_file, write_stderr
+from mcptest.coprocess.schemas import connection_schema, suite_channel_schema
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.record import Record
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.matching.registry import Registry
 
-__all__ = ["COMMAND", "FORMATS", "schema", "schema_of"]
+__all__ = ["CHANNELS", "COMMAND", "FORMATS", "schema", "schema_of"]
 
 _MANIFEST = ManifestTables(
     file=MANIFEST_KEYS,
@@ -77,9 +78,19 @@ FORMATS = {
     ),
     "snapshot": _Format(files="__snapshots__/*.snap.yaml", build=lambda _: snapshot_schema()),
 }
+# What SDKs and `mcptest exec` send each other, on one line each.
+CHANNELS = {
+    "coprocess": _Format(
+        files="frames of mcptest exec --connection-server", build=lambda _: connection_schema()
+    ),
+    "suite-channel": _Format(
+        files="frames of mcptest exec --suite-server", build=lambda _: suite_channel_schema()
+    ),
+}
+_ALL = FORMATS | CHANNELS
 _DEFAULT = "suite"
 # By these ids, schemas of mcptest are recognised in files.
-_IDS = tuple(f"urn:mcptest:schema:{name}" for name in FORMATS)
+_IDS = tuple(f"urn:mcptest:schema:{name}" for name in _ALL)
 
 
 def schema_of(name: str) -> dict[str, Any]:
@@ -87,7 +98,7 @@ def schema_of(name: str) -> dict[str, Any]:
     registry = builtin_registry()
     for matcher in sorted(installed_matchers(), key=lambda matcher: matcher.name):
         registry.add(matcher)
-    return FORMATS[name].build(registry)
+    return _ALL[name].build(registry)
 
 
 def schema(arguments: Arguments) -> int:
@@ -96,8 +107,8 @@ def schema(arguments: Arguments) -> int:
     if arguments.has("--list"):
         if arguments.paths or arguments.has("--output") or arguments.has("--force"):
             raise UsageError("--list writes no schema, so it takes no other arguments")
-        width = max(map(len, FORMATS))
-        lines = (f"{name.ljust(width)}  {each.files}\n" for name, each in FORMATS.items())
+        width = max(map(len, _ALL))
+        lines = (f"{name.ljust(width)}  {each.files}\n" for name, each in _ALL.items())
         StandardOutput().write("".join(lines))
         return ExitCode.PASSED
     name = _name(arguments)
@@ -134,20 +145,21 @@ def _name(arguments: Arguments) -> str:
     if others:
         message = f"mcptest schema takes one format, not {visible(name)} and {visible(others[0])}"
         raise UsageError(message, "call it once for each format, with -o FILE")
-    if name not in FORMATS:
-        meant = closest(name, FORMATS)
+    if name not in _ALL:
+        meant = closest(name, _ALL)
         question = f"; did you mean {meant}?" if meant else ""
         message = f"there is no format {visible(name)!r}{question}"
-        raise UsageError(message, f"there are: {', '.join(FORMATS)}")
+        raise UsageError(message, f"there are: {', '.join(_ALL)}")
     return name
 
 
 COMMAND = Command(
     name="mcptest schema",
     summary="Print the JSON Schema of a file format, for editors.",
-    usage=f"mcptest schema [{'|'.join(FORMATS)}] [-o FILE]",
+    usage="mcptest schema [FORMAT] [-o FILE]",
     details=f"The default is the schema of a {_DEFAULT}. With it, editors check files, complete "
-    "keys and explain them: see docs/editors.md.",
+    "keys and explain them: see docs/editors.md. For authors of SDKs there are also the frames of "
+    f"both channels of mcptest exec. The formats: {', '.join(_ALL)}.",
     options=(
         Option(
             names=("-o", "--output"),

@@ -80,6 +80,15 @@ class Interrupts:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # it came from signal()
+        self.close()
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Nothing more to do: while this is entered, signals are counted."""
+        yield
+
+    def close(self) -> None:
+        """Give the descriptors back."""
         os.close(self.fd)
         os.close(self._writer)
 
@@ -169,10 +178,6 @@ class GuestInterrupts(Interrupts):
             signal.signal(signal.SIGINT, previous)
             if self.count > before:
                 signal.raise_signal(signal.SIGINT)
-
-    def close(self) -> None:
-        os.close(self.fd)
-        os.close(self._writer)
 
     def _leave_after(self, seconds: float) -> None:
         """No-op: the alarm belongs to the program, and a stuck test is its user's to end."""

@@ -1,0 +1,183 @@
+"""The channel that drives a server: calls of an SDK, one at a time (docs/coprocess.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from mcptest.coprocess.protocol import CONNECTION_METHODS, RefusedError
+from mcptest.coprocess.serve import Session
+from mcptest.coprocess.stores import Cassette
+from mcptest.coprocess.uploads import BadTargetError, UploadError, Uploads, read_target
+from mcptest.core.errors import InterruptedRunError
+from mcptest.core.record import ABSENT
+from mcptest.core.text import plural
+from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, tool_failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcptest.coprocess.protocol import Request
+    from mcptest.coprocess.stores import Cache
+    from mcptest.coprocess.uploads import Post
+    from mcptest.coprocess.upstream import Upstream
+    from mcptest.protocol.framing import Frame, Noise, Overlong
+
+    Params = dict[str, Any]
+
+__all__ = ["ConnectionSession"]
+
+
+class ConnectionSession(Session):
+    """Answers the requests of one SDK, and keeps what it has set. `post` sends uploads.
+
+    `stderr_file` is where the SDK reads what the server wrote to stderr during a request.
+    """
+
+    methods = CONNECTION_METHODS
+
+    def __init__(self, upstream: Upstream, cache: Cache, post: Post, stderr_file: str = "") -> None:
+        super().__init__()
+        self._upstream = upstream
+        self._stderr_file = stderr_file
+        self._reported_stderr = ""
+        self._cache = cache
+        self._cassette = Cassette(upstream)
+        self._uploads = Uploads(post)
+        self.limit_bytes = upstream.spec.limits.max_line_bytes
+        # Set by the caller once the session has ended normally.
+        self.is_complete = False
+
+    def answer(self, item: Frame | Noise | Overlong) -> bytes:
+        try:
+            return super().answer(item)
+        finally:
+            self._report_stderr(self._upstream.stderr_of_request())
+
+    def _report_stderr(self, stderr: str) -> None:
+        """Replace the content of the file that the SDK reads when an expectation fails."""
+        if not self._stderr_file or stderr == self._reported_stderr:
+            return
+        self._reported_stderr = stderr
+        with contextlib.suppress(OSError), open(self._stderr_file, "wb") as file:
+            file.write(stderr.encode("utf-8", "backslashreplace"))
+
+    def perform(self, request: Request) -> object:
+        self._upstream.next_id = request.id
+        self._upstream.start_request()
+        return _METHODS[request.method](self, request.params)
+
+    # Methods
+
+    def _initialize(self, params: Params) -> object:
+        return self._cassette.perform("initialize", {}, self._upstream.initialize)
+
+    def _call(self, params: Params) -> object:
+        call = {"tool": params["tool"], "arguments": params.get("arguments", {})}
+        # The time the server takes to start is not part of the first call.
+        began = time.monotonic() - self._upstream.start_s
+        try:
+            result = self._call_tool(**call)
+        except RefusedError as error:
+            self._queue(call, began, {"error": {"code": error.code, "message": error.message}})
+            raise
+        except InterruptedRunError:
+            # The server was asked, and the call may have taken effect.
+            message = "the wait for the answer was interrupted"
+            self._queue(call, began, {"error": {"code": INTERNAL_ERROR, "message": message}})
+            raise
+        self._queue(call, began, {"result": result})
+        return result
+
+    def _call_tool(self, tool: str, arguments: Params) -> Params:
+        # With a cassette the cache is not used: recordings are answers of the server, and answers
+        # of a cassette are not cached.
+        is_cached = not self._cassette.is_active
+        kept = self._cache.find(tool, arguments) if is_cached else ABSENT
+        if isinstance(kept, dict):
+            return kept
+        result: Params = self._ask("tools/call", {"name": tool, "arguments": arguments})
+        if is_cached and self._cache.stores and self._upstream.cleaned(result) == result:
+            self._cache.keep(tool, arguments, result)
+        return result
+
+    def _queue(self, call: Params, began: float, outcome: Params) -> None:
+        """Queue a call for the next upload, if uploads are enabled."""
+        if not self._uploads.is_enabled:
+            return
+        duration_s = time.monotonic() - self._upstream.start_s - began
+        record = {
+            **call,
+            "success": not tool_failure(outcome.get("result", {"isError": True})),
+            **outcome,
+            "duration_ms": round(duration_s * 1000, 3),
+        }
+        self._uploads.add(self._upstream.cleaned(record))
+
+    def _list(self, key: str) -> object:
+        method = f"{key}/list"
+        return self._cassette.perform(method, {}, lambda: self._upstream.ask_all(method, key))
+
+    def _call_prompt(self, params: Params) -> object:
+        name, arguments = params.get("name", params.get("prompt")), params.get("arguments")
+        return self._ask(
+            "prompts/get", {"name": name} | ({} if arguments is None else {"arguments": arguments})
+        )
+
+    def _ask(self, method: str, params: Params) -> Any:
+        """The answer of the server, or of the cassette."""
+        return self._cassette.perform(method, params, lambda: self._upstream.ask(method, params))
+
+    def _set_upload(self, params: Params) -> object:
+        if "target" in params:
+            try:
+                target = read_target(params["target"])
+            except BadTargetError as error:
+                message = f'the param "target" of mcp.reporter.setUpload: {error}'
+                raise RefusedError(INVALID_PARAMS, message) from None
+            self._uploads.target = target
+        self._uploads.is_enabled = params["enabled"]
+        return {"enabled": params["enabled"]}
+
+    def _flush(self, params: Params) -> object:
+        try:
+            return {"flushed": self._uploads.flush()}
+        except UploadError as error:
+            message = f"{error}; still queued: {plural(len(self._uploads), 'call')}"
+            raise RefusedError(INTERNAL_ERROR, message) from None
+
+    def _set_cache(self, params: Params) -> object:
+        self._cache.mode = params["mode"]
+        return {"mode": params["mode"]}
+
+    def _set_cassette(self, params: Params) -> object:
+        self._cassette.set_mode(params["mode"], params.get("path", ""))
+        return {"mode": params["mode"]}
+
+    # The end
+
+    def save(self) -> None:
+        """Save queued uploads to a file, before the end is waited for."""
+        self._uploads.save()
+
+    def close(self) -> str:
+        """Finish the cassette and deliver queued uploads; one line for each failure."""
+        self._cassette.eject(is_complete=self.is_complete)
+        found = [*self._cassette.warnings, self._uploads.finish()]
+        return "\n".join(filter(None, found))
+
+
+_METHODS: dict[str, Callable[[ConnectionSession, Params], object]] = {
+    "mcp.initialize": ConnectionSession._initialize,
+    "mcp.call": ConnectionSession._call,
+    "mcp.listTools": lambda session, _: session._list("tools"),
+    "mcp.listResources": lambda session, _: session._list("resources"),
+    "mcp.readResource": lambda session, params: session._ask("resources/read", params),
+    "mcp.callPrompt": ConnectionSession._call_prompt,
+    "mcp.reporter.setUpload": ConnectionSession._set_upload,
+    "mcp.reporter.flush": ConnectionSession._flush,
+    "mcp.cache.set_mode": ConnectionSession._set_cache,
+    "mcp.cassette.set_mode": ConnectionSession._set_cassette,
+}

@@ -1,0 +1,176 @@
+"""The channel that drives the tests of a file, one at a time (docs/suite-channel.md)."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import time
+
+from mcptest._collect import (
+    collect,
+    describe_internal_error,
+    describe_load_error,
+    describe_mistakes,
+    group_by_server,
+    reword_hints,
+)
+from mcptest.coprocess.protocol import SUITE_CHANNEL_VERSION, SUITE_METHODS, RefusedError, quote
+from mcptest.coprocess.serve import Session
+from mcptest.core.diagnostics import render_diagnostic, suggest
+from mcptest.core.errors import InterruptedRunError, McptestError, UsageError
+from mcptest.core.secrets import redact_all, redactor
+from mcptest.core.text import defuse
+from mcptest.engine.on_demand import Session as EngineSession
+from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
+from mcptest.reporters.text import SeenFailures, describe_case
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest._collect import CollectedTest, Collection
+    from mcptest.coprocess.protocol import Request
+    from mcptest.core.events import RunFinished
+    from mcptest.core.results import CaseResult
+    from mcptest.engine.on_demand import FileRun
+    from mcptest.engine.server import Launcher
+
+    Message = dict[str, Any]
+
+__all__ = ["SuiteSession"]
+
+
+class SuiteSession(Session):
+    """Lists the tests of a file and runs those that are asked for."""
+
+    methods = SUITE_METHODS
+
+    def __init__(self, file: str, launcher: Launcher) -> None:
+        super().__init__()
+        self._file = file
+        self._engine = EngineSession(launcher)
+        self._tests: dict[str, CollectedTest] | None = None
+        self._seen = SeenFailures()
+        # When the test at hand was asked for; later than any time while there is none.
+        self.asked_at = math.inf
+
+    def perform(self, request: Request) -> object:
+        tests = self._tests if self._tests is not None else self._load()
+        if request.method == "suite.list":
+            return self._list(tests)
+        id = request.params["id"]
+        if id not in tests:
+            advice = suggest(id, tests, '"{}"') or "; suite.list has the ids"
+            raise RefusedError(INVALID_PARAMS, f"there is no test {quote(id)}{advice}")
+        self.asked_at = time.monotonic()
+        try:
+            return self._run(tests[id])
+        finally:
+            self.asked_at = math.inf
+
+    def close(self) -> list[RunFinished]:
+        """Stop every server and plugin, and write new snapshots; how it all ended."""
+        secrets = self._run_of_file.plan.secrets if self._tests is not None else ()
+        return [redact_all(ended, redactor(secrets)) for ended in self._engine.close()]
+
+    def _load(self) -> dict[str, CollectedTest]:
+        try:
+            self._collection: Collection = collect(self._file)
+        except McptestError as error:
+            message = describe_load_error(error, self._file, most=None)
+            raise RefusedError(INVALID_PARAMS, defuse(message)) from None
+        self._run_of_file: FileRun = self._engine.add(self._collection.plan)
+        found: dict[str, CollectedTest] = {}
+        for server, named in group_by_server(self._collection.tests).items():
+            for name, test in named:
+                if test.suite >= 0:
+                    found[f"{server}::{name}"] = test
+        for test in found.values():
+            if not test.skip:
+                self._run_of_file.suites[test.suite].expected.add(test.case)
+        self._tests = found
+        return found
+
+    # Methods
+
+    def _list(self, tests: dict[str, CollectedTest]) -> Message:
+        plan, suites = self._collection.plan, self._run_of_file.suites
+        return {
+            "version": SUITE_CHANNEL_VERSION,
+            "file": self._file,
+            "tests": [
+                {
+                    "id": id,
+                    "server": test.server,
+                    "name": test.name,
+                    "file": suites[test.suite].suite.file,
+                    "line": test.line,
+                    "tags": list(test.tags),
+                    "skip": test.skip,
+                    "limit_ms": math.ceil(suites[test.suite].time_limit_s(test.case) * 1000),
+                }
+                for id, test in tests.items()
+            ],
+            "lanes": [
+                {"lane": lane.name, "line": lane.line}
+                for lane in self._collection.tests
+                if lane.suite < 0
+            ],
+            "left": self._list_left(),
+            "warnings": [defuse(render_diagnostic(warning)) for warning in plan.warnings],
+        }
+
+    def _list_left(self) -> list[Message]:
+        """What is judged for a whole run and not here."""
+        suites = self._run_of_file.suites
+        gates = [each.suite.gates for each in suites if each.suite.gates]
+        found = {
+            "coverage gate": any(gate.coverage for gate in gates),
+            "performance gate": any(gate.performance for gate in gates),
+            "strict invariants": any(each.spec.strict_invariants for each in suites),
+        }
+        reason = f"judged for a whole run only; run: mcptest run {shlex.quote(self._file)}"
+        return [{"name": name, "reason": reason} for name, is_set in found.items() if is_set]
+
+    def _run(self, test: CollectedTest) -> Message:
+        suite = self._run_of_file.suites[test.suite]
+        file = suite.suite.file
+        answer: Message = {
+            "text": "",
+            "file": file,
+            "line": test.line,
+            "duration_ms": 0,
+            "notes": [],
+        }
+        if test.skip:
+            return {"status": "skipped", **answer, "text": defuse(test.skip)}
+        if test.unset:
+            text = f"{describe_mistakes(test.unset, file)}\n\n{file}:{test.line}"
+            return {"status": "error", **answer, "text": defuse(text)}
+        try:
+            result = suite.settle(suite.perform(test.case))
+        except InterruptedRunError:
+            raise
+        except UsageError as error:
+            text = f"{error.message}\n{error.help}".rstrip("\n")
+            return {"status": "error", **answer, "text": defuse(f"{text}\n\n{file}:{test.line}")}
+        except Exception as error:
+            message = describe_internal_error(error, file) or f"{type(error).__name__}: {error}"
+            raise RefusedError(INTERNAL_ERROR, defuse(message)) from error
+        return {"status": result.status, **answer, **self._describe(result, file)}
+
+    def _describe(self, result: CaseResult, file: str) -> Message:
+        result = reword_hints(result, '"isolation: file"')
+        result = redact_all(result, redactor(self._collection.plan.secrets))
+        notes = [*result.notes]
+        text = ""
+        if result.status == "passed":
+            notes += [f"flaky: attempt {result.attempts} passed"] if result.is_flaky else []
+        else:
+            text = describe_case(result, file, self._seen)
+        return {
+            "text": defuse(text),
+            "line": result.line,
+            "duration_ms": round(result.duration_s * 1000, 3),
+            "notes": [defuse(note) for note in notes],
+        }
