@@ -39,12 +39,12 @@ INITIALIZED = {
 TOOL = {"name": "get_weather", "inputSchema": {"type": "object"}}
 RESOURCE = {"uri": "weather://paris", "name": "Paris"}
 
-# The tests of the suite channel, by the name that follows the server in their id, and how they end.
+# The tests of the suite channel by name: their status, what is printed, and why they are skipped.
 TESTS = {
-    "it is sunny": ("passed", "ok    it is sunny", ""),
-    "it is warm": ("failed", "FAIL  it is warm\n  text: differs", ""),
-    "it breaks": ("error", "ERROR it breaks\n  the server ended (exit status 3)", ""),
-    "it snows": ("skipped", "skip  it snows", "only in winter"),
+    "it is sunny": ("passed", "", ""),
+    "it is warm": ("failed", 'text\n  expected: "warm"\n  actual:   "cold"\n\nsuite.json:6', ""),
+    "it breaks": ("error", "the server exited with status 3\n\nsuite.json:9", ""),
+    "it snows": ("skipped", "only in winter", "only in winter"),
 }
 TEST_LIMIT_MS = 5000
 
@@ -103,15 +103,14 @@ def run_test(id: Any) -> Message:
     name = str(id).removeprefix("weather::")
     if name not in names:
         return {"error": {"code": -32602, "message": f'there is no test "{id}"'}}
-    status, text, skip = TESTS[name]
-    line = 3 * (names.index(name) + 1)
+    status, text, _ = TESTS[name]
     result = {
         "status": status,
-        "text": f"{text}\n  suite.json:{line}",
+        "text": text,
         "file": "suite.json",
-        "line": line,
+        "line": 3 * (names.index(name) + 1),
         "duration_ms": 3,
-        "notes": [skip] if skip else [],
+        "notes": [],
     }
     return {"result": result}
 

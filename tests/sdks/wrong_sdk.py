@@ -117,6 +117,9 @@ FAULTS = {
     "escaped",
     "no mcp.shutdown": "closing: closed after a call",
     "no kill": "closing: a binary that ignores the end of its input and SIGTERM",
+    "a broken binary is stopped by closing": (
+        "closing: stopped at once by a contract error, without being closed"
+    ),
     "no kill after a timeout": "closing: a binary that ignores SIGTERM and does not answer",
     "closing waits for the call": "closing: closed while a call waits",
     "closing twice fails": "closing: closed twice",
@@ -154,9 +157,15 @@ FAULTS = {
     "another sentence for lanes": "lanes: compliance of a suite",
     "the suite is not quoted": "lanes: compliance of my tests/mcptest.yaml",
     "a lane is forgotten": "lanes: those that cannot be driven",
-    "any status is accepted": "suite: a status that there is not",
-    "any version of a list is accepted": "suite: a list of another version",
-    "any member of a list is accepted": "suite: a list with a member that there is not",
+    "any status is accepted": "suite frame: strictness: an unknown status",
+    "any version of a list is accepted": "suite frame: strictness: a list of another version",
+    "any member of a list is accepted": (
+        "suite frame: strictness: a list with a member that there is not"
+    ),
+    "two tests may have one id": "suite frame: strictness: two tests with one id",
+    "types in lists are not read": "suite frame: strictness: tests that are no list",
+    "a bad verdict ends the suite": "suite: a verdict of another shape fails its own test only",
+    "the skip reason is lost": "suite: list",
     "a test has the limit of a call": "suite: a test may take as long as it says, and 15 s",
 }
 
@@ -675,6 +684,8 @@ class Coprocess:
 
     def _stop(self) -> None:
         """End the binary at once."""
+        if has("a broken binary is stopped by closing") and not self._closed.is_set():
+            return
         if has("no kill after a timeout"):
             self._process.terminate()
             return
@@ -720,14 +731,14 @@ class Coprocess:
         self._threads[1].join(1.0)
 
 
-def mismatch(theirs: int) -> str:
-    is_behind = theirs < VERSION
+def mismatch(theirs: int, ours: int = VERSION) -> str:
+    is_behind = theirs < ours
     if has("the wrong side is to be upgraded"):
         is_behind = not is_behind
     advice = f"Upgrade the {NAME} SDK (or pin the mcptest binary to the matching release)."
     if is_behind:
         advice = "Upgrade the mcptest binary (or pin the SDK to the matching release)."
-    return f"mcptest binary speaks coprocess v{theirs}; this SDK needs v{VERSION}. {advice}"
+    return f"mcptest binary speaks coprocess v{theirs}; this SDK needs v{ours}. {advice}"
 
 
 def is_error(error: Any) -> bool:
@@ -812,12 +823,30 @@ def derive_verdict(result: Json, took_ms: float) -> Json:
     }
 
 
-def check_keys(method: str, value: Any, keys: set[str]) -> None:
-    if not isinstance(value, dict) or not keys <= set(value):
+TEXTS = "list of strings"
+LIST: Json = {"version": int, "file": str, "tests": list, "lanes": list, "left": list}
+LIST["warnings"] = TEXTS
+TEST: Json = {"id": str, "server": str, "name": str, "file": str, "line": int, "tags": TEXTS}
+TEST |= {"skip": str, "limit_ms": (int, float)}
+RUN: Json = {"status": str, "text": str, "file": str, "line": int, "duration_ms": (int, float)}
+RUN["notes"] = TEXTS
+
+
+def check_shape(method: str, value: Any, shape: Json) -> None:
+    if not isinstance(value, dict):
         raise SdkError("contract", f"the result of {method} is {json.dumps(value)[:200]}")
-    surplus = set(value) - keys
+    surplus = set(value) - set(shape)
     if surplus and not has("any member of a list is accepted"):
         raise SdkError("contract", f"the result of {method} has no member {min(surplus)}")
+    for name, kind in shape.items():
+        if not is_of(value.get(name), kind) and not has("types in lists are not read"):
+            raise SdkError("contract", f"{name} in the result of {method} is not right")
+
+
+def is_of(value: Any, kind: Any) -> bool:
+    if kind == TEXTS:
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 class Client:
@@ -879,25 +908,36 @@ class Client:
 
     def list(self) -> Json:
         result = self.coprocess.request("suite.list")
-        keys = {"version", "file", "tests", "lanes", "left", "warnings"}
-        check_keys("suite.list", result, keys)
-        if result["version"] != 1 and not has("any version of a list is accepted"):
-            raise SdkError("version", f"suite.list is of version {result['version']}, not 1")
+        theirs = result.get("version") if isinstance(result, dict) else None
+        if type(theirs) is int and theirs != 1 and not has("any version of a list is accepted"):
+            sentence = mismatch(theirs, 1).replace("coprocess", "suite channel")
+            self.coprocess._fail(SdkError("version", sentence))
+        check_shape("suite.list", result, LIST)
         for test in result["tests"]:
-            fields = {"id", "server", "name", "file", "line", "tags", "skip", "limit_ms"}
-            check_keys("suite.list", test, fields)
+            check_shape("suite.list", test, TEST)
+            if test["id"] in self._limits and not has("two tests may have one id"):
+                raise SdkError("contract", f"suite.list has two tests {test['id']!r}")
             self._limits[test["id"]] = test["limit_ms"] / 1000
-        return {key: result[key] for key in keys - {"version"}}
+            if has("the skip reason is lost"):
+                test["skip"] = ""
+        for lane in result["lanes"]:
+            check_shape("suite.list", lane, {"lane": str, "line": int})
+        for left in result["left"]:
+            check_shape("suite.list", left, {"name": str, "reason": str})
+        return {key: result[key] for key in LIST if key != "version"}
 
     def run(self, id: str) -> Json:
         limit_s = self._limits.get(id, 30.0) + 15.0
         if has("a test has the limit of a call"):
             limit_s = USUAL_S
         result = self.coprocess.request("suite.run", {"id": id}, limit_s=limit_s)
-        check_keys("suite.run", result, {"status", "text", "file", "line", "duration_ms", "notes"})
+        check_shape("suite.run", result, RUN)
         known = ("passed", "failed", "error", "skipped")
         if result["status"] not in known and not has("any status is accepted"):
-            raise SdkError("contract", f"suite.run has the status {result['status']!r}")
+            error = SdkError("contract", f"suite.run has the status {result['status']!r}")
+            if has("a bad verdict ends the suite"):
+                self.coprocess._fail(error)
+            raise error
         return dict(result)
 
 
