@@ -359,7 +359,7 @@ class Judge:
         self._folder = folder
         self._is_verbose = is_verbose
         self._shared: Adapter | None = None
-        self._count = 0
+        self._numbers = itertools.count(1)
         self._tools = make_tools(folder / "tools")
 
     def close(self) -> None:
@@ -370,8 +370,7 @@ class Judge:
 
     def play(self, row: Row) -> list[str]:
         """What is wrong with the SDK in this row; an empty list if nothing is."""
-        self._count += 1
-        folder = self._folder / f"row{self._count}-{os.getpid()}"
+        folder = self._folder / f"row{next(self._numbers)}"
         folder.mkdir(parents=True)
         try:
             return list(_Play(self, row, folder).problems())
