@@ -28,7 +28,20 @@ CALLS: list[str] = []
 NOTES: dict[str, str] = {}
 
 ADDED = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
-NAMES = ("echo", "fail", "count", "env", "cwd", "hello", "ask", "die", "hang", "slow", "flaky")
+NAMES = (
+    "refuse",
+    "echo",
+    "fail",
+    "count",
+    "env",
+    "cwd",
+    "hello",
+    "ask",
+    "die",
+    "hang",
+    "slow",
+    "flaky",
+)
 TOOLS: list[Message] = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
 TOOLS += [
     {"name": "add", "inputSchema": {"type": "object"}, "outputSchema": ADDED},
