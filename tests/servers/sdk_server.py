@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
 from connect_back import PORT_VARIABLE, call_home
 
@@ -76,7 +75,7 @@ def about(name: str, given: Message) -> object:
     if name == "env":
         return os.environ.get(given["name"], "unset")
     if name == "cwd":
-        return Path.cwd()
+        return os.getcwd()
     if name == "hello":
         return HELLO.get(given["key"])
     return json.dumps(ask_client(given["method"]))
