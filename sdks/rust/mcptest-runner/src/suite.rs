@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use serde_json::{json, Map, Value};
 
-use crate::coprocess::{Coprocess, USUAL_LIMIT};
+use crate::coprocess::Coprocess;
 use crate::errors::{excerpt_json, Error};
 use crate::words::quote_word;
 
 const LIST_VERSION: u64 = 1;
 /// Added to the limit of a test.
 const SLACK: Duration = Duration::from_secs(15);
+/// The limit of a test that has not been listed.
+const UNLISTED_LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// The lanes of a suite that cannot be driven over the channel.
 pub const UNSUPPORTED_SDK_LANES: [&str; 4] = ["agents", "compliance", "security", "evals"];
@@ -126,7 +128,7 @@ pub enum Status {
 pub struct Suite {
     coprocess: Coprocess,
     /// The limits of the tests, by id, once they are known.
-    limits: Mutex<Option<HashMap<String, Duration>>>,
+    limits: Mutex<HashMap<String, Duration>>,
 }
 
 impl fmt::Debug for Suite {
@@ -141,7 +143,7 @@ impl Suite {
     pub fn open(file: impl AsRef<Path>) -> Result<Suite, Error> {
         let arguments = [OsString::from("--suite-server"), file.as_ref().into()];
         let coprocess = Coprocess::start(&arguments, &[], None)?;
-        Ok(Suite { coprocess, limits: Mutex::new(None) })
+        Ok(Suite { coprocess, limits: Mutex::default() })
     }
 
     /// The tests of the file. No server is started.
@@ -149,29 +151,20 @@ impl Suite {
         let result = self.coprocess.request("suite.list", None)?;
         let listing = read_listing(&result).map_err(|error| self.coprocess.give_up(error))?;
         let limits = listing.tests.iter().map(|test| (test.id.clone(), test.limit)).collect();
-        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = Some(limits);
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
         Ok(listing)
     }
 
     /// Run one test. A server is started by the first test that needs it.
+    ///
+    /// How long a test may take is known from [`list`](Suite::list); without it, 10 minutes.
     pub fn run(&self, id: &str) -> Result<Outcome, Error> {
-        let limit = match self.limit_of(id) {
-            Some(limit) => limit,
-            None => {
-                self.list()?;
-                self.limit_of(id).flatten()
-            }
-        };
-        let limit = limit.map_or(USUAL_LIMIT, |limit| limit.saturating_add(SLACK));
+        let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let limit = limits.get(id).copied().unwrap_or(UNLISTED_LIMIT).saturating_add(SLACK);
+        drop(limits);
         let params = json!({"id": id});
         let result = self.coprocess.request_within("suite.run", Some(params), limit)?;
         read_outcome(&result)
-    }
-
-    /// The limit of a test, if the tests have been listed and it is one of them.
-    fn limit_of(&self, id: &str) -> Option<Option<Duration>> {
-        let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        limits.as_ref().map(|limits| limits.get(id).copied())
     }
 
     /// Stop the servers now. A test that runs in another thread fails with [`Error::Closed`].
