@@ -244,9 +244,13 @@ impl Report {
             Status::Failed | Status::Error => ("F", "FAILED".to_owned()),
         };
         print(&if self.is_terse { letter.to_owned() } else { format!("{word}\n") });
-        self.notes.extend(notes.iter().map(|note| format!("    {name}: {}", visible(note))));
         match status {
-            Status::Passed => self.passed += 1,
+            Status::Passed => {
+                self.passed += 1;
+                // The text of a failure has them.
+                self.notes
+                    .extend(notes.iter().map(|note| format!("    {name}: {}", visible(note))));
+            }
             Status::Skipped => self.ignored += 1,
             Status::Failed | Status::Error => self.failures.push((name, text)),
         }
