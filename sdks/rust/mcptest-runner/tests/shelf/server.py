@@ -58,4 +58,6 @@ for line in sys.stdin:
     message = json.loads(line)
     if "id" not in message:
         continue
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": respond(message)}), flush=True)
+    response = {"jsonrpc": "2.0", "id": message["id"], "result": respond(message)}
+    sys.stdout.write(json.dumps(response) + "\n")
+    sys.stdout.flush()
