@@ -28,6 +28,7 @@ mod client;
 mod coprocess;
 mod errors;
 mod harness;
+mod json;
 mod suite;
 mod verdict;
 mod words;
@@ -46,6 +47,6 @@ pub use verdict::Verdict;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::client::open_client;
-    pub use crate::coprocess::{parse_json, Coprocess};
+    pub use crate::json::parse_json;
     pub use crate::words::{join_words, split_binary};
 }
