@@ -1,4 +1,4 @@
-"""A small MCP server for the tests of the SDK. Each start adds a line with its process id to the file in argv[1]."""
+"""A small MCP server for the tests of the SDK; each start adds its process id to a file."""
 
 import json
 import os
@@ -14,7 +14,9 @@ def text(words, **more):
 
 def add_book(title):
     SHELF.append(title)
-    return text(title, structuredContent={"id": len(SHELF), "shelf": [{"title": each} for each in SHELF]})
+    return text(
+        title, structuredContent={"id": len(SHELF), "shelf": [{"title": each} for each in SHELF]}
+    )
 
 
 def find_book(id):
@@ -24,12 +26,14 @@ def find_book(id):
 
 
 def crash():
-    print("out of paper", file=sys.stderr, flush=True)
+    sys.stderr.write("out of paper\n")
     sys.exit(3)
 
 
 def describe():
-    return text(f"{os.environ.get('CITY')} {os.environ.get('SHOP_TOKEN')} {os.path.basename(os.getcwd())}")
+    return text(
+        f"{os.environ.get('CITY')} {os.environ.get('SHOP_TOKEN')} {os.path.basename(os.getcwd())}"
+    )
 
 
 def hang():
@@ -67,4 +71,6 @@ for line in sys.stdin:
         result = answer(message["method"], message.get("params", {}))
         error = {"code": -32602, "message": "no such tool"}
         outcome = {"error": error} if result is None else {"result": result}
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **outcome}), flush=True)
+        response = {"jsonrpc": "2.0", "id": message["id"], **outcome}
+        sys.stdout.write(f"{json.dumps(response)}\n")
+        sys.stdout.flush()
