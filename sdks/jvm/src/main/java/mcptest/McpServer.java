@@ -3,6 +3,7 @@ package mcptest;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -80,8 +81,8 @@ public final class McpServer
 
     private volatile Coprocess coprocess;
     private boolean isStarted;
-    /** The test or class for which JUnit started it. */
-    private String owner;
+    /** The classes and tests that it runs for, if JUnit started it. */
+    private final Set<String> users = new HashSet<>();
 
     private McpServer(List<String> command, String url) {
         this.command = List.copyOf(command);
@@ -326,21 +327,20 @@ public final class McpServer
     }
 
     private synchronized void startFor(ExtensionContext context) {
-        // JUnit also asks for each nested class, and for each test of a class for which it was started.
+        // JUnit asks for a class, then for each nested class and each test in it; classes may share a server.
+        boolean isOurs = !isStarted || !users.isEmpty();
         if (!isStarted) {
             start();
-            owner = context.getUniqueId();
+        }
+        if (isOurs) {
+            users.add(context.getUniqueId());
         }
     }
 
-    private void stopFor(ExtensionContext context) {
-        synchronized (this) {
-            if (!context.getUniqueId().equals(owner)) {
-                return;
-            }
-            owner = null;
+    private synchronized void stopFor(ExtensionContext context) {
+        if (users.remove(context.getUniqueId()) && users.isEmpty()) {
+            close();
         }
-        close();
     }
 
     // Calls

@@ -79,6 +79,15 @@ class ExtensionTest {
         assertEquals(Map.of("first()", "SUCCESSFUL", "second()", "SUCCESSFUL"), results.statuses);
     }
 
+    @Test
+    void classesThatRunAtTheSameTimeShareTheServerOfTheirBaseClass() throws IOException {
+        Fixtures.Results results = Fixtures.run(List.of(selectClass(First.class), selectClass(Second.class)),
+                "junit.jupiter.execution.parallel.enabled", "true",
+                "junit.jupiter.execution.parallel.mode.default", "concurrent");
+        assertEquals(Map.of(), results.errors);
+        assertTrue(Fixtures.areGone(Fixtures.started(LOG)));
+    }
+
     static class PerTest {
         @RegisterExtension
         final McpServer server = shelf();

@@ -59,7 +59,7 @@ final class Fixtures {
         final List<TestIdentifier> tests = new ArrayList<>();
 
         @Override
-        public void executionFinished(TestIdentifier test, TestExecutionResult result) {
+        public synchronized void executionFinished(TestIdentifier test, TestExecutionResult result) {
             if (test.isTest() || result.getThrowable().isPresent()) {
                 tests.add(test);
                 statuses.put(test.getDisplayName(), result.getStatus().toString());

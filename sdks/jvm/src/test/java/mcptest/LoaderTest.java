@@ -158,15 +158,23 @@ class LoaderTest {
         assertEquals(List.of(0, 0), starts());
     }
 
+    static class Unbroken {
+        @TestFactory
+        Stream<DynamicNode> suite() {
+            // After the server has crashed, the outcome of the others depends on their order.
+            return Loader.suite(file, test -> !test.name().equals("breaks"));
+        }
+    }
+
     @Test
     void testsMayRunInParallel() throws IOException {
-        Fixtures.Results results = Fixtures.run(List.of(selectClass(Suite.class)),
+        Fixtures.Results results = Fixtures.run(List.of(selectClass(Unbroken.class)),
                 "junit.jupiter.execution.parallel.enabled", "true",
                 "junit.jupiter.execution.parallel.mode.default", "concurrent");
-        assertEquals("SUCCESSFUL", results.statuses.get("left::adds"));
-        assertEquals("FAILED", results.statuses.get("right::misses"));
-        assertEquals(5, results.statuses.size());
-        starts();
+        assertEquals(
+                Map.of("left::adds", "SUCCESSFUL", "right::misses", "FAILED", "right::waits", "ABORTED", "lanes::agents", "ABORTED"),
+                results.statuses);
+        assertEquals(List.of(1, 1), starts());
     }
 
     @Test
