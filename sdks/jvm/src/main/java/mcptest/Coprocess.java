@@ -507,11 +507,11 @@ final class Coprocess implements AutoCloseable {
 
     // Threads
 
-    private interface Work {
+    interface Work {
         void run() throws IOException, InterruptedException;
     }
 
-    private static Thread startThread(String name, Work work) {
+    static Thread startThread(String name, Work work) {
         Thread thread = new Thread(() -> {
             try {
                 work.run();

@@ -36,6 +36,7 @@ public final class Loader implements AutoCloseable {
     private static final int LIST_VERSION = 1;
     private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final Duration SLACK = Duration.ofSeconds(15);
+    private static final Duration IDLE = Duration.ofSeconds(2);
     private static final Map<String, String> COMMANDS = Map.of(
             "compliance", "mcptest compliance run --from-suite %s", "evals", "mcptest eval %s");
     private static final Set<String> STATUSES = Set.of("passed", "failed", "error", "skipped");
@@ -50,10 +51,23 @@ public final class Loader implements AutoCloseable {
     /** What came of a test. */
     record Outcome(String status, String text, String file, int line, double durationMs, List<String> notes) {}
 
-    private final Coprocess coprocess;
+    private final Path file;
     private final Map<String, Duration> limits = new HashMap<>();
+    private volatile Coprocess coprocess;
+
+    // How far JUnit is.
+    private int handedOut;
+    private int running;
+    private int finished;
+    private boolean isOver;
+    private boolean isIdle;
 
     Loader(Path file) {
+        this.file = file;
+        open();
+    }
+
+    private void open() {
         coprocess = new Coprocess(List.of("--suite-server", file.toString()), Map.of(), LIMIT);
     }
 
@@ -77,8 +91,12 @@ public final class Loader implements AutoCloseable {
             Listing listing = loader.list();
             listing.warnings().forEach(warning -> Coprocess.warn("warning: " + warning));
             List<DynamicNode> nodes = new ArrayList<>();
-            listing.tests().stream().filter(choice).forEach(test -> nodes.add(
-                    DynamicTest.dynamicTest(test.id(), place(test.file(), test.line()), () -> loader.runTest(test))));
+            Set<DynamicNode> tests = new HashSet<>();
+            listing.tests().stream().filter(choice).forEach(test -> {
+                URI place = place(test.file(), test.line());
+                nodes.add(DynamicTest.dynamicTest(test.id(), place, () -> loader.perform(test)));
+                tests.add(nodes.get(nodes.size() - 1));
+            });
             for (Lane lane : listing.lanes()) {
                 String reason = laneCliHint(lane.lane(), listing.file());
                 nodes.add(skipped("lanes::" + lane.lane(), place(listing.file(), lane.line()), reason));
@@ -92,7 +110,7 @@ public final class Loader implements AutoCloseable {
                         : ONLY + "=" + only + " is in the name of no test of " + listing.file()
                                 + "; to leave out this suite, choose another test class");
             }
-            return nodes.stream().onClose(loader::close);
+            return nodes.stream().peek(node -> loader.handOut(tests.contains(node))).onClose(loader::finish);
         } catch (RuntimeException | Error error) {
             loader.close();
             throw error;
@@ -103,6 +121,66 @@ public final class Loader implements AutoCloseable {
         return DynamicTest.dynamicTest(name, place, () -> {
             throw new TestAbortedException(reason);
         });
+    }
+
+    // JUnit closes the stream after the last test; but if tests run in parallel, after the last one was handed out. Some
+    // that were handed out are never run, because an editor has chosen others. So the servers are stopped when all tests
+    // were run, or none for a while after the stream was closed. Should one come later still, the binary is started again.
+
+    private synchronized void handOut(boolean isTest) {
+        handedOut += isTest ? 1 : 0;
+    }
+
+    private void perform(CollectedTest test) {
+        synchronized (this) {
+            running++;
+        }
+        try {
+            openAgain();
+            runTest(test);
+        } finally {
+            synchronized (this) {
+                running--;
+                finished++;
+                closeIfIdle();
+            }
+        }
+    }
+
+    private synchronized void openAgain() {
+        if (isIdle) {
+            open();
+            isIdle = false;
+        }
+    }
+
+    private synchronized void finish() {
+        isOver = true;
+        closeIfIdle();
+    }
+
+    private void closeIfIdle() {
+        if (!isOver || running > 0) {
+            return;
+        }
+        if (finished >= handedOut) {
+            closeIdle();
+            return;
+        }
+        int before = finished;
+        Coprocess.startThread("mcptest-idle", () -> {
+            Thread.sleep(IDLE.toMillis());
+            synchronized (this) {
+                if (running == 0 && finished == before) {
+                    closeIdle();
+                }
+            }
+        });
+    }
+
+    private void closeIdle() {
+        isIdle = true;
+        close();
     }
 
     private void runTest(CollectedTest test) {
