@@ -29,7 +29,7 @@ import org.opentest4j.TestAbortedException;
  * }
  * }</pre>
  */
-public final class Loader implements AutoCloseable {
+public final class Loader {
     /** The system property that chooses tests by a part of their names. */
     static final String ONLY = "mcptest.only";
 
@@ -302,8 +302,7 @@ public final class Loader implements AutoCloseable {
     }
 
     /** Stops the servers. */
-    @Override
-    public void close() {
+    void close() {
         coprocess.close();
     }
 

@@ -62,7 +62,7 @@ final class Conformance implements AutoCloseable {
         if (isForgotten) {
             return;
         }
-        for (AutoCloseable each : Arrays.asList(server, coprocess, suite)) {
+        for (AutoCloseable each : Arrays.<AutoCloseable>asList(server, coprocess, suite == null ? null : suite::close)) {
             try {
                 if (each != null) {
                     each.close();

@@ -101,11 +101,14 @@ class LoaderTest {
     void aFailureHasTheNameAndTheTextOfTheBinary() {
         Fixtures.Results results = run(selectClass(Suite.class));
         assertInstanceOf(AssertionFailedError.class, results.errors.get("right::misses"));
-        try (Loader loader = new Loader(file)) {
+        Loader loader = new Loader(file);
+        try {
             Loader.Outcome outcome = loader.run("right::misses");
             assertEquals("failed", outcome.status());
             assertTrue(outcome.text().contains("result.isError: differs") && outcome.text().endsWith("mcptest.yaml:10"));
             assertEquals("right::misses\n" + outcome.text(), results.message("right::misses"));
+        } finally {
+            loader.close();
         }
         StackTraceElement[] stack = results.errors.get("right::misses").getStackTrace();
         assertEquals("mcptest.yaml:10", Path.of(stack[0].getFileName()).getFileName() + ":" + stack[0].getLineNumber());
