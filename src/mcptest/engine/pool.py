@@ -157,9 +157,10 @@ class ServerPool:
             self.has_started_one = True
         return server, note
 
-    @property
-    def own_name(self) -> str:
-        """What the server that was handed out last calls itself; "" if that is not known."""
+    def own_name_of(self, spec: ServerSpec) -> str:
+        """What this server calls itself; "" if that is not known, or another one is in use."""
+        if spec != self._spec:
+            return ""
         return (self._server.own_name if self._server else "") or self._own_name
 
     @property

@@ -130,22 +130,41 @@ def run_plan(
     plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener
 ) -> tuple[RunFinished, list[SessionCapture]]:
     """Run everything; returns the last event, which is emitted as well, and the captures."""
-    unnamed = [spec for _, spec in plan.suites if not spec.is_named]
-    if any(_program(spec) != _program(unnamed[0]) for spec in unnamed):
-        # Events tell servers apart by name only: two of one program cannot be renamed.
-        suites = tuple((suite, spec.but(is_named=True)) for suite, spec in plan.suites)
-        return _run_plan(plan.but(suites=suites), options, launcher, emit)
-    if unnamed:
-        from mcptest.engine.naming import ServerNaming  # noqa: PLC0415  # most servers are named
+    suites, shown = _tell_servers_apart(plan.suites)
+    if not shown:
+        return _run_plan(plan, options, launcher, emit)
+    from mcptest.engine.naming import ServerNaming  # noqa: PLC0415  # most servers are named
 
-        naming = ServerNaming(emit)
-        finished, captures = _run_plan(plan, options, launcher, naming)
-        return naming.rename_end(finished), [*map(naming.rename_capture, captures)]
-    return _run_plan(plan, options, launcher, emit)
+    unnamed = {spec.name for _, spec in suites if not spec.is_named}
+    naming = ServerNaming(emit, shown, unnamed)
+    finished, captures = _run_plan(plan.but(suites=suites), options, launcher, naming)
+    return naming.rename_end(finished), [*map(naming.rename_capture, captures)]
 
 
-def _program(spec: ServerSpec) -> tuple[object, ...]:
-    return spec.command, spec.cwd, spec.env, spec.http
+def _tell_servers_apart(
+    suites: tuple[tuple[Suite, ServerSpec], ...],
+) -> tuple[tuple[tuple[Suite, ServerSpec], ...], dict[str, str]]:
+    """The suites with a different name for each server outside of suite files.
+
+    Lists, uses and coverage are kept by name. Also, by name, what those servers are to be called
+    whose names are not final.
+    """
+    programs: dict[str, list[object]] = {}
+    shown: dict[str, str] = {}
+    apart = []
+    for suite, spec in suites:
+        if not suite.home:
+            known = programs.setdefault(spec.name, [])
+            program = (spec.command, spec.cwd, spec.env, spec.http)
+            if program not in known:
+                known.append(program)
+            number = known.index(program) + 1
+            name = spec.name if number == 1 else f"{spec.name} #{number}"
+            if number > 1 or not spec.is_named:
+                shown[name] = spec.name
+                spec = spec.but(name=name)
+        apart.append((suite, spec))
+    return tuple(apart), shown
 
 
 def _run_plan(
@@ -186,7 +205,7 @@ class Run:
         self._uses: dict[str, dict[str, dict[Use, int]]] = {}
         self._tally = Tally()
         self._current = ""
-        self._has_reported_name = False
+        self._named: set[str] = set()
         self._file = ""
 
     def run(self) -> RunFinished:
@@ -293,10 +312,12 @@ class Run:
 
     def _report_own_name(self, spec: ServerSpec) -> None:
         """Report what an unnamed server calls itself, as soon as it has said so."""
-        if spec.is_named or self._has_reported_name or not self.pool.own_name:
+        if spec.is_named or spec.name in self._named:
             return
-        self._has_reported_name = True
-        self._emit(ServerNamed(server=spec.name, name=self.pool.own_name))
+        own_name = self.pool.own_name_of(spec)
+        if own_name:
+            self._named.add(spec.name)
+            self._emit(ServerNamed(server=spec.name, name=own_name))
 
     def run_case(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         """Perform one case and emit its events; `following` may be sent ahead.
