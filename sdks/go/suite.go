@@ -109,6 +109,9 @@ type Suite struct {
 	list      *SuiteList // nil until it is known
 }
 
+// unknownTestLimit is for tests that were not listed.
+const unknownTestLimit = 10 * time.Minute
+
 // A SuiteList is what a suite has.
 type SuiteList struct {
 	File     string // its path, relative to the current folder
@@ -244,20 +247,11 @@ func readList(method string, result JSON) (*SuiteList, *Error) {
 	return list, nil
 }
 
-// Run runs one test by its ID, and waits as long as it can take.
+// Run runs one test by its ID, and waits as long as it can take. How long that is, List finds out;
+// before that, it is 10 minutes.
 func (s *Suite) Run(ctx context.Context, id string) (*SuiteResult, error) {
 	const method = "suite.run"
-	list, err := s.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	limit := defaultLimit
-	for _, test := range list.Tests {
-		if test.ID == id {
-			limit = test.Limit + slack
-		}
-	}
-	raw, err := s.coprocess.requestWithin(ctx, limit, method, map[string]any{"id": id})
+	raw, err := s.coprocess.requestWithin(ctx, s.limit(id), method, map[string]any{"id": id})
 	if err != nil {
 		return nil, err
 	}
@@ -277,4 +271,18 @@ func (s *Suite) Run(ctx context.Context, id string) (*SuiteResult, error) {
 		return nil, newDrift(method, "%s was answered with another shape: %s", method, one.problem)
 	}
 	return result, nil
+}
+
+// limit returns how long to wait for a test.
+func (s *Suite) limit(id string) time.Duration {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.list != nil {
+		for _, test := range s.list.Tests {
+			if test.ID == id {
+				return test.Limit + slack
+			}
+		}
+	}
+	return unknownTestLimit
 }
