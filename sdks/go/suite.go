@@ -67,7 +67,7 @@ func Register(t *testing.T, config Config) {
 		skip(t, "lanes::"+lane.Lane, laneCliHint(lane.Lane, quoteWord(list.File)))
 	}
 	for _, left := range list.Left {
-		skip(t, "left::"+left.Name, left.Reason)
+		skip(t, left.Name, left.Reason)
 	}
 }
 
