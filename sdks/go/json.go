@@ -196,7 +196,7 @@ func encode(name string, value any) (json.RawMessage, error) {
 	if err == nil && !bytes.Contains(raw, []byte(`\ufffd`)) {
 		return raw, nil
 	}
-	place, problem := (&finder{left: 1_000_000}).find(name, reflect.ValueOf(value))
+	place, problem := (&finder{left: 100_000}).find(name, reflect.ValueOf(value))
 	switch {
 	case err != nil && problem == nil:
 		return nil, fmt.Errorf("%s cannot be sent as JSON: %w", name, err)
@@ -208,9 +208,9 @@ func encode(name string, value any) (json.RawMessage, error) {
 
 var errNotUTF8 = errors.New("it is not UTF-8")
 
-// A finder looks for the first value that JSON cannot express. left bounds how many values it looks
-// at: they may contain themselves.
-type finder struct{ left int }
+// A finder looks for the first value that JSON cannot express. Values may contain themselves: left
+// bounds how many it looks at, and depth how deep.
+type finder struct{ left, depth int }
 
 // find returns the place of the value, and why JSON cannot express it.
 func (f *finder) find(place string, value reflect.Value) (string, error) {
@@ -222,7 +222,9 @@ func (f *finder) find(place string, value reflect.Value) (string, error) {
 		}
 	}
 	f.left--
-	if !value.IsValid() || f.left < 0 {
+	f.depth++
+	defer func() { f.depth-- }()
+	if !value.IsValid() || f.left < 0 || f.depth > 200 {
 		return place, nil
 	}
 	if _, isMarshaler := value.Interface().(json.Marshaler); isMarshaler {
