@@ -65,7 +65,9 @@ def main():
         message = json.loads(line)
         if "id" in message:
             result = answer(message["method"], message.get("params", {}))
-            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+            reply = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+            sys.stdout.write(json.dumps(reply) + "\n")
+            sys.stdout.flush()
 
 
 main()
