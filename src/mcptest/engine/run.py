@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Case, Gates, ServerSpec, Suite
     from mcptest.core.results import SessionScore, Status
     from mcptest.engine.loading import Plan
+    from mcptest.engine.pool import Inventory
     from mcptest.engine.server import Launcher
     from mcptest.engine.snapshots import SnapshotWatch
     from mcptest.protocol.capture import SessionCapture
@@ -201,7 +202,7 @@ class Run:
         self.open_doubts: list[tuple[CaseResult, Doubt]] = []
         self.pool = pool or ServerPool(launcher)
         self.performer = Performer(self.pool, plan.snapshots)
-        self._offers: dict[str, dict[str, tuple[CoveredOffer, ...]]] = {}
+        self._offers: dict[str, dict[str, Inventory]] = {}
         self._uses: dict[str, dict[str, dict[Use, int]]] = {}
         self._tally = Tally()
         self._current = ""
@@ -260,7 +261,9 @@ class Run:
         """What was offered and used, by suite and server."""
         return CoverageCounts(
             offers={
-                (home, name): mine[name] for home, mine in self._offers.items() for name in mine
+                (home, name): mine[name].offers
+                for home, mine in self._offers.items()
+                for name in mine
             },
             uses={(home, name): mine[name] for home, mine in self._uses.items() for name in mine},
         )
@@ -283,7 +286,7 @@ class Run:
                 if spec.isolation == "test" and following:
                     self.pool.retire()
             self._emit(SuiteFinished(name=suite.name, file=suite.file))
-            if self._is_over():
+            if self._is_over() and not self._doubts:
                 break
             self.pool.take_inventory(spec)
             self._release()
@@ -327,6 +330,8 @@ class Run:
         """
         self._emit(CaseStarted.made_of({"name": case.name, "line": case.line}))
         self._current = case.name
+        # Where nothing is held back, a strict test may have to read the lists before the next.
+        is_judged_now = spec.is_strict and not self._options.may_hold
         if case.skip is not None:
             result = CaseResult(
                 name=case.name,
@@ -339,8 +344,6 @@ class Run:
         else:
             retries = self._options.retries if case.retries is None else case.retries
             may_follow = following and following.skip is None and spec.isolation != "test"
-            # Where nothing is held back, a strict test may have to read the lists before the next.
-            is_judged_now = spec.is_strict and not self._options.may_hold
             next_case = following if may_follow and not is_judged_now else None
             result = self.performer.perform(case, spec, retries, next_case)
             result = self._name_other_files(result, spec)
@@ -351,11 +354,12 @@ class Run:
         self._current = ""
         self._report_own_name(spec)
         doubt = self._find_doubt(case, spec, result)
-        if doubt and spec.is_strict and not self._options.may_hold:
+        is_judged_now = is_judged_now and result.status == "passed"
+        if doubt and is_judged_now:
             self.pool.take_inventory(spec)
-        offers = self.pool.inventories.get(spec.name)
-        if doubt and offers is not None:
-            result = doubt.settle(result, offers, is_strict=spec.is_strict)
+        found = self.pool.inventories.get(spec.name)
+        if doubt and (found is not None or is_judged_now):
+            result = doubt.settle(result, found, is_strict=spec.is_strict)
         elif doubt and self._options.may_hold:
             self._doubts[len(self._held)] = (doubt, spec)
         elif doubt:
@@ -378,9 +382,9 @@ class Run:
         return result.but(notes=(*result.notes, note))
 
     def _find_doubt(self, case: Case, spec: ServerSpec, result: CaseResult) -> Doubt | None:
-        """What a passed case was refused, unless the server is known to have it."""
+        """What a case was refused, unless the server is known to have it."""
         refused = self.performer.refused
-        if result.status != "passed" or not refused:
+        if result.status not in ("passed", "failed") or not refused:
             return None
         names = [name for name in refused if name[0] in ("tool", "prompt")]
         if not case.is_unlisted:
@@ -405,8 +409,8 @@ class Run:
             if index in doubts:
                 assert isinstance(event, CaseFinished), "only results are in doubt"
                 doubt, spec = doubts[index]
-                offers = self.pool.inventories.get(spec.name, ())
-                result = doubt.settle(event.result, offers, is_strict=spec.is_strict)
+                found = self.pool.inventories.get(spec.name)
+                result = doubt.settle(event.result, found, is_strict=spec.is_strict)
                 self._tally.replace(event.result, result)
                 event = CaseFinished(result=result)
             self._emit_now(event)
@@ -439,7 +443,7 @@ class Tally:
 
 
 class Doubt(Record):
-    """The tools and prompts that a server refused to a test which passed anyway.
+    """The tools and prompts that a server refused to a test.
 
     Either the test is about that, or their names are wrong: the list of the server decides.
     """
@@ -449,18 +453,20 @@ class Doubt(Record):
     # How the key that says so is spelt in the file.
     key: str = "unlisted"
 
-    def judge(self, offers: Iterable[CoveredOffer]) -> Mismatch | None:
+    def judge(self, found: Inventory | None) -> Mismatch | None:
         """What is wrong with the names, given what the server lists; None if nothing is.
 
-        A kind of which the server lists nothing is not judged: it may not be able to list it.
+        A kind whose list could not be read is not judged.
         """
-        listed: dict[OfferKind, list[str]] = {}
-        for offer in offers:
+        whole = found.whole if found else frozenset()
+        listed: dict[OfferKind, list[str]] = {kind: [] for kind, _ in self.names}
+        for offer in found.offers if found else ():
             listed.setdefault(offer.kind, []).append(visible(offer.name))
-        known = [(kind, visible(name)) for kind, name in self.names if kind in listed]
-        missing = [(kind, name) for kind, name in known if name not in listed[kind]]
-        if self.is_unlisted and known and not missing:
-            kind, name = known[0]
+        names = [(kind, visible(name)) for kind, name in self.names]
+        present = [(kind, name) for kind, name in names if name in listed[kind]]
+        missing = [each for each in names if each not in present and each[0] in whole]
+        if self.is_unlisted and present and not missing:
+            kind, name = present[0]
             expected, hint = f"a {kind} that the server does not list", ""
             message = f'the test says "{self.key}", and the server lists the {kind} "{name}"'
         elif missing and not self.is_unlisted:
@@ -480,16 +486,25 @@ class Doubt(Record):
             is_described=True,
         )
 
-    def settle(
-        self, result: CaseResult, offers: Iterable[CoveredOffer], *, is_strict: bool
-    ) -> CaseResult:
+    def describe_unknown(self, found: Inventory | None) -> str:
+        """A sentence about a name that cannot be judged, because the server did not list any."""
+        for kind, name in () if self.is_unlisted else self.names:
+            if found is None or kind not in found.whole:
+                return (
+                    f"strict: the server did not list all its {kind}s, "
+                    f'so "{visible(name)}" could not be checked'
+                )
+        return ""
+
+    def settle(self, result: CaseResult, found: Inventory | None, *, is_strict: bool) -> CaseResult:
         """The result with what is wrong as a note or, if that is strict, as its failure."""
-        mismatch = self.judge(offers)
-        if mismatch is None:
-            return result
-        if is_strict:
+        mismatch = self.judge(found)
+        # What has failed has its own mismatches.
+        is_strict = is_strict and result.status == "passed"
+        if mismatch and is_strict:
             return result.but(status="failed", mismatches=(mismatch,))
-        return result.but(notes=(*result.notes, mismatch.message))
+        note = mismatch.message if mismatch else is_strict and self.describe_unknown(found)
+        return result.but(notes=(*result.notes, note)) if note else result
 
 
 # Events
