@@ -1,3 +1,5 @@
+//go:build unix
+
 package mcptest_test
 
 import (

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -101,23 +100,16 @@ func startCoprocess(ctx context.Context, options, variables []string, warn func(
 	if err := firstError(inErr, outErr, errErr); err != nil {
 		return nil, c.describeStart(command, err)
 	}
-	started := make(chan error)
-	go func() {
-		// The end of the thread that started a process counts as that of its parent.
-		runtime.LockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			// Not cmd.Wait, which closes the pipes before they are read to the end.
-			c.state, _ = cmd.Process.Wait()
-			close(c.exited)
-		}
-	}()
-	if err := <-started; err != nil {
+	if err := cmd.Start(); err != nil {
 		return nil, c.describeStart(command, err)
 	}
 	c.process, c.stdin, c.stdout = cmd.Process, stdin, stdout
 	c.stderr = &stderrTail{pipe: stderr, drained: make(chan struct{})}
+	go func() {
+		// Not cmd.Wait, which closes the pipes before they are read to the end.
+		c.state, _ = cmd.Process.Wait()
+		close(c.exited)
+	}()
 	go c.stderr.drain()
 	go c.readLines(stdout)
 	if err := c.handshake(ctx); err != nil {

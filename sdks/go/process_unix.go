@@ -7,12 +7,10 @@ import (
 	"syscall"
 )
 
-// newProcessGroup has the binary lead a process group of its own, so that a wrapper around it is
-// killed together with it.
+// newProcessGroup has the binary lead a process group of its own, so that it is killed together with
+// a wrapper around it. When this process ends in any way, its pipes do, and so does the binary.
 func newProcessGroup() *syscall.SysProcAttr {
-	attributes := &syscall.SysProcAttr{Setpgid: true}
-	endWithParent(attributes)
-	return attributes
+	return &syscall.SysProcAttr{Setpgid: true}
 }
 
 // killGroup kills the process and its group. The binary has the server end if it is killed.
