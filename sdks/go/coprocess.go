@@ -108,6 +108,8 @@ func startCoprocess(ctx context.Context, options, variables []string, warn func(
 	go func() {
 		// Not cmd.Wait, which closes the pipes before they are read to the end.
 		c.state, _ = cmd.Process.Wait()
+		// What a wrapper around the binary has left.
+		killGroup(cmd.Process)
 		close(c.exited)
 	}()
 	go c.stderr.drain()
@@ -362,7 +364,7 @@ func (c *coprocess) readAnswer(method string, got line) (JSON, *Error) {
 	if hasError {
 		names[2] = "error"
 	}
-	envelope := newObject(got.raw, names...)
+	envelope := checkMembers(got.raw, members, names...)
 	if envelope.text("jsonrpc") != "2.0" && envelope.problem == "" {
 		envelope.problem = fmt.Sprintf("jsonrpc is %s", excerpt(members["jsonrpc"]))
 	}

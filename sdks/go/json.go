@@ -122,11 +122,15 @@ type object struct {
 
 // newObject reads an object that has exactly these members.
 func newObject(raw json.RawMessage, names ...string) *object {
-	o := &object{}
-	if json.Unmarshal(raw, &o.members) != nil || o.members == nil {
-		o.problem = fmt.Sprintf("%s is not an object", excerpt(raw))
-		return o
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil || members == nil {
+		return &object{problem: fmt.Sprintf("%s is not an object", excerpt(raw))}
 	}
+	return checkMembers(raw, members, names...)
+}
+
+func checkMembers(raw []byte, members map[string]json.RawMessage, names ...string) *object {
+	o := &object{members: members}
 	known := map[string]bool{}
 	for _, name := range names {
 		known[name] = true
