@@ -2,10 +2,12 @@
 """A fake mcptest binary for the tests of SDKs: answers as a script says, rightly or wrongly.
 
 Started like the real one, `fake_binary.py exec --connection-server --server-command …`, so that
-MCPTEST_BIN can name it. It starts no server. What it answers is in the JSON file that the variable
-FAKE_BINARY_SCRIPT names; without a script it is a binary of version 2 with a small weather server
-behind it. Everything it hears is appended to the file that FAKE_BINARY_HEARD names, its arguments
-first. README.md beside this file says what a script can hold. Standard library only.
+MCPTEST_BIN can name it. It starts no server. What it answers is in a JSON file: the one that
+`--server-command "fake SCRIPT HEARD"` names, the FILE of `exec --suite-server FILE`, or that of the
+variable FAKE_BINARY_SCRIPT. Without a script it is a binary of version 2 with a small weather
+server behind it. Everything it hears is appended to the file HEARD, to the one that the script
+names as "heard", or to FAKE_BINARY_HEARD, its arguments first. README.md beside this file says what
+a script can hold. Standard library only.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shlex
+import signal
 import sys
 import time
 
@@ -34,6 +38,15 @@ INITIALIZED = {
 TOOL = {"name": "get_weather", "inputSchema": {"type": "object"}}
 RESOURCE = {"uri": "weather://paris", "name": "Paris"}
 
+# The tests of the suite channel, by the name that follows the server in their id, and how they end.
+TESTS = {
+    "it is sunny": ("passed", "ok    it is sunny", ""),
+    "it is warm": ("failed", "FAIL  it is warm\n  text: differs", ""),
+    "it breaks": ("error", "ERROR it breaks\n  the server ended (exit status 3)", ""),
+    "it snows": ("skipped", "skip  it snows", "only in winter"),
+}
+TEST_LIMIT_MS = 5000
+
 
 def usual_answer(request: Message) -> Message:
     """What a real binary would answer, as the members of the response."""
@@ -50,11 +63,56 @@ def usual_answer(request: Message) -> Message:
         "mcp.reporter.flush": {"flushed": 0},
         "mcp.cache.set_mode": {"mode": params.get("mode")},
         "mcp.cassette.set_mode": {"mode": params.get("mode")},
+        "suite.list": listed_suite("suite.json"),
         "mcp.shutdown": {},
     }
     if method in results:
         return {"result": results[method]}
+    if method == "suite.run":
+        return run_test(params.get("id"))
     return {"error": {"code": -32601, "message": f'there is no method "{method}"'}}
+
+
+def listed_suite(file: str) -> Message:
+    tests = [
+        {
+            "id": f"weather::{name}",
+            "server": "weather",
+            "name": name,
+            "file": file,
+            "line": 3 * number,
+            "tags": ["quick"],
+            "skip": skip,
+            "limit_ms": TEST_LIMIT_MS,
+        }
+        for number, (name, (_, _, skip)) in enumerate(TESTS.items(), 1)
+    ]
+    return {
+        "version": 1,
+        "file": file,
+        "tests": tests,
+        "lanes": [{"lane": "agents", "line": 20}, {"lane": "evals", "line": 25}],
+        "left": [{"name": "coverage", "reason": "it is judged for a whole run"}],
+        "warnings": [],
+    }
+
+
+def run_test(id: Any) -> Message:
+    names = list(TESTS)
+    name = str(id).removeprefix("weather::")
+    if name not in names:
+        return {"error": {"code": -32602, "message": f'there is no test "{id}"'}}
+    status, text, skip = TESTS[name]
+    line = 3 * (names.index(name) + 1)
+    result = {
+        "status": status,
+        "text": f"{text}\n  suite.json:{line}",
+        "file": "suite.json",
+        "line": line,
+        "duration_ms": 3,
+        "notes": [skip] if skip else [],
+    }
+    return {"result": result}
 
 
 def _called(params: Message) -> Message:
@@ -72,16 +130,19 @@ class FakeBinary:
     """One session."""
 
     def __init__(self, script: Message, heard: str) -> None:
-        unknown = set(script) - {"before", "answers"}
+        unknown = set(script) - {"before", "answers", "heard"}
         if unknown:
             fail(f'a script has no "{min(unknown)}"')
         self._before = script.get("before", [])
         self._answers = script.get("answers", {})
-        self._heard = heard
+        self._heard = heard or script.get("heard", "")
 
     def serve(self) -> None:
         """Answer line by line until the input ends, or an answer is to exit."""
-        self._note(json.dumps({"arguments": sys.argv[1:]}).encode() + b"\n")
+        began: Message = {"arguments": sys.argv[1:], "pid": os.getpid()}
+        if "MCPTEST_SERVER_ENV" in os.environ:
+            began["server_env"] = os.environ["MCPTEST_SERVER_ENV"]
+        self._note(json.dumps(began).encode() + b"\n")
         for action in self._before:
             perform(action, {})
         for line in sys.stdin.buffer:
@@ -93,7 +154,9 @@ class FakeBinary:
             else:
                 perform(action, request)
             if request.get("method") == "mcp.shutdown":
-                return
+                break
+        if stays:
+            time.sleep(LONGEST_STAY_S)
 
     def _next_action(self, method: str) -> Any:
         """What the script says to this method now: of a list the next one, the last one again."""
@@ -114,7 +177,7 @@ def perform(action: Any, request: Message) -> None:
     value = action[kind]
     if kind in ("result", "error"):
         say({"jsonrpc": "2.0", "id": request.get("id"), kind: value, **action.get("with", {})})
-    elif kind in ("frame", "frame_base64", "half"):
+    elif kind in ("frame", "frame_base64", "half", "half_base64"):
         write(_bytes_of(kind, value))
     elif kind == "golden":
         perform(golden(*value), request)
@@ -123,9 +186,26 @@ def perform(action: Any, request: Message) -> None:
             perform(each, request)
     elif kind == "wait_ms":
         time.sleep(value / 1000)
+    elif kind == "deaf_ms":
+        say({"jsonrpc": "2.0", "id": request.get("id"), **usual_answer(request)})
+        time.sleep(value / 1000)
+    elif kind == "flood":
+        flood(request, value)
+    else:
+        perform_elsewhere(kind, action)
+
+
+def perform_elsewhere(kind: str, action: Message) -> None:
+    """Do what shows anywhere but in an answer."""
+    if kind == "stderr":
+        write_stderr(action["stderr"].encode("utf-8") * action.get("times", 1))
+    elif kind == "stderr_base64":
+        write_stderr(base64.b64decode(action["stderr_base64"]))
+    elif kind == "stay":
+        stay()
     elif kind == "exit":
-        sys.stderr.write(action.get("stderr", ""))
-        sys.exit(value)
+        write_stderr(action.get("stderr", "").encode("utf-8"))
+        sys.exit(action["exit"])
 
 
 # What there is to do, and what may be said beside it.
@@ -135,16 +215,47 @@ KINDS: dict[str, tuple[str, ...]] = {
     "frame": (),
     "frame_base64": (),
     "half": (),
+    "half_base64": (),
     "golden": (),
     "all": (),
     "wait_ms": (),
     "silence": (),
+    "deaf_ms": (),
+    "flood": (),
+    "stay": (),
     "exit": ("stderr",),
+    "stderr": ("times",),
+    "stderr_base64": (),
 }
+
+# Whatever happens to the SDK, nothing stays for longer than this.
+LONGEST_STAY_S = 60.0
+stays = False
+
+
+def stay() -> None:
+    """Ignore SIGTERM, SIGINT and the end of the input from now on."""
+    global stays
+    stays = True
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def flood(request: Message, size: int) -> None:
+    """The usual answer as a line of this many bytes, most of which are spaces."""
+    text = json.dumps({"jsonrpc": "2.0", "id": request.get("id"), **usual_answer(request)})
+    write(text[:-1].encode())
+    left = size - len(text)
+    while left > 0:
+        write(b" " * min(left, 1 << 20))
+        left -= 1 << 20
+    write(b"}\n")
 
 
 def kind_of(action: Any) -> str:
     kinds = [name for name in KINDS if isinstance(action, dict) and name in action]
+    if kinds == ["exit", "stderr"]:
+        kinds = ["exit"]
     if len(kinds) != 1 or set(action) - {kinds[0], *KINDS[kinds[0]]}:
         fail(f"this is nothing that can be done: {json.dumps(action)}")
     return kinds[0]
@@ -152,9 +263,8 @@ def kind_of(action: Any) -> str:
 
 def _bytes_of(kind: str, text: str) -> bytes:
     """The bytes that a script means; only half a line has no end."""
-    if kind == "frame_base64":
-        return base64.b64decode(text) + b"\n"
-    return text.encode("utf-8") + (b"" if kind == "half" else b"\n")
+    raw = base64.b64decode(text) if kind.endswith("_base64") else text.encode("utf-8")
+    return raw + (b"" if kind.startswith("half") else b"\n")
 
 
 def golden(theme: str, name: str) -> Message:
@@ -177,20 +287,33 @@ def write(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def write_stderr(data: bytes) -> None:
+    sys.stderr.buffer.write(data)
+    sys.stderr.buffer.flush()
+
+
 def fail(why: str) -> NoReturn:
     sys.stderr.write(f"fake_binary: {why}\n")
     sys.exit(2)
 
 
 def main() -> None:
-    if sys.argv[1:3] != ["exec", "--connection-server"]:
-        fail(f"started with {sys.argv[1:]}, not with exec --connection-server …")
+    words = sys.argv[1:]
     script: Message = {}
-    path = os.environ.get("FAKE_BINARY_SCRIPT", "")
+    path, heard = os.environ.get("FAKE_BINARY_SCRIPT", ""), os.environ.get("FAKE_BINARY_HEARD", "")
+    if words[:2] == ["exec", "--suite-server"] and len(words) > 2:
+        path = words[2]
+    elif words[:2] == ["exec", "--connection-server"]:
+        command = words[words.index("--server-command") + 1] if "--server-command" in words else ""
+        named = shlex.split(command)
+        if named[:1] == ["fake"] and len(named) == 3:
+            path, heard = named[1:]
+    else:
+        fail(f"started with {words}, not with exec --connection-server … or --suite-server FILE")
     if path:
         with open(path, encoding="utf-8") as file:
             script = json.load(file)
-    FakeBinary(script, os.environ.get("FAKE_BINARY_HEARD", "")).serve()
+    FakeBinary(script, heard).serve()
 
 
 if __name__ == "__main__":

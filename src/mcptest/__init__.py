@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mcptest.sdk.coprocess import Coprocess
     from mcptest.sdk.errors import (
         BinaryError,
+        ClosedError,
         ContractError,
         CoprocessError,
         CoprocessWarning,
@@ -31,6 +32,7 @@ __all__ = [
     "BadExpectationError",
     "BinaryError",
     "Client",
+    "ClosedError",
     "ContractError",
     "Coprocess",
     "CoprocessError",
@@ -58,6 +60,7 @@ _HOMES = {
     "BadExpectationError": "mcptest.sdk.expect",
     "BinaryError": "mcptest.sdk.errors",
     "Client": "mcptest.sdk.client",
+    "ClosedError": "mcptest.sdk.errors",
     "ContractError": "mcptest.sdk.errors",
     "Coprocess": "mcptest.sdk.coprocess",
     "CoprocessError": "mcptest.sdk.errors",

@@ -3,6 +3,7 @@
 from mcptest.sdk.coprocess import Coprocess, binary_command
 from mcptest.sdk.errors import (
     BinaryError,
+    ClosedError,
     ContractError,
     CoprocessError,
     OverdueError,
@@ -15,6 +16,7 @@ from mcptest.sdk.errors import (
 __all__ = [
     "COPROCESS_PROTOCOL_VERSION",
     "BinaryError",
+    "ClosedError",
     "ContractError",
     "Coprocess",
     "CoprocessError",

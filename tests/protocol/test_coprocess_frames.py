@@ -24,7 +24,7 @@ from mcptest.coprocess.protocol import (
     read_request,
 )
 from mcptest.coprocess.uploads import BadTargetError, read_target
-from mcptest.core.strict_json import parse_json
+from mcptest.core.strict_json import MAX_DEPTH, parse_json
 from mcptest.protocol.framing import LineDecoder, encode_line
 from mcptest.sdk import coprocess
 from mcptest.sdk.coprocess import Coprocess
@@ -55,7 +55,8 @@ CODES = (-32700, -32600, -32601, -32602)
 def _golden() -> Iterator[Any]:
     for theme in THEMES:
         for line in theme.read_text(encoding="ascii").splitlines():
-            row: Any = parse_json(line)
+            # A row is deeper than the frame it describes.
+            row: Any = parse_json(line, 2 * MAX_DEPTH)
             yield pytest.param(row, id=f"{theme.stem}: {row['direction']}: {row['name']}")
 
 
@@ -377,7 +378,9 @@ def test_the_fake_binary_speaks_before_it_is_asked_and_notes_what_it_hears(
     assert (first, status) == ("Welcome", 0)
     assert [json.loads(answer)["result"] for answer in answers] == [1, 2, 2, 2]
     heard = (tmp_path / "heard").read_bytes().splitlines()
-    assert json.loads(heard[0]) == {"arguments": ["exec", "--connection-server"]}
+    began = json.loads(heard[0])
+    assert began.pop("pid") > 0
+    assert began == {"arguments": ["exec", "--connection-server"]}
     assert heard[1:] == lines[:-1]
 
 
@@ -430,13 +433,21 @@ PINS = re.compile(r"(?i)\bcoprocess_?protocol_?version\b[^=\n]*=\s*(\d+)\b")
 
 
 def sdk_pins(folder: Path) -> dict[str, list[str]]:
-    """The versions that each SDK pins, by its folder: in its file named after the coprocess."""
+    """The versions that each SDK pins, by its folder: in its file named after the coprocess.
+
+    Only tracked files count: builds and installed packages have copies.
+    """
+    command = ["git", "ls-files", "-z", "--", "."]
+    listed = subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=60)
     found: dict[str, list[str]] = {}
-    for sdk in sorted(path for path in folder.glob("*") if path.is_dir()):
-        pins = found.setdefault(sdk.name, [])
-        for path in sorted(sdk.rglob("*")):
-            if path.is_file() and path.stem.strip("_").lower() == "coprocess":
-                pins += PINS.findall(path.read_text(encoding="utf-8"))
+    for name in sorted(filter(None, listed.stdout.decode("utf-8").split("\0"))):
+        sdk, _, rest = name.partition("/")
+        if not rest:
+            continue
+        pins = found.setdefault(sdk, [])
+        path = folder / name
+        if path.is_file() and path.stem.strip("_").lower() == "coprocess":
+            pins += PINS.findall(path.read_text(encoding="utf-8"))
     return found
 
 
@@ -478,6 +489,12 @@ def test_a_pin_that_differs_or_is_missing_would_be_seen(tmp_path: Path) -> None:
     for name, text in sources.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
+    for command in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True, timeout=60)
+    # What a build leaves behind is not tracked.
+    built = tmp_path / "jvm" / "target" / "Coprocess.java"
+    built.parent.mkdir()
+    built.write_text("static final int COPROCESS_PROTOCOL_VERSION = 1;\n", encoding="utf-8")
     pins = {name: ["2"] for name in ("rust", "typescript", "jvm", "dotnet")}
     assert sdk_pins(tmp_path) == {"go": ["3"], "elixir": [], **pins}
 

@@ -34,6 +34,7 @@ from mcptest.sdk.arguments import (
 from mcptest.sdk.errors import (
     MAY_HAVE_RUN,
     BinaryError,
+    ClosedError,
     ContractError,
     CoprocessError,
     CoprocessWarning,
@@ -133,7 +134,7 @@ class Coprocess:
         """The result of a request; a `CoprocessError` when there is none."""
         self._last.stderr = ""
         with self._lock:
-            self._make_ready()
+            self._make_ready(method)
             try:
                 result = self._request(method, params, timeout or self._timeout)
             except RefusedError as error:
@@ -176,11 +177,12 @@ class Coprocess:
 
     # Starting
 
-    def _make_ready(self) -> None:
-        """Have the binary running, or raise why it cannot be used."""
+    def _make_ready(self, method: str = "") -> None:
+        """Have the binary running, or raise why it cannot be used, by this method."""
         if self._is_closed:
-            advice = "ask inside the with block, or open another one"
-            raise CoprocessError(f"this connection has been left, and its server is gone: {advice}")
+            message = "this connection has been left, and its server is gone"
+            message += f", so {method} was not sent" if method else ""
+            raise ClosedError(f"{message}: ask inside the with block, or open another one")
         if os.getpid() != self._owner:
             message = "this connection belongs to the process that opened it, and this is a fork"
             raise CoprocessError(f"{message} of it: open another one here")
@@ -219,9 +221,8 @@ class Coprocess:
     def _handshake(self) -> None:
         ours = COPROCESS_PROTOCOL_VERSION
         params = {"protocol_version": ours, "sdk": "python", "sdk_version": __version__}
-        limit_s = min(_HANDSHAKE_S, self._timeout)
         try:
-            result = self._request("coprocess/handshake", params, limit_s)
+            result = self._request("coprocess/handshake", params, _HANDSHAKE_S)
         except RefusedError as error:
             if error.code == METHOD_NOT_FOUND:
                 self._fail(VersionError(_describe_upgrade(1)))
@@ -278,9 +279,7 @@ class Coprocess:
             # Ctrl-C, or the time limit of a test. The answer may still come, and must not be taken
             # for that of another request.
             name = type(error).__name__
-            self._abandon(
-                CoprocessError(f"{method} was given up ({name}), and its answer may come")
-            )
+            self._abandon(ClosedError(f"{method} was given up ({name}), and its answer may come"))
             raise
 
     def _read_item(self, method: str, limit_s: float) -> Frame | Noise | Overlong:
@@ -296,13 +295,17 @@ class Coprocess:
                 self._fail(BinaryError(message + words))
             except PeerSilentError:
                 if self._is_closed:
-                    self._fail(CoprocessError(f"closed before {method} was answered"))
+                    self._fail(ClosedError(f"closed before {method} was answered"))
                 if time.monotonic() >= deadline:
                     message = f"the mcptest binary did not answer {method} within {limit_s:g} s"
                     is_call = method.startswith("mcp.")
                     self._fail(OverdueError(f"{message}; {MAY_HAVE_RUN}" if is_call else message))
 
     def _read_result(self, item: Frame | Noise | Overlong, method: str) -> Any:
+        if isinstance(item, Overlong):
+            message = f"the mcptest binary answered {method} with a line of more than"
+            beginning = quote_line(item.raw.decode("utf-8", "backslashreplace"))
+            self._fail(ContractError(f"{message} {item.limit} bytes; it begins with {beginning}"))
         value = item.value if isinstance(item, Frame) else None
         if not isinstance(value, dict):
             line = item.raw.decode("utf-8", "backslashreplace")
@@ -360,8 +363,13 @@ def binary_command() -> tuple[str, ...]:
     if os.path.exists(named):
         # A path may contain spaces; anything else is split like a command.
         return (os.path.abspath(named) if os.sep in named else named,)
+    return split_binary(named)
+
+
+def split_binary(text: str) -> tuple[str, ...]:
+    """The words of a command in MCPTEST_BIN, split as a shell would."""
     try:
-        return tuple(shlex.split(named))
+        return tuple(shlex.split(text))
     except ValueError as error:
         raise BinaryError(f"MCPTEST_BIN cannot be split into words: {error}") from None
 

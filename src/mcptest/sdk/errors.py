@@ -5,6 +5,7 @@
     · OverdueError         it did not answer in time
   - VersionError           it speaks another version; the sentence says which side to upgrade
   - ContractError          it sent something that this version of the contract does not know
+  - ClosedError            the connection was closed, before the request or while it waited
   - RefusedError           it refused a request; has a `code`, a `message` and `data`
     · UpstreamError        the server under test refused it
     · UpstreamGoneError    the server under test could not be started, or is gone
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAY_HAVE_RUN",
     "BinaryError",
+    "ClosedError",
     "ContractError",
     "CoprocessError",
     "CoprocessWarning",
@@ -91,6 +93,10 @@ class VersionError(CoprocessError):
 
 class ContractError(CoprocessError):
     """The binary answered something that this version of the contract does not know."""
+
+
+class ClosedError(CoprocessError):
+    """The connection was closed, before the request or while it waited for its answer."""
 
 
 class RefusedError(CoprocessError):

@@ -209,9 +209,10 @@ def test_a_binary_that_says_half_a_line_and_closes_is_told(odd: Speak) -> None:
         coprocess.request("mcp.initialize")
 
 
-def test_a_silent_binary_is_given_up(odd: Speak) -> None:
+def test_a_silent_binary_is_given_up(odd: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_coprocess, "_HANDSHAKE_S", 0.3)
     words = "the mcptest binary did not answer coprocess/handshake within 0.3 s"
-    assert failure(odd(SILENCE, timeout=0.3), OverdueError) == words
+    assert failure(odd(SILENCE), OverdueError) == words
 
 
 def test_another_program_is_no_binary(odd: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
