@@ -1,0 +1,148 @@
+"""`./check sdks` is honest: a missing toolchain is named, and a failure where all must be there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools import sdks
+
+ROOT = Path(__file__).parents[2]
+
+# An "SDK" whose tools are commands that print what those of a real one would.
+ENTRY = {
+    "folder": "sdk",
+    "toolchain": {"name": "sh", "version": ["sh", "-c", "echo version 5.1"], "oldest": "5.0"},
+    "test": [["sh", "-c", "echo 3 passed"]],
+    "count": r"(\d+) passed",
+    "adapter": [],
+}
+JUDGE = (
+    "import sys\nprint('go: 9 kit rows, 1 beyond its abilities' if sys.argv[1:] == ['go'] else 9)\n"
+)
+
+
+@pytest.fixture
+def checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Checked:
+    return Checked(tmp_path, monkeypatch, capsys)
+
+
+class Checked:
+    """A repository with one SDK in it, and its checks."""
+
+    def __init__(
+        self, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self._capsys = capsys
+        self.folder = folder
+        (folder / "sdks").mkdir()
+        (folder / "sdk").mkdir()
+        self.write("tests/sdks/kit_judge.py", JUDGE)
+        patch.setattr(sdks, "ROOT", folder)
+        patch.setattr(sdks, "PYTHON", Path(sys.executable))
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def run(self, *, is_every: bool = False, **changes: Any) -> tuple[int, str]:
+        self.write("sdks/sdks.json", json.dumps({"go": {**ENTRY, **changes}}))
+        status = sdks.check_sdks([], is_every=is_every)
+        return status, self._capsys.readouterr().out
+
+
+def test_an_sdk_that_is_good_is_a_line_of_the_table(checked: Checked) -> None:
+    status, out = checked.run()
+    assert status == 0
+    header, line = out.splitlines()[-2:]
+    assert header.split("  ")[0] == "SDK"
+    assert line.split()[:6] == ["go", "sh", "5.1", "3", "9", "1"]
+
+
+@pytest.mark.parametrize(("is_every", "status"), [(False, 0), (True, 1)])
+def test_a_toolchain_that_is_missing_or_too_old_is_named(
+    checked: Checked, is_every: bool, status: int
+) -> None:
+    missing = {"name": "go", "version": ["no-such-program"], "oldest": "1.20"}
+    ended, out = checked.run(is_every=is_every, toolchain=missing)
+    assert ended == status
+    assert "== sdks: go: not checked, no go 1.20 or newer found\n" in out
+    assert "== sdks: 1 not checked: go\n" in out
+    old = {**ENTRY["toolchain"], "oldest": "5.10"}  # type: ignore[dict-item]  # it is a dict
+    ended, out = checked.run(is_every=is_every, toolchain=old)
+    assert ended == status
+    assert "no sh 5.10 or newer found: this is 5.1\n" in out
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"build": [["sh", "-c", "echo it broke; exit 3"]]}, "ended with status 3"),
+        ({"lint": [["sh", "-c", "exit 1"]]}, "ended with status 1"),
+        ({"lint": [["./gofmt"]]}, "./gofmt ended with status 0"),
+        ({"test": [["sh", "-c", "exit 1"]]}, "ended with status 1"),
+        ({"test": [["sh", "-c", "echo 0 passed"]]}, "no native test passed"),
+        ({"example": [["sh", "-c", "exit 4"]]}, "ended with status 4"),
+    ],
+)
+def test_a_step_that_fails_fails_the_check(
+    checked: Checked, changes: dict[str, Any], said: str
+) -> None:
+    checked.write("sdk/gofmt", "#!/bin/sh\necho wrong.go\n")
+    (checked.folder / "sdk" / "gofmt").chmod(0o755)
+    status, out = checked.run(**changes)
+    assert status == 1
+    assert "== sdks: go: FAILED: " in out
+    assert said in out
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ("print('FAIL  a row'); raise SystemExit(1)", "it does not keep to the contract"),
+        (JUDGE.replace(" 9 kit", " 8 kit"), "8 rows were judged, and the kit has 9"),
+    ],
+)
+def test_rows_that_fail_or_are_not_judged_fail_the_check(
+    checked: Checked, judge: str, said: str
+) -> None:
+    checked.write("tests/sdks/kit_judge.py", judge)
+    status, out = checked.run()
+    assert (status, said in out) == (1, True)
+
+
+def test_a_package_has_what_is_listed_and_nothing_else(checked: Checked) -> None:
+    checked.write("sdk/a.txt", "a")
+    checked.write("sdk/b.txt", "b")
+    pack = "mkdir -p top && cp *.txt top && tar czf a.tgz top"
+    package = {"commands": [["sh", "-c", pack]], "folder": ".", "file": "*.tgz"}
+    assert checked.run(package={**package, "holds": ["a.txt", "b.txt"]})[0] == 0
+    status, out = checked.run(package={**package, "holds": ["a.txt", "c.txt"]})
+    assert status == 1
+    assert "the package has ['b.txt'] too much, and lacks ['c.txt']" in out
+
+
+def test_ci_checks_every_sdk() -> None:
+    text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert text.splitlines()[-1] == "exec python3 ./check --every-sdk"
+
+
+def test_an_unknown_sdk_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.sdks", "cobol"],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no SDK 'cobol'; there are: python" in done.stderr

@@ -1,0 +1,233 @@
+"""Check the SDKs of other languages: build, lint, test, judge by the kit, run the example, pack.
+
+./check sdks                every SDK whose toolchain is there
+./check sdks go rust        only these
+./check --every-sdk         everything, and a toolchain that is missing is a failure
+
+sdks/sdks.json has the commands. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tools.dotnet import find_dotnet
+from tools.environment import PYTHON, ROOT, VENV
+
+# A build on a busy machine that has nothing in its caches yet.
+_PATIENCE_S = 900
+# pytest judges this one.
+_OWN = "python"
+
+
+@dataclass
+class Sdk:
+    """One entry of sdks/sdks.json, and what became of it."""
+
+    name: str
+    entry: dict[str, Any]
+    version: str = ""
+    native_tests: int = 0
+    rows: int = 0
+    beyond: int = 0
+    seconds: float = 0.0
+    problem: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        return ROOT / str(self.entry["folder"])
+
+
+def check_sdks(names: list[str], *, is_every: bool) -> int:
+    """Check these SDKs, or all; return the exit status."""
+    table = json.loads((ROOT / "sdks" / "sdks.json").read_text(encoding="utf-8"))
+    unknown = [name for name in names if name not in table]
+    if unknown:
+        known = ", ".join(table)
+        print(f"there is no SDK {unknown[0]!r}; there are: {known}", file=sys.stderr)
+        return 2
+    chosen = [Sdk(name, table[name]) for name in names or table if names or name != _OWN]
+    missing = []
+    for sdk in chosen:
+        began = time.monotonic()
+        reason = _find_toolchain(sdk)
+        if reason:
+            missing.append(sdk)
+            print(f"== sdks: {sdk.name}: not checked, {reason}", flush=True)
+            continue
+        print(f"== sdks: {sdk.name}: {sdk.version}", flush=True)
+        _check(sdk)
+        sdk.seconds = time.monotonic() - began
+        if sdk.problem:
+            print(f"== sdks: {sdk.name}: FAILED: {sdk.problem}", flush=True)
+    checked = [sdk for sdk in chosen if sdk not in missing]
+    _print_table(checked)
+    if missing:
+        names = [sdk.name for sdk in missing]
+        print(f"== sdks: {len(names)} not checked: {', '.join(names)}", flush=True)
+    return 1 if (missing and is_every) or any(sdk.problem for sdk in checked) else 0
+
+
+def _find_toolchain(sdk: Sdk) -> str:
+    """Prepare to run the tools of an SDK; why that is impossible, "" if it is not."""
+    tool = sdk.entry["toolchain"]
+    command, oldest = list(tool["version"]), str(tool["oldest"])
+    lacking = f"no {tool['name']} {oldest} or newer found"
+    if tool["name"] == "dotnet":
+        found = find_dotnet()
+        if found is None:
+            return lacking
+        program, sdk.environment = found
+        # So that the commands of the entry can say "dotnet".
+        sdk.environment["PATH"] = f"{Path(program).parent}{os.pathsep}{os.environ['PATH']}"
+    if not shutil.which(command[0], path=sdk.environment.get("PATH")):
+        return lacking
+    done = _run(sdk, command)
+    match = re.search(r"\d+(\.\d+)+", done.stdout)
+    if done.returncode or not match:
+        return f"{lacking}: {' '.join(command)} does not work"
+    sdk.version = f"{tool['name']} {match[0]}"
+    numbers = [int(each) for each in match[0].split(".")]
+    if numbers < [int(each) for each in oldest.split(".")]:
+        return f"{lacking}: this is {match[0]}"
+    return ""
+
+
+def _check(sdk: Sdk) -> None:
+    """All steps, up to the first that fails."""
+    for step in ("build", "lint", "test"):
+        output = _run_all(sdk, step)
+        if sdk.problem:
+            return
+        if step == "test":
+            found = re.findall(sdk.entry["count"], output)
+            sdk.native_tests = sum(map(int, found))
+            if not sdk.native_tests:
+                print(output, flush=True)
+                sdk.problem = "no native test passed"
+                return
+    _judge(sdk)
+    if sdk.problem:
+        return
+    _run_all(sdk, "example")
+    if not sdk.problem:
+        _pack(sdk)
+
+
+def _judge(sdk: Sdk) -> None:
+    """Hold the SDK against every row of the kit."""
+    done = _run(sdk, [str(PYTHON), str(ROOT / "tests" / "sdks" / "kit_judge.py"), sdk.name])
+    match = re.search(r": (\d+) kit rows, (\d+) beyond its abilities$", done.stdout.strip())
+    if done.returncode or not match:
+        print(done.stdout + done.stderr, flush=True)
+        sdk.problem = "it does not keep to the contract"
+        return
+    sdk.rows, sdk.beyond = int(match[1]), int(match[2])
+    total = _run(sdk, [str(PYTHON), str(ROOT / "tests" / "sdks" / "kit_judge.py"), "--count"])
+    if total.stdout.strip() != str(sdk.rows):
+        sdk.problem = f"{sdk.rows} rows were judged, and the kit has {total.stdout.strip()}"
+
+
+def _pack(sdk: Sdk) -> None:
+    """Make the package, if there is one, and compare what is in it."""
+    entry = sdk.entry.get("package")
+    if not entry:
+        return
+    folder = sdk.folder / entry["folder"]
+    for old in folder.glob(entry["file"]):
+        old.unlink()
+    for command in entry["commands"]:
+        done = _run(sdk, command)
+        if done.returncode:
+            sdk.problem = _describe_failure(command, done)
+            return
+    made = list(folder.glob(entry["file"]))
+    if len(made) != 1:
+        sdk.problem = f"packing made {len(made)} files like {entry['file']}, not one"
+        return
+    found, wanted = sorted(_files_in(made[0])), sorted(entry["holds"])
+    if found != wanted:
+        surplus = sorted(set(found) - set(wanted))
+        lacking = sorted(set(wanted) - set(found))
+        sdk.problem = f"the package has {surplus} too much, and lacks {lacking}"
+
+
+def _files_in(package: Path) -> list[str]:
+    """The files of a package; names that differ from build to build are cut."""
+    if package.name.endswith((".tgz", ".crate", ".tar.gz")):
+        with tarfile.open(package) as packed:
+            # Below the one folder that such packages have.
+            return [each.name.partition("/")[2] for each in packed if each.isfile()]
+    with zipfile.ZipFile(package) as packed:
+        names = [name for name in packed.namelist() if not name.endswith("/")]
+    return [re.sub(r"[0-9a-f]{32}(?=\.psmdcp$)", "*", name) for name in names]
+
+
+def _run_all(sdk: Sdk, step: str) -> str:
+    """The output of all commands of a step."""
+    output = ""
+    for command in sdk.entry.get(step, []):
+        done = _run(sdk, command)
+        output += done.stdout + done.stderr
+        # gofmt -l lists what is wrong, and succeeds.
+        is_list = step == "lint" and Path(command[0]).name == "gofmt"
+        if done.returncode or (is_list and done.stdout.strip()):
+            sdk.problem = _describe_failure(command, done)
+            break
+    return output
+
+
+def _describe_failure(command: list[str], done: subprocess.CompletedProcess[str]) -> str:
+    print(done.stdout + done.stderr, flush=True)
+    return f"{' '.join(command)} ended with status {done.returncode}"
+
+
+def _run(sdk: Sdk, command: list[str]) -> subprocess.CompletedProcess[str]:
+    values = {"{python}": str(PYTHON), "{root}": str(ROOT)}
+    pattern = re.compile("|".join(map(re.escape, values)))
+    words = [pattern.sub(lambda found: values[found[0]], word) for word in command]
+    environment = {**os.environ, "MCPTEST_BIN": str(VENV / "bin" / "mcptest"), **sdk.environment}
+    program = shutil.which(words[0], path=environment["PATH"]) or words[0]
+    try:
+        return subprocess.run(
+            [program, *words[1:]],
+            cwd=sdk.folder,
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_PATIENCE_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(words, 1, "", str(error))
+
+
+def _print_table(sdks: list[Sdk]) -> None:
+    rows = [("SDK", "toolchain", "native tests", "kit rows", "beyond", "seconds")]
+    for sdk in sdks:
+        state = "FAILED" if sdk.problem else str(sdk.rows)
+        numbers = (str(sdk.native_tests), state, str(sdk.beyond), f"{sdk.seconds:.0f}")
+        rows.append((sdk.name, sdk.version, *numbers))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("  ".join(cells).rstrip(), flush=True)
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    sys.exit(check_sdks([word for word in given if word != "--every"], is_every="--every" in given))
