@@ -9,6 +9,8 @@ import { quoteWord } from "./words.js";
 const SUITE_CHANNEL_VERSION = 1;
 // Added to the time that a test can take.
 const SLACK_MS = 15_000;
+// For a test whose limit is not known, because the tests were not listed.
+const UNLISTED_MS = 600_000;
 
 /** The lanes of a suite that an SDK cannot drive. */
 export const UNSUPPORTED_SDK_LANES = ["agents", "compliance", "security", "evals"] as const;
@@ -88,10 +90,9 @@ export class Suite implements AsyncDisposable {
 
   /** Run one test. */
   async run(id: string, options: CallOptions = {}): Promise<SuiteVerdict> {
-    const { tests } = await this.list();
-    const limitMs = tests.find((test) => test.id === id)?.limitMs;
-    const limit = limitMs === undefined ? {} : { timeoutMs: limitMs + SLACK_MS };
-    const result = await this.#coprocess.request("suite.run", { id }, { ...options, ...limit });
+    const test = (await this.#list)?.tests.find((each) => each.id === id);
+    const timeoutMs = (test?.limitMs ?? UNLISTED_MS) + SLACK_MS;
+    const result = await this.#coprocess.request("suite.run", { id }, { ...options, timeoutMs });
     return readSuiteVerdict(result);
   }
 
