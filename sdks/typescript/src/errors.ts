@@ -1,5 +1,5 @@
 /**
- * The errors of this SDK. All of them are a `McptestError`; `kind` tells them apart as well.
+ * The errors of this SDK. Those of calls are a `McptestError`; `kind` tells them apart as well.
  *
  * Mistakes in arguments are a `TypeError`, and a cancelled call is rejected with the reason of its
  * `AbortSignal`.
@@ -17,8 +17,7 @@ export type ErrorKind =
   | "closed"
   | "refused"
   | "upstream"
-  | "upstream_gone"
-  | "failed";
+  | "upstream_gone";
 
 /** A call failed in the channel to mcptest, or behind it. */
 export abstract class McptestError extends Error {
@@ -146,16 +145,16 @@ export class UpstreamGoneError extends RefusedError {
   }
 }
 
-/** A test of a suite did not pass. The message is what `mcptest run` prints for it. */
-export class SuiteTestError extends McptestError {
+/**
+ * A test of a suite did not pass. The message is what `mcptest run` prints for it.
+ *
+ * Not a `McptestError`: the call worked. It has no other members, because runners print them.
+ */
+export class SuiteTestError extends Error {
   constructor(text: string, file: string, line: number) {
     super(text);
     // Runners show the place of the test in the suite instead of one in this package.
     this.stack = `${this.name}: ${text}\n    at ${file}:${line}:1`;
-  }
-
-  get kind(): ErrorKind {
-    return "failed";
   }
 
   static {

@@ -144,11 +144,11 @@ export async function listEntries(suite: Suite): Promise<[string, RunnerEntry[]]
     if (test.skip) return skip(test.id, test.skip);
     const run = async (runner: RunnerTest) => {
       const verdict = await suite.run(test.id, { signal: runner.signal });
-      for (const note of verdict.notes) runner.note(note);
-      if (verdict.status === "skipped") runner.skip(verdict.text);
-      else if (verdict.status !== "passed") {
-        throw new SuiteTestError(verdict.text, verdict.file, verdict.line);
-      }
+      const { status, text } = verdict;
+      // The text of a failure has its notes already.
+      if (status === "passed") verdict.notes.forEach((note) => runner.note(note));
+      else if (status === "skipped") runner.skip(text);
+      else throw new SuiteTestError(text, verdict.file, verdict.line);
     };
     // More than `run` waits, so that its own error is shown and not one of the runner.
     return { name: test.id, limitMs: test.limitMs + 2 * SLACK_MS, run };
