@@ -342,8 +342,8 @@ class SuiteRun:
         if run is None or not self.is_done:
             return []
         doubts, run.open_doubts = run.open_doubts, []
-        offers = run.pool.inventories.get(self.spec.name, ())
-        judged = ((result, doubt.judge(offers)) for result, doubt in doubts)
+        found = run.pool.inventories.get(self.spec.name)
+        judged = ((result, doubt.judge(found)) for result, doubt in doubts)
         return [f"{visible(result.name)}: {wrong.message}" for result, wrong in judged if wrong]
 
     def _perform(self, index: int, following: int | None) -> CaseResult:
