@@ -7,7 +7,12 @@ const book = { type: "object", properties: { id: { type: "integer" } }, required
 const title = { type: "object", properties: { title: { type: "string" } }, required: ["title"] };
 
 const tools = [
-  { name: "add_book", description: "Puts a book on the shelf.", inputSchema: title, outputSchema: book },
+  {
+    name: "add_book",
+    description: "Puts a book on the shelf.",
+    inputSchema: title,
+    outputSchema: book,
+  },
   { name: "find_book", description: "Finds a book by its id.", inputSchema: book },
 ];
 
@@ -39,6 +44,8 @@ function answer(method, params) {
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params } = JSON.parse(line);
   if (id !== undefined) {
-    process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id, result: answer(method, params) })}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ jsonrpc: "2.0", id, result: answer(method, params) })}\n`,
+    );
   }
 }

@@ -68,7 +68,8 @@ async function attempt(work: () => Promise<Json>, signal?: AbortSignal): Promise
       const { kind, message, code, data = null, rawMessage: said } = error;
       return { error: { kind, message, code, data, said } };
     }
-    if (error instanceof McptestError) return { error: { kind: error.kind, message: error.message } };
+    if (error instanceof McptestError)
+      return { error: { kind: error.kind, message: error.message } };
     if (signal?.aborted && error === signal.reason) {
       return { error: { kind: "cancelled", message: String(error) } };
     }
@@ -85,7 +86,8 @@ async function perform(step: Json, opened: Opened): Promise<Json> {
     return { parallel: await Promise.all(given.map((each: Json) => perform(each, opened))) };
   }
   const control = new AbortController();
-  const timer = "cancel_ms" in step ? setTimeout(() => control.abort(), step["cancel_ms"]) : undefined;
+  const timer =
+    "cancel_ms" in step ? setTimeout(() => control.abort(), step["cancel_ms"]) : undefined;
   const options = timer ? { signal: control.signal } : {};
   try {
     return await attempt(() => act(verb, given, opened, options), control.signal);

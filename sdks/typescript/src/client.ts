@@ -122,11 +122,7 @@ export class McpServer implements AsyncDisposable {
   }
 
   /** Record to a cassette, or replay one without the server. */
-  async setCassette(
-    mode: CassetteMode,
-    path?: string | URL,
-    options?: CallOptions,
-  ): Promise<void> {
+  async setCassette(mode: CassetteMode, path?: string | URL, options?: CallOptions): Promise<void> {
     const where = path === undefined ? undefined : readPath(path);
     await this.#requestObject("mcp.cassette.set_mode", { mode, path: where }, options);
   }
@@ -225,7 +221,15 @@ function checkOptions(options: ServerOptions): void {
     }
   }
   for (const [name, value] of Object.entries(options.env ?? {})) {
+    if (!/^[^=\0]+$/.test(name))
+      throw new TypeError(`env has ${quoteJson(name)}, which is not a name`);
     if (typeof value !== "string") throw new TypeError(`env.${name} is a string, not ${value}`);
+    if (value.includes("\0")) throw new TypeError(`env.${name} has a NUL character`);
+  }
+  for (const name of options.secrets ?? []) {
+    if (!Object.hasOwn(options.env ?? {}, name)) {
+      throw new TypeError(`secrets are names in env, and ${quoteJson(name)} is not there`);
+    }
   }
 }
 

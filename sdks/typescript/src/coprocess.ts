@@ -247,7 +247,7 @@ export class Coprocess implements AsyncDisposable {
       const { method } = request;
       this.#stop(
         (next) =>
-          new ClosedError(`${method} was cancelled, which closed the connection: no ${next}`),
+          new ClosedError(`${next} was not sent: cancelling ${method} has closed the connection`),
       );
     } else if (this.#waiting.includes(request)) {
       this.#waiting.splice(this.#waiting.indexOf(request), 1);
@@ -258,7 +258,7 @@ export class Coprocess implements AsyncDisposable {
   // Reading
 
   #readChunk(chunk: Buffer): void {
-    for (let start = 0; start < chunk.length && !this.#broken; ) {
+    for (let start = 0; start < chunk.length && !this.#broken;) {
       const end = chunk.indexOf(10, start);
       const piece = chunk.subarray(start, end < 0 ? chunk.length : end);
       this.#pieces.push(piece);
@@ -357,7 +357,9 @@ export class Coprocess implements AsyncDisposable {
     if (this.#isOver) return;
     const { exitCode, signalCode } = this.#child;
     const how = describeEnd(exitCode, signalCode);
-    const half = this.#pieceBytes ? `, in the middle of a line: ${quoteBytes(this.#takeLine())}` : "";
+    const half = this.#pieceBytes
+      ? `, in the middle of a line: ${quoteBytes(this.#takeLine())}`
+      : "";
     const stderr = this.#stderr.text;
     const words = stderr ? `; its last words: ${stderr}` : "";
     const asked = this.#current?.method;
@@ -376,9 +378,7 @@ export class Coprocess implements AsyncDisposable {
   async #close(): Promise<void> {
     const isIdle = !this.#broken && !this.#current && this.#waiting.length === 0;
     if (isIdle) {
-      this.#child.stdin.end(
-        `{"jsonrpc":"2.0","id":${this.#lastId + 1},"method":"mcp.shutdown"}\n`,
-      );
+      this.#child.stdin.end(`{"jsonrpc":"2.0","id":${this.#lastId + 1},"method":"mcp.shutdown"}\n`);
       await this.#waitUntilOver(SHUTDOWN_MS);
     } else {
       this.#stop(
@@ -513,7 +513,7 @@ function parseLine(line: Buffer): unknown {
 /** The number of members in a value; NaN if it has a number that was too large for a double. */
 function countMembers(value: unknown): number {
   let count = 0;
-  for (const left = [value]; left.length; ) {
+  for (const left = [value]; left.length;) {
     const next = left.pop();
     if (next === Infinity || next === -Infinity) return NaN;
     if (typeof next !== "object" || next === null) continue;

@@ -7,6 +7,8 @@
 
 const MAY_HAVE_RUN = "it may have taken effect anyway";
 const MAX_QUOTED = 200;
+// How hints of the binary name an option of this SDK.
+const START_LIMIT = '--start-timeout, or "startupTimeout" in the config';
 const MAX_STDERR_LINES = 20;
 
 export type ErrorKind =
@@ -227,7 +229,8 @@ function describeDetails(data: unknown): string[] {
   const { kind, hint, effect, stderr } = data as Record<string, unknown>;
   if (typeof kind !== "string") return [];
   const lines: string[] = [];
-  if (typeof hint === "string" && hint) lines.push(`hint: ${hint}`);
+  if (typeof hint === "string" && hint)
+    lines.push(`hint: ${hint.replace(START_LIMIT, "startTimeoutMs")}`);
   if (effect === "indefinite") lines.push(MAY_HAVE_RUN);
   if (typeof stderr === "string" && stderr.trim()) {
     const written = stderr.trimEnd().split("\n").slice(-MAX_STDERR_LINES);

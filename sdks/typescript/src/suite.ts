@@ -210,8 +210,10 @@ function readList(result: unknown): SuiteList {
     limit_ms: isNumber,
   };
   for (const each of tests) refuse("a test", findMistake(each, test));
-  for (const each of lanes) refuse("a lane", findMistake(each, { lane: isString, line: isInteger }));
-  for (const each of left) refuse("an entry", findMistake(each, { name: isString, reason: isString }));
+  for (const each of lanes)
+    refuse("a lane", findMistake(each, { lane: isString, line: isInteger }));
+  for (const each of left)
+    refuse("an entry", findMistake(each, { name: isString, reason: isString }));
   const ids = new Set<string>();
   for (const { id } of tests) {
     if (ids.has(id)) throw buildDrift(`two tests of suite.list have the id ${quoteJson(id)}`);

@@ -82,7 +82,8 @@ function readDeclared(result: Record<string, unknown>): Verdict {
 export function checkJson(value: unknown, path: string, depth = 0): void {
   if (value === null || typeof value === "string" || typeof value === "boolean") return;
   if (typeof value === "number") {
-    if (!Number.isFinite(value)) throw new TypeError(`${path} is ${value}, which JSON cannot express`);
+    if (!Number.isFinite(value))
+      throw new TypeError(`${path} is ${value}, which JSON cannot express`);
     return;
   }
   if (typeof value !== "object") {

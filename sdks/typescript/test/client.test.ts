@@ -83,7 +83,12 @@ describe("one connection", () => {
   });
 
   test("arguments that JSON expresses as usual", async () => {
-    const args = { title: "Emma", left_out: undefined, at: new Date(0), nested: Object.create(null) };
+    const args = {
+      title: "Emma",
+      left_out: undefined,
+      at: new Date(0),
+      nested: Object.create(null),
+    };
     expect((await server.callTool("add_book", args)).success).toBe(true);
   });
 
@@ -117,7 +122,12 @@ describe("options", () => {
     const folder = makeFolder();
     const STARTED = join(folder, "started");
     const env = { STARTED, SHELF_TOKEN: "Zk3-tidal-lemon-77" };
-    await using server = await connect({ command: SHELF, cwd: folder, env, secrets: ["SHELF_TOKEN"] });
+    await using server = await connect({
+      command: SHELF,
+      cwd: folder,
+      env,
+      secrets: ["SHELF_TOKEN"],
+    });
     expect(readStarted(STARTED).map(({ cwd }) => cwd)).toEqual([folder]);
     expect((await server.callTool("token")).text).toBe("Zk3-tidal-lemon-77");
     const gone = await server.callTool("crash").catch((reason: unknown) => reason);
@@ -133,9 +143,16 @@ describe("options", () => {
   });
 
   test("a server that cannot start is reported by connect", async () => {
-    const error = await connect({ command: ["./no-such-server"] }).catch((reason: unknown) => reason);
+    const error = await connect({ command: ["./no-such-server"] }).catch(
+      (reason: unknown) => reason,
+    );
     expect(error).toBeInstanceOf(UpstreamGoneError);
     expect(String(error)).toContain("./no-such-server");
+  });
+
+  test("a server that is not ready in time", async () => {
+    const slow = connect({ command: ["sleep", "60"], startTimeoutMs: 300 });
+    await expect(slow).rejects.toThrow("the limit is startTimeoutMs");
   });
 
   test("a server that does not answer in time", async () => {
@@ -173,6 +190,8 @@ describe("options", () => {
     [{ command: SHELF, record: "a", replay: "b" }, "a cassette is recorded or replayed"],
     [{ command: SHELF, timeoutMs: 0 }, "timeoutMs is a number of milliseconds above 0, not 0"],
     [{ command: SHELF, startTimeoutMs: NaN }, "startTimeoutMs is a number of milliseconds"],
+    [{ command: SHELF, env: { "A=": "1" } }, 'env has "A=", which is not a name'],
+    [{ command: SHELF, env: { A: "1" }, secrets: ["B"] }, 'names in env, and "B" is not there'],
   ] as const)("options that make no sense: %j", async ([options, message]) => {
     const error = await connect(options).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(TypeError);

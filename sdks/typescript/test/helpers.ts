@@ -90,6 +90,8 @@ export function start(words: readonly string[], env: Record<string, string> = {}
 }
 
 function cleanEnvironment(): NodeJS.ProcessEnv {
-  const names = Object.keys(process.env).filter((name) => !/^(VITEST|NODE_|TEST$|DEV$|PROD$|MODE$|CI$)/.test(name));
+  const names = Object.keys(process.env).filter(
+    (name) => !/^(VITEST|NODE_|TEST$|DEV$|PROD$|MODE$|CI$)/.test(name),
+  );
   return Object.fromEntries(names.map((name) => [name, process.env[name]]));
 }

@@ -36,7 +36,10 @@ describe("openSuite", () => {
     ]);
     expect(list.lanes.map(({ lane }) => lane)).toEqual(["agents"]);
     expect(list.left.map(({ name }) => name)).toEqual(["coverage gate"]);
-    expect(await suite.run("attic::the attic is empty")).toMatchObject({ status: "passed", text: "" });
+    expect(await suite.run("attic::the attic is empty")).toMatchObject({
+      status: "passed",
+      text: "",
+    });
     expect((await suite.run("shelf::falls down")).status).toBe("error");
     await expect(suite.run("shelf::flies")).rejects.toThrow(RefusedError);
   });
@@ -105,9 +108,15 @@ describe("vitest", () => {
   });
 
   test("no test by name starts no server, and leaves no binary", async () => {
-    const { ended, started } = run("vitest", ["-t", "no such test"]);
+    const file = join(makeFolder(), "binaries");
+    const real = process.env["MCPTEST_BIN"] ?? "mcptest";
+    const MCPTEST_BIN = `sh -c 'echo binary $$ >> "$0"; exec ${real} "$@"' ${file}`;
+    const { ended, started } = run("vitest", ["-t", "no such test"], { MCPTEST_BIN });
     expect((await ended).output).toContain("Tests  7 skipped (7)");
     expect(started()).toEqual([]);
+    const [binary] = readStarted(file);
+    expect(binary).toBeDefined();
+    await waitUntil(() => !isRunning(binary?.pid ?? 0), 5000);
   });
 
   test("mistakes in the file fail the test file", async () => {
