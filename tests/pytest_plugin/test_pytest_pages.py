@@ -81,7 +81,7 @@ def test_every_call_in_the_guide_is_there_twice() -> None:
 
 def test_the_guide_names_every_field_of_a_verdict() -> None:
     assert [cell.strip("`") for cell in rows(GUIDE, "Verdicts")] == [
-        *("success", "text", "data", "error", "duration_ms", "raw", "stderr", "note")
+        *("success", "text", "data", "error", "duration_ms", "raw", "stderr")
     ]
     assert {cell.strip("`") for cell in rows(GUIDE, "Verdicts")} == set(Verdict._fields)
 

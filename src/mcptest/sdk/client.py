@@ -6,8 +6,6 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from mcptest.core.diagnostics import suggest
-from mcptest.core.text import visible
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.sdk.arguments import (
     check_choice,
@@ -18,13 +16,7 @@ from mcptest.sdk.arguments import (
     read_arguments,
 )
 from mcptest.sdk.coprocess import Coprocess
-from mcptest.sdk.errors import (
-    ContractError,
-    CoprocessError,
-    UpstreamError,
-    hide_secrets,
-    quote_json,
-)
+from mcptest.sdk.errors import ContractError, CoprocessError, quote_json
 from mcptest.sdk.expect import Verdict, read_verdict, remember_stderr
 
 TYPE_CHECKING = False
@@ -165,9 +157,6 @@ class Client:
 
     def __init__(self, coprocess: Coprocess) -> None:
         self.coprocess = coprocess
-        # The names of the tools that the server is known to list.
-        self._listed: set[str] = set()
-        self._can_list = True
 
     def initialize(self) -> dict[str, Any]:
         """What the server answered to `initialize`."""
@@ -177,35 +166,11 @@ class Client:
         """Call a tool; an error that the tool reports is a verdict without success."""
         params = {"tool": check_string("name", name), "arguments": _check_arguments(arguments)}
         began = time.monotonic()
-        try:
-            result = self.coprocess.request("mcp.call", params)
-        except UpstreamError as error:
-            # With a kind, it is not the server that refused.
-            is_refusal = not (isinstance(error.data, dict) and "kind" in error.data)
-            if is_refusal and (note := self._describe_unlisted(name)):
-                error.add_note(f"note: {note}")
-            raise
+        result = self.coprocess.request("mcp.call", params)
         took_ms = round((time.monotonic() - began) * 1000, 3)
         verdict = read_verdict(result, took_ms, self.coprocess.last_stderr)
         remember_stderr(verdict.stderr, verdict.raw, verdict.data, verdict.text)
-        return verdict if verdict.success else verdict.but(note=self._describe_unlisted(name))
-
-    def _describe_unlisted(self, name: str) -> str:
-        """A sentence about a tool that failed, if the server does not list it; otherwise ""."""
-        if name in self._listed or not self._can_list:
-            return ""
-        try:
-            entries = self.coprocess.request("mcp.listTools")["tools"]
-            self._listed = {str(entry["name"]) for entry in entries}
-        except (CoprocessError, LookupError, TypeError):
-            # The server, or the cassette, does not list its tools, and need not be asked again.
-            self._can_list = False
-            return ""
-        if name in self._listed:
-            return ""
-        question = suggest(name, map(visible, sorted(self._listed)), '"{}"')
-        note: str = hide_secrets(f'the server lists no tool "{visible(name)}"{question}')
-        return note
+        return verdict
 
     def list_tools(self) -> list[dict[str, Any]]:
         return self._request_list("mcp.listTools", "tools")

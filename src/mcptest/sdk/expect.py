@@ -17,7 +17,6 @@ from mcptest.matching.expectation import Compiler
 from mcptest.matching.suite_matchers import SuiteMatchers
 from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.reporters.text import render_result, stderr_lines
-from mcptest.sdk.coprocess import emit_warnings
 from mcptest.sdk.errors import ContractError, hide_secrets, quote_json
 from mcptest.transport.process.isolated import judge_in_child, silence_fork_warnings
 from mcptest.transport.process.signals import CpuLimit
@@ -88,7 +87,6 @@ class Expectations:
         self._verdict = actual if isinstance(actual, Verdict) else None
         self._value = _json(self._verdict.raw if self._verdict else actual, "the value")
         self._stderr = self._verdict.stderr if self._verdict else _recall_stderr(actual)
-        self._note = self._verdict.note if self._verdict else ""
 
     def to_match(self, expected: object) -> Expectations:
         """The value equals what is written, where strings may be `match:` patterns."""
@@ -116,7 +114,7 @@ class Expectations:
         return self
 
     def to_fail(self) -> Expectations:
-        """The tool reported an error; a warning if that may be because of a misspelt name."""
+        """The tool reported an error."""
         verdict = self._verdict_for("to_fail")
         if verdict.success:
             text = visible(hide_secrets(verdict.text or ""), keep_newlines=True)
@@ -126,14 +124,12 @@ class Expectations:
         if not isinstance(verdict.raw.get("isError"), bool):
             message = "the tool was expected to report an error"
             raise self._failure(f"{message}: {visible(verdict.error or '')}")
-        emit_warnings([self._note] if self._note else [])
         return self
 
     def _failure(self, message: str) -> AssertionError:
         """The error with this message, and what the server wrote to stderr meanwhile."""
-        notes = [f"note: {self._note}"] if self._note else []
         lines = stderr_lines(hide_secrets(self._stderr))
-        return AssertionError("\n".join([message, *notes, *(line.text for line in lines)]))
+        return AssertionError("\n".join([message, *(line.text for line in lines)]))
 
     def _verdict_for(self, name: str) -> Verdict:
         if self._verdict is None:
@@ -160,7 +156,6 @@ class Expectations:
             expected=source_of(compiled),
             actual=self._value,
             stderr=self._stderr,
-            notes=(self._note,) if self._note else (),
         )
         # Before rendering, which may cut a secret in two.
         lines = render_result(hide_secrets(result), columns=_COLUMNS, verbose=False)
@@ -229,8 +224,7 @@ class Verdict(Record):
     """The outcome of a tool call. `raw` is the server's answer, or one made from a verdict.
 
     `data` is its structured content, `text` its text blocks joined by newlines, `stderr` what the
-    server wrote to stderr during the call, `note` a sentence about a call that failed, if there is
-    something to say about it.
+    server wrote to stderr during the call.
     """
 
     success: bool
@@ -240,7 +234,6 @@ class Verdict(Record):
     duration_ms: float = 0.0
     raw: dict[str, Any] = {}  # noqa: RUF012  # records are not changed
     stderr: str = ""
-    note: str = ""
 
 
 def read_verdict(result: object, took_ms: float, stderr: str = "") -> Verdict:

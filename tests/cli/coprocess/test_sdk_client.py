@@ -47,47 +47,6 @@ def test_everything_a_server_offers_can_be_asked() -> None:
         assert prompt["messages"][0]["content"]["text"] == "Hi Ada"
 
 
-NAMING = [sys.executable, "-S", "-E", str(SERVERS / "naming_server.py")]
-UNLISTED = 'the server lists no tool "red_file"; did you mean "read_file"?'
-
-
-def test_a_refused_call_of_a_misspelt_tool_says_what_was_meant() -> None:
-    with mcptest.connect(NAMING) as server, pytest.raises(UpstreamError) as caught:
-        server.call_tool("red_file")
-    assert caught.value.__notes__ == [f"note: {UNLISTED}"]
-
-
-def test_so_does_a_failed_expectation_about_it() -> None:
-    with mcptest.connect([*NAMING, "quiet"]) as server:
-        verdict = server.call_tool("red_file")
-    with pytest.raises(AssertionError, match="note: the server lists no tool"):
-        mcptest.expect(verdict).to_succeed()
-    with pytest.raises(AssertionError, match="note: the server lists no tool"):
-        mcptest.expect(verdict).to_match({})
-    with pytest.warns(mcptest.CoprocessWarning) as warned:
-        mcptest.expect(verdict).to_fail()
-    assert [str(each.message) for each in warned] == [UNLISTED]
-
-
-@pytest.mark.parametrize("mode", ["quiet", "unlisted"])
-def test_a_tool_that_is_listed_or_may_be_has_no_note(mode: str) -> None:
-    with mcptest.connect([*NAMING, mode]) as server:
-        verdict = server.call_tool("read_file")
-    assert (verdict.success, verdict.note) == (False, "")
-    mcptest.expect(verdict).to_fail()
-
-
-def test_tools_are_listed_only_after_a_call_failed(tmp_path: Path) -> None:
-    journal = tmp_path / "journal"
-    with mcptest.connect(NAMING, env={"JOURNAL": str(journal)}) as server:
-        for _ in range(2):
-            server.call_tool("count")
-        assert "tools/list" not in journal.read_text(encoding="utf-8")
-        for _ in range(2):
-            server.call_tool("read_file")
-    assert journal.read_text(encoding="utf-8").count("tools/list") == 1
-
-
 def test_a_command_can_be_a_text() -> None:
     with mcptest.connect(" ".join(SERVER)) as server:
         assert server.call_tool("count").text == "1"
