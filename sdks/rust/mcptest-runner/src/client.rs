@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{json, Value};
 
 use crate::coprocess::{Coprocess, USUAL_LIMIT};
-use crate::errors::{excerpt_json, Error};
+use crate::errors::{excerpt, excerpt_json, Error};
 use crate::verdict::{read_verdict, Verdict};
 use crate::words::join_words;
 
@@ -18,7 +18,7 @@ const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 const SLACK: Duration = Duration::from_secs(15);
 
 /// A server under test: how it is started or reached, and how it is asked.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Server {
     command: Vec<OsString>,
     url: String,
@@ -33,6 +33,35 @@ pub struct Server {
     start_timeout: Option<Duration>,
     cache: Option<CacheMode>,
     cassette: Option<Cassette>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("command", &self.command)
+            .field("url", &self.url)
+            .field("bearer_env", &self.bearer_env)
+            .field("header_env", &self.header_env)
+            .field("ca_file", &self.ca_file)
+            .field("spec_version", &self.spec_version)
+            .field("cwd", &self.cwd)
+            .field("env", &HiddenValues(&self.env))
+            .field("secrets", &self.secrets)
+            .field("timeout", &self.timeout)
+            .field("start_timeout", &self.start_timeout)
+            .field("cache", &self.cache)
+            .field("cassette", &self.cassette)
+            .finish()
+    }
+}
+
+/// Variables as they can be shown: any of them may be a secret.
+pub(crate) struct HiddenValues<'a>(pub(crate) &'a BTreeMap<String, String>);
+
+impl fmt::Debug for HiddenValues<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.0.keys().map(|name| (name, format_args!("[hidden]")))).finish()
+    }
 }
 
 impl Server {
@@ -88,8 +117,20 @@ impl Server {
         self
     }
 
-    /// Names a variable set with [`env`](Server::env) whose value is hidden in all messages,
-    /// besides those with names such as `SHOP_TOKEN`.
+    /// Several additional environment variables of the server.
+    pub fn envs<N, V>(mut self, variables: impl IntoIterator<Item = (N, V)>) -> Server
+    where
+        N: Into<String>,
+        V: Into<String>,
+    {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        self.env.extend(variables);
+        self
+    }
+
+    /// Names a variable whose value is hidden in all messages, besides those with names such as
+    /// `SHOP_TOKEN`. It has been set with [`env`](Server::env), or the server gets it from the
+    /// environment of this process.
     pub fn secret(mut self, name: impl Into<String>) -> Server {
         self.secrets.push(name.into());
         self
@@ -135,6 +176,7 @@ impl Server {
         if self.url.is_empty() && words.first().map_or(true, |word| word.is_empty()) {
             return Err(Error::Arguments("there is no server: its command is empty".to_owned()));
         }
+        self.check_places(words.is_empty())?;
         add("--server-command", join_words(&words).into());
         add("--url", self.url.clone().into());
         add("--bearer-env", self.bearer_env.clone().into());
@@ -159,14 +201,85 @@ impl Server {
         Ok(arguments)
     }
 
-    /// The variables of the binary.
-    fn variables(&self) -> Vec<(&'static str, String)> {
-        if self.env.is_empty() && self.secrets.is_empty() {
-            return Vec::new();
+    /// Report mistakes that are better explained here than by the binary.
+    fn check_places(&self, is_running: bool) -> Result<(), Error> {
+        let given = [
+            (".env", !self.env.is_empty()),
+            (".secret", !self.secrets.is_empty()),
+            (".cwd", self.cwd != Path::new("")),
+        ];
+        if let Some((method, _)) = given.iter().find(|(_, is_given)| is_running && *is_given) {
+            return Err(Error::Arguments(format!(
+                "{method} is for a server that is started, and this one is only reached by its \
+                 URL: describe it with Server::command(…).url(…), or leave {method} out"
+            )));
         }
-        let value = json!({"set": self.env, "secrets": self.secrets});
-        vec![("MCPTEST_SERVER_ENV", value.to_string())]
+        if self.cwd != Path::new("") && !self.cwd.is_dir() {
+            let path = excerpt(&self.cwd.to_string_lossy());
+            let mut message = format!(".cwd: there is no folder '{path}'");
+            if let (true, Ok(here)) = (self.cwd.is_relative(), std::env::current_dir()) {
+                message += &format!(" in {}", here.display());
+            }
+            return Err(Error::Arguments(message));
+        }
+        let bearer = (".bearer_env", &self.bearer_env);
+        let headers = self.header_env.iter().map(|(_, variable)| (".header_env", variable));
+        for (method, variable) in headers.chain([bearer]).filter(|(_, name)| !name.is_empty()) {
+            // A name that is not one is for the binary to report.
+            if !variable.contains(['=', '\0']) && std::env::var_os(variable).is_none() {
+                let name = excerpt(variable);
+                return Err(Error::Arguments(format!(
+                    "{method} names the environment variable {name}, which is not set: set it in \
+                     the environment of the tests"
+                )));
+            }
+        }
+        Ok(())
     }
+
+    /// The variables of the binary.
+    fn variables(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        if self.env.is_empty() && self.secrets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut set = self.env.clone();
+        for name in &self.secrets {
+            if set.contains_key(name) {
+                continue;
+            }
+            check_variable(name, "")?;
+            let value = std::env::var(name).map_err(|error| {
+                let shown = excerpt(name);
+                let why = match error {
+                    std::env::VarError::NotPresent => "is not set",
+                    std::env::VarError::NotUnicode(_) => "is not UTF-8",
+                };
+                Error::Arguments(format!(
+                    ".secret names the variable {shown}, which {why}: give it a value with \
+                     .env(\"{shown}\", …), or in the environment of the tests"
+                ))
+            })?;
+            set.insert(name.clone(), value);
+        }
+        for (name, value) in &set {
+            check_variable(name, value)?;
+        }
+        let value = json!({"set": set, "secrets": self.secrets});
+        Ok(vec![("MCPTEST_SERVER_ENV", value.to_string())])
+    }
+}
+
+/// Whether a process can have this variable. The value is not shown.
+pub(crate) fn check_variable(name: &str, value: &str) -> Result<(), Error> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        let name = excerpt(name);
+        return Err(Error::Arguments(format!("'{name}' cannot be the name of a variable")));
+    }
+    if value.contains('\0') {
+        let name = excerpt(name);
+        return Err(Error::Arguments(format!("the value of {name} has a null character")));
+    }
+    Ok(())
 }
 
 /// How results of tools are cached across connections.
@@ -213,7 +326,8 @@ pub fn open_client(server: &Server, limit: Option<Duration>) -> Result<Client, E
         .saturating_add(SLACK)
         .max(if server.timeout.is_none() { USUAL_LIMIT } else { Duration::ZERO });
     let arguments = server.arguments()?;
-    let coprocess = Coprocess::start(&arguments, &server.variables(), limit.or(Some(usual)))?;
+    let variables = server.variables()?;
+    let coprocess = Coprocess::start(&arguments, &variables, limit.or(Some(usual)))?;
     Ok(Client { coprocess })
 }
 
@@ -240,7 +354,7 @@ impl Client {
         let params = json!({"tool": name, "arguments": arguments});
         let began = Instant::now();
         let result = self.coprocess.request("mcp.call", Some(params))?;
-        read_verdict(result, began.elapsed().as_secs_f64() * 1000.0)
+        read_verdict(result, began.elapsed())
     }
 
     /// All tools, of all pages.

@@ -37,6 +37,18 @@ const MAX_LINE_BYTES: usize = 64 * 1024 * 1024 + 64 * 1024;
 const MAX_STDERR_BYTES: usize = 4 * 1024;
 const MAX_WARNINGS: usize = 100;
 
+/// Options that are methods of `Server`.
+const SERVER_OPTIONS: [&str; 8] = [
+    "--url",
+    "--bearer-env",
+    "--header-env",
+    "--ca-file",
+    "--spec-version",
+    "--cwd",
+    "--timeout",
+    "--start-timeout",
+];
+
 /// How often a waiting call looks whether the binary still runs.
 const POLL: Duration = Duration::from_millis(50);
 /// How long the pipes of a binary that has ended may stay open: its children may hold them.
@@ -431,6 +443,10 @@ impl State {
             Some((status, _)) => describe_end(status),
             None => "it closed its standard output".to_owned(),
         };
+        if let Some(why) = self.describe_usage(method) {
+            let end = format!("the mcptest binary ended before it answered {method}: {how}");
+            return Error::Binary(format!("{why}\n({end})"));
+        }
         let mut message = format!("the mcptest binary ended before it answered {method}: {how}");
         if let Some(half) = self.half_line.as_deref().filter(|half| !half.is_empty()) {
             message += &format!("; it ended in the middle of a line: {}", excerpt_bytes(half));
@@ -440,6 +456,24 @@ impl State {
             message += &format!("; its last words: {}", visible_lines(stderr.trim()));
         }
         Error::Binary(message)
+    }
+
+    /// What the binary says of its command line, with the names of this crate; it ends with status 2.
+    fn describe_usage(&self, method: &str) -> Option<String> {
+        let (status, _) = self.exited?;
+        if method != HANDSHAKE || status.code() != Some(2) {
+            return None;
+        }
+        let stderr = format!("\n{}", String::from_utf8_lossy(&self.stderr.end).trim_end());
+        let (_, said) = stderr.split_once("\nerror: ")?;
+        let option = said.split([' ', ':']).next().unwrap_or_default();
+        let is_ours = SERVER_OPTIONS.contains(&option);
+        let name = if is_ours {
+            option.replacen("--", ".", 1).replace('-', "_")
+        } else {
+            option.to_owned()
+        };
+        Some(visible_lines(&(name + &said[option.len()..])))
     }
 
     /// Kill the binary, and what it has started in its process group.

@@ -169,7 +169,7 @@ fn mistakes_in_the_file_fail_the_target() {
         let output = target(&folder, &file.to_string_lossy(), arguments).output().expect("it runs");
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(101));
-        assert!(errors.starts_with("error: ") && errors.contains("\"tols\""), "{errors}");
+        assert!(errors.starts_with("error[F006]: ") && errors.contains("\"tols\""), "{errors}");
         assert!(errors.contains("\"prompt\""), "{errors}");
     }
 }
