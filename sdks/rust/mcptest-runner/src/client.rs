@@ -18,7 +18,7 @@ const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 const SLACK: Duration = Duration::from_secs(15);
 
 /// A server under test: how it is started or reached, and how it is asked.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Server {
     command: Vec<OsString>,
     url: String,
@@ -27,41 +27,12 @@ pub struct Server {
     ca_file: PathBuf,
     spec_version: String,
     cwd: PathBuf,
-    env: BTreeMap<String, String>,
+    env: Variables,
     secrets: Vec<String>,
     timeout: Option<Duration>,
     start_timeout: Option<Duration>,
     cache: Option<CacheMode>,
     cassette: Option<Cassette>,
-}
-
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server")
-            .field("command", &self.command)
-            .field("url", &self.url)
-            .field("bearer_env", &self.bearer_env)
-            .field("header_env", &self.header_env)
-            .field("ca_file", &self.ca_file)
-            .field("spec_version", &self.spec_version)
-            .field("cwd", &self.cwd)
-            .field("env", &HiddenValues(&self.env))
-            .field("secrets", &self.secrets)
-            .field("timeout", &self.timeout)
-            .field("start_timeout", &self.start_timeout)
-            .field("cache", &self.cache)
-            .field("cassette", &self.cassette)
-            .finish()
-    }
-}
-
-/// Variables as they can be shown: any of them may be a secret.
-pub(crate) struct HiddenValues<'a>(pub(crate) &'a BTreeMap<String, String>);
-
-impl fmt::Debug for HiddenValues<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.0.keys().map(|name| (name, format_args!("[hidden]")))).finish()
-    }
 }
 
 impl Server {
@@ -113,7 +84,7 @@ impl Server {
 
     /// An additional environment variable of the server.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Server {
-        self.env.insert(name.into(), value.into());
+        self.env.0.insert(name.into(), value.into());
         self
     }
 
@@ -124,7 +95,7 @@ impl Server {
         V: Into<String>,
     {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-        self.env.extend(variables);
+        self.env.0.extend(variables);
         self
     }
 
@@ -204,7 +175,7 @@ impl Server {
     /// Report mistakes that are better explained here than by the binary.
     fn check_places(&self, is_running: bool) -> Result<(), Error> {
         let given = [
-            (".env", !self.env.is_empty()),
+            (".env", !self.env.0.is_empty()),
             (".secret", !self.secrets.is_empty()),
             (".cwd", self.cwd != Path::new("")),
         ];
@@ -239,10 +210,10 @@ impl Server {
 
     /// The variables of the binary.
     fn variables(&self) -> Result<Vec<(&'static str, String)>, Error> {
-        if self.env.is_empty() && self.secrets.is_empty() {
+        if self.env.0.is_empty() && self.secrets.is_empty() {
             return Ok(Vec::new());
         }
-        let mut set = self.env.clone();
+        let mut set = self.env.0.clone();
         for name in &self.secrets {
             if set.contains_key(name) {
                 continue;
@@ -280,6 +251,16 @@ pub(crate) fn check_variable(name: &str, value: &str) -> Result<(), Error> {
         return Err(Error::Arguments(format!("the value of {name} has a null character")));
     }
     Ok(())
+}
+
+/// Variables of the server. `Debug` shows their names only: values may be secrets.
+#[derive(Clone, Default)]
+pub(crate) struct Variables(pub(crate) BTreeMap<String, String>);
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 /// How results of tools are cached across connections.

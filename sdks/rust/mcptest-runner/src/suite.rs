@@ -1,6 +1,6 @@
 //! The tests of a file, listed and run over the suite channel.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{json, Map, Value};
 
-use crate::client::{check_variable, HiddenValues};
+use crate::client::{check_variable, Variables};
 use crate::coprocess::Coprocess;
 use crate::errors::{excerpt_json, Error};
 use crate::harness;
@@ -135,40 +135,33 @@ pub enum Status {
 ///     mcptest_runner::SuiteFile::new("mcptest.yaml").env("CITY", "Paris").main()
 /// }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct SuiteFile {
     file: PathBuf,
-    env: BTreeMap<String, String>,
-}
-
-impl fmt::Debug for SuiteFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let env = HiddenValues(&self.env);
-        f.debug_struct("SuiteFile").field("file", &self.file).field("env", &env).finish()
-    }
+    env: Variables,
 }
 
 impl SuiteFile {
     /// Anything that `mcptest run` accepts.
     pub fn new(file: impl AsRef<Path>) -> SuiteFile {
-        SuiteFile { file: file.as_ref().to_owned(), env: BTreeMap::new() }
+        SuiteFile { file: file.as_ref().to_owned(), env: Variables::default() }
     }
 
     /// An additional environment variable of mcptest, for `from_env` and `${NAME}` in the file; the
     /// servers inherit it.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> SuiteFile {
-        self.env.insert(name.into(), value.into());
+        self.env.0.insert(name.into(), value.into());
         self
     }
 
     /// Open it to list and run its tests by hand. Mistakes in it are reported by the first request.
     pub fn open(&self) -> Result<Suite, Error> {
-        for (name, value) in &self.env {
+        for (name, value) in &self.env.0 {
             check_variable(name, value)?;
         }
         let arguments = [OsString::from("--suite-server"), self.file.clone().into()];
         let variables: Vec<_> =
-            self.env.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+            self.env.0.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
         let coprocess = Coprocess::start(&arguments, &variables, None)?;
         Ok(Suite { coprocess, limits: Mutex::default() })
     }

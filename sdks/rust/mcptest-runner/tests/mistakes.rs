@@ -33,10 +33,10 @@ fn no_feature_changes_what_the_server_under_test_does() {
 fn variables_are_not_shown() {
     let server = shelf().env("SHOP_TOKEN", "hunter2-hunter2").envs([("CITY", "Paris")]);
     let shown = format!("{server:?}");
-    assert!(shown.contains(r#"{"CITY": [hidden], "SHOP_TOKEN": [hidden]}"#), "{shown}");
+    assert!(shown.contains(r#"env: {"CITY", "SHOP_TOKEN"}"#), "{shown}");
     assert!(!shown.contains("hunter2") && !shown.contains("Paris"), "{shown}");
     let suite = SuiteFile::new("mcptest.yaml").env("SHOP_TOKEN", "hunter2-hunter2");
-    let wanted = r#"SuiteFile { file: "mcptest.yaml", env: {"SHOP_TOKEN": [hidden]} }"#;
+    let wanted = r#"SuiteFile { file: "mcptest.yaml", env: {"SHOP_TOKEN"} }"#;
     assert_eq!(format!("{suite:?}"), wanted);
 }
 
