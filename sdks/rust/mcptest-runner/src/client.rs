@@ -132,6 +132,42 @@ impl Server {
         Server { cassette: Some(Cassette::Replay(path.into())), ..self }
     }
 
+    /// Report mistakes that are better explained here than by the binary.
+    fn check_places(&self, is_running: bool) -> Result<(), Error> {
+        let given = [
+            (".env", !self.env.0.is_empty()),
+            (".secret", !self.secrets.is_empty()),
+            (".cwd", self.cwd != Path::new("")),
+        ];
+        if let Some((method, _)) = given.iter().find(|(_, is_given)| is_running && *is_given) {
+            return Err(Error::Arguments(format!(
+                "{method} is for a server that is started, and this one is only reached by its \
+                 URL: describe it with Server::command(…).url(…), or leave {method} out"
+            )));
+        }
+        if self.cwd != Path::new("") && !self.cwd.is_dir() {
+            let path = excerpt(&self.cwd.to_string_lossy());
+            let mut message = format!(".cwd: there is no folder '{path}'");
+            if let (true, Ok(here)) = (self.cwd.is_relative(), std::env::current_dir()) {
+                message += &format!(" in {}", here.display());
+            }
+            return Err(Error::Arguments(message));
+        }
+        let bearer = (".bearer_env", &self.bearer_env);
+        let headers = self.header_env.iter().map(|(_, variable)| (".header_env", variable));
+        for (method, variable) in headers.chain([bearer]).filter(|(_, name)| !name.is_empty()) {
+            // A name that is not one is for the binary to report.
+            if !variable.contains(['=', '\0']) && std::env::var_os(variable).is_none() {
+                let name = excerpt(variable);
+                return Err(Error::Arguments(format!(
+                    "{method} names the environment variable {name}, which is not set: set it in \
+                     the environment of the tests"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// The arguments of `mcptest exec`.
     fn arguments(&self) -> Result<Vec<OsString>, Error> {
         let mut arguments = vec![OsString::from("--connection-server")];
@@ -170,42 +206,6 @@ impl Server {
             }
         }
         Ok(arguments)
-    }
-
-    /// Report mistakes that are better explained here than by the binary.
-    fn check_places(&self, is_running: bool) -> Result<(), Error> {
-        let given = [
-            (".env", !self.env.0.is_empty()),
-            (".secret", !self.secrets.is_empty()),
-            (".cwd", self.cwd != Path::new("")),
-        ];
-        if let Some((method, _)) = given.iter().find(|(_, is_given)| is_running && *is_given) {
-            return Err(Error::Arguments(format!(
-                "{method} is for a server that is started, and this one is only reached by its \
-                 URL: describe it with Server::command(…).url(…), or leave {method} out"
-            )));
-        }
-        if self.cwd != Path::new("") && !self.cwd.is_dir() {
-            let path = excerpt(&self.cwd.to_string_lossy());
-            let mut message = format!(".cwd: there is no folder '{path}'");
-            if let (true, Ok(here)) = (self.cwd.is_relative(), std::env::current_dir()) {
-                message += &format!(" in {}", here.display());
-            }
-            return Err(Error::Arguments(message));
-        }
-        let bearer = (".bearer_env", &self.bearer_env);
-        let headers = self.header_env.iter().map(|(_, variable)| (".header_env", variable));
-        for (method, variable) in headers.chain([bearer]).filter(|(_, name)| !name.is_empty()) {
-            // A name that is not one is for the binary to report.
-            if !variable.contains(['=', '\0']) && std::env::var_os(variable).is_none() {
-                let name = excerpt(variable);
-                return Err(Error::Arguments(format!(
-                    "{method} names the environment variable {name}, which is not set: set it in \
-                     the environment of the tests"
-                )));
-            }
-        }
-        Ok(())
     }
 
     /// The variables of the binary.
