@@ -443,7 +443,7 @@ impl State {
             Some((status, _)) => describe_end(status),
             None => "it closed its standard output".to_owned(),
         };
-        if let Some(why) = self.describe_usage(method) {
+        if let Some(why) = self.describe_usage(method, &how) {
             let end = format!("the mcptest binary ended before it answered {method}: {how}");
             return Error::Binary(format!("{why}\n({end})"));
         }
@@ -459,9 +459,8 @@ impl State {
     }
 
     /// What the binary says of its command line, with the names of this crate; it ends with status 2.
-    fn describe_usage(&self, method: &str) -> Option<String> {
-        let (status, _) = self.exited?;
-        if method != HANDSHAKE || status.code() != Some(2) {
+    fn describe_usage(&self, method: &str, how: &str) -> Option<String> {
+        if method != HANDSHAKE || how != "exit status 2" {
             return None;
         }
         let stderr = format!("\n{}", String::from_utf8_lossy(&self.stderr.end).trim_end());
