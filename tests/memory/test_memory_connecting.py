@@ -233,7 +233,7 @@ def test_what_only_a_coprocess_has_is_refused_by_name() -> None:
 def test_a_connection_that_was_left_answers_nothing() -> None:
     with mcptest.connect_memory(adder()) as server:
         pass
-    with pytest.raises(mcptest.UpstreamGoneError, match="has been closed"):
+    with pytest.raises(mcptest.ClosedError, match=r"has been closed, so mcp\.listTools"):
         server.list_tools()
 
 

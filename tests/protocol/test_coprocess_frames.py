@@ -349,6 +349,10 @@ def line(method: str, id: object = 2) -> bytes:
         ({"half": '{"jsonrpc"'}, '{"jsonrpc"'),
         ({"golden": ["response", "goodbye"]}, '{"jsonrpc":"2.0","id":2,"result":{}}\n'),
         ({"all": [{"half": "a"}, {"wait_ms": 1}, {"frame": "b"}, {"result": 1}]}, "ab\n{"),
+        ({"half_base64": "YQ=="}, "a"),
+        ({"all": [{"half": "a"}, {"half": "b"}], "times": 3}, "ababab"),
+        ({"deaf_ms": 1}, '{"jsonrpc":"2.0","id":2,"result":{"tools":['),
+        ({"all": [{"quiet_ms": 1}, {"result": 1}]}, '{"jsonrpc":"2.0","id":2,"result":1}\n'),
         ({"silence": True}, ""),
     ],
 )
@@ -359,6 +363,76 @@ def test_the_fake_binary_says_what_its_script_says(action: Row, said: str, tmp_p
     assert (err, status) == (b"", 0)
     assert out.decode().startswith(said)
     assert bool(out) == bool(said)
+
+
+def test_the_fake_binary_floods_with_one_line_of_the_usual_answer(tmp_path: Path) -> None:
+    script = {"answers": {"mcp.reporter.flush": {"flood": 3_000_000}}}
+    out, _, _ = fake_session(script, line("mcp.reporter.flush"), folder=tmp_path)
+    assert len(out) == 3_000_000 + len(b"\n")
+    assert json.loads(out) == {"jsonrpc": "2.0", "id": 2, "result": {"flushed": 0}}
+
+
+def test_the_fake_binary_writes_to_stderr(tmp_path: Path) -> None:
+    actions = [{"stderr": "ab", "times": 2}, {"stderr_base64": "/w=="}, {"result": 1}]
+    script = {"answers": {"mcp.call": {"all": actions}}}
+    _, err, status = fake_session(script, line("mcp.call"), folder=tmp_path)
+    assert (err, status) == (b"abab\xff", 0)
+
+
+def test_the_fake_binary_notes_what_comes_before_an_answer(tmp_path: Path) -> None:
+    script = {"answers": {"mcp.call": [{"all": [{"quiet_ms": 100}, {"result": 1}]}, {"result": 2}]}}
+    fake_session(script, line("mcp.call"), line("mcp.call", 3), folder=tmp_path)
+    heard = [json.loads(each) for each in (tmp_path / "heard").read_bytes().splitlines()]
+    first = [next(iter(each)) for each in heard]
+    assert first == ["arguments", "jsonrpc", "before the answer", "jsonrpc"]
+
+
+def test_the_fake_binary_stays_when_it_is_told_to(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"before": [{"stay": True}]}), encoding="utf-8")
+    command = f"fake {script} {tmp_path / 'heard'}"
+    binary = subprocess.Popen(
+        [sys.executable, FAKE, "exec", "--connection-server", "--server-command", command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert binary.stdin is not None
+    assert binary.stdout is not None
+    with binary.stdin, binary.stdout:
+        binary.stdin.write(line("coprocess/handshake") + b"\n")
+        binary.stdin.flush()
+        assert json.loads(binary.stdout.readline())["result"]["protocol_version"] == 2
+        binary.stdin.close()
+        binary.terminate()
+        try:
+            with pytest.raises(subprocess.TimeoutExpired):
+                binary.wait(0.5)
+        finally:
+            binary.kill()
+            binary.wait()
+    assert len((tmp_path / "heard").read_bytes().splitlines()) == 2
+
+
+def test_the_fake_binary_is_a_suite_channel(tmp_path: Path) -> None:
+    """Its answers have the members of the golden frames, and it hears to the file it is told."""
+    file = tmp_path / "suite.json"
+    file.write_text(json.dumps({"heard": str(tmp_path / "heard")}), encoding="utf-8")
+    run = {"jsonrpc": "2.0", "id": 3, "method": "suite.run", "params": {"id": "weather::it snows"}}
+    done = subprocess.run(
+        [sys.executable, FAKE, "exec", "--suite-server", file],
+        input=line("suite.list") + b"\n" + json.dumps(run).encode() + b"\n",
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=True,
+    )
+    listed, verdict = (json.loads(each)["result"] for each in done.stdout.splitlines())
+    frames = (ROOT / "protocol" / "suite" / "v1" / "response.jsonl").read_text(encoding="ascii")
+    golden = {row["name"]: row["reads_as"] for row in map(json.loads, frames.splitlines())}
+    assert listed.keys() == golden["a list"]["result"].keys()
+    assert listed["tests"][0].keys() == golden["a list"]["result"]["tests"][0].keys()
+    assert verdict.keys() == golden["a test that was skipped"]["result"].keys()
+    assert (verdict["status"], verdict["text"]) == ("skipped", "only in winter")
+    assert len((tmp_path / "heard").read_bytes().splitlines()) == 3
 
 
 def test_the_fake_binary_exits_when_it_is_told_to(tmp_path: Path) -> None:
@@ -499,7 +573,9 @@ def test_a_pin_that_differs_or_is_missing_would_be_seen(tmp_path: Path) -> None:
     assert sdk_pins(tmp_path) == {"go": ["3"], "elixir": [], **pins}
 
 
-@pytest.mark.parametrize("name", ["README.md", f"v{COPROCESS_PROTOCOL_VERSION}/README.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", f"v{COPROCESS_PROTOCOL_VERSION}/README.md", "kit/README.md"]
+)
 def test_every_link_of_a_readme_leads_somewhere(name: str) -> None:
     readme = CHANNEL / name
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", readme.read_text(encoding="utf-8"))

@@ -38,6 +38,8 @@ CHANNEL = ROOT / "protocol" / "coprocess"
 KIT = CHANNEL / "kit"
 FAKE = [sys.executable, "-S", "-E", str(CHANNEL / "fake_binary.py")]
 VERSION = 2
+FRAMES = CHANNEL / f"v{VERSION}"
+SUITE_FRAMES = ROOT / "protocol" / "suite" / "v1"
 
 # Added to the time that a row allows: the machine may be busy.
 SLACK_S = float(os.environ.get("MCPTEST_KIT_SLACK", "3"))
@@ -76,7 +78,8 @@ MEMBERS = {
 
 
 def read_rows() -> list[Row]:
-    rows = [*_scenarios(), *_frames_of_binaries(), *_frames_of_sdks(), *_lanes(), *_words()]
+    rows = [*_scenarios(), *_frames_of_binaries(), *_frames_of_sdks(), *_frames_of_suites()]
+    rows += [*_lanes(), *_words()]
     for row in rows:
         unknown = set(row.play) - MEMBERS
         assert not unknown, f"{row.name}: a scenario has no {min(unknown)!r}"
@@ -92,8 +95,8 @@ def _scenarios() -> Iterator[Row]:
             yield Row(f"{path.stem}: {scenario['name']}", scenario)
 
 
-def _golden(direction: str) -> Iterator[tuple[str, Json]]:
-    for path in sorted((CHANNEL / f"v{VERSION}").glob("*.jsonl")):
+def _golden(direction: str, folder: Path = FRAMES) -> Iterator[tuple[str, Json]]:
+    for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="ascii").splitlines():
             frame = json.loads(line)
             if frame["direction"] == direction:
@@ -177,6 +180,30 @@ def _frames_of_sdks() -> Iterator[Row]:
             **({"needs": frame["needs"]} if "needs" in frame else {}),
         }
         yield Row(f"request: {theme}: {frame['name']}", play)
+
+
+def _frames_of_suites() -> Iterator[Row]:
+    """The answers to suite.list and suite.run."""
+    for theme, frame in _golden("binary", SUITE_FRAMES):
+        method = frame["answers"]
+        if not method.startswith("suite."):
+            continue
+        want = _meaning(frame)
+        if "message" in frame:
+            want["error"]["message"] = frame["message"]
+        do: Json = {"run": {"id": "shop::finds the order"}}
+        if method == "suite.list":
+            do = {"list": {}}
+            want.get("result", {}).pop("version", None)
+        play = {
+            "open": "suite",
+            "needs": "suite channel",
+            "script": {"answers": {method: {"frame": frame["frame"]}}},
+            "do": [do],
+            "want": [{"opened": True}, want],
+            "heard": ["coprocess/handshake", "suite.list?", f"{method}?", "mcp.shutdown?"],
+        }
+        yield Row(f"suite frame: {theme}: {frame['name']}", play)
 
 
 def _lanes() -> Iterator[Row]:
@@ -429,11 +456,11 @@ class _Play:
             if grown > self.play["memory_mib"]:
                 allowed = self.play["memory_mib"]
                 yield f"its memory grew by {grown:.0f} MiB, and {allowed} are allowed"
-        if self.row.is_alone:
-            if not adapter.wait(GONE_AFTER_SIGNAL_S + SLACK_S):
-                yield "the adapter did not end when its input ended"
-            adapter.end()
+        if self.row.is_alone and not adapter.wait(GONE_AFTER_SIGNAL_S + SLACK_S):
+            yield "the adapter did not end when its input ended"
         yield from self.check_gone(GONE_S)
+        if self.row.is_alone:
+            adapter.end()
         yield from self.check_heard()
         yield from self.check_warnings(adapter, stderr_before)
 
@@ -838,11 +865,17 @@ def make_report(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     sdks = read_sdks()
-    parser.add_argument("sdk", choices=sdks)
+    parser.add_argument("sdk", choices=sdks, nargs="?")
+    parser.add_argument("--count", action="store_true", help="only print how many rows there are")
     parser.add_argument("-k", default="", help="only rows whose name contains this text")
     parser.add_argument("-v", action="store_true", help="show what was done and heard")
     parser.add_argument("-j", type=int, default=2, help="adapter processes (default: 2)")
     given = parser.parse_args()
+    if given.count:
+        sys.stdout.write(f"{len(read_rows())}\n")
+        return 0
+    if not given.sdk:
+        parser.error(f"name an SDK: {', '.join(sdks)}")
     rows = [row for row in read_rows() if given.k in row.name] if given.k else None
     report = judge_sdk(sdks[given.sdk], rows, workers=1 if given.v else given.j, is_verbose=given.v)
     sys.stdout.write(f"{report}\n")

@@ -42,6 +42,7 @@ from mcptest.sdk.coprocess import emit_warnings
 from mcptest.sdk.errors import (
     UPSTREAM_ERROR,
     UPSTREAM_GONE,
+    ClosedError,
     RefusedError,
     UpstreamError,
     UpstreamGoneError,
@@ -148,13 +149,13 @@ class _MemoryChannel:
         self._last = threading.local()
 
     def request(self, method: str, params: Message | None = None) -> Message:
-        """The result of a request; an `UpstreamError` or `UpstreamGoneError` if there is none."""
+        """The result of a request; a `CoprocessError` if there is none."""
         self._last.stderr = ""
         with self._lock:
             try:
                 result = self._result(method, params or {})
             except InterruptedRunError:
-                raise self._closed_error() from None
+                raise self._closed_error(method) from None
             except UpstreamError as error:
                 error.add_stderr(self._stderr())
                 raise
@@ -170,7 +171,7 @@ class _MemoryChannel:
         return self._server.connection.stderr_of_test() if self._server else ""
 
     def _result(self, method: str, params: Message) -> Message:
-        server = self._open()
+        server = self._open(method)
         server.connection.start_test()
         if method == "mcp.initialize":
             return server.handshake
@@ -187,12 +188,12 @@ class _MemoryChannel:
         message = f"{method} is not available in memory: {features} are for connect()"
         raise RefusedError(METHOD_NOT_FOUND, message)
 
-    def _closed_error(self) -> UpstreamGoneError:
-        return UpstreamGoneError(UPSTREAM_GONE, "the connection has been closed")
+    def _closed_error(self, method: str) -> ClosedError:
+        return ClosedError(f"the connection has been closed, so {method} has no answer")
 
-    def _open(self) -> Server:
+    def _open(self, method: str) -> Server:
         if self._is_closed:
-            raise self._closed_error()
+            raise self._closed_error(method)
         if self._lost:
             raise self._lost.with_traceback(None)
         if self._server is None:
