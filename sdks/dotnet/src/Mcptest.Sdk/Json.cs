@@ -1,4 +1,5 @@
 using System;
+using System.Collections;
 using System.Collections.Generic;
 using System.Globalization;
 using System.Linq;
@@ -139,8 +140,52 @@ namespace Mcptest
             }
             catch (Exception error) when (IsRefusal(error))
             {
-                var where = error is JsonException json && json.Path != null ? $"{name}{json.Path.TrimStart('$')}" : name;
-                throw new ArgumentException($"{Messages.Quote(where)} cannot be sent as JSON: {error.Message}", name, error);
+                throw new ArgumentException($"{FindPlace(value, name)} cannot be sent as JSON: {error.Message}", name, error);
+            }
+        }
+
+        /// <summary>Which part of a value cannot be sent, as a path: the innermost part that cannot be sent alone.</summary>
+        private static string FindPlace(object value, string path)
+        {
+            for (var level = 0; level < 20; level++)
+            {
+                var (place, part) = ListParts(value).FirstOrDefault(each => !CanBeSent(each.Part));
+                if (part == null)
+                {
+                    break;
+                }
+                (path, value) = (path + place, part);
+            }
+            return Messages.Quote(path);
+        }
+
+        private static IEnumerable<(string Place, object? Part)> ListParts(object value)
+        {
+            switch (value)
+            {
+                case IDictionary members:
+                    return members.Keys.Cast<object>().Select(key => ($".{key}", members[key]));
+                case IEnumerable entries when !(value is string):
+                    return entries.Cast<object?>().Select((entry, n) => ($"[{n}]", entry));
+                case string _:
+                case Type _:
+                    return new (string, object?)[0];
+                default:
+                    return value.GetType().GetProperties()
+                        .Where(property => property.CanRead && property.GetIndexParameters().Length == 0)
+                        .Select(property => ($".{property.Name}", property.GetValue(value)));
+            }
+        }
+
+        private static bool CanBeSent(object? part)
+        {
+            try
+            {
+                return part == null || JsonSerializer.Serialize(part, part.GetType(), Sending).Length > 0;
+            }
+            catch (Exception error) when (IsRefusal(error))
+            {
+                return false;
             }
         }
 
@@ -206,8 +251,6 @@ namespace Mcptest
             }
             return text.ToString();
         }
-
-        // A JsonException of a converter gets the path of the value.
 
         private sealed class FiniteDouble : JsonConverter<double>
         {
