@@ -44,6 +44,8 @@ SUITE_FRAMES = ROOT / "protocol" / "suite" / "v1"
 # Added to the time that a row allows: the machine may be busy.
 SLACK_S = float(os.environ.get("MCPTEST_KIT_SLACK", "3"))
 USUAL_MS = 5000
+# How long an adapter may take to start.
+START_S = 20.0
 # How long a binary may be seen after the row is over, and after the adapter was ended by a signal.
 GONE_S = 2.0
 GONE_AFTER_SIGNAL_S = 5.0
@@ -270,17 +272,25 @@ class Adapter:
     def __init__(self, sdk: Sdk, folder: Path, environment: dict[str, str]) -> None:
         self.stderr_path = folder / "adapter.stderr"
         self._log = self.stderr_path.open("ab")
-        self._process = subprocess.Popen(
-            sdk.adapter,
-            cwd=sdk.folder,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                sdk.adapter,
+                cwd=sdk.folder,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                start_new_session=True,
+            )
+        except OSError as error:
+            command = shlex.join(sdk.adapter)
+            message = f"the adapter of {sdk.name} cannot be started: {command}: {error.strerror}"
+            raise SystemExit(f"{message}; run the build commands of sdks.json first") from None
         self._pending = b""
         self.pid = self._process.pid
+        # Its own start does not count. If this has no answer, the first row has none either.
+        self.send({"name": "nothing", "open": "none", "do": []})
+        self.read(START_S)
 
     def send(self, message: Json) -> None:
         assert self._process.stdin is not None
@@ -349,7 +359,7 @@ class Judge:
         self._folder = folder
         self._is_verbose = is_verbose
         self._shared: Adapter | None = None
-        self._count = 0
+        self._numbers = itertools.count(1)
         self._tools = make_tools(folder / "tools")
 
     def close(self) -> None:
@@ -360,8 +370,7 @@ class Judge:
 
     def play(self, row: Row) -> list[str]:
         """What is wrong with the SDK in this row; an empty list if nothing is."""
-        self._count += 1
-        folder = self._folder / f"row{self._count}-{os.getpid()}"
+        folder = self._folder / f"row{next(self._numbers)}"
         folder.mkdir(parents=True)
         try:
             return list(_Play(self, row, folder).problems())

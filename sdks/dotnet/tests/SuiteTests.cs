@@ -191,6 +191,10 @@ namespace Mcptest.Tests
     {
         public static async Task<int> PlayAsync(string scene, string[] args)
         {
+            if (scene == "run")
+            {
+                return await RunSuiteAsync(args[0], args.Skip(1).ToArray());
+            }
             Environment.CurrentDirectory = Scratch.Tests;
             if (scene == "load" || scene == "suite")
             {
@@ -213,6 +217,26 @@ namespace Mcptest.Tests
                 default:
                     return (await server.CallToolAsync("echo")).Success ? 0 : 1;
             }
+        }
+
+        /// <summary>Runs a file, or those of its tests that are named, and writes a line of JSON for each.</summary>
+        private static async Task<int> RunSuiteAsync(string file, string[] ids)
+        {
+            await using var suite = await Suite.OpenAsync(file);
+            foreach (var test in suite.Cases.Where(each => ids.Length == 0 || ids.Contains(each.Id)))
+            {
+                var (status, text) = ("passed", "");
+                try
+                {
+                    await test.RunAsync(reason => (status, text) = ("skipped", reason));
+                }
+                catch (SuiteTestException error)
+                {
+                    (status, text) = ("failed", error.Message);
+                }
+                Console.WriteLine(System.Text.Json.JsonSerializer.Serialize(new { id = test.Id, status, text }));
+            }
+            return 0;
         }
     }
 }
