@@ -212,6 +212,27 @@ namespace Mcptest.Tests
         }
 
         [Test]
+        public async Task Connections_that_were_closed_hold_nothing()
+        {
+            using var scratch = new Scratch();
+            (int Files, int Threads) Count()
+            {
+                // Other tests leave some that are only waiting to be collected.
+                GC.Collect();
+                GC.WaitForPendingFinalizers();
+                return (Directory.GetFiles("/proc/self/fd").Length, Process.GetCurrentProcess().Threads.Count);
+            }
+            await (await scratch.ConnectAsync()).DisposeAsync();
+            var before = Count();
+            for (var n = 0; n < 5; n++)
+            {
+                await (await scratch.ConnectAsync()).DisposeAsync();
+            }
+            await Check.UntilAsync(() => Count().Files <= before.Files, $"there were {before.Files} files open, and now {Count().Files}");
+            await Check.UntilAsync(() => Count().Threads < before.Threads + 10, $"there were {before.Threads} threads, and now {Count().Threads}");
+        }
+
+        [Test]
         public async Task A_cancelled_call_stops_the_server()
         {
             using var scratch = new Scratch();
@@ -225,6 +246,30 @@ namespace Mcptest.Tests
             Check.True(watch.ElapsedMilliseconds < 1000 && error.CancellationToken == source.Token);
             await Check.ThrowsAsync<ClosedException>(() => server.CallToolAsync("echo"));
             await scratch.UntilGoneAsync();
+        }
+
+        [Test]
+        public async Task A_binary_behind_a_wrapper_is_stopped_with_it()
+        {
+            using var scratch = new Scratch();
+            var binary = Environment.GetEnvironmentVariable("MCPTEST_BIN");
+            var wrapper = Path.Combine(scratch.Folder, "wrapper");
+            File.WriteAllText(wrapper, $"{binary ?? "mcptest"} \"$@\"\nexit $?\n");
+            Environment.SetEnvironmentVariable("MCPTEST_BIN", $"sh {wrapper}");
+            try
+            {
+                await using var server = await scratch.ConnectAsync();
+                var call = server.CallToolAsync("hang");
+                await scratch.UntilCalledAsync("hang");
+                Check.Equal(2, scratch.Running.Length);
+                await server.DisposeAsync();
+                await Check.ThrowsAsync<ClosedException>(() => call);
+                await scratch.UntilGoneAsync();
+            }
+            finally
+            {
+                Environment.SetEnvironmentVariable("MCPTEST_BIN", binary);
+            }
         }
 
         [Test]

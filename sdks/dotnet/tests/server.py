@@ -17,11 +17,26 @@ def journal(words):
             file.write(f"{words}\n")
 
 
+def leave_child():
+    """A process that is not waited for, in a session of its own."""
+    first = os.fork()
+    if first == 0:
+        os.setsid()
+        second = os.fork()
+        if second == 0:
+            time.sleep(600)
+        journal(f"start {second} child")
+        os._exit(0)
+    os.waitpid(first, 0)
+
+
 def text(words, **more):
     return {"content": [{"type": "text", "text": words}], **more}
 
 
 def call(name, arguments):
+    if name == "hang":
+        leave_child()
     journal(f"call {name}")
     if name == "echo":
         return text(json.dumps(arguments), structuredContent=arguments)

@@ -61,6 +61,7 @@ namespace Mcptest
         private Func<string, McptestException>? _broken;
         private bool _isClosed;
         private bool _isOver;
+        private int? _exitCode;
         private Task? _closing;
 
         private Coprocess(Process process, TimeSpan timeout, Action<string>? warn)
@@ -78,6 +79,18 @@ namespace Mcptest
 
         /// <summary>The version of the binary.</summary>
         public string BinaryVersion { get; private set; } = "";
+
+        /// <summary>Whether no request waits for its answer.</summary>
+        public bool IsIdle
+        {
+            get
+            {
+                lock (_gate)
+                {
+                    return _current == null;
+                }
+            }
+        }
 
         /// <summary>Start <c>mcptest exec</c> with these arguments, and perform the handshake.</summary>
         public static async Task<Coprocess> StartAsync(
@@ -419,18 +432,18 @@ namespace Mcptest
             SendNext();
         }
 
-        /// <summary>Kill the binary. It has arranged for the end of its server, and of what that started.</summary>
+        /// <summary>Kill the binary, its server, and the wrapper that the binary may have been started by.</summary>
         private void Kill()
         {
             try
             {
-                _process.Kill();
+                _process.Kill(entireProcessTree: true);
             }
-            catch (Exception error) when (error is InvalidOperationException || error is Win32Exception)
+            catch (Exception error) when (error is InvalidOperationException || error is Win32Exception || error is AggregateException)
             {
-                // It has just ended.
+                // It has just ended, or a process of it.
             }
-            // The writer closes the input, which also ends a binary behind a wrapper that was killed.
+            // The writer closes the input.
             _outgoing.CompleteAdding();
         }
 
@@ -443,6 +456,7 @@ namespace Mcptest
                 {
                     return;
                 }
+                _exitCode = _process.HasExited ? _process.ExitCode : (int?)null;
                 var how = DescribeEnd();
                 var half = _line.Length > 0 ? $", in the middle of a line: {Messages.Quote(_line.Beginning)}" : "";
                 var words = _stderr.Text.Length > 0 ? $"; its last words: {_stderr.Text}" : "";
@@ -457,12 +471,11 @@ namespace Mcptest
 
         private string DescribeEnd()
         {
-            if (!_process.HasExited)
+            if (!(_exitCode is { } code))
             {
                 return "it closed its output, and did not exit";
             }
             // .NET does not tell a signal from the status that a shell would make of it.
-            var code = _process.ExitCode;
             var names = new Dictionary<int, string> { [129] = "SIGHUP", [130] = "SIGINT", [134] = "SIGABRT", [137] = "SIGKILL", [139] = "SIGSEGV", [143] = "SIGTERM" };
             return names.TryGetValue(code, out var name) ? $"exit status {code} ({name})" : $"exit status {code}";
         }
@@ -497,7 +510,7 @@ namespace Mcptest
             {
                 _warn("the mcptest binary did not end, and was killed");
             }
-            else if (isIdle && _process.HasExited && _process.ExitCode != 0)
+            else if (isIdle && _exitCode != 0)
             {
                 _warn($"the mcptest binary ended with {DescribeEnd()}");
             }
@@ -544,6 +557,10 @@ namespace Mcptest
             _process.WaitForExit((int)EndingLimit.TotalMilliseconds);
             _stderrReader.Join(EndingLimit);
             Finish();
+            lock (_gate)
+            {
+                _process.Dispose();
+            }
         }
 
         private void ReadErrors() => ReadAll(_process.StandardError.BaseStream, _stderr.Add);
@@ -553,6 +570,7 @@ namespace Mcptest
             var buffer = new byte[64 * 1024];
             try
             {
+                using var open = stream;
                 for (int count; (count = stream.Read(buffer, 0, buffer.Length)) > 0;)
                 {
                     read(buffer.AsMemory(0, count));

@@ -47,6 +47,8 @@ namespace Mcptest
 
         public string BinaryVersion => _coprocess.BinaryVersion;
 
+        public bool IsIdle => _coprocess.IsIdle;
+
         public static async Task<SuiteChannel> OpenAsync(string file, Action<string>? warn, CancellationToken cancellationToken = default)
         {
             // A path that begins with a dash would be taken for an option.

@@ -115,7 +115,8 @@ namespace Mcptest
         internal async Task<SuiteVerdict> RunAsync(string id, CancellationToken cancellationToken)
         {
             var verdict = await _channel.RunAsync(id, cancellationToken).ConfigureAwait(false);
-            foreach (var note in verdict.Notes)
+            // The text of a test that did not pass has them.
+            foreach (var note in verdict.Notes.Where(_ => verdict.Status == SuiteStatus.Passed))
             {
                 _warn($"{id}: {note}");
             }
@@ -125,12 +126,16 @@ namespace Mcptest
         /// <summary>So that warnings are seen; without it, the end of its input ends the binary as well.</summary>
         private static void CloseLoaded()
         {
-            Suite[] suites;
-            lock (Loaded)
+            // Somebody may be loading another one.
+            if (!Monitor.TryEnter(Loaded, TimeSpan.FromSeconds(1)))
             {
-                suites = Loaded.Values.ToArray();
+                return;
             }
-            Task.WaitAll(suites.Select(suite => suite.DisposeAsync().AsTask()).ToArray(), TimeSpan.FromSeconds(3));
+            // A test that is under way must not fail because the program is ended.
+            var idle = Loaded.Values.Select(suite => suite._channel).Where(channel => channel.IsIdle);
+            var closing = idle.Select(channel => channel.DisposeAsync().AsTask()).ToArray();
+            Monitor.Exit(Loaded);
+            Task.WaitAll(closing, TimeSpan.FromSeconds(3));
         }
     }
 
