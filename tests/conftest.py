@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -25,6 +26,16 @@ from connect_back import Listener  # noqa: E402  # found by the line above
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def pytest_collection() -> None:
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """All tests stay until the end, so the collector need not look at them again and again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,15 @@ from tools.generate_docs import PAGES
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES_BY_HAND = sorted(
-    [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    path
+    for path in [
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *(ROOT / "examples").rglob("*.md"),
+        *(ROOT / "sdks").glob("*/README.md"),
+    ]
+    # Those of installed packages are not ours.
+    if "node_modules" not in path.parts
 )
 
 

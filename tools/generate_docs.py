@@ -94,6 +94,8 @@ def matcher_page() -> str:
         "- a character beyond U+FFFF is one character, and `\\u{1F600}` names one, as with `u`;\n"
         "- what a look-behind looks for must have one length in each alternative, and `\\p{…}`\n"
         "  is not supported: both are errors when the file is loaded;\n"
+        "- a group inside a repetition keeps what it matched in an earlier round: "
+        "`(?:(a)|b)*\\1`;\n"
         "- in the tags of [contracts](cases.md), which come from a tool written in Go, `\\A` and\n"
         "  `\\z` are the beginning and the end of the text.\n",
     ]

@@ -94,8 +94,12 @@ def _find_toolchain(sdk: Sdk) -> str:
         sdk.environment["PATH"] = f"{Path(program).parent}{os.pathsep}{os.environ['PATH']}"
     if not shutil.which(command[0], path=sdk.environment.get("PATH")):
         return lacking
+    for program in {words[0] for words in sdk.entry.get("build", []) if "{" not in words[0]}:
+        # A compiler may come without the tool that builds with it.
+        if not shutil.which(program, path=sdk.environment.get("PATH")):
+            return f"no {program} found"
     done = _run(sdk, command)
-    match = re.search(r"\d+(\.\d+)+", done.stdout)
+    match = re.search(r"\d+(\.\d+)*", done.stdout)
     if done.returncode or not match:
         return f"{lacking}: {' '.join(command)} does not work"
     sdk.version = f"{tool['name']} {match[0]}"

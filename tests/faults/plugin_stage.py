@@ -43,14 +43,19 @@ def hosting(mode: str = "good", **options: Any) -> Iterator[PluginHost]:
 @contextlib.contextmanager
 def left_clean() -> Iterator[None]:
     """Whoever was started inside has ended afterwards, and no pipe is open any more."""
-    before, pipes = set(children()), _open_files()
+    before, pipes = set(list_unknown_children(set())), _open_files()
+    _kept_children.update(before)
     yield
-    assert set(children()) == before, "a child or a zombie is left"
+    assert set(list_unknown_children(set())) == before, "a child or a zombie is left"
     assert _open_files() == pipes, "a descriptor is left"
 
 
+# Child processes that tests of other modules keep for later tests.
+_kept_children: set[int] = set()
+
+
 def children() -> list[int]:
-    return list_unknown_children(set())
+    return list_unknown_children(_kept_children)
 
 
 def _open_files() -> int:

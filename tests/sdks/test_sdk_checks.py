@@ -67,6 +67,20 @@ def test_an_sdk_that_is_good_is_a_line_of_the_table(checked: Checked) -> None:
     assert line.split()[:6] == ["go", "sh", "5.1", "3", "9", "1"]
 
 
+def test_a_version_of_one_number_is_a_version(checked: Checked) -> None:
+    # The first release of a JDK says "javac 21".
+    tool = {"name": "java", "version": ["sh", "-c", "echo javac 21"], "oldest": "17"}
+    status, out = checked.run(toolchain=tool)
+    assert status == 0
+    assert out.splitlines()[-1].split()[:3] == ["go", "java", "21"]
+
+
+def test_a_tool_that_builds_is_part_of_the_toolchain(checked: Checked) -> None:
+    status, out = checked.run(is_every=True, build=[["no-such-builder", "compile"]])
+    assert status == 1
+    assert "== sdks: go: not checked, no no-such-builder found\n" in out
+
+
 @pytest.mark.parametrize(("is_every", "status"), [(False, 0), (True, 1)])
 def test_a_toolchain_that_is_missing_or_too_old_is_named(
     checked: Checked, is_every: bool, status: int

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
 
 __all__ = ["PORT_VARIABLE", "Caller", "Listener", "call_home"]
 
@@ -19,6 +22,9 @@ _PATIENCE_S = 20.0
 
 def call_home(name: str, port: str = "") -> socket.socket:
     """In the fixture: say who this is. Keep what is returned; never share it over a fork."""
+    # Tests start thousands of servers, and few of those call.
+    import socket  # noqa: PLC0415
+
     port = port or os.environ[PORT_VARIABLE]
     home = socket.create_connection(("127.0.0.1", int(port)))
     home.sendall(f"{name}\n".encode())
@@ -67,6 +73,8 @@ class Listener:
     """In the test: where fixtures call."""
 
     def __init__(self) -> None:
+        import socket  # noqa: PLC0415  # see `call_home`
+
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.settimeout(_PATIENCE_S)
         self._callers: list[Caller] = []

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ATTACK = (
     "x\n::error::by line\n   ::warning::by indented line\r::set-output name=a::by return\n"

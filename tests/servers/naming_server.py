@@ -1,8 +1,8 @@
 """A server that refuses what it does not know, and counts how often it was asked to count.
 
-Arguments: `undeclared` declares no capabilities, `unlisted` refuses to list anything, `quiet`
-reports unknown tools as results with isError. What it receives is written to the file that
-JOURNAL names, one method per line.
+Arguments: `undeclared` declares no capabilities, `unlisted` refuses to list anything, `half`
+refuses the second page of its tools, `empty` lists none, `quiet` reports unknown tools as results
+with isError. What it receives is written to the file that JOURNAL names, one method per line.
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ def answer_to(method: str, params: Message) -> Message:
         return call(params["name"], params.get("arguments", {}))
     if method == "prompts/get":
         return {"result": {"messages": []}} if params["name"] == "greet" else refusal("unknown")
-    if method == "tools/list" and "unlisted" not in MODES:
-        return {
-            "result": {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in TOOLS]}
-        }
+    if method == "tools/list" and "unlisted" not in MODES and "cursor" not in params:
+        names = () if "empty" in MODES else TOOLS
+        tools = [{"name": n, "inputSchema": {"type": "object"}} for n in names]
+        more = {"nextCursor": "2"} if "half" in MODES else {}
+        return {"result": {"tools": tools, **more}}
     if method == "prompts/list" and "unlisted" not in MODES:
         return {"result": {"prompts": [{"name": "greet"}]}}
     return refusal("no such method", -32601)

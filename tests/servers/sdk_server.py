@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
 from connect_back import PORT_VARIABLE, call_home
 
@@ -28,7 +27,20 @@ CALLS: list[str] = []
 NOTES: dict[str, str] = {}
 
 ADDED = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
-NAMES = ("echo", "fail", "count", "env", "cwd", "hello", "ask", "die", "hang", "slow", "flaky")
+NAMES = (
+    "refuse",
+    "echo",
+    "fail",
+    "count",
+    "env",
+    "cwd",
+    "hello",
+    "ask",
+    "die",
+    "hang",
+    "slow",
+    "flaky",
+)
 TOOLS: list[Message] = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
 TOOLS += [
     {"name": "add", "inputSchema": {"type": "object"}, "outputSchema": ADDED},
@@ -63,7 +75,7 @@ def about(name: str, given: Message) -> object:
     if name == "env":
         return os.environ.get(given["name"], "unset")
     if name == "cwd":
-        return Path.cwd()
+        return os.getcwd()
     if name == "hello":
         return HELLO.get(given["key"])
     return json.dumps(ask_client(given["method"]))

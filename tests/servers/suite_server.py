@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import time
-from pathlib import Path
 
 from connect_back import PORT_VARIABLE, call_home
 
@@ -72,7 +71,7 @@ def note(words: str) -> None:
     """Write down what happened, for whoever looks at it afterwards."""
     path = os.environ.get("JOURNAL")
     if path:
-        with Path(path).open("a", encoding="utf-8") as journal:
+        with open(path, "a", encoding="utf-8") as journal:
             journal.write(f"{PREFIX}{words}\n")
 
 

@@ -9,9 +9,10 @@ from mcptest.coprocess.protocol import CONNECTION_METHODS, RefusedError
 from mcptest.coprocess.serve import Session
 from mcptest.coprocess.stores import Cassette
 from mcptest.coprocess.uploads import BadTargetError, UploadError, Uploads, read_target
+from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.record import ABSENT
-from mcptest.core.text import plural
+from mcptest.core.text import plural, visible
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, tool_failure
 
 TYPE_CHECKING = False
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     Params = dict[str, Any]
 
 __all__ = ["ConnectionSession"]
+
+
+# How long the server may take to list its tools at the end of a session.
+_LAST_LIST_S = 2.0
 
 
 class ConnectionSession(Session):
@@ -49,6 +54,9 @@ class ConnectionSession(Session):
         self.limit_bytes = upstream.spec.limits.max_line_bytes
         # Set by the caller once the session has ended normally.
         self.is_complete = False
+        # The tools whose calls failed, and those of which one succeeded.
+        self._failed: dict[str, None] = {}
+        self._succeeded: set[str] = set()
 
     def answer(self, item: Frame | Noise | Overlong) -> bytes:
         try:
@@ -81,6 +89,9 @@ class ConnectionSession(Session):
         try:
             result = self._call_tool(**call)
         except RefusedError as error:
+            # With a kind, it is not the server that refused.
+            if not (isinstance(error.data, dict) and "kind" in error.data):
+                self._failed[params["tool"]] = None
             self._queue(call, began, {"error": {"code": error.code, "message": error.message}})
             raise
         except InterruptedRunError:
@@ -89,6 +100,10 @@ class ConnectionSession(Session):
             self._queue(call, began, {"error": {"code": INTERNAL_ERROR, "message": message}})
             raise
         self._queue(call, began, {"result": result})
+        if tool_failure(result):
+            self._failed[params["tool"]] = None
+        else:
+            self._succeeded.add(params["tool"])
         return result
 
     def _call_tool(self, tool: str, arguments: Params) -> Params:
@@ -158,6 +173,26 @@ class ConnectionSession(Session):
 
     # The end
 
+    def describe_unlisted(self) -> list[str]:
+        """A sentence about each tool that failed and that the server does not list.
+
+        Asked when all calls have been made, so that no call is affected.
+        """
+        failed = [name for name in self._failed if name not in self._succeeded]
+        if not failed or self._cassette.is_active or not self._upstream.is_running:
+            return []
+        try:
+            tools = self._upstream.ask_all("tools/list", "tools", _LAST_LIST_S)["tools"]
+        except (RefusedError, InterruptedRunError):
+            return []
+        names = [visible(tool["name"]) for tool in tools if _has_name(tool)]
+        unlisted = [name for name in map(visible, failed) if name not in names]
+        sentences = []
+        for name in unlisted:
+            question = suggest(name, names, '"{}"')
+            sentences.append(f'the server lists no tool "{name}"{question}')
+        return [self._upstream.cleaned(sentence) for sentence in sentences]
+
     def save(self) -> None:
         """Save queued uploads to a file, before the end is waited for."""
         self._uploads.save()
@@ -167,6 +202,10 @@ class ConnectionSession(Session):
         self._cassette.eject(is_complete=self.is_complete)
         found = [*self._cassette.warnings, self._uploads.finish()]
         return "\n".join(filter(None, found))
+
+
+def _has_name(tool: object) -> bool:
+    return isinstance(tool, dict) and isinstance(tool.get("name"), str)
 
 
 _METHODS: dict[str, Callable[[ConnectionSession, Params], object]] = {

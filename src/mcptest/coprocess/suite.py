@@ -79,7 +79,10 @@ class SuiteSession(Session):
         except McptestError as error:
             message = describe_load_error(error, self._file, most=None)
             raise RefusedError(INVALID_PARAMS, defuse(message)) from None
-        self._run_of_file: FileRun = self._engine.add(self._collection.plan)
+        plan = self._collection.plan
+        # Gates are judged for a whole run.
+        ungated = tuple((suite.but(gates=None), spec) for suite, spec in plan.suites)
+        self._run_of_file: FileRun = self._engine.add(plan.but(suites=ungated))
         found: dict[str, CollectedTest] = {}
         for server, named in group_by_server(self._collection.tests).items():
             for name, test in named:
@@ -122,12 +125,12 @@ class SuiteSession(Session):
 
     def _list_left(self) -> list[Message]:
         """What is judged for a whole run and not here."""
-        suites = self._run_of_file.suites
-        gates = [each.suite.gates for each in suites if each.suite.gates]
+        suites = self._collection.plan.suites
+        gates = [suite.gates for suite, _ in suites if suite.gates]
         found = {
             "coverage gate": any(gate.coverage for gate in gates),
             "performance gate": any(gate.performance for gate in gates),
-            "strict invariants": any(each.spec.strict_invariants for each in suites),
+            "strict invariants": any(spec.strict_invariants for _, spec in suites),
         }
         reason = f"judged for a whole run only; run: mcptest run {shlex.quote(self._file)}"
         return [{"name": name, "reason": reason} for name, is_set in found.items() if is_set]

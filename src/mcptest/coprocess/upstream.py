@@ -63,6 +63,10 @@ class Upstream:
         """Whether it could not be started, or is gone."""
         return self._lost is not None
 
+    @property
+    def is_running(self) -> bool:
+        return self._pool.is_running and not self.is_lost
+
     def cleaned(self, value: Any) -> Any:
         """The same without the secrets that a config gave to the server."""
         return redact_all(value, self._redact)
@@ -110,12 +114,12 @@ class Upstream:
         line = encode_line(jsonrpc.request(id, method, params))
         return Step(line=line, method=method, expectation=Expectation(), id=id)
 
-    def ask_all(self, method: str, key: str) -> Message:
+    def ask_all(self, method: str, key: str, limit_s: float | None = None) -> Message:
         """Every page of a list, in one; all together may take as long as one answer."""
-        return {key: [entry for page in self._pages(method, key) for entry in page]}
+        pages = self._pages(method, key, limit_s or self.spec.timeout_s)
+        return {key: [entry for page in pages for entry in page]}
 
-    def _pages(self, method: str, key: str) -> Iterator[list[object]]:
-        limit_s = self.spec.timeout_s
+    def _pages(self, method: str, key: str, limit_s: float) -> Iterator[list[object]]:
         if not self._pool.is_running:
             # Starting is not part of the time for the list.
             self._ready(method, None)

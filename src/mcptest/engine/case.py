@@ -135,6 +135,7 @@ class Performer:
         self, case: Case, spec: ServerSpec, following: Case | None
     ) -> CaseResult:
         """One try, followed by its teardown."""
+        self._pool.start_test()
         self.refused = {}
         if self._is_suite:
             # Suites save values within one test only.
@@ -198,7 +199,6 @@ class Performer:
         # Chosen now, so that it can be sent as soon as the answer is there.
         ahead = None if self._keeps_times else _find_step_to_send_ahead(following)
         notes: tuple[str, ...] = ()
-        self._pool.start_test()
         try:
             if not case.steps:
                 return self._perform_other(case, spec, following)

@@ -136,6 +136,8 @@ class DialogueRunner:
             if run.has_answers:
                 self._pool.record_answer()
         self._left_over = (server, run.left_over)
+        for use, answer in run.answered_uses:
+            self._record_use(server, use, answer)
         result = CaseResult(
             name=case.name,
             status="failed" if run.mismatches else "passed",
@@ -146,8 +148,6 @@ class DialogueRunner:
         if run.mismatches:
             result = _add_mismatches(result, run).but(stderr=self._pool.stderr_of_test())
         else:
-            for use, answer in run.answered_uses:
-                self._record_use(server, use, answer)
             self._pool.record_pass()
             log = self._pool.log() if self._pool.keeps_log == "all" else ()
             result = result.but(log=log)

@@ -76,8 +76,8 @@ def find_suites(
 
     A `NothingSelectedError` when one of the arguments names no file, or when a folder or a glob
     has something like a test file that would not run; whatever the others name. `note` is called
-    with a sentence about each file of a folder or a glob that belongs to another tool; if the
-    format of all files is given, there are none.
+    with a sentence about each file of a folder or a glob that belongs to another tool, unless the
+    format of all files is given, and about what is not a file although it has the name of one.
     """
     found: set[str] = set()
     empty: list[str] = []
@@ -92,7 +92,9 @@ def find_suites(
         found |= files
         empty += () if files else (argument,)
     mistakes = left_out.describe(found)
-    notes = _describe_foreign(sorted(foreign - found))
+    why = "it is not a test file of mcptest (no message under in or out); name it to check it"
+    notes = _describe_skipped(dict.fromkeys(foreign - found, why))
+    notes += _describe_skipped(left_out.no_files)
     if note and not (empty or mistakes):
         for each in notes:
             note(each)
@@ -130,9 +132,9 @@ def _is_foreign(path: str) -> bool:
         return False
 
 
-def _describe_foreign(files: list[str]) -> list[str]:
-    why = "it is not a test file of mcptest (no message under in or out)"
-    notes = [f"skipped {visible(each)}: {why}; name it to check it" for each in files]
+def _describe_skipped(files: dict[str, str]) -> list[str]:
+    """A sentence about each of these files, given with the reasons."""
+    notes = [f"skipped {visible(each)}: {why}" for each, why in sorted(files.items())]
     more = len(notes) - _MAX_LEFT_OUT
     return notes[:_MAX_LEFT_OUT] + ([f"skipped {more:,} more of the kind"] if more > 0 else [])
 
@@ -157,16 +159,25 @@ def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
 class _LeftOut:
     """Files in folders and globs that look like tests and are not run.
 
-    `broken` are files that cannot be read, with the reason; `linked` are folders behind symbolic
-    links, with the test files in them.
+    `no_files` are pipes, devices and links in a circle, with the reason: whatever is in them is not
+    a test of the user. `broken` are files that cannot be read; `linked` are folders behind
+    symbolic links, with the test files in them.
     """
 
     def __init__(self) -> None:
+        self.no_files: dict[str, str] = {}
         self._broken: dict[str, str] = {}
         self._linked: dict[str, list[str]] = {}
 
     def add_file(self, path: str) -> None:
-        self._broken[path] = _why_broken(path)
+        try:
+            os.stat(path)
+            self.no_files[path] = NOT_REGULAR
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                self.no_files[path] = "it is a symbolic link that leads in a circle"
+            else:
+                self._broken[path] = _why_broken(path)
 
     def add_folder(self, link: str, is_wanted: Callable[[str], object]) -> None:
         """Look for test files behind a link, without following further ones."""

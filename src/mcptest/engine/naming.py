@@ -1,4 +1,4 @@
-"""Call a server that no file names by its own name, in every event of a run.
+"""Tell the servers of a run apart, and call those that no file names by their own names.
 
 Until it has been started, such a server has only the name of its program or its address. The server
 itself says another one, `serverInfo.name`, when a session is opened.
@@ -6,6 +6,7 @@ itself says another one, `serverInfo.name`, when a session is opened.
 
 from __future__ import annotations
 
+from mcptest.core.coverage import merge_coverage
 from mcptest.core.events import (
     CaseFinished,
     RunFinished,
@@ -17,6 +18,9 @@ from mcptest.core.events import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from mcptest.core.coverage import ServerCoverage
     from mcptest.core.events import Event, Listener
     from mcptest.core.results import CaptureScore
     from mcptest.protocol.capture import SessionCapture
@@ -25,47 +29,58 @@ __all__ = ["ServerNaming"]
 
 
 class ServerNaming:
-    """A listener that passes events on, with the name of the server replaced in them.
+    """A listener that passes events on, with the names of servers replaced in them.
 
-    They wait until the server has said its name, or a test has run without that.
+    `shown` has what a server is called at first, by its name in the events; `unnamed` are those
+    that may say another name. Their events wait until they have, or a test has run without that.
     """
 
-    def __init__(self, emit: Listener) -> None:
+    def __init__(self, emit: Listener, shown: Mapping[str, str], unnamed: Collection[str]) -> None:
         self._emit = emit
-        self._waiting: list[Event] | None = []
-        self._name, self._own_name = "", ""
+        self._names = dict(shown)
+        self._open = set(unnamed)
+        # The run has the name of its server, if there is only one.
+        self._run_names = self._names if len(self._open) == 1 else shown
+        self._waiting: list[Event] = []
 
     def __call__(self, event: Event) -> None:
-        if self._waiting is None:
-            if not isinstance(event, ServerNamed):
-                self._emit(self._renamed(event))
-            return
         if isinstance(event, ServerNamed):
-            self._name, self._own_name = event.server, event.name
-        else:
-            self._waiting.append(event)
+            if event.server in self._open:
+                self._names[event.server] = event.name
+                self._open.remove(event.server)
+                self._pass_on()
+            return
+        is_first = isinstance(event, RunStarted) and self._open
+        is_unnamed = isinstance(event, SuiteStarted) and event.server in self._open
+        if not (self._waiting or is_first or is_unnamed):
+            self._emit(self._renamed(event))
+            return
+        self._waiting.append(event)
         if isinstance(event, RunStarted):
             self._emit(ServerStarting())
         has_run = isinstance(event, CaseFinished) and event.result.status != "skipped"
-        if has_run or isinstance(event, ServerNamed | RunFinished):
-            waiting, self._waiting = self._waiting, None
-            for each in waiting:
-                self._emit(self._renamed(each))
+        if has_run or isinstance(event, RunFinished):
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        # A server keeps the name under which it has been reported.
+        self._open -= {each.server for each in waiting if isinstance(each, SuiteStarted)}
+        for each in waiting:
+            self._emit(self._renamed(each))
 
     def rename_end(self, finished: RunFinished) -> RunFinished:
         """The end of the run, as it was emitted."""
-        if not self._own_name:
-            return finished
         return finished.but(
             findings=tuple(
                 each.but(server=self._rename_list(each.server)) for each in finished.findings
             ),
             conformance=self._rename_score(finished.conformance),
-            coverage=tuple(
-                each.but(server=self._rename(each.server)) for each in finished.coverage
-            ),
+            coverage=self._rename_coverage(finished.coverage),
             server_revisions=tuple(
-                each.but(server=self._rename(each.server)) for each in finished.server_revisions
+                dict.fromkeys(
+                    each.but(server=self._rename(each.server)) for each in finished.server_revisions
+                )
             ),
         )
 
@@ -76,7 +91,8 @@ class ServerNaming:
         if isinstance(event, RunFinished):
             return self.rename_end(event)
         if isinstance(event, RunStarted):
-            return event.but(server=self._rename_list(event.server))
+            names = (self._run_names.get(name, name) for name in event.server.split(", "))
+            return event.but(server=", ".join(dict.fromkeys(names)))
         if isinstance(event, SuiteStarted):
             return event.but(server=self._rename(event.server))
         return event
@@ -93,11 +109,20 @@ class ServerNaming:
             ),
         )
 
+    def _rename_coverage(self, found: Iterable[ServerCoverage]) -> tuple[ServerCoverage, ...]:
+        """The coverage of each server; those of one name that offer the same are one."""
+        alike: dict[object, list[ServerCoverage]] = {}
+        for each in found:
+            name = self._rename(each.server)
+            offers = frozenset((offer.kind, offer.name) for offer in each.offers)
+            alike.setdefault((name, each.home, offers), []).append(each.but(server=name))
+        return tuple(merge_coverage([each])[0] for each in alike.values())
+
     def _rename(self, name: str) -> str:
-        return self._own_name if self._own_name and name == self._name else name
+        return self._names.get(name, name)
 
     def _rename_list(self, names: str) -> str:
-        return ", ".join(map(self._rename_label, names.split(", ")))
+        return ", ".join(dict.fromkeys(map(self._rename_label, names.split(", "))))
 
     def _rename_label(self, label: str) -> str:
         """A name with or without its transport: stdio://python3."""

@@ -326,14 +326,18 @@ class SuiteRun:
         return None
 
     def settle(self, result: CaseResult) -> CaseResult:
-        """The result of the last case with what is wrong about the names that it called."""
+        """The result of the last case with what is wrong about the names that it called.
+
+        A server is asked for its lists only if the case passed: one that fails says why.
+        """
         if self.run is None or not self.run.open_doubts:
             return result
-        self.run.pool.take_inventory(self.spec)
-        offers = self.run.pool.inventories.get(self.spec.name, ())
+        if result.status == "passed":
+            self.run.pool.take_inventory(self.spec)
+        found = self.run.pool.inventories.get(self.spec.name)
         doubts, self.run.open_doubts = self.run.open_doubts, []
         for _, doubt in doubts:
-            result = doubt.settle(result, offers, is_strict=self.spec.is_strict)
+            result = doubt.settle(result, found, is_strict=self.spec.is_strict)
         return result
 
     def settle_doubts(self) -> list[str]:
@@ -342,8 +346,8 @@ class SuiteRun:
         if run is None or not self.is_done:
             return []
         doubts, run.open_doubts = run.open_doubts, []
-        offers = run.pool.inventories.get(self.spec.name, ())
-        judged = ((result, doubt.judge(offers)) for result, doubt in doubts)
+        found = run.pool.inventories.get(self.spec.name)
+        judged = ((result, doubt.judge(found)) for result, doubt in doubts)
         return [f"{visible(result.name)}: {wrong.message}" for result, wrong in judged if wrong]
 
     def _perform(self, index: int, following: int | None) -> CaseResult:

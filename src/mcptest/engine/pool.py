@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mcptest.core.coverage import CoveredOffer, Kind
+    from mcptest.core.coverage import CoveredOffer, Kind, OfferKind
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Finding, LogLine, LogWish, SessionScore
     from mcptest.engine.server import Launcher
@@ -51,6 +51,7 @@ __all__ = [
     "MAX_PAGES",
     "MAX_TOOL_PAGES",
     "EndlessError",
+    "Inventory",
     "ListReader",
     "ServerPool",
     "SingleServer",
@@ -100,8 +101,8 @@ class ServerPool:
         self.has_started_one = False
         self._own_name = ""
         # By server name, what it offers; and what the current process has listed.
-        self.inventories: dict[str, tuple[CoveredOffer, ...]] = {}
-        self._listed: tuple[CoveredOffer, ...] | None = None
+        self.inventories: dict[str, Inventory] = {}
+        self._listed: Inventory | None = None
         # The files whose tests the last process has run.
         self.files_run: set[str] = set()
         self.findings: list[Finding] = []
@@ -157,9 +158,10 @@ class ServerPool:
             self.has_started_one = True
         return server, note
 
-    @property
-    def own_name(self) -> str:
-        """What the server that was handed out last calls itself; "" if that is not known."""
+    def own_name_of(self, spec: ServerSpec) -> str:
+        """What this server calls itself; "" if that is not known, or another one is in use."""
+        if spec != self._spec:
+            return ""
         return (self._server.own_name if self._server else "") or self._own_name
 
     @property
@@ -359,20 +361,30 @@ _MAX_PAGES = 100
 _MAX_OFFERS = 20_000
 
 
-def take_inventory(server: Server) -> tuple[CoveredOffer, ...] | None:
-    """Everything the server offers; None when not all of it could be listed."""
+class Inventory(Record):
+    """What a server offers. `whole` are the kinds whose lists were read to their ends."""
+
+    offers: tuple[CoveredOffer, ...] = ()
+    whole: frozenset[OfferKind] = frozenset()
+
+
+def take_inventory(server: Server) -> Inventory | None:
+    """Everything the server offers; None when a list does not end, or not in time."""
     offers: dict[tuple[str, str], CoveredOffer] = {}
+    whole: set[OfferKind] = set()
     declared = server.capabilities
     deadline = time.monotonic() + _PATIENCE_S
     try:
         for kind in KINDS.values():
             if isinstance(declared, dict) and kind.capability in declared:
-                for entries in list_pages(server, kind, deadline):
+                pages = ListPages(kind.method, kind.name, max_pages=_MAX_PAGES)
+                for entries in list_pages(server, kind, deadline, pages):
                     offers |= {
                         (kind.unit, each.name): each for each in offers_in(kind.unit, entries)
                     }
                     if len(offers) > _MAX_OFFERS:
                         return None
+                whole |= set() if pages.problem else {kind.unit}
     except ServerError as error:
         # What the server did wrong is reported, but not that it did not answer us.
         if error.fault.kind in FINDINGS:
@@ -380,16 +392,18 @@ def take_inventory(server: Server) -> tuple[CoveredOffer, ...] | None:
         return None
     except EndlessError:
         return None
-    return tuple(offers.values())
+    return Inventory(offers=tuple(offers.values()), whole=frozenset(whole))
 
 
 class EndlessError(Exception):
     """A list that does not end in time."""
 
 
-def list_pages(server: Server, kind: Kind, deadline: float) -> Iterator[list[object]]:
+def list_pages(
+    server: Server, kind: Kind, deadline: float, pages: ListPages | None = None
+) -> Iterator[list[object]]:
     """The entries of each page of a list; none if the server does not know the method."""
-    pages = ListPages(kind.method, kind.name, max_pages=_MAX_PAGES)
+    pages = pages or ListPages(kind.method, kind.name, max_pages=_MAX_PAGES)
     while (params := pages.next_params(left_s := deadline - time.monotonic())) is not None:
         yield pages.add(server.ask(kind.method, params, left_s))
     if pages.problem and pages.problem.kind in ("circle", "endless", "timeout"):

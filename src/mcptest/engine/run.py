@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Case, Gates, ServerSpec, Suite
     from mcptest.core.results import SessionScore, Status
     from mcptest.engine.loading import Plan
+    from mcptest.engine.pool import Inventory
     from mcptest.engine.server import Launcher
     from mcptest.engine.snapshots import SnapshotWatch
     from mcptest.protocol.capture import SessionCapture
@@ -130,22 +131,41 @@ def run_plan(
     plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener
 ) -> tuple[RunFinished, list[SessionCapture]]:
     """Run everything; returns the last event, which is emitted as well, and the captures."""
-    unnamed = [spec for _, spec in plan.suites if not spec.is_named]
-    if any(_program(spec) != _program(unnamed[0]) for spec in unnamed):
-        # Events tell servers apart by name only: two of one program cannot be renamed.
-        suites = tuple((suite, spec.but(is_named=True)) for suite, spec in plan.suites)
-        return _run_plan(plan.but(suites=suites), options, launcher, emit)
-    if unnamed:
-        from mcptest.engine.naming import ServerNaming  # noqa: PLC0415  # most servers are named
+    suites, shown = _tell_servers_apart(plan.suites)
+    if not shown:
+        return _run_plan(plan, options, launcher, emit)
+    from mcptest.engine.naming import ServerNaming  # noqa: PLC0415  # most servers are named
 
-        naming = ServerNaming(emit)
-        finished, captures = _run_plan(plan, options, launcher, naming)
-        return naming.rename_end(finished), [*map(naming.rename_capture, captures)]
-    return _run_plan(plan, options, launcher, emit)
+    unnamed = {spec.name for _, spec in suites if not spec.is_named}
+    naming = ServerNaming(emit, shown, unnamed)
+    finished, captures = _run_plan(plan.but(suites=suites), options, launcher, naming)
+    return naming.rename_end(finished), [*map(naming.rename_capture, captures)]
 
 
-def _program(spec: ServerSpec) -> tuple[object, ...]:
-    return spec.command, spec.cwd, spec.env, spec.http
+def _tell_servers_apart(
+    suites: tuple[tuple[Suite, ServerSpec], ...],
+) -> tuple[tuple[tuple[Suite, ServerSpec], ...], dict[str, str]]:
+    """The suites with a different name for each server outside of suite files.
+
+    Lists, uses and coverage are kept by name. Also, by name, what those servers are to be called
+    whose names are not final.
+    """
+    programs: dict[str, list[object]] = {}
+    shown: dict[str, str] = {}
+    apart = []
+    for suite, spec in suites:
+        if not suite.home:
+            known = programs.setdefault(spec.name, [])
+            program = (spec.command, spec.cwd, spec.env, spec.http)
+            if program not in known:
+                known.append(program)
+            number = known.index(program) + 1
+            name = spec.name if number == 1 else f"{spec.name} #{number}"
+            if number > 1 or not spec.is_named:
+                shown[name] = spec.name
+                spec = spec.but(name=name)
+        apart.append((suite, spec))
+    return tuple(apart), shown
 
 
 def _run_plan(
@@ -182,11 +202,11 @@ class Run:
         self.open_doubts: list[tuple[CaseResult, Doubt]] = []
         self.pool = pool or ServerPool(launcher)
         self.performer = Performer(self.pool, plan.snapshots)
-        self._offers: dict[str, dict[str, tuple[CoveredOffer, ...]]] = {}
+        self._offers: dict[str, dict[str, Inventory]] = {}
         self._uses: dict[str, dict[str, dict[Use, int]]] = {}
         self._tally = Tally()
         self._current = ""
-        self._has_reported_name = False
+        self._named: set[str] = set()
         self._file = ""
 
     def run(self) -> RunFinished:
@@ -241,7 +261,9 @@ class Run:
         """What was offered and used, by suite and server."""
         return CoverageCounts(
             offers={
-                (home, name): mine[name] for home, mine in self._offers.items() for name in mine
+                (home, name): mine[name].offers
+                for home, mine in self._offers.items()
+                for name in mine
             },
             uses={(home, name): mine[name] for home, mine in self._uses.items() for name in mine},
         )
@@ -264,7 +286,7 @@ class Run:
                 if spec.isolation == "test" and following:
                     self.pool.retire()
             self._emit(SuiteFinished(name=suite.name, file=suite.file))
-            if self._is_over():
+            if self._is_over() and not self._doubts:
                 break
             self.pool.take_inventory(spec)
             self._release()
@@ -293,10 +315,12 @@ class Run:
 
     def _report_own_name(self, spec: ServerSpec) -> None:
         """Report what an unnamed server calls itself, as soon as it has said so."""
-        if spec.is_named or self._has_reported_name or not self.pool.own_name:
+        if spec.is_named or spec.name in self._named:
             return
-        self._has_reported_name = True
-        self._emit(ServerNamed(server=spec.name, name=self.pool.own_name))
+        own_name = self.pool.own_name_of(spec)
+        if own_name:
+            self._named.add(spec.name)
+            self._emit(ServerNamed(server=spec.name, name=own_name))
 
     def run_case(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         """Perform one case and emit its events; `following` may be sent ahead.
@@ -306,6 +330,8 @@ class Run:
         """
         self._emit(CaseStarted.made_of({"name": case.name, "line": case.line}))
         self._current = case.name
+        # Where nothing is held back, a strict test may have to read the lists before the next.
+        is_judged_now = spec.is_strict and not self._options.may_hold
         if case.skip is not None:
             result = CaseResult(
                 name=case.name,
@@ -318,8 +344,6 @@ class Run:
         else:
             retries = self._options.retries if case.retries is None else case.retries
             may_follow = following and following.skip is None and spec.isolation != "test"
-            # Where nothing is held back, a strict test may have to read the lists before the next.
-            is_judged_now = spec.is_strict and not self._options.may_hold
             next_case = following if may_follow and not is_judged_now else None
             result = self.performer.perform(case, spec, retries, next_case)
             result = self._name_other_files(result, spec)
@@ -330,11 +354,12 @@ class Run:
         self._current = ""
         self._report_own_name(spec)
         doubt = self._find_doubt(case, spec, result)
-        if doubt and spec.is_strict and not self._options.may_hold:
+        is_judged_now = is_judged_now and result.status == "passed"
+        if doubt and is_judged_now:
             self.pool.take_inventory(spec)
-        offers = self.pool.inventories.get(spec.name)
-        if doubt and offers is not None:
-            result = doubt.settle(result, offers, is_strict=spec.is_strict)
+        found = self.pool.inventories.get(spec.name)
+        if doubt and (found is not None or is_judged_now):
+            result = doubt.settle(result, found, is_strict=spec.is_strict)
         elif doubt and self._options.may_hold:
             self._doubts[len(self._held)] = (doubt, spec)
         elif doubt:
@@ -357,9 +382,9 @@ class Run:
         return result.but(notes=(*result.notes, note))
 
     def _find_doubt(self, case: Case, spec: ServerSpec, result: CaseResult) -> Doubt | None:
-        """What a passed case was refused, unless the server is known to have it."""
+        """What a case was refused, unless the server is known to have it."""
         refused = self.performer.refused
-        if result.status != "passed" or not refused:
+        if result.status not in ("passed", "failed") or not refused:
             return None
         names = [name for name in refused if name[0] in ("tool", "prompt")]
         if not case.is_unlisted:
@@ -384,8 +409,8 @@ class Run:
             if index in doubts:
                 assert isinstance(event, CaseFinished), "only results are in doubt"
                 doubt, spec = doubts[index]
-                offers = self.pool.inventories.get(spec.name, ())
-                result = doubt.settle(event.result, offers, is_strict=spec.is_strict)
+                found = self.pool.inventories.get(spec.name)
+                result = doubt.settle(event.result, found, is_strict=spec.is_strict)
                 self._tally.replace(event.result, result)
                 event = CaseFinished(result=result)
             self._emit_now(event)
@@ -418,7 +443,7 @@ class Tally:
 
 
 class Doubt(Record):
-    """The tools and prompts that a server refused to a test which passed anyway.
+    """The tools and prompts that a server refused to a test.
 
     Either the test is about that, or their names are wrong: the list of the server decides.
     """
@@ -428,18 +453,20 @@ class Doubt(Record):
     # How the key that says so is spelt in the file.
     key: str = "unlisted"
 
-    def judge(self, offers: Iterable[CoveredOffer]) -> Mismatch | None:
+    def judge(self, found: Inventory | None) -> Mismatch | None:
         """What is wrong with the names, given what the server lists; None if nothing is.
 
-        A kind of which the server lists nothing is not judged: it may not be able to list it.
+        A kind whose list could not be read is not judged.
         """
-        listed: dict[OfferKind, list[str]] = {}
-        for offer in offers:
+        whole = found.whole if found else frozenset()
+        listed: dict[OfferKind, list[str]] = {kind: [] for kind, _ in self.names}
+        for offer in found.offers if found else ():
             listed.setdefault(offer.kind, []).append(visible(offer.name))
-        known = [(kind, visible(name)) for kind, name in self.names if kind in listed]
-        missing = [(kind, name) for kind, name in known if name not in listed[kind]]
-        if self.is_unlisted and known and not missing:
-            kind, name = known[0]
+        names = [(kind, visible(name)) for kind, name in self.names]
+        present = [(kind, name) for kind, name in names if name in listed[kind]]
+        missing = [each for each in names if each not in present and each[0] in whole]
+        if self.is_unlisted and present and not missing:
+            kind, name = present[0]
             expected, hint = f"a {kind} that the server does not list", ""
             message = f'the test says "{self.key}", and the server lists the {kind} "{name}"'
         elif missing and not self.is_unlisted:
@@ -459,16 +486,25 @@ class Doubt(Record):
             is_described=True,
         )
 
-    def settle(
-        self, result: CaseResult, offers: Iterable[CoveredOffer], *, is_strict: bool
-    ) -> CaseResult:
+    def describe_unknown(self, found: Inventory | None) -> str:
+        """A sentence about a name that cannot be judged, because the server did not list any."""
+        for kind, name in () if self.is_unlisted else self.names:
+            if found is None or kind not in found.whole:
+                return (
+                    f"strict: the server did not list all its {kind}s, "
+                    f'so "{visible(name)}" could not be checked'
+                )
+        return ""
+
+    def settle(self, result: CaseResult, found: Inventory | None, *, is_strict: bool) -> CaseResult:
         """The result with what is wrong as a note or, if that is strict, as its failure."""
-        mismatch = self.judge(offers)
-        if mismatch is None:
-            return result
-        if is_strict:
+        mismatch = self.judge(found)
+        # What has failed has its own mismatches.
+        is_strict = is_strict and result.status == "passed"
+        if mismatch and is_strict:
             return result.but(status="failed", mismatches=(mismatch,))
-        return result.but(notes=(*result.notes, mismatch.message))
+        note = mismatch.message if mismatch else is_strict and self.describe_unknown(found)
+        return result.but(notes=(*result.notes, note)) if note else result
 
 
 # Events

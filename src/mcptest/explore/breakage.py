@@ -54,8 +54,8 @@ def find_breakage(
     """What an error answer to a request with these made-up arguments says; None if it is in order.
 
     `missing` is the required argument that the request left out: then an error is expected, and
-    only one that is plainly not a validation is a breakage. `promise` says that the server offers
-    exactly what was requested, so that no value is to blame.
+    only one that is plainly not a validation is a breakage. `promise` says why no made-up value can
+    be to blame: every error is a breakage then.
     """
     if not is_error_answer(answer):
         return None
@@ -67,14 +67,14 @@ def find_breakage(
     if cause := _find_exception(text, arguments, missing):
         what = "it does not validate its arguments" if missing else cause
         return Breakage(said=said, cause=what, remedy=_REPAIR)
-    if promise:
-        return Breakage(said=said, cause=promise, remedy=_REPAIR)
     is_validation = bool(re.search(_VALIDATION, text))
     is_about_value = is_validation or code in (INVALID_PARAMS, RESOURCE_NOT_FOUND)
     plain = () if is_validation or _quotes_value(text, arguments) else _PLAIN_CAUSES
     for pattern, cause, remedy in (*plain, *(() if is_about_value else _CAUSES)):
         if re.search(pattern, text):
             return Breakage(said=said, cause=cause, remedy=remedy)
+    if promise:
+        return Breakage(said=said, cause=promise, remedy=_REPAIR)
     if is_about_value:
         return None
     if code is not None and -32768 <= code <= -32000:

@@ -66,7 +66,11 @@ class CredentialHider:
                 hidden.append(self._hide_word(word, option))
                 is_value = not re.match("-[^=]+$", word)
             option = "" if is_value else word
-        return hidden
+        # A value that is known as a secret from elsewhere is one wherever it is: -p hunter2.
+        known = {value: name for name, value in self._environment.items() if names_secret(name)}
+        known |= {each.value: each.name for each in self.found.values()}
+        place = "a word of the command"
+        return [self._refer(known[word], word, place) if word in known else word for word in hidden]
 
     def hide_url(self, url: str) -> str:
         return self._hide_word(url, "")

@@ -161,7 +161,9 @@ class Surveyor:
                 skip=f"not called: {reason}; take this line out to call it",
             )
             return
-        probe = self._probe(f"calls {shown}", "tools/call", params, remarks)
+        takes_none = not SchemaWalker(schema).root().schema.get("properties")
+        promise = "it takes no arguments, so no value is to blame" if takes_none else ""
+        probe = self._probe(f"calls {shown}", "tools/call", params, remarks, promise=promise)
         if not probe.is_untried:
             self.called.append(name)
         yield probe

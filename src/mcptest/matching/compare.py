@@ -421,18 +421,25 @@ def _compare_not(check: Not, actual: object, trail: Trail) -> Iterator[Differenc
 
 def _nearest(pairs: Sequence[tuple[object, object]], named: Callable[[int], str]) -> str:
     """Which pair differs least, with its first difference; "" when there is none."""
-    best = (_MAX_COUNTED + 1, "")
+    from mcptest.matching.diff import describe_first, find_place  # noqa: PLC0415  # as above
+
+    best: tuple[int, int] | None = None
+    text = ""
     for index, (wanted, got) in enumerate(pairs):
         if _is_remote(wanted):
             continue
         found = list(islice(_differences(wanted, got, None, leniency=""), _MAX_COUNTED))
         first = found[0][0]
-        # A value of another type has only one difference, but is not near.
-        weight = len(found) if first.path else _MAX_COUNTED
-        if weight < best[0]:
-            where = f"{first.path}: " if first.path else ""
-            best = weight, f"{named(index)} is nearest: {where}{first.message}"
-    return best[1]
+        # A value of another type has only one difference, but is not near. Of two strings, the one
+        # that is the same for longer is nearer; one that differs from the start is not near at all.
+        place = find_place(first)
+        if place == (0, 0) and not first.path:
+            continue
+        weight = len(found) if first.path else _MAX_COUNTED, -place[1] if place else 1
+        if best is None or weight < best:
+            best = weight
+            text = f"{named(index)} is nearest: {describe_first(first)}"
+    return text
 
 
 def _compare_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Difference]:

@@ -24,7 +24,13 @@ from mcptest.core.text import (
 )
 from mcptest.matching.compare import AllOf, Each, Group, Partial
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import common_prefix, describe_near_match, to_text, type_name
+from mcptest.matching.values import (
+    common_prefix,
+    describe_near_match,
+    is_long,
+    to_text,
+    type_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +50,7 @@ __all__ = [
     "array_hint",
     "context_diff",
     "cut_sides",
+    "describe_first",
     "find_idle_checks",
     "find_place",
     "is_worth_a_line_diff",
@@ -94,12 +101,14 @@ def show_sides(mismatch: Mismatch, limit: int) -> tuple[str, str]:
     """Both sides as JSON; long strings are cut around the place where they differ."""
     expected, actual = mismatch.expected, mismatch.actual
     place = find_place(mismatch)
-    if isinstance(expected, str) and isinstance(actual, str) and place:
-        is_long = max(len(expected), len(actual)) > limit
-        is_described = mismatch.is_described
-        pair = pair_texts(expected, actual, place, is_described=is_described) if is_long else None
-        if pair:
-            return pair.expected, pair.actual
+    if (
+        place
+        and isinstance(expected, str)
+        and isinstance(actual, str)
+        and max(len(expected), len(actual)) > limit
+    ):
+        pair = pair_texts(expected, actual, place, is_described=mismatch.is_described)
+        return pair.expected, pair.actual
     return _show_expected(mismatch, limit), show_json(actual, limit)
 
 
@@ -141,6 +150,20 @@ def find_place(mismatch: Mismatch) -> tuple[int, int] | None:
         return None
     at = common_prefix(expected, actual)
     return at, at
+
+
+def describe_first(mismatch: Mismatch) -> str:
+    """A mismatch in one line; of two long strings, the parts around the place of the difference."""
+    where = f"{mismatch.path}: " if mismatch.path else ""
+    expected, actual = mismatch.expected, mismatch.actual
+    place = find_place(mismatch)
+    if not isinstance(expected, str) or not isinstance(actual, str) or not place or not place[1]:
+        return where + mismatch.message
+    differs = f"{where}differs at {describe_place(actual, place[1])}"
+    if not is_long(expected, actual):
+        return where + mismatch.message if mismatch.at else differs
+    pair = pair_texts(expected, actual, place, is_terse=True, is_described=mismatch.is_described)
+    return f"{differs}: expected {pair.expected}, actual {pair.actual}"
 
 
 def _sides(mismatch: Mismatch, columns: int) -> list[DiffLine]:

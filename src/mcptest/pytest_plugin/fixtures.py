@@ -179,6 +179,34 @@ def pytest_exception_interact(call: pytest.CallInfo[Any]) -> None:
         error.msg = _shorten(error.msg)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    _recent_stderr().clear()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    """Show what servers wrote to stderr during a test that fails, unless its message has it."""
+    outcome: Any = yield
+    report = outcome.get_result()
+    recent = _recent_stderr() if report.failed else ()
+    if not recent:
+        return
+    from mcptest.core.text import defuse  # noqa: PLC0415  # only where it is used
+    from mcptest.reporters.text import stderr_lines  # noqa: PLC0415  # as above
+
+    text = "\n".join(each.rstrip("\n") for each in recent)
+    lines = [line.text.strip().removeprefix("stderr").lstrip() for line in stderr_lines(text)]
+    if not all(line in report.longreprtext for line in lines):
+        report.sections.append(("Captured stderr of the server", defuse("\n".join(lines))))
+
+
+def _recent_stderr() -> Any:
+    """What servers wrote to stderr since the test began."""
+    module = sys.modules.get("mcptest.sdk.coprocess")
+    return module.RECENT_STDERR if module else []
+
+
 def _shorten(text: str) -> str:
     first = text.split("\n")[0]
     return first if first.endswith(_AS_ABOVE) else f"{first} {_AS_ABOVE}"

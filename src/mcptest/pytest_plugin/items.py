@@ -191,10 +191,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     finished = suite_run.finish_case(item.collected.case)
     notes, failures = _conclude(finished, secrets) if finished else ([], [])
     unlisted = [defuse(each) for each in redact_all(suite_run.settle_doubts(), redactor(secrets))]
-    if suite_run.spec.is_strict:
-        failures += unlisted
-    else:
-        notes += unlisted
+    notes += unlisted
     item.user_properties += [(FILE_NOTE, note) for note in notes]
     if failures:
         pytest.fail(defuse("\n".join(failures)), pytrace=False)

@@ -177,6 +177,10 @@ class MinimalReporter(CollectedRun):
             reason = _short(result.reason)
             name = case_title(self.started, suite, result)
             yield f"NOT RUN {case_place(suite, result)} {name}: {reason}"
+        for suite, result in self.noted():
+            name = case_title(self.started, suite, result)
+            for note in result.notes:
+                yield f"NOTE {case_place(suite, result)} {name}: {_short(note)}"
         yield from self._findings()
         if self.finished.broken_rules:
             listed = ", ".join(self.finished.broken_rules)

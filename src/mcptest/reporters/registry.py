@@ -41,7 +41,7 @@ REPORTERS = {
     ),
     "minimal": ReporterEntry(
         source="agent.MinimalReporter",
-        purpose="a person in a hurry: one line, plus one per failure",
+        purpose="a person in a hurry: one line, plus one per failure and note",
         is_for_people=True,
     ),
     "json": ReporterEntry(

@@ -40,6 +40,7 @@ _RULES = {
     "run-interrupted": "The run did not come to its end.",
     "flaky-test": "A test passed only when it was tried again.",
     "test-not-run": "A declared test cannot be run by this version of mcptest.",
+    "test-note": "A test passed, and something about it deserves a look.",
 }
 
 
@@ -68,17 +69,7 @@ class SarifReporter(CollectedRun):
             text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
             place = location(diagnostic.file, diagnostic.line, diagnostic.column)
             yield result_of(diagnostic.code, diagnostic.severity, text, place)
-        for suite, result in self.failures():
-            yield _of_failure(suite, result, case_title(self.started, suite, result))
-        for suite, result in self.flaky():
-            text = (
-                f"{case_title(self.started, suite, result)}: passed on attempt {result.attempts:,}"
-            )
-            yield result_of("flaky-test", "warning", text, location(suite.file, result.line))
-        level = "note" if self.finished.may_leave_out else "error"
-        for suite, result in self.not_run():
-            text = f"{case_title(self.started, suite, result)}: {result.reason}"
-            yield result_of("test-not-run", level, text, location(suite.file, result.line))
+        yield from self._of_tests()
         for finding in self.finished.findings:
             yield self._of_finding(finding)
         for gate in self.finished.missed_gates:
@@ -90,6 +81,23 @@ class SarifReporter(CollectedRun):
         if self.finished.interrupted:
             text = ending_line(self.started, self.finished)
             yield result_of("run-interrupted", "error", text, self._anywhere())
+
+    def _of_tests(self) -> Iterator[Members]:
+        for suite, result in self.failures():
+            yield _of_failure(suite, result, case_title(self.started, suite, result))
+        for suite, result in self.flaky():
+            text = (
+                f"{case_title(self.started, suite, result)}: passed on attempt {result.attempts:,}"
+            )
+            yield result_of("flaky-test", "warning", text, location(suite.file, result.line))
+        level = "note" if self.finished.may_leave_out else "error"
+        for suite, result in self.not_run():
+            text = f"{case_title(self.started, suite, result)}: {result.reason}"
+            yield result_of("test-not-run", level, text, location(suite.file, result.line))
+        for suite, result in self.noted():
+            for note in result.notes:
+                text = f"{case_title(self.started, suite, result)}: {note}"
+                yield result_of("test-note", "note", text, location(suite.file, result.line))
 
     def _of_finding(self, finding: Finding) -> Members:
         text = f"{finding.message}{times(finding.count)}\n{finding.quote}".strip()
@@ -134,6 +142,7 @@ def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
     for mismatch in result.mismatches[:MAX_MISMATCHES]:
         sides = "expected {}, actual {}".format(*show_sides(mismatch, MAX_SIDE_CHARS))
         lines.append(f"{excerpt(mismatch.path, MAX_TEXT_CHARS)}: {sides}")
+    lines += [f"note: {excerpt(note, MAX_TEXT_CHARS)}" for note in result.notes]
     result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
     # The name, not the line: a test that moves is still the same.
     parts = (visible(suite.file), stable_server(suite), case_name(result))

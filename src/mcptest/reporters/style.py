@@ -47,6 +47,7 @@ __all__ = [
     "times",
     "totals",
     "width_of",
+    "wrap_detail",
     "wrap_line",
     "wrap_text",
 ]
@@ -138,9 +139,12 @@ _WIDE = (
     "\U0001f300-\U0001faff\U00020000-\U0003fffd]"
 )
 _HANG = 2
+# Lines of a diff and of a server's output, and a label in front of a value or a sentence.
+_VERBATIM = r"[-+] |    +\S|  [a-z]* +\| "
+_LABEL = r"  [a-z]+ {2,}"
 
 
-def wrap_line(line: str, columns: int) -> list[str]:
+def wrap_line(line: str, columns: int, hang_columns: int = 0) -> list[str]:
     """The line broken between words; continuation lines are indented further.
 
     A word longer than a line is left to the terminal. A terminal of unknown width reports 0.
@@ -148,15 +152,23 @@ def wrap_line(line: str, columns: int) -> list[str]:
     if columns < 1 or width_of(line) <= columns:
         return [line]
     indent = len(line) - len(line.lstrip(" "))
-    hang = " " * (indent + _HANG)
+    hang = " " * (hang_columns or indent + _HANG)
     lines, room = [""], columns
     for word in re.findall(r" *[^ ]+", line):
-        if width_of(word) > room and lines != [""]:
+        if width_of(word) > room and lines != [""] and len(lines[-1]) > hang_columns:
             lines.append(hang + word.lstrip(" "))
         else:
             lines[-1] += word
         room = columns - width_of(lines[-1])
     return lines
+
+
+def wrap_detail(line: str, columns: int) -> list[str]:
+    """`wrap_line` for a line about a failure; what has a label stays in its column."""
+    if re.match(_VERBATIM, line):
+        return [line]
+    label = re.match(_LABEL, line)
+    return wrap_line(line, columns, len(label[0]) if label else 0)
 
 
 def wrap_text(text: str, columns: int) -> str:

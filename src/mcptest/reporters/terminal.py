@@ -31,6 +31,7 @@ from mcptest.reporters.style import (
     status_marks,
     times,
     totals,
+    wrap_detail,
     wrap_line,
 )
 
@@ -207,6 +208,11 @@ class TerminalReporter:
             if same_as is None and self._verbose:
                 lines += stderr_lines(result.stderr)
             lines += stderr_lines(new_stderr)
+        if self._live:
+            columns = self._width - len(DETAIL_INDENT)
+            lines = [
+                line.but(text=part) for line in lines for part in wrap_detail(line.text, columns)
+            ]
         painted = [
             DETAIL_INDENT + self._paint.diff_line(line) if line.text else "" for line in lines
         ]

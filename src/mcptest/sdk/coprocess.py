@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import warnings
+from collections import deque
 
 from mcptest import __version__
 from mcptest.core.errors import ServerError, UsageError
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COPROCESS_PROTOCOL_VERSION",
+    "RECENT_STDERR",
     "Coprocess",
     "binary_command",
     "emit_warnings",
@@ -78,6 +80,8 @@ _ERROR = frozenset(["code", "message", "data"])
 # Names the file to which the binary writes the server's stderr of a request.
 STDERR_VARIABLE = "MCPTEST_SERVER_STDERR"
 _MAX_STDERR_BYTES = 64 * 1024
+# What the servers of all connections wrote to stderr during the last requests, for pytest.
+RECENT_STDERR: deque[str] = deque(maxlen=20)
 
 _HANDSHAKE = frozenset(["protocol_version", "binary_version"])
 
@@ -138,10 +142,16 @@ class Coprocess:
             try:
                 result = self._request(method, params, timeout or self._timeout)
             except RefusedError as error:
-                error.add_stderr(self._stderr.read() if self._stderr else "")
+                error.add_stderr(self._read_stderr())
                 raise
-            self._last.stderr = self._stderr.read() if self._stderr else ""
+            self._last.stderr = self._read_stderr()
             return result
+
+    def _read_stderr(self) -> str:
+        text = self._stderr.read() if self._stderr else ""
+        if text:
+            RECENT_STDERR.append(text)
+        return text
 
     @property
     def last_stderr(self) -> str:

@@ -324,3 +324,25 @@ def test_requests_are_utf_8_whatever_the_locale_says(tmp_path: Path) -> None:
     )
     assert answers[0]["id"] == "ü"
     assert results(answers) == [{"content": [{"type": "text", "text": "é\u2028"}]}]
+
+
+def test_a_tool_that_fails_and_is_not_listed_is_told_at_the_end(tmp_path: Path) -> None:
+    asked = [request("mcp.call", {"tool": name}, name) for name in ("ech", "echo", "missing_tool")]
+    refusal = {"error": {"code": -32602, "message": "no such tool"}}
+    tools = {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}
+    server = scripted_server(tools_call=refusal, tools_list={"result": tools})
+    _, ended = converse(tmp_path, server, *asked)
+    assert ended.err.splitlines() == [
+        'warning: the server lists no tool "ech"; did you mean "echo"?',
+        'warning: the server lists no tool "missing_tool"',
+    ]
+
+
+def test_tools_that_are_listed_or_cannot_be_listed_are_not_told(tmp_path: Path) -> None:
+    ask = request("mcp.call", {"tool": "echo"})
+    refusal = {"error": {"code": -32602, "message": "not today"}}
+    tools = {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}
+    for listed in ({"result": tools}, refusal):
+        server = scripted_server(tools_call=refusal, tools_list=listed)
+        _, ended = converse(tmp_path, server, ask)
+        assert (ended.code, ended.err) == (0, "")

@@ -102,6 +102,9 @@ def test_what_is_judged_for_a_whole_run_is_left(tmp_path: Path) -> None:
         {"name": "coverage gate", "reason": reason},
         {"name": "performance gate", "reason": reason},
     ]
+    with serving(tmp_path) as sdk:
+        assert run(sdk, "a::echoes")["status"] == "passed"
+        assert sdk.leave().err == ""
     config = {"name": "a", "command": "cat", "args": [], "strictInvariants": True}
     (tmp_path / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
     conductor_file(tmp_path, {"it": "pings", "request": PING, "expect": ANSWERED})

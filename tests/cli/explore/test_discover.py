@@ -83,6 +83,7 @@ def test_everything_that_is_offered_is_in_the_file_and_harm_is_only_a_placeholde
     found = verdicts(tmp_path)
     assert [name for name, status in found.items() if status == "skipped"] == [
         "calls fail",
+        "calls refuse",
         "calls hang",
         "calls die",
         "calls delete_all",

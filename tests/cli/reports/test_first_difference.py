@@ -210,3 +210,32 @@ def failing(pattern: str, actual: str) -> str:
         with pytest.raises(AssertionError) as failure:
             api.expect(actual).to_meet({word: text})
     return str(failure.value)
+
+
+# Several choices
+
+
+@pytest.mark.parametrize("directive", ["one-of", "match:any"])
+def test_the_nearest_of_several_strings_is_shown_with_its_place(directive: str) -> None:
+    choices = ["rain", f"{LEAD[:500]}Z", f"{LEAD}Y{TAIL}", 5]
+    failure = choosing(directive, choices, f"{LEAD}X{TAIL}")
+    assert "number 3 is nearest: differs at character 1,001: expected " in failure
+    hint = failure.partition("hint ")[2]
+    assert "6789Yabc" in hint
+    assert "6789Xabc" in hint
+    hint = choosing(directive, ["rain", "sunny dog"], "sunny day").partition("hint ")[2]
+    assert hint.lstrip().startswith("number 2 is nearest: differs at character 8\n")
+
+
+@pytest.mark.parametrize("directive", ["one-of", "match:any"])
+def test_no_choice_is_near_if_all_differ_from_the_start(directive: str) -> None:
+    assert "nearest" not in choosing(directive, ["rain", "fog"], "sunny")
+
+
+def choosing(directive: str, choices: list[object], actual: str) -> str:
+    any_of: dict[str, object] = {directive: choices}
+    about = api.expect(actual if directive == "one-of" else {"a": actual})
+    check = about.to_meet if directive == "one-of" else about.to_match
+    with pytest.raises(AssertionError) as caught:
+        check(any_of if directive == "one-of" else {"a": any_of})
+    return f"{caught.value}\n"

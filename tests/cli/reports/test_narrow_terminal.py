@@ -8,13 +8,10 @@ import struct
 import subprocess
 import sys
 import termios
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from console import ENVIRONMENT, PATIENCE_S, mcptest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COLUMNS = 80
 MISTAKES = """\
@@ -72,6 +69,35 @@ def test_sentences_fit_a_terminal_and_are_whole_elsewhere(
     assert max(map(len, shown)) <= COLUMNS
     assert max(map(len, whole.split("\n"))) > COLUMNS
     assert " ".join(" ".join(shown).split()) == " ".join(whole.split())
+
+
+FAILING = """\
+description: d
+tests:
+  - it: differs
+    tool: log
+    arguments: {text: SAID, say: SAID}
+    expect: {response: {result: {content: [{type: text, text: "match:contains:not SAID"}]}}}
+  - it: has a caret
+    tool: log
+    arguments: {text: sunny day}
+    expect: {response: {result: {content: [{type: text, text: sunny dog}]}}}
+"""
+SAID = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+
+
+def test_failures_fit_a_terminal_and_stay_in_their_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.test.mcp.yml").write_text(FAILING.replace("SAID", SAID), encoding="utf-8")
+    server = Path(__file__).parents[2] / "servers" / "logging_server.py"
+    shown = on_terminal(tmp_path, "run", "--", sys.executable, "-S", "-E", str(server))
+    # Only the output of a server stays as it is.
+    assert [line for line in shown if len(line) > COLUMNS] == [f"        stderr    | {SAID}"]
+    at = next(index for index, line in enumerate(shown) if line.startswith("        actual  "))
+    first, middle, rest = SAID.partition("eleven")
+    assert shown[at] == f'        actual    "{first}{middle}'
+    assert shown[at + 1] == f'                 {rest}"'
+    caret = next(index for index, line in enumerate(shown) if line.strip() == "^")
+    assert shown[caret - 1][shown[caret].index("^") :] == 'ay"'
 
 
 def test_a_caret_stands_below_what_it_points_to(tmp_path: Path) -> None:

@@ -78,13 +78,44 @@ def test_the_name_in_a_contract_stays(tmp_path: Path) -> None:
     assert mcptest(tmp_path, "run", "shop.cases.yaml").out.startswith("mine\n")
 
 
-def test_different_servers_of_one_program_are_not_called_by_the_name_of_one(
-    tmp_path: Path,
+@pytest.mark.parametrize("words", [(), ("-j", "2")], ids=["in turn", "parallel"])
+def test_different_servers_of_one_program_have_their_own_names(
+    tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     contract(tmp_path, "shop")
     contract(tmp_path, "bank")
-    report = mcptest(tmp_path, "run", "--json").report()
-    assert {suite["server"] for suite in report["suites"]} == {PROGRAM}
+    report = mcptest(tmp_path, "run", "--json", "--capture", "c.json", *words).report()
+    assert [suite["server"] for suite in report["suites"]] == ["bank", "shop"]
+    assert [each["server"] for each in report["coverage"]["servers"]] == ["bank", "shop"]
+    assert {each["server"] for each in report["invariants"]} == {"stdio://bank", "stdio://shop"}
+    assert [each["server"] for each in report["spoken"]] == ["bank", "shop"]
+    saved = (tmp_path / "c.json").read_text(encoding="utf-8")
+    assert "stdio://bank" in saved
+    assert "stdio://shop" in saved
+
+
+@pytest.mark.parametrize("name", [{}, {"name": "mine"}], ids=["unnamed", "one name"])
+def test_what_one_server_lists_is_not_taken_for_the_list_of_another(
+    tmp_path: Path, name: dict[str, str]
+) -> None:
+    """Both tests call a tool that their own server lists, and expect an error."""
+    refused = {"error": {"code": -32602, "message": "no"}}
+    for own in ("shop", "bank"):
+        contract(tmp_path, own, **name)
+        program = SERVER.replace("NAME", repr(own)).replace('"sell"', f'"{own}_tool"')
+        program = program.replace(
+            '"result": result}', f'**({refused} if "name" in message["params"] else OK)}}'
+        ).replace("        print(", '        OK = {"result": result}\n        print(')
+        (tmp_path / f"{own}.py").write_text(program, encoding="utf-8")
+        path = tmp_path / f"{own}.cases.yaml"
+        text = json.loads(path.read_text(encoding="utf-8"))
+        text["in"] |= {"method": "tools/call", "params": {"name": f"{own}_tool"}}
+        text["out"] = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602}}
+        path.write_text(json.dumps(text), encoding="utf-8")
+    ended = mcptest(tmp_path, "run")
+    assert ended.code == 0, ended.out
+    assert "lists no tool" not in ended.out
+    assert ended.out.count(": 100 % (1 of 1)") == 2
 
 
 def test_the_note_on_shared_servers_names_no_program(tmp_path: Path) -> None:

@@ -252,3 +252,59 @@ def test_a_connection_leaves_no_descriptor_behind() -> None:
         [sys.executable, "-c", program], env=ENVIRONMENT, capture_output=True, check=True
     )
     assert done.stdout == b"0\n"
+
+
+def test_a_teardown_that_fails_shows_that_of_the_whole_test(tmp_path: Path) -> None:
+    first = {"tool": "log", "args": {"say": "said by the test"}}
+    last = {"tool": "log", "args": {"say": "said by the teardown", "refuse": True}}
+    test = {"name": "cleans up", **first, "teardown": [last]}
+    suite = {"servers": {"log": {"command": COMMAND}}, "tools": [test]}
+    (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    ended = mcptest(tmp_path, "run")
+    assert "it passed, but its teardown did not" in ended.out
+    assert "| said by the test\n" in ended.out
+    assert "| said by the teardown\n" in ended.out
+
+
+# Tests in Python under pytest
+
+PLAIN = """
+import mcptest
+
+COMMAND = {command!r}
+
+def ask(said):
+    with mcptest.connect(COMMAND, env={{"API_TOKEN": {secret!r}}}) as server:
+        return server.call_tool("log", {{"say": said}})
+
+def test_earlier():
+    ask("of an earlier test")
+
+def test_assert():
+    ask("in the first call")
+    assert ask({said!r}).text == "other"
+
+def test_expect():
+    mcptest.expect(ask("said once")).to_match({{"content": []}})
+
+def test_pass():
+    ask("of a test that passes")
+"""
+
+
+def test_a_plain_assert_shows_it_in_a_section(tmp_path: Path) -> None:
+    program = PLAIN.format(command=COMMAND, secret=SECRET, said=SAID)
+    (tmp_path / "test_it.py").write_text(program, encoding="utf-8")
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--tb=short"]
+    ended = subprocess.run(
+        words, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, encoding="utf-8", timeout=60
+    )
+    failure = ended.stdout.partition(" test_assert ")[2].partition(" test_expect ")
+    section = failure[0].partition("- Captured stderr of the server -")[2]
+    assert "\n| in the first call\n" in section
+    assert SHOWN in section
+    assert SECRET not in section
+    # What a message has already is not shown again.
+    assert failure[2].count("said once\n") == 1
+    assert "of a test that passes" not in ended.stdout
+    assert "of an earlier test" not in ended.stdout

@@ -123,6 +123,21 @@ def test_warnings_are_folded_beside_mistakes_too(folder: Path) -> None:
     assert ended.err.count("error[") == 1
 
 
+def test_a_warning_in_a_file_with_mistakes_is_a_warning(folder: Path) -> None:
+    for name in ("a", "b"):
+        path = folder / f"{name}.test.mcp.yml"
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("{", '{"nope": 1, ', 1), encoding="utf-8")
+    ended = mcptest(folder, "validate", "--json")
+    report = ended.report()
+    assert {each["code"][0] for each in report["error"]["diagnostics"]} == {"F"}
+    assert {each["file"] for each in report["warnings"]} == {
+        *("a.test.mcp.yml", "b.test.mcp.yml", "c.test.mcp.yml")
+    }
+    assert "(and 3 more, first at a.test.mcp.yml:" in ended.err
+    assert ended.err.count("error[") == 2
+
+
 # Files of other tools
 
 

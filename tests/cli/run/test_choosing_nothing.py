@@ -94,14 +94,25 @@ def test_a_link_that_leads_nowhere_is_bad_usage_when_it_is_named(folder: Path) -
     refused(ended, "gone.test.mcp.yml is a symbolic link to ../lost.test.mcp.yml", code=2)
 
 
-def test_a_link_to_itself_and_a_pipe_are_named_too(folder: Path) -> None:
+LOOP = "skipped loop.test.mcp.yml: it is a symbolic link that leads in a circle"
+PIPE = "skipped pipe.test.mcp.yml: it is not a regular file"
+
+
+@pytest.mark.parametrize("path", [".", "*", "*.test.mcp.yml"])
+def test_a_link_to_itself_and_a_pipe_are_skipped_with_a_note(folder: Path, path: str) -> None:
     os.symlink("loop.test.mcp.yml", folder / "loop.test.mcp.yml")
     os.mkfifo(folder / "pipe.test.mcp.yml")
-    refused(
-        mcptest(folder, "run"),
-        "loop.test.mcp.yml cannot be read: Too many levels of symbolic links",
-        "pipe.test.mcp.yml is not a regular file",
-    )
+    for command in ("run", "validate"):
+        ended = mcptest(folder, command, path)
+        assert (ended.code, ended.err) == (0, f"note: {LOOP}\nnote: {PIPE}\n")
+    for name in ("loop", "pipe"):
+        refused(mcptest(folder, "run", f"{name}.test.mcp.yml"), f"{name}.test.mcp.yml", code=2)
+
+
+def test_where_there_is_nothing_else_nothing_is_selected(folder: Path) -> None:
+    os.mkfifo(folder / "empty" / "pipe.test.mcp.yml")
+    message = "no test file found in empty"
+    refused(mcptest(folder, "run", "empty"), message, PIPE.replace("pipe", "empty/pipe"))
 
 
 def test_a_link_to_a_test_file_is_that_file(folder: Path) -> None:

@@ -22,8 +22,9 @@ RUNS = {
     "plugins": (() if shutil.which("node") else ("--skip-tag", "node"), 0),
     "pytest": ((), 0),
 }
-# Its servers are by others: tests/real knows where they are installed, and runs it.
-ELSEWHERE = {"suite"}
+# The servers of the suite are by others: tests/real knows where they are installed, and runs it.
+# `./check sdks` runs those of the SDKs.
+ELSEWHERE = {"sdks", "suite"}
 
 
 def without_durations(text: str) -> str:

@@ -74,10 +74,36 @@ def test_a_resource_has_no_note(tmp_path: Path) -> None:
     assert notes(ended) == [("passed", [])]
 
 
-@pytest.mark.parametrize("mode", ["undeclared", "unlisted"])
-def test_a_server_that_lists_nothing_gives_no_note(tmp_path: Path, mode: str) -> None:
-    ended = run(tmp_path, refused(), server=naming(mode, strict=True))
+@pytest.mark.parametrize("mode", ["undeclared", "unlisted", "half"])
+def test_a_server_that_does_not_list_its_tools_gives_no_note(tmp_path: Path, mode: str) -> None:
+    ended = run(tmp_path, refused(), server=naming(mode))
     assert (ended.code, notes(ended)) == (0, [("passed", [])])
+
+
+@pytest.mark.parametrize("mode", ["undeclared", "unlisted", "half"])
+def test_a_strict_test_says_that_the_name_could_not_be_checked(tmp_path: Path, mode: str) -> None:
+    server = naming(mode, strict=True)
+    ended = run(tmp_path, refused(), refused("zzz", unlisted=True), server=server)
+    unchecked = 'strict: the server did not list all its tools, so "red_file" could not be checked'
+    assert (ended.code, notes(ended)) == (0, [("passed", [unchecked]), ("passed", [])])
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_empty_list_is_a_list(tmp_path: Path, strict: bool) -> None:
+    ended = run(tmp_path, refused("zzz"), server=naming("empty", strict=strict))
+    first = ("failed", []) if strict else ("passed", ['the server lists no tool "zzz"'])
+    assert (ended.code, notes(ended)) == (int(strict), [first])
+
+
+def test_a_test_that_fails_has_the_note_too(tmp_path: Path) -> None:
+    wanted = {"response": {"result": {"match:partial": {"isError": False}}}}
+    failing = refused() | {"expect": wanted}
+    no_path = {"it": "needs a path", "tool": "read_file", "expect": wanted}
+    ended = run(tmp_path, failing, no_path, words=("--json", "--bail"))
+    assert notes(ended) == [("failed", [NOTE])]
+    first, second = notes(run(tmp_path, failing, no_path, server=naming(strict=True)))
+    assert first == ("failed", [NOTE])
+    assert second == ("failed", ['the tool reported an error: "no path"'])
 
 
 def test_a_strict_config_makes_it_a_failure_with_the_same_sentence(tmp_path: Path) -> None:
@@ -128,7 +154,7 @@ def test_the_list_is_read_once_and_after_all_calls(tmp_path: Path) -> None:
 
 
 def test_every_report_has_the_note(tmp_path: Path) -> None:
-    reporters = ("agent", "github", "html", "junit", "markdown", "tap")
+    reporters = ("agent", "github", "html", "junit", "markdown", "minimal", "sarif", "tap")
     words = tuple(f"--reporter={name}=report.{name}" for name in reporters)
     ended = run(tmp_path, refused(), words=(*words, "--reporter=terminal"))
     assert f"note: {NOTE}" in ended.out
@@ -157,6 +183,9 @@ def test_cases_have_it_too(tmp_path: Path) -> None:
     assert [test["status"] for test in tests] == ["failed", "passed"]
     assert tests[0]["mismatches"][0]["message"] == NOTE
     assert '"_unlisted: true"' in tests[0]["mismatches"][0]["hint"]
+    failing = case("c", _server=naming()).replace('"code": -32602', '"code": -1')
+    (tmp_path / "a.cases.yaml").write_text(failing, encoding="utf-8")
+    assert NOTE in notes(mcptest(tmp_path, "run", "--json"))[0][1]
 
 
 @pytest.mark.parametrize("strict", [False, True])

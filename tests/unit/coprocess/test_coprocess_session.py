@@ -50,7 +50,7 @@ class StubUpstream(Upstream):
             raise said
         return dict(said)
 
-    def ask_all(self, method: str, key: str) -> dict[str, Any]:
+    def ask_all(self, method: str, key: str, limit_s: float | None = None) -> dict[str, Any]:
         return {key: [self.ask(method, {})]}
 
 

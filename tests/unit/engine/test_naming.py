@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcptest.core.coverage import ServerCoverage
+from mcptest.core.coverage import CoveredOffer, ServerCoverage
 from mcptest.core.events import (
     CaseFinished,
     Event,
@@ -44,7 +44,7 @@ def finished(status: Status) -> CaseFinished:
 
 def emitted(*events: Event) -> list[Event]:
     seen: list[Event] = []
-    naming = ServerNaming(seen.append)
+    naming = ServerNaming(seen.append, {"python3": "python3"}, {"python3"})
     for event in events:
         naming(event)
     assert isinstance(seen[0], ServerStarting)
@@ -53,7 +53,7 @@ def emitted(*events: Event) -> list[Event]:
 
 def test_events_wait_for_the_name_and_have_it() -> None:
     seen: list[Event] = []
-    naming = ServerNaming(seen.append)
+    naming = ServerNaming(seen.append, {"python3": "python3"}, {"python3"})
     naming(STARTED)
     assert seen == [ServerStarting()]
     naming(NAMED)
@@ -84,3 +84,41 @@ def test_a_server_that_says_no_name_keeps_the_one_it_has() -> None:
 
 def test_a_name_that_comes_too_late_is_not_used() -> None:
     assert emitted(STARTED, SUITE, finished("error"), NAMED, SUITE)[-1] == SUITE
+
+
+# Several servers
+
+SHOWN = {"python3": "python3", "python3 #2": "python3", "mine #2": "mine"}
+TWO = STARTED.but(server="python3, python3 #2, mine, mine #2")
+BANK = SUITE.but(server="python3 #2")
+
+
+def test_each_server_is_called_by_its_own_name() -> None:
+    seen: list[Event] = []
+    naming = ServerNaming(seen.append, SHOWN, {"python3", "python3 #2"})
+    offers = (CoveredOffer(kind="tool", name="sell", calls=1),)
+    coverage = tuple(
+        ServerCoverage(server=name, offers=offers if name != "mine" else ())
+        for name in ("python3", "python3 #2", "mine", "mine #2")
+    )
+    for event in (TWO, NAMED, SUITE, BANK, finished("skipped")):
+        naming(event)
+    # Those of the second one wait for its name; the run has none of them.
+    assert seen[1:] == [TWO.but(server="python3, mine"), SUITE.but(server="shop")]
+    naming(NAMED.but(server="python3 #2", name="bank"))
+    naming(SUITE.but(server="mine #2"))
+    naming(ENDED.but(coverage=coverage))
+    servers = [event.server for event in seen[3:] if isinstance(event, SuiteStarted)]
+    assert servers == ["bank", "mine"]
+    end = seen[-1]
+    assert isinstance(end, RunFinished)
+    assert [each.server for each in end.coverage] == ["shop", "bank", "mine", "mine"]
+
+
+def test_the_coverage_of_servers_that_are_alike_is_one() -> None:
+    naming = ServerNaming(lambda _: None, SHOWN, {"python3", "python3 #2"})
+    for event in (TWO, NAMED, NAMED.but(server="python3 #2")):
+        naming(event)
+    coverage = (ServerCoverage(server="python3"), ServerCoverage(server="python3 #2"))
+    end = naming.rename_end(ENDED.but(coverage=coverage))
+    assert end.coverage == (ServerCoverage(server="shop"),)

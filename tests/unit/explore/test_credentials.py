@@ -115,6 +115,16 @@ def test_a_value_that_the_shell_took_from_a_variable_refers_to_that_one() -> Non
     assert found.note.endswith("is written as ${MY_TOKEN}, which is set to the same value now")
 
 
+def test_a_value_that_is_known_as_a_secret_is_hidden_wherever_it_is() -> None:
+    environment = {"DB_PASSWORD": "tiger-of-old", "HOME": "/home/ada", "A_TOKEN": "1"}
+    hider = CredentialHider(environment, os.path.isfile)
+    args = ["-p", "tiger-of-old", "--token", "lion-of-old", "-k", "lion-of-old", "/home/ada", "1"]
+    assert hider.hide_args(args) == [
+        *("-p", "${DB_PASSWORD}", "--token", "${TOKEN}", "-k", "${TOKEN}", "/home/ada", "1"),
+    ]
+    assert [each.is_set for each in hider.found.values()] == [False, True]
+
+
 def test_headers_keep_their_scheme_and_their_references() -> None:
     hider = CredentialHider({}, os.path.isfile)
     headers = {"Authorization": "Bearer abc-123", "X-Api-Key": "${KEY}", "Accept": "text/plain"}

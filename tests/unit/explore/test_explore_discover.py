@@ -125,9 +125,23 @@ def error_text(text: str) -> dict[str, Any]:
 
 
 def test_made_up_arguments_that_bring_an_error_are_told_of() -> None:
-    probes = survey(Staged(error_text("Unknown city")), listing("tools", tool("x")))
+    staged = Staged(error_text("Unknown city"), error_text("a is required"))
+    probes = survey(staged, listing("tools", tool("x", inputSchema=NEEDY)))
+    probes.pop()
     assert probes[-1].name == "calls x with made-up values, and gets an error"
     assert "Put in real ones" in probes[-1].remarks[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Invalid state", "it takes no arguments, so no value is to blame; repair"),
+        ("you must be set up: not logged in", "something that it needs is not set up"),
+    ],
+)
+def test_an_error_of_a_tool_without_arguments_is_not_expected(text: str, why: str) -> None:
+    probes = survey(Staged(error_text(text)), listing("tools", tool("x")))
+    assert (probes[-1].name, why in probes[-1].skip) == ("calls x", True)
 
 
 def test_an_error_of_a_broken_server_is_not_expected() -> None:

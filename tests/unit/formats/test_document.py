@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mcptest.core.errors import FormatError
 from mcptest.formats.yaml import Document, Place, Places, locate, read_document
@@ -78,6 +82,36 @@ def test_item_lines_are_known_to_every_reader(text: str) -> None:
     assert isinstance(document.value, dict)
     tests = document.value["tests"]
     assert [document.item_line(tests, index) for index in range(3)] == [2, 4, 6]
+
+
+_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text('[{,}]\\"\n:a'),
+    lambda items: st.lists(items) | st.dictionaries(st.text('[{,}]\\"a'), items),
+)
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(_VALUES) | st.dictionaries(st.text("a[,"), _VALUES), st.sampled_from((None, 1, "\t"))
+)
+def test_item_lines_of_json_are_those_that_yaml_finds(
+    value: object, indent: int | str | None
+) -> None:
+    # libyaml does not read every JSON with tabs: the lines are the same with spaces.
+    document = read_document(json.dumps(value, indent=indent), "f.json")
+    places = locate(read_document(json.dumps(value, indent=indent and 1), "f.json"))
+    pending: list[tuple[object, tuple[str | int, ...]]] = [(document.value, ())]
+    while pending:
+        node, steps = pending.pop()
+        if isinstance(node, list):
+            expected = [places.key((*steps, index)).line for index in range(len(node))]
+            assert document.item_lines(node) == expected
+            pending += [(item, (*steps, index)) for index, item in enumerate(node)]
+        elif isinstance(node, dict):
+            pending += [(item, (*steps, key)) for key, item in node.items()]
 
 
 def test_an_item_that_does_not_exist_is_on_the_first_line() -> None:

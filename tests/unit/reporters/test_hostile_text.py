@@ -224,6 +224,7 @@ def test_sarif_keeps_the_rules_of_the_standard(hostile: HostileRun) -> None:
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert len(rules) == len(set(rules))
     wanted = len(hostile.run.failures()) + len(hostile.run.flaky())
+    wanted += sum(len(result.notes) for _, result in hostile.run.noted())
     wanted += len(hostile.run.started.warnings) + len(hostile.run.finished.findings)
     finished = hostile.run.finished
     wanted += len(finished.missed_gates) + (finished.fault is not None) + finished.interrupted

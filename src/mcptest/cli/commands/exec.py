@@ -90,6 +90,8 @@ def _serve_connection(
             session.is_complete = _answer_all(channel, session)
         finally:
             session.save()
+            for note in session.describe_unlisted() if session.is_complete else ():
+                _warn(note)
             upstream.close()
             for finding in upstream.findings:
                 _warn(_describe_finding(finding))
@@ -174,12 +176,11 @@ def _with_environment(spec: ServerSpec, variables: dict[str, str]) -> ServerSpec
 
 
 def _describe_ending(ended: RunFinished) -> list[str]:
-    """What became of snapshots, gates and findings, which are those of no single test."""
+    """What became of snapshots, and findings that are those of no single test."""
     from mcptest.reporters.style import Paint  # noqa: PLC0415  # this mode only
     from mcptest.reporters.terminal import snapshot_lines  # noqa: PLC0415  # as above
 
     lines = snapshot_lines(ended.snapshots, Paint(on=False)) if ended.snapshots else []
-    lines += [f"gate missed: {visible(gate)}" for gate in ended.missed_gates]
     return [*lines, *map(_describe_finding, ended.findings)]
 
 

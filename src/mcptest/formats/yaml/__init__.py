@@ -17,6 +17,7 @@ from mcptest.formats.yaml.quick import MAX_TEXT_BYTES, is_within_limits, read_qu
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from mcptest.formats.yaml.full import KeySpot, Spots, ValueSpot
@@ -27,6 +28,7 @@ __all__ = ["NOT_JSON", "Document", "Place", "Places", "locate", "read_document",
 
 
 _LINE_BREAK = r"\r\n|\n|\r"
+_JSON_TOKEN = rf'{_LINE_BREAK}|"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{{}},]|[^\s"\[\]{{}},:]+'
 _NOWHERE: tuple[None, ValueSpot] = (None, (0, 0, 0, 1, "collection"))
 
 
@@ -171,18 +173,40 @@ def _is_opaque(raw: str, style: str) -> bool:
 
 
 def _item_lines(document: Document) -> dict[int, list[int]]:
-    """The lines of all items of a document that was read as JSON."""
-    places = locate(document)
-    lines: dict[int, list[int]] = {}
-    pending: list[tuple[object, tuple[Step, ...]]] = [(document.value, ())]
+    """The lines of all items of a document that was read as JSON, without PyYAML."""
+    lines: list[list[int]] = []  # of the items of each list, in the order of opening brackets
+    within: list[list[int] | None] = []  # None for an object
+    line, starts_item = 1, False
+    for token in re.finditer(_JSON_TOKEN, document.text):
+        first = token[0][0]
+        if first in "\r\n":
+            line += 1
+        elif first == ",":
+            starts_item = within[-1] is not None
+        elif first in "]}":
+            within.pop()
+            starts_item = False
+        else:
+            if starts_item and within[-1] is not None:
+                within[-1].append(line)
+            starts_item = first == "["
+            if first == "[":
+                lines.append([])
+            if first in "[{":
+                within.append(lines[-1] if first == "[" else None)
+    return dict(zip(map(id, _lists_within(document.value)), lines, strict=True))
+
+
+def _lists_within(value: object) -> Iterator[list[object]]:
+    """All lists in a value, in the order in which they are written."""
+    pending = [value]
     while pending:
-        node, steps = pending.pop()
+        node = pending.pop()
         if isinstance(node, list):
-            lines[id(node)] = [places.key((*steps, i)).line for i in range(len(node))]
-            pending += [(item, (*steps, i)) for i, item in enumerate(node)]
+            yield node
+            pending += reversed(node)
         elif isinstance(node, dict):
-            pending += [(item, (*steps, key)) for key, item in node.items()]
-    return lines
+            pending += reversed(node.values())
 
 
 # JSON is read by the JSON parser: YAML parsers have problems with tabs, surrogate pairs and long

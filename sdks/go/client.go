@@ -1,0 +1,334 @@
+// Package mcptest tests MCP servers with go test: by hand, and with the tests of a suite file. It
+// starts the mcptest binary (MCPTEST_BIN, else mcptest on the path), which does the work.
+//
+//	func TestFindsABook(t *testing.T) {
+//		server := mcptest.Start(t, mcptest.Server{Command: []string{"python3", "shelf_server.py"}})
+//		found, err := server.CallTool(context.Background(), "find_book", mcptest.Args{"id": 1})
+//		…
+//	}
+//
+//	func TestSuite(t *testing.T) { mcptest.Register(t, mcptest.Config{Suite: "mcptest.yaml"}) }
+package mcptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A Server says which server to test, and how. Command or URL is needed.
+type Server struct {
+	// Command starts the server. It is run without a shell.
+	Command []string
+	// Dir is the working folder of the server; "" is the current one.
+	Dir string
+	// Env has variables that are added to the environment of the server.
+	Env map[string]string
+	// Secrets names variables in Env whose values are hidden in messages, besides those with
+	// names such as SHOP_TOKEN.
+	Secrets []string
+
+	// URL is that of a server on HTTP. With a Command, the Command starts it, and {port} in both
+	// is a free port.
+	URL string
+	// BearerEnv names the environment variable with the token for URL.
+	BearerEnv string
+	// HeaderEnv has headers for URL, each with the environment variable of its value.
+	HeaderEnv map[string]string
+	// CAFile has additional CA certificates to trust (PEM).
+	CAFile string
+
+	// Revision is the protocol revision to use, such as "2025-06-18"; "" negotiates one.
+	Revision string
+	// Timeout limits each answer of the server (default: 30 s).
+	Timeout time.Duration
+	// StartTimeout limits the start of the server (default: 5 s, 20 s for package runners).
+	StartTimeout time.Duration
+
+	// Cache is a mode of [Client.SetCache], in use from the start.
+	Cache string
+	// Record and Replay name a cassette, in use from the start. A replay needs no server.
+	Record, Replay string
+
+	// Warn gets the warnings of mcptest when the connection is closed: a rule that the server
+	// violated, an upload that failed. By default, Start logs them to the test, and Connect prints
+	// them to standard error.
+	Warn func(string)
+}
+
+// A Client is a connection to a server. Goroutines may share it: calls are sent one at a time, in order.
+type Client struct{ coprocess *coprocess }
+
+const (
+	defaultTimeout      = 30 * time.Second
+	defaultStartTimeout = 20 * time.Second
+	// The limit of the binary ends first, so that it can report what happened.
+	slack = 15 * time.Second
+)
+
+// Start connects to the server and closes the connection when the test ends. If that fails, so
+// does the test.
+func Start(t testing.TB, server Server) *Client {
+	t.Helper()
+	if server.Warn == nil {
+		server.Warn = func(text string) { t.Log(text) }
+	}
+	noteInput(filepath.Join(server.Dir, "."))
+	for _, word := range server.Command {
+		if !filepath.IsAbs(word) {
+			word = filepath.Join(server.Dir, word)
+		}
+		noteInput(word)
+	}
+	client, err := Connect(context.Background(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// noteInput has go test notice changes of a file, or of the files in a folder, which are read by
+// other processes: otherwise it would repeat a cached result.
+func noteInput(path string) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if folder, err := os.Open(path); err == nil {
+			_ = folder.Close()
+		}
+	}
+}
+
+// Connect starts mcptest, has it start the server, and returns when the server is initialized.
+// Close the connection; the server is stopped then.
+func Connect(ctx context.Context, server Server) (*Client, error) {
+	options, variables, err := server.options()
+	if err != nil {
+		return nil, err
+	}
+	coprocess, err := startCoprocess(ctx, options, variables, server.Warn)
+	if err != nil {
+		return nil, err
+	}
+	coprocess.limit = orDefault(server.Timeout, defaultTimeout) + orDefault(server.StartTimeout, defaultStartTimeout) + slack
+	client := &Client{coprocess}
+	if err := client.prepare(ctx, server); err != nil {
+		coprocess.close()
+		return nil, err
+	}
+	return client, nil
+}
+
+func orDefault(given, usual time.Duration) time.Duration {
+	if given == 0 {
+		return usual
+	}
+	return given
+}
+
+func (c *Client) prepare(ctx context.Context, server Server) error {
+	if server.Cache != "" {
+		if err := c.SetCache(ctx, server.Cache); err != nil {
+			return err
+		}
+	}
+	if server.Record != "" {
+		if err := c.SetCassette(ctx, "record", server.Record); err != nil {
+			return err
+		}
+	}
+	if server.Replay != "" {
+		if err := c.SetCassette(ctx, "replay", server.Replay); err != nil {
+			return err
+		}
+	}
+	_, err := c.Initialize(ctx)
+	return err
+}
+
+// options returns the command line of the binary after its name, and variables for its environment.
+func (s Server) options() (words, variables []string, err error) {
+	switch {
+	case s.URL == "" && (len(s.Command) == 0 || s.Command[0] == ""):
+		return nil, nil, errors.New("mcptest.Server has no server: set Command or URL")
+	case s.Record != "" && s.Replay != "":
+		return nil, nil, errors.New("mcptest.Server has both Record and Replay: a cassette is recorded or replayed")
+	case s.Timeout < 0 || s.StartTimeout < 0:
+		return nil, nil, errors.New("mcptest.Server has a limit below zero: Timeout and StartTimeout are positive")
+	}
+	words = []string{"exec", "--connection-server"}
+	if len(s.Command) > 0 {
+		words = append(words, "--server-command", quoteWords(s.Command))
+	}
+	add := func(option, value string) {
+		if value != "" {
+			words = append(words, option, value)
+		}
+	}
+	add("--url", s.URL)
+	add("--bearer-env", s.BearerEnv)
+	for _, header := range sortedKeys(s.HeaderEnv) {
+		add("--header-env", header+"="+s.HeaderEnv[header])
+	}
+	add("--ca-file", s.CAFile)
+	add("--spec-version", s.Revision)
+	add("--cwd", s.Dir)
+	add("--timeout", formatLimit(s.Timeout))
+	add("--start-timeout", formatLimit(s.StartTimeout))
+	for _, word := range words {
+		if strings.ContainsRune(word, 0) {
+			return nil, nil, fmt.Errorf("mcptest.Server has a NUL character in %q, which no command line can have", word)
+		}
+	}
+	if len(s.Env) > 0 || len(s.Secrets) > 0 {
+		raw, err := encode("mcptest.Server", map[string]any{"set": s.Env, "secrets": append([]string{}, s.Secrets...)})
+		if err != nil {
+			return nil, nil, err
+		}
+		variables = []string{"MCPTEST_SERVER_ENV=" + string(raw)}
+	}
+	return words, variables, nil
+}
+
+func formatLimit(limit time.Duration) string {
+	if limit == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%dms", (limit+time.Millisecond-1)/time.Millisecond)
+}
+
+// BinaryVersion returns the version of the mcptest binary.
+func (c *Client) BinaryVersion() string { return c.coprocess.binaryVersion }
+
+// Close has mcptest stop the server and end. A call that waits fails with ErrClosed. It returns nil,
+// and may be called more than once.
+func (c *Client) Close() error {
+	c.coprocess.close()
+	return nil
+}
+
+// CallTool calls a tool. An error that the tool reports is a verdict without success. If ctx ends
+// while the call waits, mcptest and the server are stopped.
+func (c *Client) CallTool(ctx context.Context, name string, arguments Args) (*Verdict, error) {
+	raw, err := encodeArguments(arguments)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	result, err := c.coprocess.request(ctx, "mcp.call", map[string]any{"tool": name, "arguments": raw})
+	if err != nil {
+		return nil, err
+	}
+	return readVerdict(result, time.Since(began))
+}
+
+func encodeArguments(arguments Args) (json.RawMessage, error) {
+	if arguments == nil {
+		return json.RawMessage("{}"), nil
+	}
+	return encode("arguments", arguments)
+}
+
+// ListTools returns the tools of the server, all pages of them.
+func (c *Client) ListTools(ctx context.Context) ([]JSON, error) {
+	return c.requestList(ctx, "mcp.listTools", "tools")
+}
+
+// ListResources returns the resources of the server, all pages of them.
+func (c *Client) ListResources(ctx context.Context) ([]JSON, error) {
+	return c.requestList(ctx, "mcp.listResources", "resources")
+}
+
+// ReadResource returns the result of the server.
+func (c *Client) ReadResource(ctx context.Context, uri string) (JSON, error) {
+	return c.requestObject(ctx, "mcp.readResource", map[string]any{"uri": uri})
+}
+
+// GetPrompt returns the result of the server. Without arguments (nil), none are sent.
+func (c *Client) GetPrompt(ctx context.Context, name string, arguments Args) (JSON, error) {
+	params := map[string]any{"name": name}
+	if arguments != nil {
+		raw, err := encodeArguments(arguments)
+		if err != nil {
+			return nil, err
+		}
+		params["arguments"] = raw
+	}
+	return c.requestObject(ctx, "mcp.callPrompt", params)
+}
+
+// Initialize returns what the server answered to the handshake, which is not repeated.
+func (c *Client) Initialize(ctx context.Context) (JSON, error) {
+	return c.requestObject(ctx, "mcp.initialize", nil)
+}
+
+// SetCache has results of tools cached across connections: "off", "read_write", "read_only" or "refresh".
+func (c *Client) SetCache(ctx context.Context, mode string) error {
+	_, err := c.requestObject(ctx, "mcp.cache.set_mode", map[string]any{"mode": mode})
+	return err
+}
+
+// SetCassette records requests and answers to a file, or replays one without the server: "record"
+// or "replay" with a path, or "off".
+func (c *Client) SetCassette(ctx context.Context, mode, path string) error {
+	params := map[string]any{"mode": mode}
+	if path != "" {
+		params["path"] = path
+	}
+	_, err := c.requestObject(ctx, "mcp.cassette.set_mode", params)
+	return err
+}
+
+// UploadTo has calls delivered to a file: or HTTP target, by Flush and by Close.
+func (c *Client) UploadTo(ctx context.Context, target string) error {
+	_, err := c.requestObject(ctx, "mcp.reporter.setUpload", map[string]any{"enabled": true, "target": target})
+	return err
+}
+
+// StopUploads queues no further calls; those that are queued are still delivered.
+func (c *Client) StopUploads(ctx context.Context) error {
+	_, err := c.requestObject(ctx, "mcp.reporter.setUpload", map[string]any{"enabled": false})
+	return err
+}
+
+// Flush delivers the calls since the last time, and returns how many there were.
+func (c *Client) Flush(ctx context.Context) (int, error) {
+	const method = "mcp.reporter.flush"
+	result, err := c.requestObject(ctx, method, nil)
+	if err != nil {
+		return 0, err
+	}
+	answer := newObject(json.RawMessage(result), "flushed")
+	count := answer.integer("flushed")
+	if answer.problem != "" {
+		return 0, newDrift(method, "the result of %s is another: %s", method, answer.problem)
+	}
+	return count, nil
+}
+
+func (c *Client) requestObject(ctx context.Context, method string, params any) (JSON, error) {
+	result, err := c.coprocess.request(ctx, method, params)
+	if err == nil && result[0] != '{' {
+		return nil, newDrift(method, "the result of %s cannot be %s", method, excerpt(result))
+	}
+	return result, err
+}
+
+func (c *Client) requestList(ctx context.Context, method, name string) ([]JSON, error) {
+	result, err := c.requestObject(ctx, method, nil)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	var entries []JSON
+	_ = json.Unmarshal(result, &members)
+	if raw := members[name]; string(raw) == "null" || json.Unmarshal(raw, &entries) != nil {
+		return nil, newDrift(method, "the result of %s cannot be %s", method, excerpt(result))
+	}
+	return entries, nil
+}

@@ -1,0 +1,3 @@
+module mcptest
+
+go 1.20

@@ -1,0 +1,245 @@
+/**
+ * The errors of this SDK. Those of calls are a `McptestError`; `kind` tells them apart as well.
+ *
+ * Mistakes in arguments are a `TypeError`, and a cancelled call is rejected with the reason of its
+ * `AbortSignal`.
+ */
+
+const MAY_HAVE_RUN = "it may have taken effect anyway";
+const MAX_QUOTED = 200;
+// How hints of the binary name an option of this SDK.
+const START_LIMIT = '--start-timeout, or "startupTimeout" in the config';
+const MAX_STDERR_LINES = 20;
+
+export type ErrorKind =
+  | "binary"
+  | "timeout"
+  | "version"
+  | "contract"
+  | "closed"
+  | "refused"
+  | "upstream"
+  | "upstream_gone";
+
+/** A call failed in the channel to mcptest, or behind it. */
+export abstract class McptestError extends Error {
+  abstract get kind(): ErrorKind;
+
+  static {
+    nameErrors(this, "McptestError");
+  }
+}
+
+/** The mcptest binary cannot be started, or has ended. */
+export class BinaryError extends McptestError {
+  get kind(): ErrorKind {
+    return "binary";
+  }
+
+  static {
+    nameErrors(this, "BinaryError");
+  }
+}
+
+/** The mcptest binary did not answer in time. It was stopped, together with the server. */
+export class TimeoutError extends BinaryError {
+  override get kind(): ErrorKind {
+    return "timeout";
+  }
+
+  static {
+    nameErrors(this, "TimeoutError");
+  }
+}
+
+/** The binary and this SDK have different versions; the message says which one to upgrade. */
+export class VersionError extends McptestError {
+  get kind(): ErrorKind {
+    return "version";
+  }
+
+  static {
+    nameErrors(this, "VersionError");
+  }
+}
+
+/** The binary sent something that this version of the contract does not know. */
+export class ContractError extends McptestError {
+  get kind(): ErrorKind {
+    return "contract";
+  }
+
+  static {
+    nameErrors(this, "ContractError");
+  }
+}
+
+/** The connection was closed, before the call or while it waited for its answer. */
+export class ClosedError extends McptestError {
+  get kind(): ErrorKind {
+    return "closed";
+  }
+
+  static {
+    nameErrors(this, "ClosedError");
+  }
+}
+
+/** mcptest refused the request: a file that is not a cassette, an upload that failed. */
+export class RefusedError extends McptestError {
+  /** The code of the error response. */
+  readonly code: number;
+  /** The message of the response, unchanged; `message` also has hints and stderr. */
+  readonly rawMessage: string;
+  /** The details of the response; undefined if there are none. */
+  readonly data: any;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(visible([message, ...describeDetails(data)].join("\n"), true));
+    this.code = code;
+    this.rawMessage = message;
+    this.data = data;
+  }
+
+  get kind(): ErrorKind {
+    return "refused";
+  }
+
+  static {
+    nameErrors(this, "RefusedError");
+  }
+}
+
+/** The server refused the request, did not answer in time, or gave an unusable answer. */
+export class UpstreamError extends RefusedError {
+  override get kind(): ErrorKind {
+    return "upstream";
+  }
+
+  static {
+    nameErrors(this, "UpstreamError");
+  }
+}
+
+/** The server could not be started or reached, or has exited. */
+export class UpstreamGoneError extends RefusedError {
+  override get kind(): ErrorKind {
+    return "upstream_gone";
+  }
+
+  /** How the process ended, such as "exit status 3"; "" if it did not start. */
+  get exitStatus(): string {
+    return this.data?.exit_status ?? "";
+  }
+
+  /** The exit code of the process; null if it did not end in this way. */
+  get exitCode(): number | null {
+    return this.data?.exit_code ?? null;
+  }
+
+  /** The signal that killed the process, such as "SIGKILL"; null if it did not end in this way. */
+  get signal(): string | null {
+    return this.data?.signal ?? null;
+  }
+
+  static {
+    nameErrors(this, "UpstreamGoneError");
+  }
+}
+
+/**
+ * A test of a suite did not pass. The message is what `mcptest run` prints for it.
+ *
+ * Not a `McptestError`: the call worked. It has no other members, because runners print them.
+ */
+export class SuiteTestError extends Error {
+  constructor(text: string, file: string, line: number) {
+    super(text);
+    // Runners show the place of the test in the suite instead of one in this package.
+    this.stack = `${this.name}: ${text}\n    at ${file}:${line}:1`;
+  }
+
+  static {
+    nameErrors(this, "SuiteTestError");
+  }
+}
+
+/** The error for an error response, by its code. */
+export function buildRefusal(code: number, message: string, data: unknown): RefusedError {
+  if (code === -32000) return new UpstreamError(code, message, data);
+  if (code === -32001) return new UpstreamGoneError(code, message, data);
+  return new RefusedError(code, message, data);
+}
+
+/** The error for no answer in time. */
+export function buildTimeout(method: string, limitMs: number): TimeoutError {
+  const message = `the mcptest binary did not answer ${method} within ${limitMs / 1000} s`;
+  return new TimeoutError(
+    method === "coprocess/handshake" ? message : `${message}; ${MAY_HAVE_RUN}`,
+  );
+}
+
+/** The error for an answer that has a form of another release. */
+export function buildDrift(problem: string): ContractError {
+  return new ContractError(
+    `contract drift: ${problem}; the mcptest binary and this SDK are of different releases`,
+  );
+}
+
+/** The sentence that says which side to upgrade. */
+export function describeUpgrade(channel: string, theirs: number, ours: number): string {
+  const advice =
+    theirs < ours
+      ? "Upgrade the mcptest binary (or pin the SDK to the matching release)."
+      : "Upgrade the typescript SDK (or pin the mcptest binary to the matching release).";
+  return `mcptest binary speaks ${channel} v${theirs}; this SDK needs v${ours}. ${advice}`;
+}
+
+/** A JSON value as a message can show it. */
+export function quoteJson(value: unknown): string {
+  try {
+    return excerpt(JSON.stringify(value) ?? String(value));
+  } catch {
+    // Nested too deep for JSON.stringify.
+    return "a deeply nested value";
+  }
+}
+
+/** Foreign text as part of a sentence: its beginning, with control characters escaped. */
+export function excerpt(text: string): string {
+  const start = text.slice(0, MAX_QUOTED);
+  return start.length < text.length ? `${visible(start)}…` : visible(start);
+}
+
+/** Text in which each character that is not visible is written as an escape. */
+export function visible(text: string, keepsNewlines = false): string {
+  return text.replace(/[\p{C}\p{Z}]/gu, (char) => {
+    if (char === " " || (keepsNewlines && char === "\n")) return char;
+    const named = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }[char];
+    const code = char.codePointAt(0) ?? 0;
+    if (code > 0xffff) return `\\u{${code.toString(16)}}`;
+    return named ?? `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+}
+
+/** What helps to understand a refusal: a hint, whether the call may have run, the server's stderr. */
+function describeDetails(data: unknown): string[] {
+  // Data without a kind is the server's own.
+  if (typeof data !== "object" || data === null) return [];
+  const { kind, hint, effect, stderr } = data as Record<string, unknown>;
+  if (typeof kind !== "string") return [];
+  const lines: string[] = [];
+  if (typeof hint === "string" && hint)
+    lines.push(`hint: ${hint.replace(START_LIMIT, "startTimeoutMs")}`);
+  if (effect === "indefinite") lines.push(MAY_HAVE_RUN);
+  if (typeof stderr === "string" && stderr.trim()) {
+    const written = stderr.trimEnd().split("\n").slice(-MAX_STDERR_LINES);
+    lines.push(...written.map((line, n) => `  ${n ? "      " : "stderr"}  | ${excerpt(line)}`));
+  }
+  return lines;
+}
+
+/** Give all errors of a class their name, without a member that runners would print. */
+function nameErrors(type: { prototype: Error }, name: string): void {
+  Object.defineProperty(type.prototype, "name", { value: name, configurable: true });
+}
