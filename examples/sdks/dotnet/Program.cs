@@ -14,7 +14,7 @@ public static class Program
 {
     private static async Task ABookIsFoundAgain()
     {
-        await using var server = await McpServer.ConnectAsync("python3", "shelf_server.py");
+        await using var server = await McpServer.ConnectAsync("python3", "bookshelf_server.py");
         var added = await server.CallToolAsync("add_book", new { title = "Ulysses" });
         var found = await server.CallToolAsync("find_book", new { id = added.Data.GetProperty("id").GetInt32() });
         Expect("Ulysses", found.Text);
@@ -22,7 +22,7 @@ public static class Program
 
     private static async Task WhatIsNotThereIsAnError()
     {
-        await using var server = await McpServer.ConnectAsync("python3", "shelf_server.py");
+        await using var server = await McpServer.ConnectAsync("python3", "bookshelf_server.py");
         var missing = await server.CallToolAsync("find_book", new { id = 404 });
         Expect(false, missing.Success);
         Expect("there is no book 404", missing.Error);
