@@ -57,7 +57,8 @@ struct Shared {
 
 struct State {
     child: Child,
-    exited: Option<(ExitStatus, Instant)>,
+    /// How and since when it has ended. There is no status where SIGCHLD is ignored.
+    exited: Option<(Option<ExitStatus>, Instant)>,
     /// To the thread that writes; its input ends when there is none.
     to_binary: Option<Sender<Vec<u8>>>,
     lines: VecDeque<Line>,
@@ -207,7 +208,7 @@ impl Coprocess {
         state.kill();
         state = self.shared.wait_until(state, DRAIN, |state| state.stderr.has_ended);
         let mut warnings = std::mem::take(&mut state.stderr.warnings);
-        let status = state.exited.map(|(status, _)| status);
+        let status = state.exited.and_then(|(status, _)| status);
         if let Some(status) = status.filter(|status| !was_killed && !status.success()) {
             warnings.push(format!("the mcptest binary ended with {}", describe_end(status)));
         }
@@ -409,13 +410,19 @@ impl State {
 
     fn has_exited(&mut self) -> bool {
         if self.exited.is_none() {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                self.exited = Some((status, Instant::now()));
-                // What it has left behind.
-                kill_group(&self.child);
-            }
+            let status = match self.child.try_wait() {
+                Ok(None) => return false,
+                Ok(status) => {
+                    // What it has left behind.
+                    kill_group(&self.child);
+                    status
+                }
+                // It is gone, nobody knows since when: its number may be that of another process.
+                Err(_) => None,
+            };
+            self.exited = Some((status, Instant::now()));
         }
-        self.exited.is_some()
+        true
     }
 
     /// Whether it has exited and its output is complete, as far as that can be known.
@@ -428,7 +435,8 @@ impl State {
     /// The error for a binary that has ended, or has closed its output.
     fn describe_death(&self, method: &str) -> Error {
         let how = match self.exited {
-            Some((status, _)) => describe_end(status),
+            Some((Some(status), _)) => describe_end(status),
+            Some((None, _)) => "how it ended is not known".to_owned(),
             None => "it closed its standard output".to_owned(),
         };
         let mut message = format!("the mcptest binary ended before it answered {method}: {how}");
