@@ -258,3 +258,21 @@ fn the_end_of_the_binary_is_noticed_where_sigchld_is_ignored() {
     assert!(text.contains(wanted), "{text}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
 }
+
+#[test]
+fn control_characters_are_escaped() {
+    let test = json!({"id": "a::\u{7}b", "server": "a", "name": "\u{7}b", "file": "a.yaml", "line": 1,
+        "tags": [], "skip": "", "limit_ms": 5000});
+    let listing = json!({"version": 1, "file": "a.yaml", "tests": [test],
+        "lanes": [{"lane": "\u{1b}[5m", "line": 1}], "left": [], "warnings": ["\u{1b}[31mred"]});
+    let verdict = json!({"status": "failed", "text": "\u{1b}[2J\r\n\tcold\n\na.yaml:1",
+        "file": "a.yaml", "line": 1, "duration_ms": 1, "notes": []});
+    let folder = Folder::new();
+    let script =
+        json!({"answers": {"suite.list": {"result": listing}, "suite.run": {"result": verdict}}});
+    let output = scripted(&folder, script).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "warning: \\u{1b}[31mred\n");
+    let (_, text) = shown(output);
+    assert!(text.contains("\n---- a::\\u{7}b stdout ----\n\\u{1b}[2J\\r\n\tcold\n"), "{text}");
+    assert!(!text.contains(['\u{7}', '\u{1b}', '\r']), "{text}");
+}
