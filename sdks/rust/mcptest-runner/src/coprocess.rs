@@ -187,12 +187,10 @@ impl Coprocess {
             return;
         }
         state.is_closed = true;
-        if state.broken.is_some() {
-            return;
-        }
-        let is_waiting = state.is_waiting;
-        if is_waiting {
-            // The answer to the call is of no use any more.
+        // If it is broken, it has been killed, and the calls have said why.
+        let mut was_killed = state.broken.is_some() || state.is_waiting;
+        if was_killed {
+            // The answer to a call that waits is of no use any more.
             state.kill();
         } else {
             let id = state.last_id + 1;
@@ -204,7 +202,7 @@ impl Coprocess {
         state.lines.clear();
         self.shared.changed.notify_all();
         state = self.shared.wait_until(state, SHUTDOWN_LIMIT, State::has_ended);
-        let was_killed = is_waiting || !state.has_ended();
+        was_killed |= !state.has_ended();
         state.kill();
         state = self.shared.wait_until(state, DRAIN, |state| state.stderr.has_ended);
         let mut warnings = std::mem::take(&mut state.stderr.warnings);

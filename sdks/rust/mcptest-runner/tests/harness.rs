@@ -276,3 +276,13 @@ fn control_characters_are_escaped() {
     assert!(text.contains("\n---- a::\\u{7}b stdout ----\n\\u{1b}[2J\\r\n\tcold\n"), "{text}");
     assert!(!text.contains(['\u{7}', '\u{1b}', '\r']), "{text}");
 }
+
+#[test]
+fn warnings_of_a_binary_that_was_killed_are_passed_on() {
+    let folder = Folder::new();
+    let said =
+        json!([{"stderr": "warning: one upload failed\n"}, {"wait_ms": 300}, {"frame": "DEBUG"}]);
+    let script = json!({"answers": {"suite.run": {"all": said}}});
+    let output = scripted(&folder, script).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "warning: one upload failed\n");
+}
