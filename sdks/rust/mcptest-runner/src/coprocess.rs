@@ -425,9 +425,17 @@ impl State {
 
     /// Whether it has exited and its output is complete, as far as that can be known.
     fn has_ended(&mut self) -> bool {
-        self.has_exited()
-            && (self.half_line.is_some()
-                || self.exited.is_some_and(|(_, since)| since.elapsed() > DRAIN))
+        self.has_exited() && (self.half_line.is_some() || self.is_drained())
+    }
+
+    /// Whether it exited so long ago that its own output has been read.
+    fn is_drained(&self) -> bool {
+        self.exited.is_some_and(|(_, since)| since.elapsed() > DRAIN)
+    }
+
+    /// Whether nobody waits for what still comes: a process that outlives the binary writes it.
+    fn is_over(&self) -> bool {
+        self.exited.is_some() && (self.broken.is_some() || self.is_closed)
     }
 
     /// The error for a binary that has ended, or has closed its output.
@@ -559,19 +567,23 @@ fn read_lines(stdout: ChildStdout, shared: &Shared) {
         if read.is_err() || !(is_whole || is_overlong) {
             break line;
         }
-        if line.iter().all(|byte| b" \t\r".contains(byte)) {
-            continue;
-        }
+        let is_blank = !is_overlong && line.iter().all(|byte| b" \t\r".contains(byte));
         // One line is read ahead and no more, so that a flood fills the pipe and not the memory.
         let mut state = shared.lock();
-        while !state.lines.is_empty() && state.broken.is_none() && !state.is_closed {
+        while !is_blank && !state.lines.is_empty() && state.broken.is_none() && !state.is_closed {
             state = shared.wait(state);
+        }
+        if state.is_over() {
+            break Vec::new();
+        }
+        if is_blank {
+            continue;
         }
         if is_overlong {
             line.truncate(MAX_STDERR_BYTES);
             line.shrink_to_fit();
             state.lines.push_back(Line::Overlong(line));
-        } else if !state.is_closed {
+        } else if !state.is_closed && state.broken.is_none() {
             state.lines.push_back(Line::Whole(line));
         }
         shared.changed.notify_all();
@@ -607,7 +619,8 @@ fn read_stderr(mut stderr: ChildStderr, shared: &Shared) {
         kept.end.extend_from_slice(&chunk[..count]);
         let surplus = kept.end.len().saturating_sub(MAX_STDERR_BYTES);
         kept.end.drain(..surplus);
-        if count == 0 {
+        if count == 0 || (state.is_over() && state.is_drained()) {
+            let kept = &mut state.stderr;
             kept.add_line(&line);
             kept.has_ended = true;
             shared.changed.notify_all();
