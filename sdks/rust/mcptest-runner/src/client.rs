@@ -27,7 +27,7 @@ pub struct Server {
     ca_file: PathBuf,
     spec_version: String,
     cwd: PathBuf,
-    env: BTreeMap<String, String>,
+    env: Variables,
     secrets: Vec<String>,
     timeout: Option<Duration>,
     start_timeout: Option<Duration>,
@@ -84,7 +84,7 @@ impl Server {
 
     /// An additional environment variable of the server.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Server {
-        self.env.insert(name.into(), value.into());
+        self.env.0.insert(name.into(), value.into());
         self
     }
 
@@ -161,11 +161,21 @@ impl Server {
 
     /// The variables of the binary.
     fn variables(&self) -> Vec<(&'static str, String)> {
-        if self.env.is_empty() && self.secrets.is_empty() {
+        if self.env.0.is_empty() && self.secrets.is_empty() {
             return Vec::new();
         }
-        let value = json!({"set": self.env, "secrets": self.secrets});
+        let value = json!({"set": self.env.0, "secrets": self.secrets});
         vec![("MCPTEST_SERVER_ENV", value.to_string())]
+    }
+}
+
+/// Variables of the server. `Debug` shows their names only: values may be secrets.
+#[derive(Clone, Default)]
+struct Variables(BTreeMap<String, String>);
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }
 

@@ -120,6 +120,12 @@ fn folder_and_variables_reach_the_server_and_secrets_do_not_leave() -> Result<()
 }
 
 #[test]
+fn a_server_is_shown_without_the_values_of_its_variables() {
+    let shown = format!("{:?}", shelf().env("SHOP_TOKEN", "hunter2"));
+    assert!(shown.contains(r#"{"SHOP_TOKEN"}"#) && !shown.contains("hunter2"), "{shown}");
+}
+
+#[test]
 fn a_recording_is_replayed_without_the_server() -> Result<(), Error> {
     let folder = Folder::new();
     let tape = folder.path("shelf.ndjson");
