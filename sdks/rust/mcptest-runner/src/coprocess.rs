@@ -27,8 +27,6 @@ pub const COPROCESS_PROTOCOL_VERSION: u32 = 2;
 const HANDSHAKE: &str = "coprocess/handshake";
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
-/// How long a request waits for the binary if nothing else is said.
-pub(crate) const USUAL_LIMIT: Duration = Duration::from_secs(60);
 /// Longer times cannot be added to the clock everywhere.
 const LONGEST_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -89,11 +87,12 @@ struct Stderr {
 }
 
 impl Coprocess {
-    /// Start the binary with these arguments and variables, and perform the handshake.
+    /// Start the binary with these arguments and variables, and perform the handshake. `limit` is how
+    /// long a request waits for the binary if nothing else is said.
     pub(crate) fn start(
         arguments: &[OsString],
         variables: &[(&str, String)],
-        limit: Option<Duration>,
+        limit: Duration,
     ) -> Result<Coprocess, Error> {
         let mut child = spawn_binary(arguments, variables)?;
         let (stdin, stdout, stderr) =
@@ -117,11 +116,8 @@ impl Coprocess {
             changed: Condvar::new(),
         });
         // If a thread cannot be started, dropping this kills the binary.
-        let mut coprocess = Coprocess {
-            shared: Arc::clone(&shared),
-            limit: limit.unwrap_or(USUAL_LIMIT),
-            binary_version: String::new(),
-        };
+        let mut coprocess =
+            Coprocess { shared: Arc::clone(&shared), limit, binary_version: String::new() };
         if let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) {
             let (of_stdout, of_stderr) = (Arc::clone(&shared), shared);
             coprocess.run_thread(move || write_lines(stdin, &lines))?;
