@@ -482,6 +482,10 @@ fn spawn_binary(arguments: &[OsString], variables: &[(&str, String)]) -> Result<
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.spawn().map_err(|error| {
+        // The error is not one of the system.
+        if error.kind() == io::ErrorKind::InvalidInput && error.raw_os_error().is_none() {
+            return Error::Arguments("no command, path or URL can have a NUL character".to_owned());
+        }
         let name = excerpt(&words[0].to_string_lossy());
         let message = format!("the mcptest binary '{name}' cannot be started: {error}");
         Error::Binary(format!("{message}. Install mcptest, or set MCPTEST_BIN to it."))

@@ -83,6 +83,7 @@ fn a_server_that_cannot_start_is_reported_by_connecting() {
 fn no_server_is_a_mistake_of_the_caller() {
     let none: [&str; 0] = [];
     assert!(matches!(connect(Server::command(none)), Err(Error::Arguments(_))));
+    assert!(matches!(connect(Server::command(["a\0b"])), Err(Error::Arguments(_))));
     let hasty = shelf().timeout(Duration::ZERO);
     assert!(matches!(connect(hasty), Err(Error::Arguments(_))));
 }
