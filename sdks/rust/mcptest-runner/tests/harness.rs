@@ -286,3 +286,15 @@ fn warnings_of_a_binary_that_was_killed_are_passed_on() {
     let output = scripted(&folder, script).output().expect("it runs");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "warning: one upload failed\n");
 }
+
+#[test]
+fn a_line_of_spaces_may_be_too_long() {
+    let folder = Folder::new();
+    let spaces = json!({"all": [{"half": " ".repeat(1 << 20)}], "times": 65});
+    let verdict = json!({"status": "passed", "text": "", "file": "a.yaml", "line": 1,
+        "duration_ms": 1, "notes": []});
+    let script = json!({"answers": {"suite.run": {"all": [spaces, {"result": verdict}]}}});
+    let (_, text) = shown(scripted(&folder, script).output().expect("it runs"));
+    assert!(text.contains("suite.run with a line of more than 67174400 bytes"), "{text}");
+    assert!(text.contains("0 passed; 3 failed;"), "{text}");
+}
