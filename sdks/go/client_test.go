@@ -387,6 +387,14 @@ func TestServersThatMakeNoSense(t *testing.T) {
 	}
 }
 
+func TestSuitesThatMakeNoSense(t *testing.T) {
+	for want, file := range map[string]string{"there is no suite": "", "NUL": "a\x00b"} {
+		if _, err := mcptest.OpenSuite(ctx, file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+	}
+}
+
 func TestNoBinary(t *testing.T) {
 	t.Setenv("MCPTEST_BIN", "/nowhere/mcptest")
 	_, err := mcptest.Connect(ctx, shelf)
