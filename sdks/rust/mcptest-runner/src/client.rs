@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 
-use crate::coprocess::{Coprocess, USUAL_LIMIT};
+use crate::coprocess::Coprocess;
 use crate::errors::{excerpt, excerpt_json, Error};
 use crate::verdict::{read_verdict, Verdict};
 use crate::words::join_words;
 
 const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+/// That of package runners.
+const LONGEST_USUAL_START: Duration = Duration::from_secs(20);
 /// The limit of the binary ends first, so that it can report what it saw.
 const SLACK: Duration = Duration::from_secs(15);
 
@@ -208,6 +210,12 @@ impl Server {
         Ok(arguments)
     }
 
+    /// How long a request may wait for the binary, which may have to start the server for it.
+    fn limit(&self) -> Duration {
+        let start = self.start_timeout.unwrap_or(LONGEST_USUAL_START);
+        self.timeout.unwrap_or(USUAL_TIMEOUT).saturating_add(start).saturating_add(SLACK)
+    }
+
     /// The variables of the binary.
     fn variables(&self) -> Result<Vec<(&'static str, String)>, Error> {
         if self.env.0.is_empty() && self.secrets.is_empty() {
@@ -302,13 +310,8 @@ pub fn connect(server: Server) -> Result<Client, Error> {
 
 /// Start the binary only. `limit` is how long a request may wait for it.
 pub fn open_client(server: &Server, limit: Option<Duration>) -> Result<Client, Error> {
-    let answer = server.timeout.unwrap_or(USUAL_TIMEOUT);
-    let usual = (answer.saturating_add(server.start_timeout.unwrap_or_default()))
-        .saturating_add(SLACK)
-        .max(if server.timeout.is_none() { USUAL_LIMIT } else { Duration::ZERO });
-    let arguments = server.arguments()?;
-    let variables = server.variables()?;
-    let coprocess = Coprocess::start(&arguments, &variables, limit.or(Some(usual)))?;
+    let limit = limit.unwrap_or_else(|| server.limit());
+    let coprocess = Coprocess::start(&server.arguments()?, &server.variables()?, limit)?;
     Ok(Client { coprocess })
 }
 
@@ -461,4 +464,21 @@ fn check_arguments(arguments: Value) -> Result<Option<Value>, Error> {
 fn check_path(path: &Path) -> Result<&str, Error> {
     let not_utf8 = || Error::Arguments(format!("the path {} is not UTF-8", path.display()));
     path.to_str().ok_or_else(not_utf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, Server};
+
+    #[test]
+    fn the_limits_of_the_binary_end_first() {
+        let server = Server::command(["npx", "shelf"]);
+        let limit = |server: &Server| server.limit().as_secs();
+        assert_eq!(limit(&server), 30 + 20 + 15);
+        let server = server.timeout(Duration::from_secs(1));
+        assert_eq!(limit(&server), 1 + 20 + 15);
+        let server = server.start_timeout(Duration::from_secs(90));
+        assert_eq!(limit(&server), 1 + 90 + 15);
+        assert_eq!(server.timeout(Duration::MAX).limit(), Duration::MAX);
+    }
 }

@@ -18,6 +18,7 @@ use crate::verdict::read_millis;
 use crate::words::quote_word;
 
 const LIST_VERSION: u64 = 1;
+const LIST_LIMIT: Duration = Duration::from_secs(60);
 /// Added to the limit of a test.
 const SLACK: Duration = Duration::from_secs(15);
 /// The limit of a test that has not been listed.
@@ -162,7 +163,7 @@ impl SuiteFile {
         let arguments = [OsString::from("--suite-server"), self.file.clone().into()];
         let variables: Vec<_> =
             self.env.0.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-        let coprocess = Coprocess::start(&arguments, &variables, None)?;
+        let coprocess = Coprocess::start(&arguments, &variables, LIST_LIMIT)?;
         Ok(Suite { coprocess, limits: Mutex::default() })
     }
 
