@@ -99,6 +99,11 @@ public abstract class McptestException extends RuntimeException {
             super(message);
         }
 
+        Incomplete(String message, McptestException cause) {
+            super(message);
+            initCause(cause);
+        }
+
         @Override
         McptestException again() {
             return new Incomplete(getMessage());
