@@ -99,7 +99,7 @@ final class Coprocess implements AutoCloseable {
     private volatile boolean isClosed;
 
     /**
-     * Starts the binary and performs the handshake.
+     * Starts the binary. {@link #shakeHands} comes next.
      *
      * @param options follow {@code mcptest exec}
      * @param variables are added to its environment
@@ -129,12 +129,6 @@ final class Coprocess implements AutoCloseable {
         process.onExit().thenRunAsync(
                 () -> post(new Item(Item.Kind.END, new byte[0])),
                 CompletableFuture.delayedExecutor(END_LIMIT.toMillis(), TimeUnit.MILLISECONDS));
-        turn.lock();
-        try {
-            shakeHands();
-        } finally {
-            turn.unlock();
-        }
     }
 
     /** The binary that MCPTEST_BIN names, else mcptest on the path. */
@@ -215,7 +209,19 @@ final class Coprocess implements AutoCloseable {
 
     // The handshake
 
-    private void shakeHands() {
+    /** Performs the handshake; before that there are no requests. */
+    Coprocess shakeHands() {
+        turn.lock();
+        try {
+            checkUsable("coprocess/handshake");
+            readHandshake();
+            return this;
+        } finally {
+            turn.unlock();
+        }
+    }
+
+    private void readHandshake() {
         String params = Json.write(
                 Map.of("protocol_version", COPROCESS_PROTOCOL_VERSION, "sdk", SDK, "sdk_version", SDK_VERSION));
         Object result;

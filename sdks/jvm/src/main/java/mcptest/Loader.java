@@ -71,7 +71,7 @@ public final class Loader {
     }
 
     private void open() {
-        coprocess = new Coprocess(List.of("--suite-server", file.toString()), Map.of(), LIMIT);
+        coprocess = new Coprocess(List.of("--suite-server", file.toString()), Map.of(), LIMIT).shakeHands();
     }
 
     // JUnit

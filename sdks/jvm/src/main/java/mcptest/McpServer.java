@@ -242,9 +242,11 @@ public final class McpServer
         if (isStarted) {
             throw new IllegalStateException("the server has been started already");
         }
+        // From here on another thread can close it.
         coprocess = new Coprocess(options(), variables(), answerLimit());
         isStarted = true;
         try {
+            coprocess.shakeHands();
             if (cache != null) {
                 setCache(cache);
             }

@@ -28,7 +28,7 @@ class BadBinaryTest {
         }
     }
 
-    /** Starts a server, or runs a suite, and prints what went wrong. */
+    /** Starts a server, and closes it meanwhile, or runs a suite; and prints what went wrong. */
     static final class Program {
         private Program() {}
 
@@ -38,8 +38,15 @@ class BadBinaryTest {
                         System.out.println(name + " has " + error.getClass().getSimpleName() + ": " + error.getMessage()));
                 return;
             }
+            McpServer server = McpServer.command("any");
+            if (words[0].equals("close")) {
+                Coprocess.startThread("closer", () -> {
+                    Thread.sleep(1000);
+                    server.close();
+                });
+            }
             try {
-                McpServer.command("any").start();
+                server.start();
             } catch (McptestException error) {
                 System.out.println(error.getClass().getSimpleName() + ": " + error.getMessage());
             }
@@ -71,6 +78,12 @@ class BadBinaryTest {
         String printed = run("server", HANDSHAKE, "read line; sleep 25 & exit 3");
         assertTrue(printed.startsWith("Binary: "), printed);
         assertTrue(printed.contains("exit status 3"), printed);
+    }
+
+    @Test
+    void aServerCanBeClosedDuringTheHandshake() throws Exception {
+        String printed = run("close", "read line; sleep 25");
+        assertTrue(printed.startsWith("Closed: ") && printed.contains("before coprocess/handshake was answered"), printed);
     }
 
     @Test
