@@ -1,9 +1,10 @@
 /** `connect`: one server under test, and the calls it can be asked for. */
 
+import { statSync } from "node:fs";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type CallOptions, Coprocess } from "./coprocess.js";
-import { buildDrift, quoteJson } from "./errors.js";
+import { buildDrift, pointAtCaller, quoteJson } from "./errors.js";
 import { isObject, readVerdict, type Verdict } from "./verdict.js";
 import { quoteWords } from "./words.js";
 
@@ -29,7 +30,7 @@ export interface ServerOptions extends CallOptions {
   readonly cwd?: string | URL;
   /** Additional environment variables of the server. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Names in `env` whose values are hidden in messages, besides those such as SHOP_TOKEN. */
+  /** Variables whose values are hidden in messages, besides those in `env` such as SHOP_TOKEN. */
   readonly secrets?: readonly string[];
   /** Protocol revision to use, such as "2025-06-18" (default: auto-negotiate). */
   readonly revision?: string;
@@ -45,10 +46,37 @@ export interface ServerOptions extends CallOptions {
   readonly replay?: string | URL;
 }
 
+// The compiler refuses this object if an option is missing.
+const OPTIONS: Record<keyof ServerOptions, true> = {
+  command: true,
+  url: true,
+  bearerEnv: true,
+  headerEnv: true,
+  caFile: true,
+  cwd: true,
+  env: true,
+  secrets: true,
+  revision: true,
+  timeoutMs: true,
+  startTimeoutMs: true,
+  cache: true,
+  record: true,
+  replay: true,
+  signal: true,
+};
+
 /** Start mcptest and the server, and initialize the server. */
 export async function connect(options: ServerOptions): Promise<McpServer> {
-  const { cache, record, replay, signal } = options;
+  try {
+    return await open(options);
+  } catch (error) {
+    throw pointAtCaller(error);
+  }
+}
+
+async function open(options: ServerOptions): Promise<McpServer> {
   const { args, env } = describeServer(options);
+  const { cache, record, replay, signal } = options;
   const limit = options.timeoutMs ?? TIMEOUT_MS;
   const timeoutMs = limit + (options.startTimeoutMs ?? 0) + SLACK_MS;
   const coprocess = await Coprocess.start(args, { env, timeoutMs, signal });
@@ -85,6 +113,7 @@ export class McpServer implements AsyncDisposable {
     args: object = {},
     options?: CallOptions,
   ): Promise<Verdict<Data>> {
+    checkArguments(args);
     const params = { tool: name, arguments: args };
     const began = performance.now();
     const result = await this.#coprocess.request("mcp.call", params, options);
@@ -107,7 +136,12 @@ export class McpServer implements AsyncDisposable {
   }
 
   /** The server's answer to `prompts/get`. */
-  getPrompt(name: string, args?: object, options?: CallOptions): Promise<Record<string, any>> {
+  async getPrompt(
+    name: string,
+    args?: object,
+    options?: CallOptions,
+  ): Promise<Record<string, any>> {
+    if (args !== undefined) checkArguments(args);
     return this.#requestObject("mcp.callPrompt", { name, arguments: args }, options);
   }
 
@@ -182,7 +216,7 @@ function describeResult(method: string, result: unknown) {
 /** A server as arguments and environment of the binary. */
 function describeServer(options: ServerOptions): { args: string[]; env: Record<string, string> } {
   checkOptions(options);
-  const { command, url, env = {}, secrets = [] } = options;
+  const { command, url, secrets = [] } = options;
   const args = ["--connection-server"];
   const add = (option: string, value: string | undefined) => {
     if (value !== undefined) args.push(option, value);
@@ -201,18 +235,40 @@ function describeServer(options: ServerOptions): { args: string[]; env: Record<s
   const startMs = options.startTimeoutMs;
   add("--start-timeout", startMs === undefined ? undefined : `${startMs}ms`);
   add("--spec-version", options.revision);
-  if (!Object.keys(env).length && !secrets.length) return { args, env: {} };
-  return { args, env: { MCPTEST_SERVER_ENV: JSON.stringify({ set: env, secrets }) } };
+  // Only values that are set for the server can be hidden: set those again that it inherits.
+  const inherited = secrets.map((name) => [name, process.env[name]]);
+  const set = { ...Object.fromEntries(inherited), ...options.env };
+  if (!Object.keys(set).length) return { args, env: {} };
+  return { args, env: { MCPTEST_SERVER_ENV: JSON.stringify({ set, secrets }) } };
 }
 
 /** Refuse what the binary would not get, or would get as something else. */
 function checkOptions(options: ServerOptions): void {
-  const { command, url, record, replay } = options;
+  const given: unknown = options;
+  if (!isObject(given)) {
+    throw new TypeError(`connect takes an object with options, such as { command: ["./server"] }`);
+  }
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(OPTIONS, name));
+  if (unknown !== undefined) {
+    const known = Object.keys(OPTIONS).join(", ");
+    throw new TypeError(`there is no option ${quoteJson(unknown)}; the options are ${known}`);
+  }
+  const { command, url, record, replay, cwd, revision, bearerEnv, headerEnv = {} } = options;
   if (!command?.length && url === undefined) {
     throw new TypeError("there is no server: give its command, or url");
   }
   if (record !== undefined && replay !== undefined) {
     throw new TypeError("a cassette is recorded or replayed, not both at once");
+  }
+  if (cwd !== undefined && !statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new TypeError(`cwd: there is no folder ${quoteJson(readPath(cwd))}`);
+  }
+  if (revision !== undefined && !/^(auto|\d{4}-\d{2}-\d{2})$/.test(revision)) {
+    throw new TypeError(`revision is a date such as "2025-06-18", not ${quoteJson(revision)}`);
+  }
+  if (bearerEnv !== undefined) checkVariable("bearerEnv", bearerEnv);
+  for (const [header, name] of Object.entries(headerEnv)) {
+    checkVariable(`headerEnv[${quoteJson(header)}]`, name);
   }
   for (const name of ["timeoutMs", "startTimeoutMs"] as const) {
     const value = options[name];
@@ -227,10 +283,27 @@ function checkOptions(options: ServerOptions): void {
     if (value.includes("\0")) throw new TypeError(`env.${name} has a NUL character`);
   }
   for (const name of options.secrets ?? []) {
-    if (!Object.hasOwn(options.env ?? {}, name)) {
-      throw new TypeError(`secrets are names in env, and ${quoteJson(name)} is not there`);
+    if (!Object.hasOwn(options.env ?? {}, name) && process.env[name] === undefined) {
+      const shown = quoteJson(name);
+      throw new TypeError(`secrets has ${shown}, which is not in env, nor in the environment`);
     }
   }
+}
+
+/** Refuse the name of an environment variable that has no value. */
+function checkVariable(option: string, name: string): void {
+  if (process.env[name]) return;
+  const state = process.env[name] === undefined ? "is not set" : "is empty";
+  throw new TypeError(
+    `${option} names the environment variable ${quoteJson(name)}, which ${state}`,
+  );
+}
+
+/** Refuse arguments that have no names. */
+function checkArguments(args: unknown): void {
+  if (isObject(args)) return;
+  const given = Array.isArray(args) ? "an array" : quoteJson(args);
+  throw pointAtCaller(new TypeError(`arguments are an object, such as { id: 1 }, not ${given}`));
 }
 
 /** A path that is given as such, or as a `file:` URL. */

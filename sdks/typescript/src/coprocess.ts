@@ -18,6 +18,7 @@ import {
   describeUpgrade,
   excerpt,
   type McptestError,
+  pointAtCaller,
   quoteJson,
   RefusedError,
   VersionError,
@@ -40,6 +41,19 @@ const MAX_STDERR_BYTES = 4096;
 const MAX_WARNINGS = 100;
 // The longest delay of setTimeout.
 const MAX_TIMER_MS = 2 ** 31 - 1;
+
+// How the binary names options of `connect`.
+const OPTIONS: Record<string, string> = {
+  "--server-command": "command",
+  "--url": "url",
+  "--bearer-env": "bearerEnv",
+  "--header-env": "headerEnv",
+  "--ca-file": "caFile",
+  "--cwd": "cwd",
+  "--spec-version": "revision",
+  "--timeout": "timeoutMs",
+  "--start-timeout": "startTimeoutMs",
+};
 
 export interface CallOptions {
   /** Cancels the call. If it was already sent, the binary and the server are stopped. */
@@ -134,6 +148,18 @@ export class Coprocess implements AsyncDisposable {
    * in the order in which they were made.
    */
   async request(method: string, params?: object, options: RequestOptions = {}): Promise<unknown> {
+    try {
+      return await this.#request(method, params, options);
+    } catch (error) {
+      throw pointAtCaller(error);
+    }
+  }
+
+  async #request(
+    method: string,
+    params: object | undefined,
+    options: RequestOptions,
+  ): Promise<unknown> {
     const { signal, timeoutMs = this.#timeoutMs } = options;
     signal?.throwIfAborted();
     for (const [name, value] of Object.entries(params ?? {})) {
@@ -363,13 +389,13 @@ export class Coprocess implements AsyncDisposable {
     const stderr = this.#stderr.text;
     const words = stderr ? `; its last words: ${stderr}` : "";
     const asked = this.#current?.method;
+    // Only a bad command line ends the binary like this.
+    const usage = this.binaryVersion === "" && exitCode === 2 ? readUsage(stderr) : "";
     if (!this.#closing) {
-      this.#stop(
-        (method) =>
-          new BinaryError(
-            `the mcptest binary ended before it answered ${asked ?? method}: ${how}${half}${words}`,
-          ),
-      );
+      this.#stop((method) => {
+        const end = `the mcptest binary ended before it answered ${asked ?? method}: ${how}`;
+        return new BinaryError(usage ? `${usage}\n(${end})` : `${end}${half}${words}`);
+      });
     }
     this.#isOver = true;
     this.#markOver();
@@ -464,6 +490,12 @@ function describeStart(program: string, error: NodeJS.ErrnoException): string {
 function describeEnd(code: number | null, signal: string | null): string {
   if (signal !== null) return `killed by ${signal}`;
   return code === null ? "it closed its output, and did not exit" : `exit status ${code}`;
+}
+
+/** What the binary says of its command line, with the names of this SDK; "" if it says nothing. */
+function readUsage(stderr: string): string {
+  const [, message = ""] = /(?:^|\n)error: ([^]*)$/.exec(stderr) ?? [];
+  return message.replace(/^--[a-z-]+/, (option) => OPTIONS[option] ?? option);
 }
 
 interface ErrorMembers {

@@ -5,11 +5,16 @@
  * `AbortSignal`.
  */
 
+import { fileURLToPath } from "node:url";
+
 const MAY_HAVE_RUN = "it may have taken effect anyway";
 const MAX_QUOTED = 200;
 // How hints of the binary name an option of this SDK.
 const START_LIMIT = '--start-timeout, or "startupTimeout" in the config';
 const MAX_STDERR_LINES = 20;
+// Where the frames of this package are, as Node and as bundlers write it.
+const OWN_URL = new URL(".", import.meta.url).href;
+const OWN_FOLDER = fileURLToPath(OWN_URL);
 
 export type ErrorKind =
   | "binary"
@@ -21,8 +26,37 @@ export type ErrorKind =
   | "upstream"
   | "upstream_gone";
 
+/** What can go wrong with a server; docs/faults.md of mcptest explains each. */
+export type FaultKind =
+  | "spawn_failed"
+  | "exited_early"
+  | "handshake_timeout"
+  | "handshake_refused"
+  | "unsupported_version"
+  | "exited_during_call"
+  | "early_response"
+  | "timeout"
+  | "stdin_blocked"
+  | "malformed_line"
+  | "protocol_violation"
+  | "line_too_long"
+  | "output_budget"
+  | "name_lookup"
+  | "connect_failed"
+  | "tls_failed"
+  | "redirect_refused"
+  | "auth_failed"
+  | "http_status"
+  | "content_type"
+  | "http_body"
+  | "event_stream"
+  | "malformed_json"
+  | "session_lost"
+  // Later versions may have more. This keeps the names above in the completion of editors.
+  | (string & {});
+
 /** A call failed in the channel to mcptest, or behind it. */
-export abstract class McptestError extends Error {
+abstract class CallError extends Error {
   abstract get kind(): ErrorKind;
 
   static {
@@ -31,8 +65,8 @@ export abstract class McptestError extends Error {
 }
 
 /** The mcptest binary cannot be started, or has ended. */
-export class BinaryError extends McptestError {
-  get kind(): ErrorKind {
+export class BinaryError extends CallError {
+  get kind(): "binary" | "timeout" {
     return "binary";
   }
 
@@ -43,7 +77,7 @@ export class BinaryError extends McptestError {
 
 /** The mcptest binary did not answer in time. It was stopped, together with the server. */
 export class TimeoutError extends BinaryError {
-  override get kind(): ErrorKind {
+  override get kind(): "timeout" {
     return "timeout";
   }
 
@@ -53,8 +87,8 @@ export class TimeoutError extends BinaryError {
 }
 
 /** The binary and this SDK have different versions; the message says which one to upgrade. */
-export class VersionError extends McptestError {
-  get kind(): ErrorKind {
+export class VersionError extends CallError {
+  get kind(): "version" {
     return "version";
   }
 
@@ -64,8 +98,8 @@ export class VersionError extends McptestError {
 }
 
 /** The binary sent something that this version of the contract does not know. */
-export class ContractError extends McptestError {
-  get kind(): ErrorKind {
+export class ContractError extends CallError {
+  get kind(): "contract" {
     return "contract";
   }
 
@@ -75,8 +109,8 @@ export class ContractError extends McptestError {
 }
 
 /** The connection was closed, before the call or while it waited for its answer. */
-export class ClosedError extends McptestError {
-  get kind(): ErrorKind {
+export class ClosedError extends CallError {
+  get kind(): "closed" {
     return "closed";
   }
 
@@ -86,22 +120,23 @@ export class ClosedError extends McptestError {
 }
 
 /** mcptest refused the request: a file that is not a cassette, an upload that failed. */
-export class RefusedError extends McptestError {
-  /** The code of the error response. */
+export class RefusedError extends CallError {
+  /** The code of the error response of mcptest; that of the server is `serverCode`. */
   readonly code: number;
   /** The message of the response, unchanged; `message` also has hints and stderr. */
   readonly rawMessage: string;
   /** The details of the response; undefined if there are none. */
   readonly data: any;
 
-  constructor(code: number, message: string, data?: unknown) {
-    super(visible([message, ...describeDetails(data)].join("\n"), true));
+  constructor(code: number, message: string, data?: unknown, folder?: string) {
+    const place = folder === undefined ? [] : [`looked for in ${folder}`];
+    super(visible([message, ...place, ...describeDetails(data)].join("\n"), true));
     this.code = code;
     this.rawMessage = message;
     this.data = data;
   }
 
-  get kind(): ErrorKind {
+  get kind(): "refused" | "upstream" | "upstream_gone" {
     return "refused";
   }
 
@@ -112,8 +147,18 @@ export class RefusedError extends McptestError {
 
 /** The server refused the request, did not answer in time, or gave an unusable answer. */
 export class UpstreamError extends RefusedError {
-  override get kind(): ErrorKind {
+  override get kind(): "upstream" {
     return "upstream";
+  }
+
+  /** The code of the error that the server answered with, such as -32602; null if it did not. */
+  get serverCode(): number | null {
+    return this.fault === null && Number.isInteger(this.data?.code) ? this.data.code : null;
+  }
+
+  /** What went wrong, such as "timeout"; null if the server answered with an error. */
+  get fault(): FaultKind | null {
+    return readFault(this.data);
   }
 
   static {
@@ -123,8 +168,13 @@ export class UpstreamError extends RefusedError {
 
 /** The server could not be started or reached, or has exited. */
 export class UpstreamGoneError extends RefusedError {
-  override get kind(): ErrorKind {
+  override get kind(): "upstream_gone" {
     return "upstream_gone";
+  }
+
+  /** What went wrong, such as "spawn_failed" or "exited_during_call"; null if it is not known. */
+  get fault(): FaultKind | null {
+    return readFault(this.data);
   }
 
   /** How the process ended, such as "exit status 3"; "" if it did not start. */
@@ -146,6 +196,20 @@ export class UpstreamGoneError extends RefusedError {
     nameErrors(this, "UpstreamGoneError");
   }
 }
+
+/** Any of the errors of calls. `kind` tells which, also to the compiler. */
+export type McptestError =
+  | (BinaryError & { readonly kind: "binary" })
+  | TimeoutError
+  | VersionError
+  | ContractError
+  | ClosedError
+  | (RefusedError & { readonly kind: "refused" })
+  | UpstreamError
+  | UpstreamGoneError;
+
+/** The base class of the errors of calls. */
+export const McptestError = CallError as unknown as abstract new () => McptestError;
 
 /**
  * A test of a suite did not pass. The message is what `mcptest run` prints for it.
@@ -237,6 +301,26 @@ function describeDetails(data: unknown): string[] {
     lines.push(...written.map((line, n) => `  ${n ? "      " : "stderr"}  | ${excerpt(line)}`));
   }
   return lines;
+}
+
+/** The kind of fault in the details of a refusal. */
+function readFault(data: any): FaultKind | null {
+  return typeof data?.kind === "string" ? data.kind : null;
+}
+
+/** Take the frames of this package out of the stack, so that the caller's line comes first. */
+export function pointAtCaller<Reason>(error: Reason): Reason {
+  // The reason of an AbortSignal is not ours.
+  if (!(error instanceof CallError || error instanceof TypeError)) return error;
+  const { name, message, stack = "" } = error;
+  const head = `${name}: ${message}`;
+  if (!stack.startsWith(head)) return error;
+  const frames = stack.slice(head.length + 1).split("\n");
+  const isOurs = (frame = "") => frame.includes(OWN_URL) || frame.includes(OWN_FOLDER);
+  const rest = frames.slice(frames.findLastIndex(isOurs) + 1);
+  // It may come from the caller's own code, such as a `toJSON`, or may not show the caller.
+  if (isOurs(frames[0]) && rest.length) error.stack = [head, ...rest].join("\n");
+  return error;
 }
 
 /** Give all errors of a class their name, without a member that runners would print. */

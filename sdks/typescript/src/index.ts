@@ -11,6 +11,7 @@ export {
   ClosedError,
   ContractError,
   type ErrorKind,
+  type FaultKind,
   McptestError,
   RefusedError,
   SuiteTestError,

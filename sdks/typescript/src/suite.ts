@@ -1,8 +1,18 @@
 /** The tests of a file, listed and run by mcptest over its suite channel. */
 
 import { Coprocess, type CallOptions } from "./coprocess.js";
+import { existsSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import { readPath } from "./client.js";
-import { buildDrift, describeUpgrade, quoteJson, SuiteTestError, VersionError } from "./errors.js";
+import {
+  buildDrift,
+  describeUpgrade,
+  pointAtCaller,
+  quoteJson,
+  RefusedError,
+  SuiteTestError,
+  VersionError,
+} from "./errors.js";
 import { isObject } from "./verdict.js";
 import { quoteWord } from "./words.js";
 
@@ -65,17 +75,25 @@ export async function openSuite(file: string | URL, options: CallOptions = {}): 
   const path = readPath(file);
   // A path that begins with a dash would be taken for an option.
   const word = path.startsWith("-") ? `./${path}` : path;
-  return new Suite(await Coprocess.start(["--suite-server", word], options));
+  try {
+    return new Suite(await Coprocess.start(["--suite-server", word], options), path);
+  } catch (error) {
+    throw pointAtCaller(error);
+  }
 }
 
 /** An open file. Its tests are run one at a time; a server is started by the first that needs it. */
 export class Suite implements AsyncDisposable {
   readonly #coprocess: Coprocess;
+  readonly #path: string;
+  // A relative path was looked for here.
+  readonly #folder = process.cwd();
   #list: Promise<SuiteList> | undefined;
 
   /** For tests of this package: use `openSuite`. */
-  constructor(coprocess: Coprocess) {
+  constructor(coprocess: Coprocess, path: string) {
     this.#coprocess = coprocess;
+    this.#path = path;
   }
 
   /** The version of the mcptest binary. */
@@ -105,7 +123,13 @@ export class Suite implements AsyncDisposable {
   }
 
   async #requestList(): Promise<SuiteList> {
-    const result = await this.#coprocess.request("suite.list");
+    const result = await this.#coprocess.request("suite.list").catch((error: unknown) => {
+      if (!(error instanceof RefusedError) || isAbsolute(this.#path) || existsSync(this.#path)) {
+        throw error;
+      }
+      const { code, rawMessage, data } = error;
+      throw pointAtCaller(new RefusedError(code, rawMessage, data, this.#folder));
+    });
     const version = isObject(result) ? result["version"] : undefined;
     const ours = SUITE_CHANNEL_VERSION;
     if (typeof version === "number" && Number.isInteger(version) && version !== ours) {

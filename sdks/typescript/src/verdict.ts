@@ -9,7 +9,7 @@ export interface Verdict<Data = any> {
   /** Its text blocks, joined by newlines; null if there are none. */
   readonly text: string | null;
   /** Its structured content; null if there is none. */
-  readonly data: Data;
+  readonly data: Data | null;
   /** The text of the error that it reported; null if it reported none. */
   readonly error: string | null;
   /** How long the answer took. */

@@ -1,16 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+  BinaryError,
   ClosedError,
   connect,
   McpServer,
+  McptestError,
   RefusedError,
   type ServerOptions,
   UpstreamError,
   UpstreamGoneError,
   type Verdict,
 } from "@mcptest/sdk";
-import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import { isRunning, makeFolder, readStarted, SHELF, waitUntil } from "./helpers.js";
 
 describe("one connection", () => {
@@ -52,8 +54,34 @@ describe("one connection", () => {
   test("what the server refuses is an error that points at the call", async () => {
     const error = await server.callTool("borrow").catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(UpstreamError);
-    expect((error as Error).stack).toContain("client.test.ts");
+    expect(readFrames(error)[0]).toContain("client.test.ts");
     expect(String(error)).toMatch(/^UpstreamError: /);
+    expect(error).toMatchObject({ code: -32000, serverCode: -32602, fault: null });
+  });
+
+  test.for([[], null, "Emma", 1])("arguments without names: %j", async (args) => {
+    const message = `arguments are an object, such as { id: 1 }, not ${
+      Array.isArray(args) ? "an array" : JSON.stringify(args)
+    }`;
+    const calls = [
+      () => server.callTool("token", args as object),
+      () => server.getPrompt("greet", args as object),
+    ];
+    for (const call of calls) {
+      const error = await call().catch((reason: unknown) => reason);
+      expect(error).toEqual(new TypeError(message));
+      expect(readFrames(error)[0]).toContain("client.test.ts");
+    }
+  });
+
+  test("what the caller's own code throws keeps its place", async () => {
+    const args = {
+      toJSON: function refuseToBeSent() {
+        throw new TypeError("not me");
+      },
+    };
+    const error = await server.callTool("token", args).catch((reason: unknown) => reason);
+    expect(readFrames(error)[0]).toContain("refuseToBeSent");
   });
 
   test("what mcptest refuses is an error with its reason, and the connection goes on", async () => {
@@ -104,9 +132,27 @@ describe("one connection", () => {
     type Book = { id: number };
     expectTypeOf(server.listTools).returns.resolves.toEqualTypeOf<Record<string, any>[]>();
     expectTypeOf<Verdict>().toHaveProperty("data").toBeAny();
-    expectTypeOf<Awaited<ReturnType<typeof server.callTool<Book>>>["data"]>().toEqualTypeOf<Book>();
+    type Found = Awaited<ReturnType<typeof server.callTool<Book>>>;
+    expectTypeOf<Found["data"]>().toEqualTypeOf<Book | null>();
     expectTypeOf<"sometimes">().not.toExtend<ServerOptions["cache"]>();
     expectTypeOf<{ comand: string }>().not.toExtend<ServerOptions>();
+  });
+
+  test("the kind of an error tells its class, also to the compiler", async () => {
+    const error: unknown = await server.callTool("borrow").catch((reason: unknown) => reason);
+    if (!(error instanceof McptestError)) throw error;
+    if (error.kind === "upstream") {
+      expectTypeOf(error).toEqualTypeOf<UpstreamError>();
+      expect(error.serverCode).toBe(-32602);
+    } else if (error.kind === "upstream_gone") {
+      expectTypeOf(error).toEqualTypeOf<UpstreamGoneError>();
+    } else if (error.kind === "closed") {
+      expectTypeOf(error).toEqualTypeOf<ClosedError>();
+    }
+    if (error instanceof RefusedError) {
+      expectTypeOf(error.kind).toEqualTypeOf<"refused" | "upstream" | "upstream_gone">();
+    }
+    expect.assertions(1);
   });
 
   test("the SDK and the binary are of the same release", () => {
@@ -133,8 +179,27 @@ describe("options", () => {
     const gone = await server.callTool("crash").catch((reason: unknown) => reason);
     expect(gone).toBeInstanceOf(UpstreamGoneError);
     expect(gone).toMatchObject({ exitCode: 3, signal: null, exitStatus: "exit status 3" });
+    expect(gone).toMatchObject({ fault: "exited_during_call" });
     expect(String(gone)).toContain("the shelf fell down");
     expect(String(gone)).not.toContain("tidal-lemon");
+  });
+
+  test("a secret that the server inherits", async () => {
+    setVariable("SHELF_TOKEN", "Zk3-tidal-lemon-78");
+    await using server = await connect({ command: SHELF, secrets: ["SHELF_TOKEN"] });
+    expect((await server.callTool("token")).text).toBe("Zk3-tidal-lemon-78");
+    const gone = await server.callTool("crash").catch((reason: unknown) => reason);
+    expect(String(gone)).toContain("the shelf fell down");
+    expect(String(gone)).not.toContain("tidal-lemon");
+  });
+
+  test("an option that only mcptest can judge: its message comes first", async () => {
+    const wrong = { command: SHELF, revision: "2020-01-01" };
+    const error = await connect(wrong).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(BinaryError);
+    expect(String(error)).toMatch(/^BinaryError: revision takes auto or one of .*2025-06-18/);
+    expect(String(error)).toMatch(/\n\(the mcptest binary ended .*: exit status 2\)$/);
+    expect(readFrames(error)[0]).toContain("client.test.ts");
   });
 
   test("a command as text is split by mcptest", async () => {
@@ -157,7 +222,9 @@ describe("options", () => {
 
   test("a server that does not answer in time", async () => {
     await using server = await connect({ command: SHELF, timeoutMs: 400 });
-    await expect(server.callTool("wait")).rejects.toThrow(/400 ms|0\.4 s/);
+    const late = await server.callTool("wait").catch((reason: unknown) => reason);
+    expect(String(late)).toMatch(/400 ms|0\.4 s/);
+    expect(late).toMatchObject({ kind: "upstream", fault: "timeout", serverCode: null });
     expect((await server.callTool("token")).success).toBe(true);
   });
 
@@ -191,13 +258,36 @@ describe("options", () => {
     [{ command: SHELF, timeoutMs: 0 }, "timeoutMs is a number of milliseconds above 0, not 0"],
     [{ command: SHELF, startTimeoutMs: NaN }, "startTimeoutMs is a number of milliseconds"],
     [{ command: SHELF, env: { "A=": "1" } }, 'env has "A=", which is not a name'],
-    [{ command: SHELF, env: { A: "1" }, secrets: ["B"] }, 'names in env, and "B" is not there'],
-  ] as const)("options that make no sense: %j", async ([options, message]) => {
+    [{ command: SHELF, env: { A: "1" }, secrets: ["B_"] }, '"B_", which is not in env, nor in'],
+    [{ command: SHELF, cwd: "no/folder" }, 'cwd: there is no folder "no/folder"'],
+    [{ command: SHELF, cwd: "package.json" }, 'cwd: there is no folder "package.json"'],
+    [{ command: SHELF, revision: "latest" }, 'a date such as "2025-06-18", not "latest"'],
+    [{ url: "http://[::1]:1", bearerEnv: "B_" }, 'bearerEnv names the environment variable "B_"'],
+    [{ url: "http://[::1]:1", headerEnv: { "X-A": "B_" } }, 'headerEnv["X-A"] names the'],
+    [{ comand: SHELF }, 'there is no option "comand"; the options are command, url, '],
+    ["node server.mjs", "connect takes an object with options"],
+  ] as [any, string][])("options that make no sense: %j", async ([options, message]) => {
     const error = await connect(options).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(TypeError);
     expect((error as Error).message).toContain(message);
+    expect(readFrames(error)[0]).toContain("client.test.ts");
   });
 });
+
+/** The lines of a stack behind the message. */
+function readFrames(error: unknown): string[] {
+  return ((error as Error).stack ?? "").split("\n").filter((line) => line.startsWith("    at "));
+}
+
+/** Set an environment variable until the test ends. */
+function setVariable(name: string, value: string): void {
+  const before = process.env[name];
+  process.env[name] = value;
+  onTestFinished(() => {
+    if (before === undefined) delete process.env[name];
+    else process.env[name] = before;
+  });
+}
 
 describe("cancelling", () => {
   test("a call that was sent stops the server, and what follows is closed", async () => {

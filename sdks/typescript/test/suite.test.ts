@@ -49,6 +49,14 @@ describe("openSuite", () => {
     await expect(suite.list()).rejects.toMatchObject({ kind: "refused", code: -32602 });
   });
 
+  test("a file that is not there: the error says where it was looked for", async () => {
+    await using suite = await openSuite("nowhere.yaml");
+    await expect(suite.list()).rejects.toMatchObject({
+      message: `there is no file or folder 'nowhere.yaml'\nlooked for in ${process.cwd()}`,
+      rawMessage: "there is no file or folder 'nowhere.yaml'",
+    });
+  });
+
   test("lanes", () => {
     expect(laneCliHint("agents", "mcptest.yaml")).toBe(LANE);
     expect(UNSUPPORTED_SDK_LANES).toContain("agents");
@@ -122,8 +130,8 @@ describe("vitest", () => {
   test("mistakes in the file fail the test file", async () => {
     const { output, status } = await run("vitest", [], { SUITE: "nowhere.yaml" }).ended;
     expect(status).toBe(1);
-    expect(output).toContain("RefusedError: ");
-    expect(output).toContain("nowhere.yaml");
+    expect(output).toContain("RefusedError: there is no file or folder 'nowhere.yaml'");
+    expect(output).toContain(`looked for in ${FIXTURES}`);
   });
 
   test.for(["forks", "threads"])("Ctrl-C leaves no server, in %s", async (pool) => {
