@@ -8,7 +8,7 @@ import { suite } from "@mcptest/sdk/node-test";
 describe("by hand", () => {
   let server;
   before(async () => {
-    server = await connect({ command: ["node", "shelf-server.mjs"] });
+    server = await connect({ command: ["node", "shelf-server.mjs"], timeoutMs: 4000 });
   });
   after(() => server.close());
 
@@ -19,4 +19,4 @@ describe("by hand", () => {
   });
 });
 
-await suite("mcptest.yaml");
+await suite(new URL("./mcptest.yaml", import.meta.url));

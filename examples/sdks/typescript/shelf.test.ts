@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 describe("by hand", () => {
   let server: McpServer;
   beforeAll(async () => {
-    server = await connect({ command: ["node", "shelf-server.mjs"] });
+    server = await connect({ command: ["node", "shelf-server.mjs"], timeoutMs: 4000 });
   });
   afterAll(() => server.close());
 
@@ -21,4 +21,4 @@ describe("by hand", () => {
   });
 });
 
-await suite("mcptest.yaml");
+await suite(new URL("./mcptest.yaml", import.meta.url));
