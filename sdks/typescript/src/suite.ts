@@ -1,8 +1,8 @@
 /** The tests of a file, listed and run by mcptest over its suite channel. */
 
-import { Coprocess, type CallOptions } from "./coprocess.js";
 import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
+import { Coprocess, type CallOptions } from "./coprocess.js";
 import { readPath } from "./client.js";
 import {
   buildDrift,
