@@ -9,6 +9,19 @@ import java.util.stream.Collectors;
 final class Words {
     private static final String PLAIN = "@%+=:,./-_";
     private static final int MAX_QUOTED = 200;
+    /** What texts of the binary name, and what that is here. */
+    private static final List<List<String>> NAMES = List.of(
+            List.of("--start-timeout, or \"startupTimeout\" in the config", "startTimeout(…)"),
+            List.of("--start-timeout", "startTimeout(…)"),
+            List.of("--timeout", "timeout(…)"),
+            List.of("--server-command", "command(…)"),
+            List.of("--url", "url(…)"),
+            List.of("--bearer-env", "bearerEnv(…)"),
+            List.of("--header-env", "headerEnv(…)"),
+            List.of("--ca-file", "caFile(…)"),
+            List.of("--cwd", "cwd(…)"),
+            List.of("--spec-version", "revision(…)"),
+            List.of("MCPTEST_SERVER_ENV", "env(…)"));
 
     private Words() {}
 
@@ -75,6 +88,15 @@ final class Words {
                     + encoding + "; start Java with the variable LC_ALL=C.UTF-8");
         }
         return word;
+    }
+
+    /** A text of the binary about options, with their names in Java. */
+    static String inJava(String text) {
+        String found = text.replaceAll("--spec-version (\\d{4}-\\d\\d-\\d\\d)", "revision(\"$1\")");
+        for (List<String> name : NAMES) {
+            found = found.replace(name.get(0), name.get(1));
+        }
+        return found;
     }
 
     /** The beginning of a line as a message can show it. */
