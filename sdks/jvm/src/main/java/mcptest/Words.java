@@ -9,6 +9,20 @@ import java.util.stream.Collectors;
 final class Words {
     private static final String PLAIN = "@%+=:,./-_";
     private static final int MAX_QUOTED = 200;
+
+    private Words() {}
+
+    /** The words as one text that a shell would split into them again. */
+    static String join(List<String> words) {
+        return words.stream().map(Words::quote).collect(Collectors.joining(" "));
+    }
+
+    static String quote(String word) {
+        boolean isPlain = !word.isEmpty() && word.chars().allMatch(
+                c -> c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || PLAIN.indexOf(c) >= 0);
+        return isPlain ? word : "'" + word.replace("'", "'\"'\"'") + "'";
+    }
+
     /** What texts of the binary name, and what that is here. */
     private static final List<List<String>> NAMES = List.of(
             List.of("--start-timeout, or \"startupTimeout\" in the config", "startTimeout(…)"),
@@ -23,17 +37,13 @@ final class Words {
             List.of("--spec-version", "revision(…)"),
             List.of("MCPTEST_SERVER_ENV", "env(…)"));
 
-    private Words() {}
-
-    /** The words as one text that a shell would split into them again. */
-    static String join(List<String> words) {
-        return words.stream().map(Words::quote).collect(Collectors.joining(" "));
-    }
-
-    static String quote(String word) {
-        boolean isPlain = !word.isEmpty() && word.chars().allMatch(
-                c -> c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || PLAIN.indexOf(c) >= 0);
-        return isPlain ? word : "'" + word.replace("'", "'\"'\"'") + "'";
+    /** A text of the binary about options, with their names in Java. */
+    static String inJava(String text) {
+        String found = text.replaceAll("--spec-version (\\d{4}-\\d\\d-\\d\\d)", "revision(\"$1\")");
+        for (List<String> name : NAMES) {
+            found = found.replace(name.get(0), name.get(1));
+        }
+        return found;
     }
 
     /** The words of a text, as a shell would split it; without comments, variables and patterns. */
@@ -88,15 +98,6 @@ final class Words {
                     + encoding + "; start Java with the variable LC_ALL=C.UTF-8");
         }
         return word;
-    }
-
-    /** A text of the binary about options, with their names in Java. */
-    static String inJava(String text) {
-        String found = text.replaceAll("--spec-version (\\d{4}-\\d\\d-\\d\\d)", "revision(\"$1\")");
-        for (List<String> name : NAMES) {
-            found = found.replace(name.get(0), name.get(1));
-        }
-        return found;
     }
 
     /** The beginning of a line as a message can show it. */
