@@ -15,8 +15,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -79,13 +77,6 @@ func Start(t testing.TB, server Server) *Client {
 	if server.Warn == nil {
 		server.Warn = func(text string) { t.Log(text) }
 	}
-	noteInput(filepath.Join(server.Dir, "."))
-	for _, word := range server.Command {
-		if !filepath.IsAbs(word) {
-			word = filepath.Join(server.Dir, word)
-		}
-		noteInput(word)
-	}
 	client, err := Connect(context.Background(), server)
 	if err != nil {
 		t.Fatal(err)
@@ -94,19 +85,10 @@ func Start(t testing.TB, server Server) *Client {
 	return client
 }
 
-// noteInput has go test notice changes of a file, or of the files in a folder, which are read by
-// other processes: otherwise it would repeat a cached result.
-func noteInput(path string) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		if folder, err := os.Open(path); err == nil {
-			_ = folder.Close()
-		}
-	}
-}
-
 // Connect starts mcptest, has it start the server, and returns when the server is initialized.
 // Close the connection; the server is stopped then.
 func Connect(ctx context.Context, server Server) (*Client, error) {
+	forbidCaching()
 	options, variables, err := server.options()
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -41,8 +40,6 @@ type Config struct {
 // this channel is a skipped subtest that says which command runs it.
 func Register(t *testing.T, config Config) {
 	t.Helper()
-	noteInput(config.Suite)
-	noteInput(filepath.Dir(config.Suite))
 	ctx := context.Background()
 	suite, err := openSuite(ctx, config.Suite, func(text string) { t.Log(text) })
 	if err != nil {
@@ -84,7 +81,6 @@ func (s *Suite) runInside(t *testing.T, test SuiteTest) {
 	if test.Skip != "" {
 		t.Skip(test.Skip)
 	}
-	noteInput(test.File)
 	result, err := s.Run(context.Background(), test.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +157,7 @@ func OpenSuite(ctx context.Context, file string) (*Suite, error) {
 }
 
 func openSuite(ctx context.Context, file string, warn func(string)) (*Suite, error) {
+	forbidCaching()
 	if file == "" {
 		return nil, fmt.Errorf("there is no suite: give the path of a file or a folder")
 	}
