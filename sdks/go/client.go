@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -28,8 +29,8 @@ type Server struct {
 	Dir string
 	// Env has variables that are added to the environment of the server.
 	Env map[string]string
-	// Secrets names variables in Env whose values are hidden in messages, besides those with
-	// names such as SHOP_TOKEN.
+	// Secrets names variables in Env, or in the environment, whose values are hidden in messages,
+	// besides those in Env with names such as SHOP_TOKEN.
 	Secrets []string
 
 	// URL is that of a server on HTTP. With a Command, the Command starts it, and {port} in both
@@ -143,6 +144,13 @@ func (s Server) options() (words, variables []string, err error) {
 	case s.Timeout < 0 || s.StartTimeout < 0:
 		return nil, nil, errors.New("mcptest.Server has a limit below zero: Timeout and StartTimeout are positive")
 	}
+	env, err := s.environment()
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err := os.Stat(s.Dir); s.Dir != "" && (err != nil || !info.IsDir()) {
+		return nil, nil, fmt.Errorf("mcptest.Server has the Dir %q, and there is no such folder", s.Dir)
+	}
 	words = []string{"exec", "--connection-server"}
 	if len(s.Command) > 0 {
 		words = append(words, "--server-command", quoteWords(s.Command))
@@ -167,14 +175,42 @@ func (s Server) options() (words, variables []string, err error) {
 			return nil, nil, fmt.Errorf("mcptest.Server has a NUL character in %q, which no command line can have", word)
 		}
 	}
-	if len(s.Env) > 0 || len(s.Secrets) > 0 {
-		raw, err := encode("mcptest.Server", map[string]any{"set": s.Env, "secrets": append([]string{}, s.Secrets...)})
+	if len(env) > 0 {
+		raw, err := encode("mcptest.Server", map[string]any{"set": env, "secrets": append([]string{}, s.Secrets...)})
 		if err != nil {
 			return nil, nil, err
 		}
 		variables = []string{"MCPTEST_SERVER_ENV=" + string(raw)}
 	}
 	return words, variables, nil
+}
+
+// environment returns Env, with the secrets that only the environment has.
+func (s Server) environment() (map[string]string, error) {
+	env := make(map[string]string, len(s.Env)+len(s.Secrets))
+	for _, name := range sortedKeys(s.Env) {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return nil, fmt.Errorf("mcptest.Server has %q in Env, which cannot be the name of a variable", name)
+		}
+		if strings.ContainsRune(s.Env[name], 0) {
+			return nil, fmt.Errorf("mcptest.Server has a NUL character in Env[%q], which no variable can have", name)
+		}
+		env[name] = s.Env[name]
+	}
+	for _, name := range s.Secrets {
+		if _, found := env[name]; found {
+			continue
+		}
+		value, found := os.LookupEnv(name)
+		if !found {
+			return nil, fmt.Errorf("mcptest.Server has %q in Secrets, and there is no such variable: set it in Env, or in the environment", name)
+		}
+		env[name] = value
+	}
+	if len(env) > 0 && len(s.Command) == 0 {
+		return nil, errors.New("mcptest.Server has Env or Secrets for a server that is not started: set Command, or leave them out")
+	}
+	return env, nil
 }
 
 func formatLimit(limit time.Duration) string {

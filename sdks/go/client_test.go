@@ -188,6 +188,31 @@ func TestABadRevisionIsRefusedByTheBinary(t *testing.T) {
 	server.Revision = "yesterday"
 	_, err := mcptest.Connect(ctx, server)
 	checkSays(t, err, mcptest.ErrBinary, "exit status 2", "yesterday")
+	if !strings.HasPrefix(err.Error(), "mcptest refused to start: Revision takes auto or one of ") {
+		t.Errorf("the error is %v", err)
+	}
+	_, err = mcptest.Connect(ctx, mcptest.Server{URL: "http://127.0.0.1:1/", BearerEnv: "NO_SUCH_TOKEN"})
+	checkSays(t, err, mcptest.ErrBinary, "refused to start: BearerEnv names", "NO_SUCH_TOKEN", "help: export")
+}
+
+func TestAHintNamesTheFieldOfTheLimit(t *testing.T) {
+	sleeper := mcptest.Server{Command: []string{"sleep", "60"}, StartTimeout: 300 * time.Millisecond}
+	_, err := mcptest.Connect(ctx, sleeper)
+	checkSays(t, err, mcptest.ErrUpstreamGone, "hint: ", "StartTimeout")
+	if strings.Contains(err.Error(), "--start-timeout") || strings.Contains(err.Error(), "startupTimeout") {
+		t.Errorf("the hint has names of the command line: %v", err)
+	}
+}
+
+func TestASecretOfTheEnvironment(t *testing.T) {
+	t.Setenv("SHELF_TOKEN", "hunter2-hunter2")
+	server := shelf
+	server.Secrets = []string{"SHELF_TOKEN"}
+	_, err := mcptest.Start(t, server).CallTool(ctx, "crash", nil)
+	checkSays(t, err, mcptest.ErrUpstreamGone, "crashing with")
+	if strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("the secret is in %v", err)
+	}
 }
 
 func TestCancelling(t *testing.T) {
@@ -374,8 +399,16 @@ func TestServersThatMakeNoSense(t *testing.T) {
 		"recorded or replayed": {Command: []string{"x"}, Record: "a", Replay: "b"},
 		"below zero":           {Command: []string{"x"}, Timeout: -1},
 		"NUL":                  {Command: []string{"a\x00b"}},
+		`"A=B" in Env`:         {Command: []string{"x"}, Env: map[string]string{"A=B": "c"}},
+		`"" in Env`:            {Command: []string{"x"}, Env: map[string]string{"": "c"}},
+		`Env["A"]`:             {Command: []string{"x"}, Env: map[string]string{"A": "\x00"}},
+		"NO_SUCH_SECRET":       {Command: []string{"x"}, Secrets: []string{"NO_SUCH_SECRET"}},
+		"set Command, or":      {URL: "http://127.0.0.1:1/", Env: map[string]string{"A": "b"}},
+		`Dir "/nowhere"`:       {Command: []string{"x"}, Dir: "/nowhere"},
+		`Dir "client_test.go"`: {Command: []string{"x"}, Dir: "client_test.go"},
 	} {
-		if _, err := mcptest.Connect(ctx, server); err == nil || !strings.Contains(err.Error(), want) {
+		var ours *mcptest.Error
+		if _, err := mcptest.Connect(ctx, server); err == nil || !strings.Contains(err.Error(), want) || errors.As(err, &ours) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}

@@ -106,7 +106,7 @@ func describeData(data JSON) []string {
 	}
 	var lines []string
 	if hint := readString(members["hint"]); hint != "" {
-		lines = append(lines, "hint: "+hint)
+		lines = append(lines, "hint: "+fieldNames.Replace(hint))
 	}
 	if readString(members["effect"]) == "indefinite" {
 		lines = append(lines, mayHaveRun)
@@ -123,6 +123,20 @@ func describeData(data JSON) []string {
 	}
 	return lines
 }
+
+// fieldNames replaces what the binary calls its options by the fields of [Server].
+var fieldNames = strings.NewReplacer(
+	`--start-timeout, or "startupTimeout" in the config`, "StartTimeout",
+	"--start-timeout", "StartTimeout",
+	"--timeout", "Timeout",
+	"--spec-version", "Revision",
+	"--server-command", "Command",
+	"--cwd", "Dir",
+	"--url", "URL",
+	"--bearer-env", "BearerEnv",
+	"--header-env", "HeaderEnv",
+	"--ca-file", "CAFile",
+)
 
 // readString returns a JSON string, "" for any other value.
 func readString(raw json.RawMessage) string {
