@@ -50,8 +50,8 @@ type Server struct {
 	// StartTimeout limits the start of the server (default: 5 s, 20 s for package runners).
 	StartTimeout time.Duration
 
-	// Cache is a mode of [Client.SetCache], in use from the start.
-	Cache string
+	// Cache is the mode of [Client.SetCache] from the start.
+	Cache CacheMode
 	// Record and Replay name a cassette, in use from the start. A replay needs no server.
 	Record, Replay string
 
@@ -60,6 +60,27 @@ type Server struct {
 	// them to standard error.
 	Warn func(string)
 }
+
+// A CacheMode says how results of tools are cached across connections.
+type CacheMode string
+
+// The modes of the cache.
+const (
+	CacheOff       CacheMode = "off"        // every call goes to the server
+	CacheReadWrite CacheMode = "read_write" // cached results are used, new ones are cached
+	CacheReadOnly  CacheMode = "read_only"  // cached results are used, new ones are not cached
+	CacheRefresh   CacheMode = "refresh"    // every call goes to the server, and its result is cached
+)
+
+// A CassetteMode says what a cassette is used for.
+type CassetteMode string
+
+// The modes of a cassette.
+const (
+	CassetteOff    CassetteMode = "off"
+	CassetteRecord CassetteMode = "record" // requests and answers are written to the file
+	CassetteReplay CassetteMode = "replay" // requests are answered from the file, without the server
+)
 
 // A Client is a connection to a server. Goroutines may share it: calls are sent one at a time, in order.
 type Client struct{ coprocess *coprocess }
@@ -121,16 +142,16 @@ func (c *Client) prepare(ctx context.Context, server Server) error {
 		}
 	}
 	if server.Record != "" {
-		if err := c.SetCassette(ctx, "record", server.Record); err != nil {
+		if err := c.SetCassette(ctx, CassetteRecord, server.Record); err != nil {
 			return err
 		}
 	}
 	if server.Replay != "" {
-		if err := c.SetCassette(ctx, "replay", server.Replay); err != nil {
+		if err := c.SetCassette(ctx, CassetteReplay, server.Replay); err != nil {
 			return err
 		}
 	}
-	_, err := c.Initialize(ctx)
+	_, err := c.requestObject(ctx, "mcp.initialize", nil)
 	return err
 }
 
@@ -233,6 +254,11 @@ func (c *Client) Close() error {
 // CallTool calls a tool. An error that the tool reports is a verdict without success. If ctx ends
 // while the call waits, mcptest and the server are stopped.
 func (c *Client) CallTool(ctx context.Context, name string, arguments Args) (*Verdict, error) {
+	verdict, err := c.callTool(ctx, name, arguments)
+	return verdict, nameCall(err, "CallTool", name)
+}
+
+func (c *Client) callTool(ctx context.Context, name string, arguments Args) (*Verdict, error) {
 	raw, err := encodeArguments(arguments)
 	if err != nil {
 		return nil, err
@@ -243,6 +269,14 @@ func (c *Client) CallTool(ctx context.Context, name string, arguments Args) (*Ve
 		return nil, err
 	}
 	return readVerdict(result, time.Since(began))
+}
+
+// nameCall says in an error which call has failed.
+func nameCall(err error, call, name string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", call, excerpt([]byte(name)), err)
 }
 
 func encodeArguments(arguments Args) (json.RawMessage, error) {
@@ -264,7 +298,8 @@ func (c *Client) ListResources(ctx context.Context) ([]JSON, error) {
 
 // ReadResource returns the result of the server.
 func (c *Client) ReadResource(ctx context.Context, uri string) (JSON, error) {
-	return c.requestObject(ctx, "mcp.readResource", map[string]any{"uri": uri})
+	result, err := c.requestObject(ctx, "mcp.readResource", map[string]any{"uri": uri})
+	return result, nameCall(err, "ReadResource", uri)
 }
 
 // GetPrompt returns the result of the server. Without arguments (nil), none are sent.
@@ -273,11 +308,12 @@ func (c *Client) GetPrompt(ctx context.Context, name string, arguments Args) (JS
 	if arguments != nil {
 		raw, err := encodeArguments(arguments)
 		if err != nil {
-			return nil, err
+			return nil, nameCall(err, "GetPrompt", name)
 		}
 		params["arguments"] = raw
 	}
-	return c.requestObject(ctx, "mcp.callPrompt", params)
+	result, err := c.requestObject(ctx, "mcp.callPrompt", params)
+	return result, nameCall(err, "GetPrompt", name)
 }
 
 // Initialize returns what the server answered to the handshake, which is not repeated.
@@ -285,15 +321,15 @@ func (c *Client) Initialize(ctx context.Context) (JSON, error) {
 	return c.requestObject(ctx, "mcp.initialize", nil)
 }
 
-// SetCache has results of tools cached across connections: "off", "read_write", "read_only" or "refresh".
-func (c *Client) SetCache(ctx context.Context, mode string) error {
+// SetCache has results of tools cached across connections, or no longer.
+func (c *Client) SetCache(ctx context.Context, mode CacheMode) error {
 	_, err := c.requestObject(ctx, "mcp.cache.set_mode", map[string]any{"mode": mode})
 	return err
 }
 
-// SetCassette records requests and answers to a file, or replays one without the server: "record"
-// or "replay" with a path, or "off".
-func (c *Client) SetCassette(ctx context.Context, mode, path string) error {
+// SetCassette records requests and answers to a file, or replays one without the server. CassetteOff
+// has no path.
+func (c *Client) SetCassette(ctx context.Context, mode CassetteMode, path string) error {
 	params := map[string]any{"mode": mode}
 	if path != "" {
 		params["path"] = path

@@ -171,6 +171,10 @@ func TestAServerThatExits(t *testing.T) {
 	check(t, "the method", ours.Method, "mcp.call")
 	check(t, "the code", ours.Code, -32001)
 	check(t, "the exit code", details.ExitCode, 3)
+	check(t, "the fault", ours.Fault(), "exited_during_call")
+	if code, ok := ours.ServerCode(); ok {
+		t.Errorf("the server did not answer, and its code is %d", code)
+	}
 	_, err = server.CallTool(ctx, "find_book", mcptest.Args{"id": 1})
 	checkSays(t, err, mcptest.ErrUpstreamGone)
 }
@@ -180,7 +184,42 @@ func TestTheLimitOfTheServer(t *testing.T) {
 	server.Timeout = 300 * time.Millisecond
 	client := mcptest.Start(t, server)
 	_, err := client.CallTool(ctx, "hang", mcptest.Args{"seconds": 1})
-	checkSays(t, err, mcptest.ErrUpstream, "300 ms", "may have taken effect")
+	checkSays(t, err, mcptest.ErrUpstream, "CallTool hang: ", "300 ms", "may have taken effect")
+	check(t, "the fault", faultOf(err), "timeout")
+}
+
+func TestAnErrorOfTheServer(t *testing.T) {
+	client := mcptest.Start(t, shelf)
+	for want, ask := range map[string]func(string) error{
+		"CallTool refuse: ": func(name string) error {
+			_, err := client.CallTool(ctx, name, nil)
+			return err
+		},
+		"ReadResource refuse: ": func(name string) error {
+			_, err := client.ReadResource(ctx, name)
+			return err
+		},
+		"GetPrompt refuse: ": func(name string) error {
+			_, err := client.GetPrompt(ctx, name, nil)
+			return err
+		},
+	} {
+		err := ask("refuse")
+		checkSays(t, err, mcptest.ErrUpstream, want, "not today")
+		check(t, "the fault", faultOf(err), "")
+		var ours *mcptest.Error
+		errors.As(err, &ours)
+		code, ok := ours.ServerCode()
+		check(t, "the code of the server", fmt.Sprint(code, ok), "-32050 true")
+	}
+}
+
+func faultOf(err error) string {
+	var ours *mcptest.Error
+	if !errors.As(err, &ours) {
+		return fmt.Sprintf("none in %v", err)
+	}
+	return ours.Fault()
 }
 
 func TestABadRevisionIsRefusedByTheBinary(t *testing.T) {
@@ -316,20 +355,20 @@ func TestCassettes(t *testing.T) {
 	_, err := replayed.CallTool(ctx, "add_book", mcptest.Args{"title": "Ulysses"})
 	checkSays(t, err, mcptest.ErrUpstream, `recorded "Emma", asked "Ulysses"`)
 
-	err = mcptest.Start(t, shelf).SetCassette(ctx, "replay", "client_test.go")
+	err = mcptest.Start(t, shelf).SetCassette(ctx, mcptest.CassetteReplay, "client_test.go")
 	checkSays(t, err, mcptest.ErrRefused, "client_test.go")
 }
 
 func TestCaching(t *testing.T) {
 	t.Setenv("MCPTEST_CACHE_DIR", t.TempDir())
 	server := shelf
-	server.Cache = "read_write"
+	server.Cache = mcptest.CacheReadWrite
 	for i := 0; i < 2; i++ {
 		// The second server has an empty shelf as well, and is not asked.
 		client := mcptest.Start(t, server)
 		check(t, "the data", call(t, client, "add_book", mcptest.Args{"title": "Emma"}).Data, `{"id":1}`)
 		check(t, "the text", call(t, client, "find_book", mcptest.Args{"id": 1}).Text, "Emma")
-		if err := client.SetCache(ctx, "off"); err != nil {
+		if err := client.SetCache(ctx, mcptest.CacheOff); err != nil {
 			t.Error(err)
 		}
 		found := call(t, client, "find_book", mcptest.Args{"id": 1})
@@ -377,7 +416,7 @@ func TestArgumentsThatJSONCannotExpress(t *testing.T) {
 		"arguments":                     cycle,
 	} {
 		_, err := client.CallTool(ctx, "look", mcptest.Args{"x": value})
-		if err == nil || !strings.HasPrefix(err.Error(), place+" cannot be sent as JSON: ") {
+		if err == nil || !strings.HasPrefix(err.Error(), "CallTool look: "+place+" cannot be sent as JSON: ") {
 			t.Errorf("the error is %v, want one about %s", err, place)
 		}
 		var ours *mcptest.Error

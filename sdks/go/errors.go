@@ -17,7 +17,8 @@ type Kind string
 const (
 	// ErrBinary: mcptest cannot be started, or has ended.
 	ErrBinary Kind = "binary"
-	// ErrTimeout: mcptest did not answer in time; it was stopped, and the server with it.
+	// ErrTimeout: mcptest did not answer in time; it was stopped, and the server with it. A server
+	// that hangs is ErrUpstream.
 	ErrTimeout Kind = "timeout"
 	// ErrContract: mcptest sent something that this version of the SDK does not know.
 	ErrContract Kind = "contract"
@@ -25,7 +26,8 @@ const (
 	ErrVersion Kind = "version"
 	// ErrClosed: the connection was closed, before the call or while it waited.
 	ErrClosed Kind = "closed"
-	// ErrUpstream: the server refused the request, did not answer in time, or its answer cannot be used.
+	// ErrUpstream: the server refused the request ([Error.ServerCode]), did not answer in time (its
+	// [Error.Fault] is "timeout"), or its answer cannot be used.
 	ErrUpstream Kind = "upstream"
 	// ErrUpstreamGone: the server could not be started or reached, or has exited.
 	ErrUpstreamGone Kind = "upstream_gone"
@@ -57,6 +59,30 @@ func (e *Error) Error() string { return e.message }
 func (e *Error) Is(target error) bool {
 	kind, ok := target.(Kind)
 	return ok && kind == e.Kind
+}
+
+// Fault returns what happened to the server or its answer, such as "timeout" or
+// "exited_during_call": one of the kinds in docs/faults.md. It is "" if the server itself answered
+// with an error, and for failures of mcptest.
+func (e *Error) Fault() string {
+	return readString(e.details()["kind"])
+}
+
+// ServerCode returns the code of the error with which the server answered, such as -32602. ok is
+// whether it did.
+func (e *Error) ServerCode() (code int64, ok bool) {
+	if e.Kind != ErrUpstream || e.Fault() != "" {
+		return 0, false
+	}
+	raw := e.details()["code"]
+	ok = len(raw) > 0 && string(raw) != "null" && json.Unmarshal(raw, &code) == nil
+	return code, ok
+}
+
+// details returns the members of Data.
+func (e *Error) details() (members map[string]json.RawMessage) {
+	_ = json.Unmarshal(e.Data, &members)
+	return members
 }
 
 // isRefusal reports whether this is an answer of the binary, after which it can be used.

@@ -64,8 +64,12 @@ def main():
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message:
-            result = answer(message["method"], message.get("params", {}))
-            reply = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+            params = message.get("params", {})
+            reply = {"jsonrpc": "2.0", "id": message["id"]}
+            if "refuse" in params.values():
+                reply["error"] = {"code": -32050, "message": "not today"}
+            else:
+                reply["result"] = answer(message["method"], params)
             sys.stdout.write(json.dumps(reply) + "\n")
             sys.stdout.flush()
 
