@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -96,15 +97,43 @@ const (
 // does the test.
 func Start(t testing.TB, server Server) *Client {
 	t.Helper()
+	var log warningLog
 	if server.Warn == nil {
-		server.Warn = func(text string) { t.Log(text) }
+		server.Warn = log.add
 	}
 	client, err := Connect(context.Background(), server)
 	if err != nil {
+		log.print(t)
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Close() })
+	t.Cleanup(func() {
+		t.Helper()
+		_ = client.Close()
+		log.print(t)
+	})
 	return client
+}
+
+// A warningLog keeps warnings until they are printed at a line of the user.
+type warningLog struct {
+	mutex sync.Mutex
+	texts []string
+}
+
+func (l *warningLog) add(text string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.texts = append(l.texts, text)
+}
+
+func (l *warningLog) print(t testing.TB) {
+	t.Helper()
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, text := range l.texts {
+		t.Log(text)
+	}
+	l.texts = nil
 }
 
 // Connect starts mcptest, has it start the server, and returns when the server is initialized.

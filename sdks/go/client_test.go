@@ -159,7 +159,7 @@ func TestAServerThatCannotStart(t *testing.T) {
 func TestAServerThatExits(t *testing.T) {
 	server := mcptest.Start(t, shelf)
 	_, err := server.CallTool(ctx, "crash", nil)
-	checkSays(t, err, mcptest.ErrUpstreamGone, "exit status 3", "may have taken effect", "crashing with")
+	checkSays(t, err, mcptest.ErrUpstreamGone, "CallTool crash: ", "exit status 3", "may have taken effect", "crashing with None\n  \tat the shelf")
 	var ours *mcptest.Error
 	var details struct {
 		Kind     string

@@ -189,8 +189,9 @@ func excerpt(raw []byte) string {
 }
 
 // visible returns the text with every character that cannot be seen written as an escape: control
-// characters, terminal escapes, bidirectional overrides, bytes that are not UTF-8.
-func visible(text string, keepNewlines bool) string {
+// characters, terminal escapes, bidirectional overrides, bytes that are not UTF-8. In text of
+// several lines, newlines and tabs are kept.
+func visible(text string, hasLines bool) string {
 	var shown strings.Builder
 	for i, char := range text {
 		size := utf8.RuneLen(char)
@@ -200,7 +201,7 @@ func visible(text string, keepNewlines bool) string {
 		switch {
 		case char == utf8.RuneError && size == 1:
 			fmt.Fprintf(&shown, `\x%02x`, text[i])
-		case char == '\n' && keepNewlines, unicode.IsPrint(char):
+		case hasLines && (char == '\n' || char == '\t'), unicode.IsPrint(char):
 			shown.WriteRune(char)
 		case char == '\n':
 			shown.WriteString(`\n`)

@@ -4,6 +4,7 @@ package mcptest_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,12 @@ func TestHelperProcess(t *testing.T) {
 	case "start":
 		mcptest.Start(t, mcptest.Server{Command: []string{"./no-such-server"}})
 		t.Error("this is not reached")
+	case "warn":
+		server := shelf
+		server.Timeout = 300 * time.Millisecond
+		client := mcptest.Start(t, server) // here
+		_, err := client.CallTool(ctx, "hang", mcptest.Args{"seconds": 1})
+		checkSays(t, err, mcptest.ErrUpstream)
 	case "forget":
 		if _, err := mcptest.Connect(ctx, shelf); err != nil {
 			t.Fatal(err)
@@ -191,6 +198,57 @@ func TestASuiteByHand(t *testing.T) {
 	}
 	_, err = suite.Run(ctx, "lower::expects too mch")
 	checkSays(t, err, mcptest.ErrRefused, "did you mean")
+}
+
+// writeSuite returns the path of a suite with these tests of the shelf.
+func writeSuite(t *testing.T, tests string) string {
+	t.Helper()
+	server, err := filepath.Abs("testdata/shelf_server.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mcptest.yaml")
+	text := fmt.Sprintf("servers: {shelf: {command: [python3, %q]}}\ntools:%s", server, tests)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestNotesAreShownOnce(t *testing.T) {
+	t.Parallel()
+	output, _ := runSuite(t, writeSuite(t, `
+  - {name: fails, server: shelf, tool: find_book, args: {id: 7}}
+  - {name: breaks, server: shelf, tool: crash}
+  - {name: passes, server: shelf, tool: look}
+`))
+	for _, note := range []string{`note: the tool reported an error: "there is no book 7"`, "note: a fresh server was started"} {
+		if count := strings.Count(output, note); count != 1 {
+			t.Errorf("%q is shown %d times in:\n%s", note, count, output)
+		}
+	}
+}
+
+func TestWarningsAreShownAtTheLineOfTheTest(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("runner_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(source), " // here\n")
+	line := strings.Count(before, "\n") + 1
+	command, _ := helper(t, "warn")
+	raw, _ := command.CombinedOutput()
+	checkOutput(t, string(raw), fmt.Sprintf("runner_test.go:%d: warning: the server answered after its time was up", line))
+
+	// Of a suite: that of Register.
+	before, _, _ = strings.Cut(string(source), `os.Getenv("MCPTEST_SUITE")`)
+	line = strings.Count(before, "\n") + 1
+	output, _ := runSuite(t, writeSuite(t, `
+  - {name: hangs, server: shelf, tool: hang, args: {seconds: 1}, timeout: 300ms}
+  - {name: looks, server: shelf, tool: look}
+`))
+	checkOutput(t, output, fmt.Sprintf("runner_test.go:%d: warning: ", line))
 }
 
 func TestStartFailsTheTest(t *testing.T) {

@@ -41,11 +41,17 @@ type Config struct {
 func Register(t *testing.T, config Config) {
 	t.Helper()
 	ctx := context.Background()
-	suite, err := openSuite(ctx, config.Suite, func(text string) { t.Log(text) })
+	var log warningLog
+	suite, err := openSuite(ctx, config.Suite, log.add)
 	if err != nil {
+		log.print(t)
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = suite.Close() })
+	t.Cleanup(func() {
+		t.Helper()
+		_ = suite.Close()
+		log.print(t)
+	})
 	list, err := suite.List(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -85,11 +91,12 @@ func (s *Suite) runInside(t *testing.T, test SuiteTest) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, note := range result.Notes {
-		t.Log("note: " + note)
-	}
 	switch result.Status {
 	case "passed":
+		// The text of any other result has its notes.
+		for _, note := range result.Notes {
+			t.Log("note: " + note)
+		}
 	case "skipped":
 		t.Skip(result.Text)
 	default:

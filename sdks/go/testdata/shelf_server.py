@@ -33,7 +33,7 @@ def call(name, arguments):
         time.sleep(arguments.get("seconds", 600))
         return text("at last")
     if name == "crash":
-        sys.stderr.write(f"crashing with {os.environ.get('SHELF_TOKEN')}\n")
+        sys.stderr.write(f"crashing with {os.environ.get('SHELF_TOKEN')}\n\tat the shelf\n")
         sys.exit(3)
     return text(f"{os.getcwd()} {os.environ.get('SHELF_NAME')}")
 
