@@ -58,7 +58,7 @@ type Server struct {
 
 	// Warn gets the warnings of mcptest when the connection is closed: a rule that the server
 	// violated, an upload that failed. By default, Start logs them to the test, and Connect prints
-	// them to standard error.
+	// them to standard error. Close waits for it, so it must not call Close.
 	Warn func(string)
 }
 
@@ -89,6 +89,7 @@ type Client struct{ coprocess *coprocess }
 const (
 	defaultTimeout      = 30 * time.Second
 	defaultStartTimeout = 20 * time.Second
+	longestLimit        = 24 * time.Hour
 	// The limit of the binary ends first, so that it can report what happened.
 	slack = 15 * time.Second
 )
@@ -193,6 +194,8 @@ func (s Server) options() (words, variables []string, err error) {
 		return nil, nil, errors.New("mcptest.Server has both Record and Replay: a cassette is recorded or replayed")
 	case s.Timeout < 0 || s.StartTimeout < 0:
 		return nil, nil, errors.New("mcptest.Server has a limit below zero: Timeout and StartTimeout are positive")
+	case s.Timeout > longestLimit || s.StartTimeout > longestLimit:
+		return nil, nil, errors.New("mcptest.Server has a limit of more than 24 hours, and mcptest accepts no longer Timeout or StartTimeout")
 	}
 	env, err := s.environment()
 	if err != nil {

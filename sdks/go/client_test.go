@@ -414,6 +414,10 @@ func TestArgumentsThatJSONCannotExpress(t *testing.T) {
 		`the key "\xff" in arguments.x`: map[string]int{"\xff": 1},
 		"arguments.x":                   func() {},
 		"arguments":                     cycle,
+		"arguments.x.raw":               map[string]any{"raw": mcptest.JSON("\"\xff\"")},
+		"arguments.x.keys":              map[string]any{"keys": mcptest.JSON(`{"a":1,"a":2}`)},
+		"arguments.x.number":            map[string]any{"number": json.RawMessage("1e999")},
+		"params":                        mcptest.JSON(strings.Repeat("[", 198) + strings.Repeat("]", 198)),
 	} {
 		_, err := client.CallTool(ctx, "look", mcptest.Args{"x": value})
 		if err == nil || !strings.HasPrefix(err.Error(), "CallTool look: "+place+" cannot be sent as JSON: ") {
@@ -428,8 +432,9 @@ func TestArgumentsThatJSONCannotExpress(t *testing.T) {
 	if _, err := client.GetPrompt(ctx, "review", mcptest.Args{"x": math.NaN()}); !errors.As(err, &unsupported) {
 		t.Errorf("the error is %v", err)
 	}
-	// A character that stands for such bytes is fine.
-	call(t, client, "look", mcptest.Args{"x": "\ufffd", "y": mcptest.JSON(`"\ufffd"`)})
+	// A character that stands for such bytes is fine, and so is nesting as deep as is allowed.
+	deep := mcptest.JSON(strings.Repeat("[", 197) + strings.Repeat("]", 197))
+	call(t, client, "look", mcptest.Args{"x": "\ufffd", "y": mcptest.JSON(`"\ufffd"`), "z": deep})
 }
 
 func TestServersThatMakeNoSense(t *testing.T) {
@@ -437,6 +442,7 @@ func TestServersThatMakeNoSense(t *testing.T) {
 		"set Command or URL":   {},
 		"recorded or replayed": {Command: []string{"x"}, Record: "a", Replay: "b"},
 		"below zero":           {Command: []string{"x"}, Timeout: -1},
+		"more than 24 hours":   {Command: []string{"x"}, StartTimeout: math.MaxInt64},
 		"NUL":                  {Command: []string{"a\x00b"}},
 		`"A=B" in Env`:         {Command: []string{"x"}, Env: map[string]string{"A=B": "c"}},
 		`"" in Env`:            {Command: []string{"x"}, Env: map[string]string{"": "c"}},
@@ -448,6 +454,14 @@ func TestServersThatMakeNoSense(t *testing.T) {
 	} {
 		var ours *mcptest.Error
 		if _, err := mcptest.Connect(ctx, server); err == nil || !strings.Contains(err.Error(), want) || errors.As(err, &ours) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+	}
+}
+
+func TestSuitesThatMakeNoSense(t *testing.T) {
+	for want, file := range map[string]string{"there is no suite": "", "NUL": "a\x00b"} {
+		if _, err := mcptest.OpenSuite(ctx, file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}

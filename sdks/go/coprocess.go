@@ -254,7 +254,8 @@ func (c *coprocess) requestWithin(ctx context.Context, limit time.Duration, meth
 		select {
 		case early := <-c.lines:
 			if early.err != nil {
-				return nil, c.fail(c.describeEnd(method, early))
+				_, err := c.readAnswer(method, early)
+				return nil, c.fail(err)
 			}
 			return nil, c.fail(newDrift(method, "before %s was sent, there was the answer %s", method, excerpt(early.raw)))
 		default:
@@ -496,8 +497,9 @@ func (s *stderrTail) drain() {
 		part, err := reader.ReadSlice('\n')
 		s.mutex.Lock()
 		s.kept = append(s.kept, part...)
-		if surplus := len(s.kept) - keptStderrBytes; surplus > 0 {
-			s.kept = append(s.kept[:0], s.kept[surplus:]...)
+		// Not for each line: there may be many, and short ones.
+		if len(s.kept) > 16*keptStderrBytes {
+			s.kept = append(s.kept[:0], endOf(s.kept)...)
 		}
 		if isBeginning && bytes.HasPrefix(part, []byte("warning: ")) {
 			if len(s.warnings) < keptWarnings {
@@ -517,7 +519,14 @@ func (s *stderrTail) drain() {
 func (s *stderrTail) tail() string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return visible(string(s.kept), true)
+	return visible(string(endOf(s.kept)), true)
+}
+
+func endOf(kept []byte) []byte {
+	if surplus := len(kept) - keptStderrBytes; surplus > 0 {
+		return kept[surplus:]
+	}
+	return kept
 }
 
 func (s *stderrTail) takeWarnings() []string {

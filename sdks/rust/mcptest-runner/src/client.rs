@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 
-use crate::coprocess::{Coprocess, USUAL_LIMIT};
+use crate::coprocess::Coprocess;
 use crate::errors::{excerpt_json, Error};
 use crate::verdict::{read_verdict, Verdict};
 use crate::words::join_words;
 
 const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+/// That of package runners.
+const LONGEST_USUAL_START: Duration = Duration::from_secs(20);
 /// The limit of the binary ends first, so that it can report what it saw.
 const SLACK: Duration = Duration::from_secs(15);
 
@@ -27,7 +29,7 @@ pub struct Server {
     ca_file: PathBuf,
     spec_version: String,
     cwd: PathBuf,
-    env: BTreeMap<String, String>,
+    env: Variables,
     secrets: Vec<String>,
     timeout: Option<Duration>,
     start_timeout: Option<Duration>,
@@ -84,7 +86,7 @@ impl Server {
 
     /// An additional environment variable of the server.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Server {
-        self.env.insert(name.into(), value.into());
+        self.env.0.insert(name.into(), value.into());
         self
     }
 
@@ -159,13 +161,29 @@ impl Server {
         Ok(arguments)
     }
 
+    /// How long a request may wait for the binary, which may have to start the server for it.
+    fn limit(&self) -> Duration {
+        let start = self.start_timeout.unwrap_or(LONGEST_USUAL_START);
+        self.timeout.unwrap_or(USUAL_TIMEOUT).saturating_add(start).saturating_add(SLACK)
+    }
+
     /// The variables of the binary.
     fn variables(&self) -> Vec<(&'static str, String)> {
-        if self.env.is_empty() && self.secrets.is_empty() {
+        if self.env.0.is_empty() && self.secrets.is_empty() {
             return Vec::new();
         }
-        let value = json!({"set": self.env, "secrets": self.secrets});
+        let value = json!({"set": self.env.0, "secrets": self.secrets});
         vec![("MCPTEST_SERVER_ENV", value.to_string())]
+    }
+}
+
+/// Variables of the server. `Debug` shows their names only: values may be secrets.
+#[derive(Clone, Default)]
+struct Variables(BTreeMap<String, String>);
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
@@ -208,12 +226,8 @@ pub fn connect(server: Server) -> Result<Client, Error> {
 
 /// Start the binary only. `limit` is how long a request may wait for it.
 pub fn open_client(server: &Server, limit: Option<Duration>) -> Result<Client, Error> {
-    let answer = server.timeout.unwrap_or(USUAL_TIMEOUT);
-    let usual = (answer.saturating_add(server.start_timeout.unwrap_or_default()))
-        .saturating_add(SLACK)
-        .max(if server.timeout.is_none() { USUAL_LIMIT } else { Duration::ZERO });
-    let arguments = server.arguments()?;
-    let coprocess = Coprocess::start(&arguments, &server.variables(), limit.or(Some(usual)))?;
+    let limit = limit.unwrap_or_else(|| server.limit());
+    let coprocess = Coprocess::start(&server.arguments()?, &server.variables(), limit)?;
     Ok(Client { coprocess })
 }
 
@@ -366,4 +380,21 @@ fn check_arguments(arguments: Value) -> Result<Option<Value>, Error> {
 fn check_path(path: &Path) -> Result<&str, Error> {
     let not_utf8 = || Error::Arguments(format!("the path {} is not UTF-8", path.display()));
     path.to_str().ok_or_else(not_utf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, Server};
+
+    #[test]
+    fn the_limits_of_the_binary_end_first() {
+        let server = Server::command(["npx", "shelf"]);
+        let limit = |server: &Server| server.limit().as_secs();
+        assert_eq!(limit(&server), 30 + 20 + 15);
+        let server = server.timeout(Duration::from_secs(1));
+        assert_eq!(limit(&server), 1 + 20 + 15);
+        let server = server.start_timeout(Duration::from_secs(90));
+        assert_eq!(limit(&server), 1 + 90 + 15);
+        assert_eq!(server.timeout(Duration::MAX).limit(), Duration::MAX);
+    }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use crate::errors::{visible, Error};
+use crate::errors::{visible, visible_lines, Error};
 use crate::suite::{lane_cli_hint, Listing, Status, Suite};
 
 const FAILURE: u8 = 101;
@@ -168,7 +168,7 @@ fn run_suite(file: &Path, options: &Options) -> Result<bool, Error> {
     let suite = Suite::open(file)?;
     let listing = suite.list()?;
     for warning in &listing.warnings {
-        let _ = writeln!(io::stderr(), "warning: {warning}");
+        let _ = writeln!(io::stderr(), "warning: {}", visible(warning));
     }
     let cases = list_cases(listing);
     let total = cases.len();
@@ -266,7 +266,8 @@ impl Report {
         if !self.failures.is_empty() {
             text += "\nfailures:\n";
             for (name, failure) in &self.failures {
-                text += &format!("\n---- {name} stdout ----\n{}\n", failure.trim_end_matches('\n'));
+                let failure = visible_lines(failure.trim_end_matches('\n'));
+                text += &format!("\n---- {name} stdout ----\n{failure}\n");
             }
             text += "\n\nfailures:\n";
             for (name, _) in &self.failures {

@@ -14,6 +14,7 @@ use crate::errors::{excerpt_json, Error};
 use crate::words::quote_word;
 
 const LIST_VERSION: u64 = 1;
+const LIST_LIMIT: Duration = Duration::from_secs(60);
 /// Added to the limit of a test.
 const SLACK: Duration = Duration::from_secs(15);
 /// The limit of a test that has not been listed.
@@ -142,7 +143,7 @@ impl Suite {
     /// Open anything that `mcptest run` accepts. Mistakes in it are reported by the first request.
     pub fn open(file: impl AsRef<Path>) -> Result<Suite, Error> {
         let arguments = [OsString::from("--suite-server"), file.as_ref().into()];
-        let coprocess = Coprocess::start(&arguments, &[], None)?;
+        let coprocess = Coprocess::start(&arguments, &[], LIST_LIMIT)?;
         Ok(Suite { coprocess, limits: Mutex::default() })
     }
 
