@@ -93,12 +93,14 @@ func (s *Suite) runInside(t *testing.T, test SuiteTest) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	switch result.Status {
-	case "passed":
-		// The text of any other result has its notes.
-		for _, note := range result.Notes {
+	for _, note := range result.Notes {
+		// What mcptest prints for a failure has its notes.
+		if !strings.Contains(result.Text, note) {
 			t.Log("note: " + visible(note, true))
 		}
+	}
+	switch result.Status {
+	case "passed":
 	case "skipped":
 		t.Skip(visible(result.Text, true))
 	default:
