@@ -161,7 +161,7 @@ def _pack(sdk: Sdk) -> None:
     if len(made) != 1:
         sdk.problem = f"packing made {len(made)} files like {entry['file']}, not one"
         return
-    found, wanted = sorted(_files_in(made[0])), sorted(entry["holds"])
+    found, wanted = sorted(_files_in(made[0])), sorted(_fill(sdk, entry["holds"]))
     if found != wanted:
         surplus = sorted(set(found) - set(wanted))
         lacking = sorted(set(wanted) - set(found))
@@ -199,9 +199,7 @@ def _describe_failure(command: list[str], done: subprocess.CompletedProcess[str]
 
 
 def _run(sdk: Sdk, command: list[str]) -> subprocess.CompletedProcess[str]:
-    values = {"{python}": str(PYTHON), "{root}": str(ROOT)}
-    pattern = re.compile("|".join(map(re.escape, values)))
-    words = [pattern.sub(lambda found: values[found[0]], word) for word in command]
+    words = _fill(sdk, command)
     environment = {**os.environ, "MCPTEST_BIN": str(VENV / "bin" / "mcptest"), **sdk.environment}
     program = shutil.which(words[0], path=environment["PATH"]) or words[0]
     try:
@@ -218,6 +216,17 @@ def _run(sdk: Sdk, command: list[str]) -> subprocess.CompletedProcess[str]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return subprocess.CompletedProcess(words, 1, "", str(error))
+
+
+def _fill(sdk: Sdk, words: list[str]) -> list[str]:
+    """The words with `{python}`, `{root}` and, for .NET, `{framework}` replaced."""
+    values = {
+        "{python}": str(PYTHON),
+        "{root}": str(ROOT),
+        "{framework}": sdk.environment.get("MCPTEST_DOTNET_FRAMEWORK", ""),
+    }
+    pattern = re.compile("|".join(map(re.escape, values)))
+    return [pattern.sub(lambda found: values[found[0]], word) for word in words]
 
 
 def _print_table(sdks: list[Sdk]) -> None:

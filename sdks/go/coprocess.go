@@ -254,7 +254,8 @@ func (c *coprocess) requestWithin(ctx context.Context, limit time.Duration, meth
 		select {
 		case early := <-c.lines:
 			if early.err != nil {
-				return nil, c.fail(c.describeEnd(method, early))
+				_, err := c.readAnswer(method, early)
+				return nil, c.fail(err)
 			}
 			return nil, c.fail(newDrift(method, "before %s was sent, there was the answer %s", method, excerpt(early.raw)))
 		default:
@@ -407,24 +408,37 @@ func readRefusal(method string, raw json.RawMessage) (*Error, string) {
 
 // describeEnd is for a binary that ended, or closed its output, before it answered.
 func (c *coprocess) describeEnd(method string, last line) *Error {
-	how := "it closed its standard output"
+	how, code := "it closed its standard output", 0
 	select {
 	case <-c.exited:
-		how = c.state.String()
+		how, code = c.state.String(), c.state.ExitCode()
 	case <-time.After(endLimit):
 	}
 	select {
 	case <-c.stderr.drained:
 	case <-time.After(endLimit):
 	}
+	said := strings.TrimSpace(c.stderr.tail())
+	if refusal := findUsageError(said); !c.isReady && code == 2 && refusal != "" {
+		return newError(ErrBinary, method, "mcptest refused to start: %s (%s)", refusal, how)
+	}
 	text := fmt.Sprintf("the mcptest binary ended before it answered %s: %s", method, how)
 	if len(last.raw) > 0 {
 		text += "; half an answer was received: " + excerpt(last.raw)
 	}
-	if said := strings.TrimSpace(c.stderr.tail()); said != "" {
+	if said != "" {
 		text += "; its last words: " + said
 	}
 	return newError(ErrBinary, method, "%s", text)
+}
+
+// findUsageError returns what the binary says about its command line, with the names of this SDK.
+func findUsageError(stderr string) string {
+	const mark = "error: "
+	if at := strings.Index("\n"+stderr, "\n"+mark); at >= 0 {
+		return fieldNames.Replace(stderr[at+len(mark):])
+	}
+	return ""
 }
 
 // Reading
@@ -483,8 +497,9 @@ func (s *stderrTail) drain() {
 		part, err := reader.ReadSlice('\n')
 		s.mutex.Lock()
 		s.kept = append(s.kept, part...)
-		if surplus := len(s.kept) - keptStderrBytes; surplus > 0 {
-			s.kept = append(s.kept[:0], s.kept[surplus:]...)
+		// Not for each line: there may be many, and short ones.
+		if len(s.kept) > 16*keptStderrBytes {
+			s.kept = append(s.kept[:0], endOf(s.kept)...)
 		}
 		if isBeginning && bytes.HasPrefix(part, []byte("warning: ")) {
 			if len(s.warnings) < keptWarnings {
@@ -504,7 +519,14 @@ func (s *stderrTail) drain() {
 func (s *stderrTail) tail() string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return visible(string(s.kept), true)
+	return visible(string(endOf(s.kept)), true)
+}
+
+func endOf(kept []byte) []byte {
+	if surplus := len(kept) - keptStderrBytes; surplus > 0 {
+		return kept[surplus:]
+	}
+	return kept
 }
 
 func (s *stderrTail) takeWarnings() []string {

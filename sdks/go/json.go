@@ -58,12 +58,15 @@ func compact(raw json.RawMessage) JSON {
 
 // Reading
 
+var errNotUTF8 = errors.New("it is not UTF-8")
+
 // parseObject returns the members of a line of JSON. encoding/json accepts more than the contract
-// does: keys that occur twice, numbers that no double holds, and bytes that are not UTF-8.
+// does: keys that occur twice, numbers that no double holds, deep nesting, and bytes that are not
+// UTF-8.
 func parseObject(line []byte) (map[string]json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if !utf8.Valid(line) {
-		return nil, errors.New("it is not UTF-8")
+		return nil, errNotUTF8
 	}
 	if err := json.Unmarshal(line, &members); err != nil {
 		return nil, err
@@ -71,13 +74,19 @@ func parseObject(line []byte) (map[string]json.RawMessage, error) {
 	if members == nil {
 		return nil, errors.New("it is null")
 	}
-	return members, checkKeysAndNumbers(line)
+	return members, checkContract(line, maxLevels)
 }
 
-// checkKeysAndNumbers looks through valid JSON.
-func checkKeysAndNumbers(valid []byte) error {
+// maxLevels is how deep a line may be nested.
+const maxLevels = 200
+
+// checkContract looks through valid JSON, which has up to this many levels.
+func checkContract(valid []byte, levels int) error {
 	var objects []map[string]bool // the keys of each open object; nil for an array
 	for at := 0; at < len(valid); at++ {
+		if len(objects) > levels {
+			return fmt.Errorf("it is nested too deep: a line has up to %d levels", maxLevels)
+		}
 		switch char := valid[at]; {
 		case char == '{':
 			objects = append(objects, map[string]bool{})
@@ -98,7 +107,7 @@ func checkKeysAndNumbers(valid []byte) error {
 			}
 			key, keys := readString(valid[begin:at+1]), objects[len(objects)-1]
 			if keys[key] {
-				return fmt.Errorf("the key %q occurs twice", key)
+				return fmt.Errorf("the key %s occurs twice", excerpt(valid[begin:at+1]))
 			}
 			keys[key] = true
 		case char == '-' || '0' <= char && char <= '9':
@@ -195,7 +204,7 @@ func (o *object) texts(name string) []string {
 
 // encode returns a value as JSON. An error says where the value is that JSON cannot express.
 func encode(name string, value any) (json.RawMessage, error) {
-	raw, err := json.Marshal(value)
+	raw, err := marshal(value)
 	// encoding/json writes bytes that are not UTF-8 as this escape, and the character as itself.
 	if err == nil && !bytes.Contains(raw, []byte(`\ufffd`)) {
 		return raw, nil
@@ -210,7 +219,18 @@ func encode(name string, value any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-var errNotUTF8 = errors.New("it is not UTF-8")
+// marshal is json.Marshal, and checks what that takes unchanged from values that are JSON already.
+func marshal(value any) (json.RawMessage, error) {
+	raw, err := json.Marshal(value)
+	if err == nil && !utf8.Valid(raw) {
+		err = errNotUTF8
+	}
+	if err == nil {
+		// One level is that of the request.
+		err = checkContract(raw, maxLevels-1)
+	}
+	return raw, err
+}
 
 // A finder looks for the first value that JSON cannot express. Values may contain themselves: left
 // bounds how many it looks at, and depth how deep.
@@ -232,7 +252,7 @@ func (f *finder) find(place string, value reflect.Value) (string, error) {
 		return place, nil
 	}
 	if _, isMarshaler := value.Interface().(json.Marshaler); isMarshaler {
-		_, err := json.Marshal(value.Interface())
+		_, err := marshal(value.Interface())
 		return place, err
 	}
 	switch value.Kind() {

@@ -16,4 +16,6 @@ func newProcessGroup() *syscall.SysProcAttr {
 // killGroup kills the process and its group. The binary has the server end if it is killed.
 func killGroup(process *os.Process) {
 	_ = syscall.Kill(-process.Pid, syscall.SIGKILL)
+	// It may have moved to another group.
+	_ = process.Kill()
 }

@@ -3,8 +3,9 @@ package mcptest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,20 +42,24 @@ type Config struct {
 // this channel is a skipped subtest that says which command runs it.
 func Register(t *testing.T, config Config) {
 	t.Helper()
-	noteInput(config.Suite)
-	noteInput(filepath.Dir(config.Suite))
 	ctx := context.Background()
-	suite, err := openSuite(ctx, config.Suite, func(text string) { t.Log(text) })
+	var log warningLog
+	suite, err := openSuite(ctx, config.Suite, log.add)
 	if err != nil {
+		log.print(t)
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = suite.Close() })
+	t.Cleanup(func() {
+		t.Helper()
+		_ = suite.Close()
+		log.print(t)
+	})
 	list, err := suite.List(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, warning := range list.Warnings {
-		t.Log("warning: " + warning)
+		t.Log("warning: " + visible(warning, true))
 	}
 	for _, test := range list.Tests {
 		test := test
@@ -75,29 +80,31 @@ func skip(t *testing.T, name, reason string) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		t.Helper()
-		t.Skip(reason)
+		t.Skip(visible(reason, true))
 	})
 }
 
 func (s *Suite) runInside(t *testing.T, test SuiteTest) {
 	t.Helper()
 	if test.Skip != "" {
-		t.Skip(test.Skip)
+		t.Skip(visible(test.Skip, true))
 	}
-	noteInput(test.File)
 	result, err := s.Run(context.Background(), test.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, note := range result.Notes {
-		t.Log("note: " + note)
+		// What mcptest prints for a failure has its notes.
+		if !strings.Contains(result.Text, note) {
+			t.Log("note: " + visible(note, true))
+		}
 	}
 	switch result.Status {
 	case "passed":
 	case "skipped":
-		t.Skip(result.Text)
+		t.Skip(visible(result.Text, true))
 	default:
-		t.Error("\n" + result.Text)
+		t.Error("\n" + visible(result.Text, true))
 	}
 }
 
@@ -161,8 +168,12 @@ func OpenSuite(ctx context.Context, file string) (*Suite, error) {
 }
 
 func openSuite(ctx context.Context, file string, warn func(string)) (*Suite, error) {
+	forbidCaching()
 	if file == "" {
-		return nil, fmt.Errorf("there is no suite: give the path of a file or a folder")
+		return nil, errors.New("there is no suite: give the path of a file or a folder")
+	}
+	if strings.ContainsRune(file, 0) {
+		return nil, fmt.Errorf("the path of the suite has a NUL character, which no path can have: %q", file)
 	}
 	coprocess, err := startCoprocess(ctx, []string{"exec", "--suite-server", file}, nil, warn)
 	if err != nil {
@@ -180,10 +191,8 @@ func (s *Suite) Close() error {
 // List returns the tests of the suite, and what cannot be run over this channel.
 func (s *Suite) List(ctx context.Context) (*SuiteList, error) {
 	const method = "suite.list"
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.list != nil {
-		return s.list, nil
+	if list := s.known(); list != nil {
+		return list, nil
 	}
 	result, err := s.coprocess.request(ctx, method, nil)
 	if err != nil {
@@ -193,8 +202,18 @@ func (s *Suite) List(ctx context.Context) (*SuiteList, error) {
 	if refused != nil {
 		return nil, s.coprocess.refuse(refused)
 	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	s.list = list
 	return list, nil
+}
+
+// known returns the list if it was received. The mutex is not held while a request waits, which
+// its context may end.
+func (s *Suite) known() *SuiteList {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.list
 }
 
 func readList(method string, result JSON) (*SuiteList, *Error) {
@@ -275,10 +294,8 @@ func (s *Suite) Run(ctx context.Context, id string) (*SuiteResult, error) {
 
 // limit returns how long to wait for a test.
 func (s *Suite) limit(id string) time.Duration {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.list != nil {
-		for _, test := range s.list.Tests {
+	if list := s.known(); list != nil {
+		for _, test := range list.Tests {
 			if test.ID == id {
 				return test.Limit + slack
 			}

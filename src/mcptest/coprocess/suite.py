@@ -50,7 +50,6 @@ class SuiteSession(Session):
         self._file = file
         self._engine = EngineSession(launcher)
         self._tests: dict[str, CollectedTest] | None = None
-        self._seen = SeenFailures()
         # When the test at hand was asked for; later than any time while there is none.
         self.asked_at = math.inf
 
@@ -170,7 +169,8 @@ class SuiteSession(Session):
         if result.status == "passed":
             notes += [f"flaky: attempt {result.attempts} passed"] if result.is_flaky else []
         else:
-            text = describe_case(result, file, self._seen)
+            # Each text is read by itself: what earlier ones have shown counts for nothing.
+            text = describe_case(result, file, SeenFailures())
         return {
             "text": defuse(text),
             "line": result.line,

@@ -326,14 +326,10 @@ class SuiteRun:
         return None
 
     def settle(self, result: CaseResult) -> CaseResult:
-        """The result of the last case with what is wrong about the names that it called.
-
-        A server is asked for its lists only if the case passed: one that fails says why.
-        """
+        """The result of the last case with what is wrong about the names that it called."""
         if self.run is None or not self.run.open_doubts:
             return result
-        if result.status == "passed":
-            self.run.pool.take_inventory(self.spec)
+        self.run.pool.take_inventory(self.spec)
         found = self.run.pool.inventories.get(self.spec.name)
         doubts, self.run.open_doubts = self.run.open_doubts, []
         for _, doubt in doubts:

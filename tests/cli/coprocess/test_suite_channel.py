@@ -241,20 +241,18 @@ def test_a_test_that_needs_a_saved_value_runs_the_one_that_saves_it_first(tmp_pa
     assert limits[1] == 2 * limits[0]
 
 
-@pytest.mark.parametrize(("strict", "status"), [(False, "passed"), (True, "failed")])
-def test_a_misspelt_tool_is_noticed_with_the_test_that_calls_it(
-    tmp_path: Path, strict: bool, status: str
+@pytest.mark.parametrize(
+    ("expects_error", "strict", "status"),
+    [(True, False, "passed"), (True, True, "failed"), (False, False, "failed")],
+)
+def test_a_misspelt_tool_is_named_with_the_test_that_calls_it(
+    tmp_path: Path, expects_error: bool, strict: bool, status: str
 ) -> None:
-    expect = [{"target": "result.isError", "matcher": {"exact": True}}]
-    suite: Keys = {
-        "servers": {"a": server()},
-        "run_options": {"strict": strict},
-        "tools": [call("fails", "failin", expect=expect), GREEN],
-    }
+    expect = [{"target": "result.isError", "matcher": {"exact": expects_error}}]
     script = tmp_path / "wrap.py"
     script.write_text(
         "import json, sys, subprocess\n"
-        f"inner = subprocess.Popen({suite['servers']['a']['command']!r}, stdin=-1, stdout=-1)\n"
+        f"inner = subprocess.Popen({server()['command']!r}, stdin=-1, stdout=-1)\n"
         "for line in sys.stdin.buffer:\n"
         "    if b'failin\"' in line:\n"
         "        body = {'content': [], 'isError': True}\n"
@@ -267,11 +265,15 @@ def test_a_misspelt_tool_is_noticed_with_the_test_that_calls_it(
         "    sys.stdout.flush()\n",
         encoding="utf-8",
     )
-    suite["servers"]["a"]["command"] = [sys.executable, str(script)]
+    suite = {
+        "servers": {"a": {"command": [sys.executable, str(script)]}},
+        "run_options": {"strict": strict},
+        "tools": [call("fails", "failin", expect=expect), GREEN],
+    }
     with serving(tmp_path, suite) as sdk:
         first, second = run(sdk, "a::fails"), run(sdk, "a::echoes")
     assert (first["status"], second["status"]) == (status, "passed")
-    said = first["text"] if strict else "\n".join(first["notes"])
+    said = "\n".join(first["notes"]) if status == "passed" else first["text"]
     assert 'the server lists no tool "failin"; did you mean "failing"?' in said
     assert second["notes"] == []
 
@@ -292,6 +294,15 @@ def test_snapshots_are_written_at_the_end_but_never_in_ci(tmp_path: Path) -> Non
     with serving(tmp_path, CI="") as sdk:
         assert run(sdk, "a::echoes")["status"] == "passed"
         assert "stale" not in sdk.leave().err
+
+
+def test_every_text_stands_by_itself(tmp_path: Path) -> None:
+    gone = {"command": ["/nowhere/no-such-server"]}
+    tests = [call("first", server="a"), call("second", server="b")]
+    with serving(tmp_path, {"servers": {"a": gone, "b": gone}, "tools": tests}) as sdk:
+        first, second = run(sdk, "a::first"), run(sdk, "b::second")
+    assert "same cause" not in second["text"]
+    assert first["text"].count("\n") == second["text"].count("\n") > 2
 
 
 # What is refused

@@ -2,6 +2,6 @@
 
 fn main() -> std::process::ExitCode {
     // The suite starts the server that cargo has just built.
-    std::env::set_var("SHELF_SERVER", env!("CARGO_BIN_EXE_shelf"));
-    mcptest_runner::suite("mcptest.yaml")
+    let server = env!("CARGO_BIN_EXE_shelf");
+    mcptest_runner::SuiteFile::new("mcptest.yaml").env("SHELF_SERVER", server).main()
 }

@@ -206,7 +206,7 @@ fn describe_verdict(verdict: Verdict) -> Value {
         "text": verdict.text,
         "data": verdict.data,
         "error": verdict.error,
-        "duration_ms": verdict.duration_ms,
+        "duration_ms": in_millis(verdict.duration),
         "raw": verdict.raw,
     }})
 }
@@ -242,7 +242,7 @@ fn describe_outcome(outcome: Outcome) -> Value {
         "text": outcome.text,
         "file": outcome.file,
         "line": outcome.line,
-        "duration_ms": outcome.duration_ms,
+        "duration_ms": in_millis(outcome.duration),
         "notes": outcome.notes,
     }})
 }
@@ -263,6 +263,10 @@ fn text(value: &Value) -> &str {
 
 fn array(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn in_millis(time: Duration) -> f64 {
+    time.as_millis() as f64 + f64::from(time.subsec_nanos() % 1_000_000) / 1e6
 }
 
 fn millis(value: &Value) -> Option<Duration> {

@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 
-use crate::coprocess::{Coprocess, USUAL_LIMIT};
-use crate::errors::{excerpt_json, Error};
+use crate::coprocess::Coprocess;
+use crate::errors::{excerpt, excerpt_json, Error};
 use crate::verdict::{read_verdict, Verdict};
 use crate::words::join_words;
 
 const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+/// That of package runners.
+const LONGEST_USUAL_START: Duration = Duration::from_secs(20);
 /// The limit of the binary ends first, so that it can report what it saw.
 const SLACK: Duration = Duration::from_secs(15);
 
@@ -27,7 +29,7 @@ pub struct Server {
     ca_file: PathBuf,
     spec_version: String,
     cwd: PathBuf,
-    env: BTreeMap<String, String>,
+    env: Variables,
     secrets: Vec<String>,
     timeout: Option<Duration>,
     start_timeout: Option<Duration>,
@@ -84,12 +86,24 @@ impl Server {
 
     /// An additional environment variable of the server.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Server {
-        self.env.insert(name.into(), value.into());
+        self.env.0.insert(name.into(), value.into());
         self
     }
 
-    /// Names a variable set with [`env`](Server::env) whose value is hidden in all messages,
-    /// besides those with names such as `SHOP_TOKEN`.
+    /// Several additional environment variables of the server.
+    pub fn envs<N, V>(mut self, variables: impl IntoIterator<Item = (N, V)>) -> Server
+    where
+        N: Into<String>,
+        V: Into<String>,
+    {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        self.env.0.extend(variables);
+        self
+    }
+
+    /// Names a variable whose value is hidden in all messages, besides those with names such as
+    /// `SHOP_TOKEN`. It has been set with [`env`](Server::env), or the server gets it from the
+    /// environment of this process.
     pub fn secret(mut self, name: impl Into<String>) -> Server {
         self.secrets.push(name.into());
         self
@@ -120,6 +134,42 @@ impl Server {
         Server { cassette: Some(Cassette::Replay(path.into())), ..self }
     }
 
+    /// Report mistakes that are better explained here than by the binary.
+    fn check_places(&self, is_running: bool) -> Result<(), Error> {
+        let given = [
+            (".env", !self.env.0.is_empty()),
+            (".secret", !self.secrets.is_empty()),
+            (".cwd", self.cwd != Path::new("")),
+        ];
+        if let Some((method, _)) = given.iter().find(|(_, is_given)| is_running && *is_given) {
+            return Err(Error::Arguments(format!(
+                "{method} is for a server that is started, and this one is only reached by its \
+                 URL: describe it with Server::command(…).url(…), or leave {method} out"
+            )));
+        }
+        if self.cwd != Path::new("") && !self.cwd.is_dir() {
+            let path = excerpt(&self.cwd.to_string_lossy());
+            let mut message = format!(".cwd: there is no folder '{path}'");
+            if let (true, Ok(here)) = (self.cwd.is_relative(), std::env::current_dir()) {
+                message += &format!(" in {}", here.display());
+            }
+            return Err(Error::Arguments(message));
+        }
+        let bearer = (".bearer_env", &self.bearer_env);
+        let headers = self.header_env.iter().map(|(_, variable)| (".header_env", variable));
+        for (method, variable) in headers.chain([bearer]).filter(|(_, name)| !name.is_empty()) {
+            // A name that is not one is for the binary to report.
+            if !variable.contains(['=', '\0']) && std::env::var_os(variable).is_none() {
+                let name = excerpt(variable);
+                return Err(Error::Arguments(format!(
+                    "{method} names the environment variable {name}, which is not set: set it in \
+                     the environment of the tests"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// The arguments of `mcptest exec`.
     fn arguments(&self) -> Result<Vec<OsString>, Error> {
         let mut arguments = vec![OsString::from("--connection-server")];
@@ -135,6 +185,7 @@ impl Server {
         if self.url.is_empty() && words.first().map_or(true, |word| word.is_empty()) {
             return Err(Error::Arguments("there is no server: its command is empty".to_owned()));
         }
+        self.check_places(words.is_empty())?;
         add("--server-command", join_words(&words).into());
         add("--url", self.url.clone().into());
         add("--bearer-env", self.bearer_env.clone().into());
@@ -159,13 +210,64 @@ impl Server {
         Ok(arguments)
     }
 
+    /// How long a request may wait for the binary, which may have to start the server for it.
+    fn limit(&self) -> Duration {
+        let start = self.start_timeout.unwrap_or(LONGEST_USUAL_START);
+        self.timeout.unwrap_or(USUAL_TIMEOUT).saturating_add(start).saturating_add(SLACK)
+    }
+
     /// The variables of the binary.
-    fn variables(&self) -> Vec<(&'static str, String)> {
-        if self.env.is_empty() && self.secrets.is_empty() {
-            return Vec::new();
+    fn variables(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        if self.env.0.is_empty() && self.secrets.is_empty() {
+            return Ok(Vec::new());
         }
-        let value = json!({"set": self.env, "secrets": self.secrets});
-        vec![("MCPTEST_SERVER_ENV", value.to_string())]
+        let mut set = self.env.0.clone();
+        for name in &self.secrets {
+            if set.contains_key(name) {
+                continue;
+            }
+            check_variable(name, "")?;
+            let value = std::env::var(name).map_err(|error| {
+                let shown = excerpt(name);
+                let why = match error {
+                    std::env::VarError::NotPresent => "is not set",
+                    std::env::VarError::NotUnicode(_) => "is not UTF-8",
+                };
+                Error::Arguments(format!(
+                    ".secret names the variable {shown}, which {why}: give it a value with \
+                     .env(\"{shown}\", …), or in the environment of the tests"
+                ))
+            })?;
+            set.insert(name.clone(), value);
+        }
+        for (name, value) in &set {
+            check_variable(name, value)?;
+        }
+        let value = json!({"set": set, "secrets": self.secrets});
+        Ok(vec![("MCPTEST_SERVER_ENV", value.to_string())])
+    }
+}
+
+/// Whether a process can have this variable. The value is not shown.
+pub(crate) fn check_variable(name: &str, value: &str) -> Result<(), Error> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        let name = excerpt(name);
+        return Err(Error::Arguments(format!("'{name}' cannot be the name of a variable")));
+    }
+    if value.contains('\0') {
+        let name = excerpt(name);
+        return Err(Error::Arguments(format!("the value of {name} has a null character")));
+    }
+    Ok(())
+}
+
+/// Variables of the server. `Debug` shows their names only: values may be secrets.
+#[derive(Clone, Default)]
+pub(crate) struct Variables(pub(crate) BTreeMap<String, String>);
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
@@ -208,12 +310,8 @@ pub fn connect(server: Server) -> Result<Client, Error> {
 
 /// Start the binary only. `limit` is how long a request may wait for it.
 pub fn open_client(server: &Server, limit: Option<Duration>) -> Result<Client, Error> {
-    let answer = server.timeout.unwrap_or(USUAL_TIMEOUT);
-    let usual = (answer.saturating_add(server.start_timeout.unwrap_or_default()))
-        .saturating_add(SLACK)
-        .max(if server.timeout.is_none() { USUAL_LIMIT } else { Duration::ZERO });
-    let arguments = server.arguments()?;
-    let coprocess = Coprocess::start(&arguments, &server.variables(), limit.or(Some(usual)))?;
+    let limit = limit.unwrap_or_else(|| server.limit());
+    let coprocess = Coprocess::start(&server.arguments()?, &server.variables()?, limit)?;
     Ok(Client { coprocess })
 }
 
@@ -240,7 +338,7 @@ impl Client {
         let params = json!({"tool": name, "arguments": arguments});
         let began = Instant::now();
         let result = self.coprocess.request("mcp.call", Some(params))?;
-        read_verdict(result, began.elapsed().as_secs_f64() * 1000.0)
+        read_verdict(result, began.elapsed())
     }
 
     /// All tools, of all pages.
@@ -366,4 +464,21 @@ fn check_arguments(arguments: Value) -> Result<Option<Value>, Error> {
 fn check_path(path: &Path) -> Result<&str, Error> {
     let not_utf8 = || Error::Arguments(format!("the path {} is not UTF-8", path.display()));
     path.to_str().ok_or_else(not_utf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, Server};
+
+    #[test]
+    fn the_limits_of_the_binary_end_first() {
+        let server = Server::command(["npx", "shelf"]);
+        let limit = |server: &Server| server.limit().as_secs();
+        assert_eq!(limit(&server), 30 + 20 + 15);
+        let server = server.timeout(Duration::from_secs(1));
+        assert_eq!(limit(&server), 1 + 20 + 15);
+        let server = server.start_timeout(Duration::from_secs(90));
+        assert_eq!(limit(&server), 1 + 90 + 15);
+        assert_eq!(server.timeout(Duration::MAX).limit(), Duration::MAX);
+    }
 }

@@ -27,8 +27,6 @@ pub const COPROCESS_PROTOCOL_VERSION: u32 = 2;
 const HANDSHAKE: &str = "coprocess/handshake";
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
-/// How long a request waits for the binary if nothing else is said.
-pub(crate) const USUAL_LIMIT: Duration = Duration::from_secs(60);
 /// Longer times cannot be added to the clock everywhere.
 const LONGEST_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -36,6 +34,18 @@ const LONGEST_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const MAX_LINE_BYTES: usize = 64 * 1024 * 1024 + 64 * 1024;
 const MAX_STDERR_BYTES: usize = 4 * 1024;
 const MAX_WARNINGS: usize = 100;
+
+/// Options that are methods of `Server`.
+const SERVER_OPTIONS: [&str; 8] = [
+    "--url",
+    "--bearer-env",
+    "--header-env",
+    "--ca-file",
+    "--spec-version",
+    "--cwd",
+    "--timeout",
+    "--start-timeout",
+];
 
 /// How often a waiting call looks whether the binary still runs.
 const POLL: Duration = Duration::from_millis(50);
@@ -57,7 +67,8 @@ struct Shared {
 
 struct State {
     child: Child,
-    exited: Option<(ExitStatus, Instant)>,
+    /// How and since when it has ended. There is no status where SIGCHLD is ignored.
+    exited: Option<(Option<ExitStatus>, Instant)>,
     /// To the thread that writes; its input ends when there is none.
     to_binary: Option<Sender<Vec<u8>>>,
     lines: VecDeque<Line>,
@@ -88,11 +99,12 @@ struct Stderr {
 }
 
 impl Coprocess {
-    /// Start the binary with these arguments and variables, and perform the handshake.
+    /// Start the binary with these arguments and variables, and perform the handshake. `limit` is how
+    /// long a request waits for the binary if nothing else is said.
     pub(crate) fn start(
         arguments: &[OsString],
         variables: &[(&str, String)],
-        limit: Option<Duration>,
+        limit: Duration,
     ) -> Result<Coprocess, Error> {
         let mut child = spawn_binary(arguments, variables)?;
         let (stdin, stdout, stderr) =
@@ -116,11 +128,8 @@ impl Coprocess {
             changed: Condvar::new(),
         });
         // If a thread cannot be started, dropping this kills the binary.
-        let mut coprocess = Coprocess {
-            shared: Arc::clone(&shared),
-            limit: limit.unwrap_or(USUAL_LIMIT),
-            binary_version: String::new(),
-        };
+        let mut coprocess =
+            Coprocess { shared: Arc::clone(&shared), limit, binary_version: String::new() };
         if let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) {
             let (of_stdout, of_stderr) = (Arc::clone(&shared), shared);
             coprocess.run_thread(move || write_lines(stdin, &lines))?;
@@ -186,12 +195,10 @@ impl Coprocess {
             return;
         }
         state.is_closed = true;
-        if state.broken.is_some() {
-            return;
-        }
-        let is_waiting = state.is_waiting;
-        if is_waiting {
-            // The answer to the call is of no use any more.
+        // If it is broken, it has been killed, and the calls have said why.
+        let mut was_killed = state.broken.is_some() || state.is_waiting;
+        if was_killed {
+            // The answer to a call that waits is of no use any more.
             state.kill();
         } else {
             let id = state.last_id + 1;
@@ -203,11 +210,11 @@ impl Coprocess {
         state.lines.clear();
         self.shared.changed.notify_all();
         state = self.shared.wait_until(state, SHUTDOWN_LIMIT, State::has_ended);
-        let was_killed = is_waiting || !state.has_ended();
+        was_killed |= !state.has_ended();
         state.kill();
         state = self.shared.wait_until(state, DRAIN, |state| state.stderr.has_ended);
         let mut warnings = std::mem::take(&mut state.stderr.warnings);
-        let status = state.exited.map(|(status, _)| status);
+        let status = state.exited.and_then(|(status, _)| status);
         if let Some(status) = status.filter(|status| !was_killed && !status.success()) {
             warnings.push(format!("the mcptest binary ended with {}", describe_end(status)));
         }
@@ -409,28 +416,47 @@ impl State {
 
     fn has_exited(&mut self) -> bool {
         if self.exited.is_none() {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                self.exited = Some((status, Instant::now()));
-                // What it has left behind.
-                kill_group(&self.child);
-            }
+            let status = match self.child.try_wait() {
+                Ok(None) => return false,
+                Ok(status) => {
+                    // What it has left behind.
+                    kill_group(&self.child);
+                    status
+                }
+                // It is gone, nobody knows since when: its number may be that of another process.
+                Err(_) => None,
+            };
+            self.exited = Some((status, Instant::now()));
         }
-        self.exited.is_some()
+        true
     }
 
     /// Whether it has exited and its output is complete, as far as that can be known.
     fn has_ended(&mut self) -> bool {
-        self.has_exited()
-            && (self.half_line.is_some()
-                || self.exited.is_some_and(|(_, since)| since.elapsed() > DRAIN))
+        self.has_exited() && (self.half_line.is_some() || self.is_drained())
+    }
+
+    /// Whether it exited so long ago that its own output has been read.
+    fn is_drained(&self) -> bool {
+        self.exited.is_some_and(|(_, since)| since.elapsed() > DRAIN)
+    }
+
+    /// Whether nobody waits for what still comes: a process that outlives the binary writes it.
+    fn is_over(&self) -> bool {
+        self.exited.is_some() && (self.broken.is_some() || self.is_closed)
     }
 
     /// The error for a binary that has ended, or has closed its output.
     fn describe_death(&self, method: &str) -> Error {
         let how = match self.exited {
-            Some((status, _)) => describe_end(status),
+            Some((Some(status), _)) => describe_end(status),
+            Some((None, _)) => "how it ended is not known".to_owned(),
             None => "it closed its standard output".to_owned(),
         };
+        if let Some(why) = self.describe_usage(method, &how) {
+            let end = format!("the mcptest binary ended before it answered {method}: {how}");
+            return Error::Binary(format!("{why}\n({end})"));
+        }
         let mut message = format!("the mcptest binary ended before it answered {method}: {how}");
         if let Some(half) = self.half_line.as_deref().filter(|half| !half.is_empty()) {
             message += &format!("; it ended in the middle of a line: {}", excerpt_bytes(half));
@@ -440,6 +466,23 @@ impl State {
             message += &format!("; its last words: {}", visible_lines(stderr.trim()));
         }
         Error::Binary(message)
+    }
+
+    /// What the binary says of its command line, with the names of this crate; it ends with status 2.
+    fn describe_usage(&self, method: &str, how: &str) -> Option<String> {
+        if method != HANDSHAKE || how != "exit status 2" {
+            return None;
+        }
+        let stderr = format!("\n{}", String::from_utf8_lossy(&self.stderr.end).trim_end());
+        let (_, said) = stderr.split_once("\nerror: ")?;
+        let option = said.split([' ', ':']).next().unwrap_or_default();
+        let is_ours = SERVER_OPTIONS.contains(&option);
+        let name = if is_ours {
+            option.replacen("--", ".", 1).replace('-', "_")
+        } else {
+            option.to_owned()
+        };
+        Some(visible_lines(&(name + &said[option.len()..])))
     }
 
     /// Kill the binary, and what it has started in its process group.
@@ -472,6 +515,10 @@ fn spawn_binary(arguments: &[OsString], variables: &[(&str, String)]) -> Result<
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.spawn().map_err(|error| {
+        // The error is not one of the system.
+        if error.kind() == io::ErrorKind::InvalidInput && error.raw_os_error().is_none() {
+            return Error::Arguments("no command, path or URL can have a NUL character".to_owned());
+        }
         let name = excerpt(&words[0].to_string_lossy());
         let message = format!("the mcptest binary '{name}' cannot be started: {error}");
         Error::Binary(format!("{message}. Install mcptest, or set MCPTEST_BIN to it."))
@@ -553,19 +600,23 @@ fn read_lines(stdout: ChildStdout, shared: &Shared) {
         if read.is_err() || !(is_whole || is_overlong) {
             break line;
         }
-        if line.iter().all(|byte| b" \t\r".contains(byte)) {
-            continue;
-        }
+        let is_blank = !is_overlong && line.iter().all(|byte| b" \t\r".contains(byte));
         // One line is read ahead and no more, so that a flood fills the pipe and not the memory.
         let mut state = shared.lock();
-        while !state.lines.is_empty() && state.broken.is_none() && !state.is_closed {
+        while !is_blank && !state.lines.is_empty() && state.broken.is_none() && !state.is_closed {
             state = shared.wait(state);
+        }
+        if state.is_over() {
+            break Vec::new();
+        }
+        if is_blank {
+            continue;
         }
         if is_overlong {
             line.truncate(MAX_STDERR_BYTES);
             line.shrink_to_fit();
             state.lines.push_back(Line::Overlong(line));
-        } else if !state.is_closed {
+        } else if !state.is_closed && state.broken.is_none() {
             state.lines.push_back(Line::Whole(line));
         }
         shared.changed.notify_all();
@@ -601,7 +652,8 @@ fn read_stderr(mut stderr: ChildStderr, shared: &Shared) {
         kept.end.extend_from_slice(&chunk[..count]);
         let surplus = kept.end.len().saturating_sub(MAX_STDERR_BYTES);
         kept.end.drain(..surplus);
-        if count == 0 {
+        if count == 0 || (state.is_over() && state.is_drained()) {
+            let kept = &mut state.stderr;
             kept.add_line(&line);
             kept.has_ended = true;
             shared.changed.notify_all();

@@ -8,6 +8,8 @@ pub(crate) const MAY_HAVE_RUN: &str = "it may have taken effect anyway";
 
 const UPSTREAM: i64 = -32000;
 const UPSTREAM_GONE: i64 = -32001;
+/// How hints of the binary name the limit for the start of a server.
+const START_LIMIT: &str = "--start-timeout, or \"startupTimeout\" in the config";
 const MAX_QUOTED: usize = 200;
 
 /// Why a call failed.
@@ -109,7 +111,8 @@ impl fmt::Debug for Error {
 /// An error response of the binary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
-    /// The code of the error.
+    /// The code of the channel: -32000 for [`Error::Upstream`], -32001 for [`Error::UpstreamGone`].
+    /// The server's own is [`server_code`](Refusal::server_code).
     pub code: i64,
     /// The message of the binary, unchanged.
     pub message: String,
@@ -118,7 +121,14 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// The code of the error that the server answered with, such as -32602; `None` if it did not.
+    pub fn server_code(&self) -> Option<i64> {
+        let is_own = self.code == UPSTREAM && self.kind().is_none();
+        self.data["code"].as_i64().filter(|_| is_own)
+    }
+
     /// What happened, such as `"timeout"`; `None` if the error is the server's own.
+    /// `docs/faults.md` of mcptest lists them.
     pub fn kind(&self) -> Option<&str> {
         self.data["kind"].as_str()
     }
@@ -129,8 +139,8 @@ impl Refusal {
     }
 
     /// What may help.
-    pub fn hint(&self) -> Option<&str> {
-        self.detail("hint")
+    pub fn hint(&self) -> Option<String> {
+        Some(self.detail("hint")?.replace(START_LIMIT, ".start_timeout"))
     }
 
     /// The last lines that the server wrote to stderr.
@@ -182,7 +192,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&visible_lines(&self.message))?;
         if let Some(hint) = self.hint() {
-            write!(f, "\nhint: {}", visible_lines(hint))?;
+            write!(f, "\nhint: {}", visible_lines(&hint))?;
         }
         if self.may_have_taken_effect() {
             write!(f, "\n{MAY_HAVE_RUN}")?;

@@ -8,28 +8,35 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use crate::errors::{visible, Error};
-use crate::suite::{lane_cli_hint, Listing, Status, Suite};
+use crate::errors::{visible, visible_lines, Error};
+use crate::suite::{lane_cli_hint, Listing, Status, SuiteFile};
 
 const FAILURE: u8 = 101;
 
 /// Run the tests of a file as `cargo test` asks for in the arguments of this process.
 ///
 /// The file is anything that `mcptest run` accepts; its path is relative to the folder of the
-/// package. This is the main function of a test target with `harness = false`.
+/// package. This is the main function of a test target with `harness = false`. [`SuiteFile`] also
+/// passes on variables.
 pub fn suite(file: impl AsRef<Path>) -> ExitCode {
+    SuiteFile::new(file).main()
+}
+
+pub(crate) fn run(file: &SuiteFile) -> ExitCode {
     let done = read_options(std::env::args_os().skip(1)).and_then(|options| {
         if options.is_help {
             print(HELP);
             return Ok(true);
         }
-        run_suite(file.as_ref(), &options).map_err(|error| error.to_string())
+        run_suite(file, &options).map_err(|error| error.to_string())
     });
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(FAILURE),
         Err(message) => {
-            let _ = writeln!(io::stderr(), "error: {message}");
+            // Mistakes in a file have a code of their own: error[F002]: …
+            let prefix = if message.starts_with("error[") { "" } else { "error: " };
+            let _ = writeln!(io::stderr(), "{prefix}{message}");
             ExitCode::from(FAILURE)
         }
     }
@@ -164,11 +171,11 @@ impl Options {
 }
 
 /// Whether all tests that were run have passed.
-fn run_suite(file: &Path, options: &Options) -> Result<bool, Error> {
-    let suite = Suite::open(file)?;
+fn run_suite(file: &SuiteFile, options: &Options) -> Result<bool, Error> {
+    let suite = file.open()?;
     let listing = suite.list()?;
     for warning in &listing.warnings {
-        let _ = writeln!(io::stderr(), "warning: {warning}");
+        let _ = writeln!(io::stderr(), "warning: {}", visible(warning));
     }
     let cases = list_cases(listing);
     let total = cases.len();
@@ -266,7 +273,8 @@ impl Report {
         if !self.failures.is_empty() {
             text += "\nfailures:\n";
             for (name, failure) in &self.failures {
-                text += &format!("\n---- {name} stdout ----\n{}\n", failure.trim_end_matches('\n'));
+                let failure = visible_lines(failure.trim_end_matches('\n'));
+                text += &format!("\n---- {name} stdout ----\n{failure}\n");
             }
             text += "\n\nfailures:\n";
             for (name, _) in &self.failures {

@@ -39,7 +39,8 @@ pub use errors::{Error, Refusal};
 pub use harness::suite;
 pub use serde_json::{json, Value};
 pub use suite::{
-    lane_cli_hint, Lane, Left, Listing, Outcome, Status, Suite, Test, UNSUPPORTED_SDK_LANES,
+    lane_cli_hint, Lane, Left, Listing, Outcome, Status, Suite, SuiteFile, Test,
+    UNSUPPORTED_SDK_LANES,
 };
 pub use verdict::Verdict;
 

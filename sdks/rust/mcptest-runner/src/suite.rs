@@ -3,17 +3,22 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{json, Map, Value};
 
+use crate::client::{check_variable, Variables};
 use crate::coprocess::Coprocess;
 use crate::errors::{excerpt_json, Error};
+use crate::harness;
+use crate::verdict::read_millis;
 use crate::words::quote_word;
 
 const LIST_VERSION: u64 = 1;
+const LIST_LIMIT: Duration = Duration::from_secs(60);
 /// Added to the limit of a test.
 const SLACK: Duration = Duration::from_secs(15);
 /// The limit of a test that has not been listed.
@@ -104,8 +109,8 @@ pub struct Outcome {
     pub file: String,
     /// The line in that file.
     pub line: u64,
-    /// How long it took, in milliseconds.
-    pub duration_ms: f64,
+    /// How long it took.
+    pub duration: Duration,
     /// Further remarks, such as that a retry passed.
     pub notes: Vec<String>,
 }
@@ -121,6 +126,52 @@ pub enum Status {
     Error,
     /// The test was not run.
     Skipped,
+}
+
+/// A file of tests, and how it is run.
+///
+/// ```no_run
+/// // tests/mcptest.rs
+/// fn main() -> std::process::ExitCode {
+///     mcptest_runner::SuiteFile::new("mcptest.yaml").env("CITY", "Paris").main()
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct SuiteFile {
+    file: PathBuf,
+    env: Variables,
+}
+
+impl SuiteFile {
+    /// Anything that `mcptest run` accepts.
+    pub fn new(file: impl AsRef<Path>) -> SuiteFile {
+        SuiteFile { file: file.as_ref().to_owned(), env: Variables::default() }
+    }
+
+    /// An additional environment variable of mcptest, for `from_env` and `${NAME}` in the file; the
+    /// servers inherit it.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> SuiteFile {
+        self.env.0.insert(name.into(), value.into());
+        self
+    }
+
+    /// Open it to list and run its tests by hand. Mistakes in it are reported by the first request.
+    pub fn open(&self) -> Result<Suite, Error> {
+        for (name, value) in &self.env.0 {
+            check_variable(name, value)?;
+        }
+        let arguments = [OsString::from("--suite-server"), self.file.clone().into()];
+        let variables: Vec<_> =
+            self.env.0.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        let coprocess = Coprocess::start(&arguments, &variables, LIST_LIMIT)?;
+        Ok(Suite { coprocess, limits: Mutex::default() })
+    }
+
+    /// Run its tests as `cargo test` asks for in the arguments of this process: the main function of
+    /// a test target with `harness = false`.
+    pub fn main(&self) -> ExitCode {
+        harness::run(self)
+    }
 }
 
 /// A file whose tests are run one at a time, in any order. Its servers are stopped when this is
@@ -141,9 +192,7 @@ impl fmt::Debug for Suite {
 impl Suite {
     /// Open anything that `mcptest run` accepts. Mistakes in it are reported by the first request.
     pub fn open(file: impl AsRef<Path>) -> Result<Suite, Error> {
-        let arguments = [OsString::from("--suite-server"), file.as_ref().into()];
-        let coprocess = Coprocess::start(&arguments, &[], None)?;
-        Ok(Suite { coprocess, limits: Mutex::default() })
+        SuiteFile::new(file).open()
     }
 
     /// The tests of the file. No server is started.
@@ -244,7 +293,7 @@ fn read_outcome(result: &Value) -> Result<Outcome, Error> {
             text: outcome.text("text")?,
             file: outcome.text("file")?,
             line: outcome.number("line")?,
-            duration_ms: outcome.read("duration_ms", Value::as_f64)?,
+            duration: outcome.read("duration_ms", read_millis)?,
             notes: outcome.texts("notes")?,
         })
     };

@@ -1,5 +1,7 @@
 //! What a tool answered.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
 use crate::errors::{excerpt_json, Error};
@@ -15,8 +17,8 @@ pub struct Verdict {
     pub data: Value,
     /// The text of the error that the tool reported.
     pub error: Option<String>,
-    /// How long the answer took, in milliseconds.
-    pub duration_ms: f64,
+    /// How long the answer took.
+    pub duration: Duration,
     /// The unchanged answer.
     pub raw: Value,
 }
@@ -24,7 +26,7 @@ pub struct Verdict {
 const FIELDS: [&str; 5] = ["success", "data", "text", "error", "duration_ms"];
 
 /// The verdict in a result of `mcp.call`.
-pub(crate) fn read_verdict(result: Value, took_ms: f64) -> Result<Verdict, Error> {
+pub(crate) fn read_verdict(result: Value, took: Duration) -> Result<Verdict, Error> {
     let Value::Object(answer) = &result else {
         let shown = excerpt_json(&result);
         return Err(Error::drift(format!("the result of mcp.call is {shown}")));
@@ -49,7 +51,7 @@ pub(crate) fn read_verdict(result: Value, took_ms: f64) -> Result<Verdict, Error
         text,
         data: answer.get("structuredContent").cloned().unwrap_or_default(),
         error,
-        duration_ms: took_ms,
+        duration: took,
         raw: result,
     })
 }
@@ -72,18 +74,25 @@ fn read_declared(answer: &Map<String, Value>, result: &Value) -> Result<Verdict,
         answer["success"].as_bool(),
         read_text(&answer["text"]),
         read_text(&answer["error"]),
-        answer["duration_ms"].as_f64(),
+        read_millis(&answer["duration_ms"]),
     ) {
-        (Some(success), Some(text), Some(error), Some(duration_ms)) => Ok(Verdict {
+        (Some(success), Some(text), Some(error), Some(duration)) => Ok(Verdict {
             success,
             text,
             data: answer["data"].clone(),
             error,
-            duration_ms,
+            duration,
             raw: result.clone(),
         }),
         _ => drift(format!("{} is not a verdict of mcp.call", excerpt_json(result))),
     }
+}
+
+/// A number of milliseconds, with a fraction.
+pub(crate) fn read_millis(value: &Value) -> Option<Duration> {
+    let millis = value.as_f64().filter(|millis| *millis >= 0.0)?;
+    let fraction = Duration::from_secs_f64(millis.fract() / 1000.0);
+    Duration::from_millis(millis.trunc() as u64).checked_add(fraction)
 }
 
 /// A string or null; `None` for anything else.

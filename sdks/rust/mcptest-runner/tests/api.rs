@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::process::Command;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,7 +31,7 @@ fn a_verdict_has_what_the_tool_answered() -> Result<(), Error> {
     let added = server.call_tool("add_book", json!({"title": "Dubliners"}))?;
     assert_eq!(added.data["id"], 1);
     let found = server.call_tool("find_book", json!({"id": added.data["id"]}))?;
-    assert!(found.success && found.error.is_none() && found.duration_ms > 0.0);
+    assert!(found.success && found.error.is_none() && found.duration > Duration::ZERO);
     assert_eq!(found.text.as_deref(), Some("Dubliners"));
     assert_eq!(found.raw["content"][0]["type"], "text");
     Ok(())
@@ -82,6 +83,7 @@ fn a_server_that_cannot_start_is_reported_by_connecting() {
 fn no_server_is_a_mistake_of_the_caller() {
     let none: [&str; 0] = [];
     assert!(matches!(connect(Server::command(none)), Err(Error::Arguments(_))));
+    assert!(matches!(connect(Server::command(["a\0b"])), Err(Error::Arguments(_))));
     let hasty = shelf().timeout(Duration::ZERO);
     assert!(matches!(connect(hasty), Err(Error::Arguments(_))));
 }
@@ -116,6 +118,12 @@ fn folder_and_variables_reach_the_server_and_secrets_do_not_leave() -> Result<()
     let shown = format!("{error:?}");
     assert!(shown.contains("the shelf in") && !shown.contains("by-the-sea"), "{shown}");
     Ok(())
+}
+
+#[test]
+fn a_server_is_shown_without_the_values_of_its_variables() {
+    let shown = format!("{:?}", shelf().env("SHOP_TOKEN", "hunter2"));
+    assert!(shown.contains(r#"{"SHOP_TOKEN"}"#) && !shown.contains("hunter2"), "{shown}");
 }
 
 #[test]
@@ -213,4 +221,45 @@ fn a_suite_is_listed_and_run() -> Result<(), Error> {
     let error = suite.run("shelf::burns").expect_err("there is no such test");
     assert!(matches!(&error, Error::Refused(refusal) if refusal.code == -32602), "{error:?}");
     Ok(())
+}
+
+/// Answers the handshake, and leaves a process behind that writes as long as somebody reads.
+const OUTLIVED: &str = r#"
+import json, os, sys, time
+request = json.loads(sys.stdin.readline())
+result = {"protocol_version": 2, "binary_version": "0"}
+print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+sys.stdin.readline()
+if os.fork():
+    os._exit(3)
+os.setsid()
+for stream in (1, 2):
+    end = time.monotonic() + 20
+    try:
+        while time.monotonic() < end:
+            os.write(stream, b"\n" * 1000)
+    except BrokenPipeError:
+        open(f"{sys.argv[1]}/{stream}", "w").close()
+"#;
+
+#[test]
+fn a_process_that_outlives_the_binary_is_not_read() {
+    // This test starts itself in a process of its own, for another binary.
+    if let Some(folder) = std::env::var_os("OUTLIVED").map(std::path::PathBuf::from) {
+        let error = connect(shelf()).expect_err("it exits");
+        assert!(error.to_string().contains("exit status 3"), "{error}");
+        wait_until("stdout is closed", || folder.join("1").exists());
+        wait_until("stderr is closed", || folder.join("2").exists());
+        return;
+    }
+    let folder = Folder::new();
+    let (script, ends) = (folder.path("binary.py"), folder.path(""));
+    std::fs::write(&script, OUTLIVED).expect("a file");
+    let mut command = Command::new(std::env::current_exe().expect("this test"));
+    command.args(["--exact", "a_process_that_outlives_the_binary_is_not_read"]);
+    command.env("OUTLIVED", &ends);
+    let binary = format!("python3 '{}' '{}'", script.display(), ends.display());
+    let output = command.env("MCPTEST_BIN", binary).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }

@@ -5,8 +5,10 @@ mod common;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{is_running, wait_until, Folder, SHELF};
+use mcptest_runner::{json, Value};
 
 /// A test target with `harness = false`, started as cargo does.
 fn target(folder: &Folder, file: &str, arguments: &[&str]) -> Command {
@@ -169,7 +171,7 @@ fn mistakes_in_the_file_fail_the_target() {
         let output = target(&folder, &file.to_string_lossy(), arguments).output().expect("it runs");
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(101));
-        assert!(errors.starts_with("error: ") && errors.contains("\"tols\""), "{errors}");
+        assert!(errors.starts_with("error[F006]: ") && errors.contains("\"tols\""), "{errors}");
         assert!(errors.contains("\"prompt\""), "{errors}");
     }
 }
@@ -222,4 +224,77 @@ fn signals_leave_no_process() {
         assert!(!child.0.wait().expect("it ends").success());
         wait_until("the server ends", || started(&folder).iter().all(|(_, pid)| !is_running(*pid)));
     }
+}
+
+/// A target whose binary says what this script of protocol/coprocess/fake_binary.py tells it to.
+fn scripted(folder: &Folder, script: Value) -> Command {
+    let file = folder.path("script.json");
+    std::fs::write(&file, script.to_string()).expect("a file");
+    let fake = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../protocol/coprocess/fake_binary.py");
+    let mut command = target(folder, &file.to_string_lossy(), &[]);
+    command.env("MCPTEST_BIN", format!("python3 '{fake}'"));
+    command
+}
+
+#[test]
+fn the_end_of_the_binary_is_noticed_where_sigchld_is_ignored() {
+    let ignore = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); \
+        os.execv(sys.argv[1], sys.argv[1:])";
+    let began = Instant::now();
+    let run = |script| {
+        let folder = Folder::new();
+        let command = scripted(&folder, script);
+        let mut launcher = Command::new("python3");
+        launcher.args(["-c", ignore]).arg(command.get_program());
+        launcher.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shown(launcher.output().expect("it runs"))
+    };
+    let (status, text) = run(json!({}));
+    assert_eq!(status, Some(101));
+    assert!(text.ends_with("1 passed; 2 failed; 4 ignored; 0 measured; 0 filtered out"), "{text}");
+    let exit = json!({"exit": 3, "stderr": "out of memory"});
+    let (_, text) = run(json!({"answers": {"suite.run": exit}}));
+    let wanted = "suite.run: how it ended is not known; its last words: out of memory";
+    assert!(text.contains(wanted), "{text}");
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+}
+
+#[test]
+fn control_characters_are_escaped() {
+    let test = json!({"id": "a::\u{7}b", "server": "a", "name": "\u{7}b", "file": "a.yaml", "line": 1,
+        "tags": [], "skip": "", "limit_ms": 5000});
+    let listing = json!({"version": 1, "file": "a.yaml", "tests": [test],
+        "lanes": [{"lane": "\u{1b}[5m", "line": 1}], "left": [], "warnings": ["\u{1b}[31mred"]});
+    let verdict = json!({"status": "failed", "text": "\u{1b}[2J\r\n\tcold\n\na.yaml:1",
+        "file": "a.yaml", "line": 1, "duration_ms": 1, "notes": []});
+    let folder = Folder::new();
+    let script =
+        json!({"answers": {"suite.list": {"result": listing}, "suite.run": {"result": verdict}}});
+    let output = scripted(&folder, script).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "warning: \\u{1b}[31mred\n");
+    let (_, text) = shown(output);
+    assert!(text.contains("\n---- a::\\u{7}b stdout ----\n\\u{1b}[2J\\r\n\tcold\n"), "{text}");
+    assert!(!text.contains(['\u{7}', '\u{1b}', '\r']), "{text}");
+}
+
+#[test]
+fn warnings_of_a_binary_that_was_killed_are_passed_on() {
+    let folder = Folder::new();
+    let said =
+        json!([{"stderr": "warning: one upload failed\n"}, {"wait_ms": 300}, {"frame": "DEBUG"}]);
+    let script = json!({"answers": {"suite.run": {"all": said}}});
+    let output = scripted(&folder, script).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "warning: one upload failed\n");
+}
+
+#[test]
+fn a_line_of_spaces_may_be_too_long() {
+    let folder = Folder::new();
+    let spaces = json!({"all": [{"half": " ".repeat(1 << 20)}], "times": 65});
+    let verdict = json!({"status": "passed", "text": "", "file": "a.yaml", "line": 1,
+        "duration_ms": 1, "notes": []});
+    let script = json!({"answers": {"suite.run": {"all": [spaces, {"result": verdict}]}}});
+    let (_, text) = shown(scripted(&folder, script).output().expect("it runs"));
+    assert!(text.contains("suite.run with a line of more than 67174400 bytes"), "{text}");
+    assert!(text.contains("0 passed; 3 failed;"), "{text}");
 }

@@ -49,6 +49,8 @@ def respond(request: dict[str, object]) -> dict[str, object]:
     if method == "tools/list":
         schema = {"type": "object"}
         return {"tools": [{"name": PREFIX + name, "inputSchema": schema} for name in NAMES]}
+    if method != "tools/call":
+        raise LookupError
     note(f"call {params['name']}")
     return call(params["name"].removeprefix(PREFIX), params.get("arguments", {}))
 
@@ -58,6 +60,10 @@ for line in sys.stdin:
     message = json.loads(line)
     if "id" not in message:
         continue
-    response = {"jsonrpc": "2.0", "id": message["id"], "result": respond(message)}
+    response = {"jsonrpc": "2.0", "id": message["id"]}
+    try:
+        response["result"] = respond(message)
+    except LookupError:
+        response["error"] = {"code": -32601, "message": "there is no such method"}
     sys.stdout.write(json.dumps(response) + "\n")
     sys.stdout.flush()

@@ -13,11 +13,13 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -45,6 +47,9 @@ final class Coprocess implements AutoCloseable {
     /** An answer of the server has up to 64 MiB, and the frame a little more. */
     static final int MAX_LINE_BYTES = 64 * 1024 * 1024 + 64 * 1024;
 
+    /** The longest that the binary lets a limit be. */
+    static final Duration MAX_LIMIT = Duration.ofHours(24);
+
     private static final int MAX_REQUEST_BYTES = 64 * 1024 * 1024;
     private static final int KEPT_STDERR_BYTES = 4096;
     private static final int MAX_WARNINGS = 100;
@@ -52,7 +57,7 @@ final class Coprocess implements AutoCloseable {
     private static final Duration SHUTDOWN_LIMIT = Duration.ofSeconds(10);
     /** Shorter: the program is about to end. */
     private static final Duration EXIT_LIMIT = Duration.ofSeconds(3);
-    /** How long a binary that has closed its stdout has to end, and its stderr to arrive. */
+    /** How long a binary that has closed its stdout has to end, and what it wrote to arrive after its end. */
     private static final Duration END_LIMIT = Duration.ofMillis(700);
     /** How long what the binary has started has to end after it was killed, before that is killed as well. */
     private static final Duration LEFT_LIMIT = Duration.ofSeconds(6);
@@ -67,6 +72,8 @@ final class Coprocess implements AutoCloseable {
     private static final String HANDSHAKE_METHOD = "coprocess/handshake";
     private static final Set<String> HANDSHAKE = Set.of("protocol_version", "binary_version");
     private static final Set<Coprocess> OPEN = ConcurrentHashMap.newKeySet();
+    /** What killed binaries have started, while it is given time to end. */
+    private static final Set<ProcessHandle> LEFT = ConcurrentHashMap.newKeySet();
 
     static {
         // For connections that nobody closed, Ctrl-C and SIGTERM. After kill -9 the binary notices the end of its input.
@@ -75,7 +82,7 @@ final class Coprocess implements AutoCloseable {
 
     /** A line of the binary (without its newline), or the reason why there are no more. */
     private record Item(Kind kind, byte[] line) {
-        enum Kind { LINE, OVERLONG, END }
+        enum Kind { LINE, OVERLONG, NO_MEMORY, END }
     }
 
     private final Duration timeout;
@@ -97,7 +104,7 @@ final class Coprocess implements AutoCloseable {
     private volatile boolean isClosed;
 
     /**
-     * Starts the binary and performs the handshake.
+     * Starts the binary. {@link #shakeHands} comes next.
      *
      * @param options follow {@code mcptest exec}
      * @param variables are added to its environment
@@ -123,12 +130,10 @@ final class Coprocess implements AutoCloseable {
         startThread("mcptest-stdout", () -> readLines(process.getInputStream()));
         drain = startThread("mcptest-stderr", () -> stderr.drain(process.getErrorStream()));
         startThread("mcptest-stdin", () -> writeRequests(process.getOutputStream()));
-        turn.lock();
-        try {
-            shakeHands();
-        } finally {
-            turn.unlock();
-        }
+        // Something that it has started may hold its stdout open; then there is no end to read.
+        process.onExit().thenRunAsync(
+                () -> post(new Item(Item.Kind.END, new byte[0])),
+                CompletableFuture.delayedExecutor(END_LIMIT.toMillis(), TimeUnit.MILLISECONDS));
     }
 
     /** The binary that MCPTEST_BIN names, else mcptest on the path. */
@@ -209,7 +214,19 @@ final class Coprocess implements AutoCloseable {
 
     // The handshake
 
-    private void shakeHands() {
+    /** Performs the handshake; before that there are no requests. */
+    Coprocess shakeHands() {
+        turn.lock();
+        try {
+            checkUsable("coprocess/handshake");
+            readHandshake();
+            return this;
+        } finally {
+            turn.unlock();
+        }
+    }
+
+    private void readHandshake() {
         String params = Json.write(
                 Map.of("protocol_version", COPROCESS_PROTOCOL_VERSION, "sdk", SDK, "sdk_version", SDK_VERSION));
         Object result;
@@ -276,6 +293,9 @@ final class Coprocess implements AutoCloseable {
             throw fail(new Contract("the mcptest binary answered " + method + " with a line of more than "
                     + MAX_LINE_BYTES + " bytes; it begins with: " + shown));
         }
+        if (item.kind == Item.Kind.NO_MEMORY) {
+            throw fail(describeLackOfMemory(method));
+        }
         Object answer;
         try {
             answer = Json.parse(item.line);
@@ -283,8 +303,16 @@ final class Coprocess implements AutoCloseable {
             throw fail(new Contract("the mcptest binary answered " + method + " with a line that is not a response ("
                     + error.getMessage() + "): " + shown
                     + "; is MCPTEST_BIN the mcptest binary, and does nothing else write to its stdout?"));
+        } catch (OutOfMemoryError error) {
+            throw fail(describeLackOfMemory(method));
         }
         return readResponse(answer, method, shown);
+    }
+
+    /** JUnit stops the whole run for an OutOfMemoryError; here only one answer is too large, and has been let go. */
+    private static Contract describeLackOfMemory(String method) {
+        return new Contract("the mcptest binary answered " + method + " with more than fits into the memory of Java, which has "
+                + Runtime.getRuntime().maxMemory() / (1024 * 1024) + " MiB; start it with a larger -Xmx");
     }
 
     /** What is here before the request was sent is not its answer. Before the handshake, it is the banner of another program. */
@@ -472,16 +500,20 @@ final class Coprocess implements AutoCloseable {
         process.toHandle().destroyForcibly();
         requests.add(END_OF_INPUT);
         stopReading();
-        others.forEach(ProcessHandle::destroy);
         if (!others.isEmpty()) {
-            startThread("mcptest-kill", () -> {
-                long deadline = System.nanoTime() + LEFT_LIMIT.toNanos();
-                while (System.nanoTime() < deadline && others.stream().anyMatch(ProcessHandle::isAlive)) {
-                    Thread.sleep(50);
-                }
-                others.forEach(ProcessHandle::destroyForcibly);
-            });
+            LEFT.addAll(others);
+            others.forEach(ProcessHandle::destroy);
+            startThread("mcptest-kill", () -> awaitOrKill(others, LEFT_LIMIT));
         }
+    }
+
+    private static void awaitOrKill(Collection<ProcessHandle> left, Duration limit) throws InterruptedException {
+        long deadline = System.nanoTime() + limit.toNanos();
+        while (System.nanoTime() < deadline && left.stream().anyMatch(ProcessHandle::isAlive)) {
+            Thread.sleep(50);
+        }
+        left.forEach(ProcessHandle::destroyForcibly);
+        LEFT.removeAll(left);
     }
 
     private void stopReading() {
@@ -503,17 +535,19 @@ final class Coprocess implements AutoCloseable {
                         each.turn.unlock();
                     }
                 } else {
-                    // A request is under way, and its thread will not run any more.
+                    // A request is under way, or a shutdown: they may take longer than there is time.
                     each.kill();
                 }
             }));
         }
-        for (Thread thread : closing) {
-            try {
+        try {
+            for (Thread thread : closing) {
                 thread.join(EXIT_LIMIT.toMillis() + 1000);
-            } catch (InterruptedException error) {
-                return;
             }
+            // The threads that wait for it do not outlive the program.
+            awaitOrKill(List.copyOf(LEFT), EXIT_LIMIT);
+        } catch (InterruptedException error) {
+            // Nobody interrupts this thread.
         }
     }
 
@@ -581,6 +615,10 @@ final class Coprocess implements AutoCloseable {
             }
         } catch (IOException error) {
             // As good as its end.
+        } catch (OutOfMemoryError error) {
+            parts.clear();
+            length = 0;
+            deliver(new Item(Item.Kind.NO_MEMORY, new byte[0]));
         }
         deliver(new Item(Item.Kind.END, join(parts, length)));
     }
@@ -613,6 +651,12 @@ final class Coprocess implements AutoCloseable {
             while (items.size() >= 2 && !isDraining) {
                 mailbox.wait();
             }
+            post(item);
+        }
+    }
+
+    private void post(Item item) {
+        synchronized (mailbox) {
             if (!isDraining) {
                 items.add(item);
                 mailbox.notifyAll();

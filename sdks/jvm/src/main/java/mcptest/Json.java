@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -78,7 +79,7 @@ final class Json {
                 before = ',';
             }
             out.append(map.isEmpty() ? "{}" : "}");
-        } else if (value instanceof Iterable<?> list) {
+        } else if (value instanceof Collection<?> list) {
             checkDepth(path, depth);
             out.append('[');
             int at = 0;

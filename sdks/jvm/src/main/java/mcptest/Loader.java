@@ -34,6 +34,8 @@ public final class Loader {
     private static final int LIST_VERSION = 1;
     private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final Duration SLACK = Duration.ofSeconds(15);
+    /** With its retries, a test may take longer than a day; no more can be said of a larger limit than that it is one. */
+    private static final Duration MAX_LIMIT = Duration.ofDays(365);
     private static final Duration IDLE = Duration.ofSeconds(2);
     private static final Map<String, String> COMMANDS = Map.of(
             "compliance", "mcptest compliance run --from-suite %s", "evals", "mcptest eval %s");
@@ -59,6 +61,7 @@ public final class Loader {
     private int running;
     private int finished;
     private boolean isOver;
+    private Thread idle;
     private boolean isIdle;
 
     Loader(Path file) {
@@ -67,7 +70,7 @@ public final class Loader {
     }
 
     private void open() {
-        coprocess = new Coprocess(List.of("--suite-server", file.toString()), Map.of(), LIMIT);
+        coprocess = new Coprocess(List.of("--suite-server", file.toString()), Map.of(), LIMIT).shakeHands();
     }
 
     // JUnit
@@ -92,8 +95,16 @@ public final class Loader {
             List<DynamicNode> nodes = new ArrayList<>();
             Set<DynamicNode> tests = new HashSet<>();
             listing.tests().stream().filter(choice).forEach(test -> {
+<<<<<<< HEAD
                 // Without a URI for its place in the file: with one, reports of surefire do not have the class.
                 nodes.add(DynamicTest.dynamicTest(test.id(), () -> loader.perform(test)));
+||||||| f24db9d
+                URI place = place(test.file(), test.line());
+                nodes.add(DynamicTest.dynamicTest(test.id(), place, () -> loader.perform(test)));
+=======
+                URI place = place(test.file(), test.line());
+                nodes.add(DynamicTest.dynamicTest(displayName(test.id()), place, () -> loader.perform(test)));
+>>>>>>> main
                 tests.add(nodes.get(nodes.size() - 1));
             });
             // Lanes and gates are skipped: without any test they would look like a success.
@@ -120,11 +131,27 @@ public final class Loader {
         }
     }
 
+<<<<<<< HEAD
     private static DynamicTest skipped(String name, String reason) {
         return DynamicTest.dynamicTest(name, () -> {
             // Maven shows only how many tests were skipped.
             Coprocess.warn(name + ": skipped: " + reason);
             throw new TestAbortedException(reason);
+||||||| f24db9d
+    private static DynamicTest skipped(String name, URI place, String reason) {
+        return DynamicTest.dynamicTest(name, place, () -> {
+            throw new TestAbortedException(reason);
+=======
+    private static String displayName(String name) {
+        String shown = Words.visible(name, false);
+        // JUnit refuses it.
+        return shown.isBlank() ? "(blank)" : shown;
+    }
+
+    private static DynamicTest skipped(String name, URI place, String reason) {
+        return DynamicTest.dynamicTest(displayName(name), place, () -> {
+            throw new TestAbortedException(Words.visible(reason, true));
+>>>>>>> main
         });
     }
 
@@ -141,7 +168,6 @@ public final class Loader {
             running++;
         }
         try {
-            openAgain();
             runTest(test);
         } finally {
             synchronized (this) {
@@ -172,8 +198,11 @@ public final class Loader {
             closeIdle();
             return;
         }
+        if (idle != null) {
+            idle.interrupt();
+        }
         int before = finished;
-        Coprocess.startThread("mcptest-idle", () -> {
+        idle = Coprocess.startThread("mcptest-idle", () -> {
             Thread.sleep(IDLE.toMillis());
             synchronized (this) {
                 if (running == 0 && finished == before) {
@@ -189,19 +218,35 @@ public final class Loader {
     }
 
     private void runTest(CollectedTest test) {
+<<<<<<< HEAD
         Outcome outcome = run(test.id());
         if (outcome.status().equals("passed")) {
             // The text of a failure has them.
             outcome.notes().forEach(note -> Coprocess.warn(test.id() + ": " + note));
         }
+||||||| f24db9d
+        Outcome outcome = run(test.id());
+        outcome.notes().forEach(note -> Coprocess.warn(test.id() + ": " + note));
+=======
+>>>>>>> main
         // Surefire shows dynamic tests by number, so the message has the name.
-        String message = test.id() + "\n" + outcome.text();
+        String name = displayName(test.id());
+        Outcome outcome;
+        try {
+            openAgain();
+            outcome = run(test.id());
+        } catch (McptestException error) {
+            throw new McptestException.Incomplete(name + "\n" + error.getMessage(), error);
+        }
+        String text = Words.visible(outcome.text(), true);
+        outcome.notes().forEach(note -> Coprocess.warn(test.id() + ": " + note));
+        String message = name + "\n" + text;
         Throwable error;
         switch (outcome.status()) {
             case "passed":
                 return;
             case "skipped":
-                throw new TestAbortedException(outcome.text());
+                throw new TestAbortedException(text);
             case "failed":
                 error = new AssertionFailedError(message);
                 break;
@@ -210,7 +255,8 @@ public final class Loader {
         }
         // The place in the file; our own frames help nobody.
         error.setStackTrace(new StackTraceElement[] {
-            new StackTraceElement(test.server(), test.name(), outcome.file(), outcome.line())
+            new StackTraceElement(Words.visible(test.server(), false), Words.visible(test.name(), false),
+                    Words.visible(outcome.file(), false), outcome.line())
         });
         throw Loader.<RuntimeException>unchecked(error);
     }
@@ -247,11 +293,16 @@ public final class Loader {
         Object result = coprocess.request("suite.list", null);
         try {
             Listing listing = readListing(result);
-            listing.tests().forEach(test -> limits.put(test.id(), Duration.ofMillis((long) test.limitMs()).plus(SLACK)));
+            listing.tests().forEach(test -> limits.put(test.id(), limit(test)));
             return listing;
         } catch (McptestException error) {
             throw coprocess.fail(error);
         }
+    }
+
+    private static Duration limit(CollectedTest test) {
+        double limitMs = Math.max(0, Math.min(test.limitMs(), MAX_LIMIT.toMillis()));
+        return Duration.ofMillis((long) limitMs).plus(SLACK);
     }
 
     private static Listing readListing(Object result) {

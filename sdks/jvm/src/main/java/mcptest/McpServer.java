@@ -241,8 +241,8 @@ public final class McpServer
     }
 
     private static Duration checkLimit(Duration limit) {
-        if (limit.toMillis() < 1) {
-            throw new IllegalArgumentException("a limit is at least 1 ms, not " + limit);
+        if (limit.compareTo(Duration.ofMillis(1)) < 0 || limit.compareTo(Coprocess.MAX_LIMIT) > 0) {
+            throw new IllegalArgumentException("a limit is at least 1 ms and at most 24 hours, not " + limit);
         }
         return limit;
     }
@@ -254,9 +254,11 @@ public final class McpServer
         if (isStarted) {
             throw new IllegalStateException("the server has been started already");
         }
+        // From here on another thread can close it.
         coprocess = new Coprocess(options(), variables(), answerLimit());
         isStarted = true;
         try {
+            coprocess.shakeHands();
             if (cache != null) {
                 setCache(cache);
             }

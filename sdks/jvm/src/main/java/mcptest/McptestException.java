@@ -59,7 +59,7 @@ public abstract class McptestException extends RuntimeException {
         }
     }
 
-    /** The mcptest binary sent something that this version of the contract does not know. */
+    /** The mcptest binary sent something that is not in this version of the contract, or does not fit into the memory. */
     public static final class Contract extends McptestException {
         private static final long serialVersionUID = 1L;
 
@@ -97,6 +97,11 @@ public abstract class McptestException extends RuntimeException {
 
         Incomplete(String message) {
             super(message);
+        }
+
+        Incomplete(String message, McptestException cause) {
+            super(message);
+            initCause(cause);
         }
 
         @Override

@@ -9,6 +9,7 @@ import java.util.stream.Collectors;
 final class Words {
     private static final String PLAIN = "@%+=:,./-_";
     private static final int MAX_QUOTED = 200;
+    private static final int ZERO_WIDTH_JOINER = 0x200d;
 
     private Words() {}
 
@@ -113,6 +114,8 @@ final class Words {
             int type = Character.getType(c);
             boolean isSafe = type != Character.CONTROL && type != Character.FORMAT && type != Character.SURROGATE
                     && type != Character.LINE_SEPARATOR && type != Character.PARAGRAPH_SEPARATOR;
+            // Emoji are joined by it.
+            isSafe = isSafe || c == ZERO_WIDTH_JOINER;
             if (isSafe || keepsNewlines && (c == '\n' || c == '\t')) {
                 shown.appendCodePoint(c);
             } else {

@@ -90,7 +90,7 @@ final class Conformance implements AutoCloseable {
         }
         Duration limit = given.containsKey("timeout_ms") ? millis(given.get("timeout_ms")) : Duration.ofSeconds(60);
         coprocess = new Coprocess(
-                List.of("--connection-server", "--server-command", Words.join(command)), Map.of(), limit);
+                List.of("--connection-server", "--server-command", Words.join(command)), Map.of(), limit).shakeHands();
         // The calls of a server over a connection that is not initialized.
         server = McpServer.over(coprocess);
         return entry("opened", coprocess.binaryVersion());

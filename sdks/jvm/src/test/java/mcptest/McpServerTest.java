@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -93,6 +94,8 @@ class McpServerTest {
         checkRefused(new float[] {Float.POSITIVE_INFINITY}, "arguments.a[0] is Infinity");
         checkRefused(Map.of(1, 2), "arguments.a has a key that is not a string: 1");
         checkRefused(Duration.ZERO, "arguments.a is a java.time.Duration");
+        // A path is made of paths.
+        checkRefused(Path.of("a"), "which JSON cannot express");
         checkRefused(self, "contain itself?");
         assertTrue(server.callTool("describe").success());
     }
@@ -153,6 +156,7 @@ class McpServerTest {
         assertThrows(IllegalArgumentException.class, () -> McpServer.command("a\0b"));
         assertThrows(IllegalArgumentException.class, () -> McpServer.at(""));
         assertThrows(IllegalArgumentException.class, () -> other().timeout(Duration.ZERO));
+        assertThrows(IllegalArgumentException.class, () -> other().timeout(ChronoUnit.FOREVER.getDuration()));
         assertThrows(IllegalArgumentException.class, () -> other().record(folder).replay(folder));
         assertThrows(IllegalStateException.class, () -> server.timeout(Duration.ofSeconds(1)));
         assertThrows(IllegalStateException.class, () -> server.start());

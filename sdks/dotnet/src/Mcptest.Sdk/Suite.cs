@@ -1,0 +1,285 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using System.Text.Json;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Mcptest
+{
+    /// <summary>
+    /// The tests of a file, for any test framework. mcptest reads the file, starts its server when a test needs it,
+    /// and judges the answers.
+    /// </summary>
+    public sealed class Suite : IAsyncDisposable
+    {
+        // Those of Load. The end of the program closes them.
+        private static readonly Dictionary<string, Suite> Loaded = new Dictionary<string, Suite>();
+        private static bool _isExitWatched;
+
+        private readonly SuiteChannel _channel;
+        private readonly Action<string> _warn;
+        private readonly Dictionary<string, SuiteCase> _byId;
+
+        private Suite(SuiteChannel channel, JsonElement list, Action<string> warn)
+        {
+            _channel = channel;
+            _warn = warn;
+            File = Json.GetString(list, "file") ?? "";
+            var tests = Json.Get(list, "tests").EnumerateArray().Select(test => new SuiteCase(this, test));
+            var lanes = Json.Get(list, "lanes").EnumerateArray().Select(lane => new SuiteCase(
+                this, "lanes", Json.GetString(lane, "lane") ?? "", File, Json.Get(lane, "line").GetInt64()));
+            var left = Json.Get(list, "left").EnumerateArray().Select(entry => new SuiteCase(
+                this, Json.GetString(entry, "name") ?? "", File, Json.GetString(entry, "reason") ?? ""));
+            Cases = tests.Concat(lanes).Concat(left).ToArray();
+            _byId = Cases.GroupBy(each => each.Id).ToDictionary(group => group.Key, group => group.First());
+            foreach (var warning in Json.Get(list, "warnings").EnumerateArray())
+            {
+                warn(Json.ReadString(warning));
+            }
+        }
+
+        /// <summary>The path of the file, relative to the current folder.</summary>
+        public string File { get; }
+
+        /// <summary>
+        /// The tests in the order of the file; then, as skipped tests, the lanes that an SDK cannot drive and what is
+        /// judged for a whole run only.
+        /// </summary>
+        public IReadOnlyList<SuiteCase> Cases { get; }
+
+        /// <summary>The test with this id.</summary>
+        public SuiteCase this[string id] => _byId.TryGetValue(id, out var found)
+            ? found
+            : throw new ArgumentException($"{File} has no test {Messages.Quote(id)}", nameof(id));
+
+        /// <summary>
+        /// Open a file that <c>mcptest run</c> accepts: a suite, a test file, a contract or a folder. The same file is
+        /// opened once, and closed at the end of the program. Mistakes in it are a <see cref="RefusedException"/> with all of them.
+        /// </summary>
+        public static Suite Load(string file)
+        {
+            var path = Path.GetFullPath(file);
+            lock (Loaded)
+            {
+                if (Loaded.TryGetValue(path, out var found))
+                {
+                    return found;
+                }
+                // Nothing in this library needs the context of the caller.
+                var suite = OpenAsync(file).GetAwaiter().GetResult();
+                Loaded[path] = suite;
+                if (!_isExitWatched)
+                {
+                    _isExitWatched = true;
+                    AppDomain.CurrentDomain.ProcessExit += (sender, e) => CloseLoaded();
+                }
+                return suite;
+            }
+        }
+
+        /// <summary>Open a file as <see cref="Load"/> does, to be disposed of by the caller.</summary>
+        /// <param name="file">A suite, a test file, a contract or a folder.</param>
+        /// <param name="onWarning">Called with each problem that failed no test (default: writes to standard error).</param>
+        /// <param name="cancellationToken">Cancels opening it.</param>
+        public static async Task<Suite> OpenAsync(
+            string file, Action<string>? onWarning = null, CancellationToken cancellationToken = default)
+        {
+            var warn = onWarning ?? Messages.WriteWarning;
+            var channel = await SuiteChannel.OpenAsync(file, warn, cancellationToken).ConfigureAwait(false);
+            try
+            {
+                return new Suite(channel, await channel.ListAsync(cancellationToken).ConfigureAwait(false), warn);
+            }
+            catch
+            {
+                await channel.DisposeAsync().ConfigureAwait(false);
+                throw;
+            }
+        }
+
+        /// <summary>Stop the servers of the suite.</summary>
+        public ValueTask DisposeAsync()
+        {
+            lock (Loaded)
+            {
+                foreach (var path in Loaded.Where(each => each.Value == this).Select(each => each.Key).ToArray())
+                {
+                    Loaded.Remove(path);
+                }
+            }
+            return _channel.DisposeAsync();
+        }
+
+        internal async Task<SuiteVerdict> RunAsync(string id, CancellationToken cancellationToken)
+        {
+            var verdict = await _channel.RunAsync(id, cancellationToken).ConfigureAwait(false);
+            // The text of a test that did not pass has them.
+            foreach (var note in verdict.Notes.Where(_ => verdict.Status == SuiteStatus.Passed))
+            {
+                _warn($"{id}: {note}");
+            }
+            return verdict;
+        }
+
+        /// <summary>So that warnings are seen; without it, the end of its input ends the binary as well.</summary>
+        private static void CloseLoaded()
+        {
+            // Somebody may be loading another one.
+            if (!Monitor.TryEnter(Loaded, TimeSpan.FromSeconds(1)))
+            {
+                return;
+            }
+            // A test that is under way must not fail because the program is ended.
+            var idle = Loaded.Values.Select(suite => suite._channel).Where(channel => channel.IsIdle);
+            var closing = idle.Select(channel => channel.DisposeAsync().AsTask()).ToArray();
+            Monitor.Exit(Loaded);
+            Task.WaitAll(closing, TimeSpan.FromSeconds(3));
+        }
+    }
+
+    /// <summary>A test of a suite, or what stands for a part of it that an SDK cannot run.</summary>
+    public sealed class SuiteCase
+    {
+        private readonly Suite _suite;
+
+        internal SuiteCase(Suite suite, JsonElement test)
+        {
+            _suite = suite;
+            Id = Json.GetString(test, "id") ?? "";
+            Server = Json.GetString(test, "server") ?? "";
+            Name = Json.GetString(test, "name") ?? "";
+            File = Json.GetString(test, "file") ?? "";
+            Line = Json.Get(test, "line").GetInt64();
+            Tags = Json.Get(test, "tags").EnumerateArray().Select(Json.ReadString).ToArray();
+            var skip = Json.GetString(test, "skip");
+            SkipReason = string.IsNullOrEmpty(skip) ? null : skip;
+        }
+
+        internal SuiteCase(Suite suite, string server, string lane, string file, long line)
+            : this(suite, lane, file, Loader.LaneCliHint(lane, file))
+        {
+            Id = $"{server}::{lane}";
+            Server = server;
+            Line = line;
+        }
+
+        internal SuiteCase(Suite suite, string name, string file, string reason)
+        {
+            _suite = suite;
+            Id = name;
+            Server = "";
+            Name = name;
+            File = file;
+            Tags = new string[0];
+            SkipReason = reason;
+        }
+
+        /// <summary><c>server::name</c>, unique in the file; the same as in pytest.</summary>
+        public string Id { get; }
+
+        /// <summary>The name of its server.</summary>
+        public string Server { get; }
+
+        /// <summary>The name of the test.</summary>
+        public string Name { get; }
+
+        /// <summary>The file it is in; a suite may import others.</summary>
+        public string File { get; }
+
+        /// <summary>The line it begins at.</summary>
+        public long Line { get; }
+
+        /// <summary>Its tags.</summary>
+        public IReadOnlyList<string> Tags { get; }
+
+        /// <summary>The reason for skipping it; null if it is run.</summary>
+        public string? SkipReason { get; }
+
+        /// <summary>
+        /// Run the test. A test that fails is a <see cref="SuiteTestException"/>; one that is skipped calls
+        /// <paramref name="skip"/> with the reason, such as <c>Assert.Skip</c> or <c>Assert.Ignore</c>.
+        /// </summary>
+        public async Task RunAsync(Action<string> skip, CancellationToken cancellationToken = default)
+        {
+            if (SkipReason != null)
+            {
+                skip(SkipReason);
+                return;
+            }
+            var verdict = await _suite.RunAsync(Id, cancellationToken).ConfigureAwait(false);
+            if (verdict.Status == SuiteStatus.Skipped)
+            {
+                skip(verdict.Text);
+            }
+            else if (verdict.Status != SuiteStatus.Passed)
+            {
+                throw new SuiteTestException(verdict);
+            }
+        }
+
+        /// <summary>The id, as test frameworks show it.</summary>
+        public override string ToString() => Id;
+    }
+
+    /// <summary>How a test ended.</summary>
+    public enum SuiteStatus
+    {
+        /// <summary>All expectations were met.</summary>
+        Passed,
+
+        /// <summary>An expectation was not met.</summary>
+        Failed,
+
+        /// <summary>The test could not be completed.</summary>
+        Error,
+
+        /// <summary>The test was skipped.</summary>
+        Skipped,
+    }
+
+    /// <summary>The verdict on a test of a suite.</summary>
+    public sealed class SuiteVerdict
+    {
+        internal SuiteVerdict(JsonElement result)
+        {
+            Status = ReadStatus(Json.GetString(result, "status")) ?? SuiteStatus.Error;
+            Text = Json.GetString(result, "text") ?? "";
+            File = Json.GetString(result, "file") ?? "";
+            Line = Json.Get(result, "line").GetInt64();
+            Duration = Verdict.ReadMilliseconds(Json.Get(result, "duration_ms"));
+            Notes = Json.Get(result, "notes").EnumerateArray().Select(Json.ReadString).ToArray();
+        }
+
+        /// <summary>How the test ended.</summary>
+        public SuiteStatus Status { get; }
+
+        /// <summary>What <c>mcptest run</c> prints for a test that did not pass; the reason of a skipped one.</summary>
+        public string Text { get; }
+
+        /// <summary>The file of the failure, or of the test.</summary>
+        public string File { get; }
+
+        /// <summary>The line of the failure, or of the test.</summary>
+        public long Line { get; }
+
+        /// <summary>How long the test took.</summary>
+        public TimeSpan Duration { get; }
+
+        /// <summary>Further remarks, such as that a retry passed.</summary>
+        public IReadOnlyList<string> Notes { get; }
+
+        internal static SuiteStatus? ReadStatus(string? word)
+        {
+            return word switch
+            {
+                "passed" => SuiteStatus.Passed,
+                "failed" => SuiteStatus.Failed,
+                "error" => SuiteStatus.Error,
+                "skipped" => SuiteStatus.Skipped,
+                _ => (SuiteStatus?)null,
+            };
+        }
+    }
+}
