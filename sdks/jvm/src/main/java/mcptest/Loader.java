@@ -95,16 +95,8 @@ public final class Loader {
             List<DynamicNode> nodes = new ArrayList<>();
             Set<DynamicNode> tests = new HashSet<>();
             listing.tests().stream().filter(choice).forEach(test -> {
-<<<<<<< HEAD
                 // Without a URI for its place in the file: with one, reports of surefire do not have the class.
-                nodes.add(DynamicTest.dynamicTest(test.id(), () -> loader.perform(test)));
-||||||| f24db9d
-                URI place = place(test.file(), test.line());
-                nodes.add(DynamicTest.dynamicTest(test.id(), place, () -> loader.perform(test)));
-=======
-                URI place = place(test.file(), test.line());
-                nodes.add(DynamicTest.dynamicTest(displayName(test.id()), place, () -> loader.perform(test)));
->>>>>>> main
+                nodes.add(DynamicTest.dynamicTest(displayName(test.id()), () -> loader.perform(test)));
                 tests.add(nodes.get(nodes.size() - 1));
             });
             // Lanes and gates are skipped: without any test they would look like a success.
@@ -131,27 +123,17 @@ public final class Loader {
         }
     }
 
-<<<<<<< HEAD
-    private static DynamicTest skipped(String name, String reason) {
-        return DynamicTest.dynamicTest(name, () -> {
-            // Maven shows only how many tests were skipped.
-            Coprocess.warn(name + ": skipped: " + reason);
-            throw new TestAbortedException(reason);
-||||||| f24db9d
-    private static DynamicTest skipped(String name, URI place, String reason) {
-        return DynamicTest.dynamicTest(name, place, () -> {
-            throw new TestAbortedException(reason);
-=======
     private static String displayName(String name) {
         String shown = Words.visible(name, false);
         // JUnit refuses it.
         return shown.isBlank() ? "(blank)" : shown;
     }
 
-    private static DynamicTest skipped(String name, URI place, String reason) {
-        return DynamicTest.dynamicTest(displayName(name), place, () -> {
+    private static DynamicTest skipped(String name, String reason) {
+        return DynamicTest.dynamicTest(displayName(name), () -> {
+            // Maven shows only how many tests were skipped.
+            Coprocess.warn(name + ": skipped: " + reason);
             throw new TestAbortedException(Words.visible(reason, true));
->>>>>>> main
         });
     }
 
@@ -218,17 +200,6 @@ public final class Loader {
     }
 
     private void runTest(CollectedTest test) {
-<<<<<<< HEAD
-        Outcome outcome = run(test.id());
-        if (outcome.status().equals("passed")) {
-            // The text of a failure has them.
-            outcome.notes().forEach(note -> Coprocess.warn(test.id() + ": " + note));
-        }
-||||||| f24db9d
-        Outcome outcome = run(test.id());
-        outcome.notes().forEach(note -> Coprocess.warn(test.id() + ": " + note));
-=======
->>>>>>> main
         // Surefire shows dynamic tests by number, so the message has the name.
         String name = displayName(test.id());
         Outcome outcome;
@@ -239,7 +210,10 @@ public final class Loader {
             throw new McptestException.Incomplete(name + "\n" + error.getMessage(), error);
         }
         String text = Words.visible(outcome.text(), true);
-        outcome.notes().forEach(note -> Coprocess.warn(test.id() + ": " + note));
+        if (outcome.status().equals("passed")) {
+            // The text of a failure has them.
+            outcome.notes().forEach(note -> Coprocess.warn(test.id() + ": " + note));
+        }
         String message = name + "\n" + text;
         Throwable error;
         switch (outcome.status()) {
