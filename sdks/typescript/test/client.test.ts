@@ -191,6 +191,7 @@ describe("options", () => {
     [{ command: SHELF, timeoutMs: 0 }, "timeoutMs is a number of milliseconds above 0, not 0"],
     [{ command: SHELF, startTimeoutMs: NaN }, "startTimeoutMs is a number of milliseconds"],
     [{ command: SHELF, env: { "A=": "1" } }, 'env has "A=", which is not a name'],
+    [{ command: SHELF, env: { A: 12345 as any } }, "env.A is a string, not a Number"],
     [{ command: SHELF, env: { A: "1" }, secrets: ["B"] }, 'names in env, and "B" is not there'],
   ] as const)("options that make no sense: %j", async ([options, message]) => {
     const error = await connect(options).catch((reason: unknown) => reason);
