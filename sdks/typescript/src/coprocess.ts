@@ -478,6 +478,7 @@ function describeStart(program: string, error: NodeJS.ErrnoException): string {
   const reasons: Record<string, string> = {
     ENOENT: missing,
     EACCES: "it is not an executable file",
+    E2BIG: "its arguments and environment are too large",
   };
   const reason = reasons[error.code ?? ""] ?? error.message;
   const message = `the mcptest binary cannot be started: ${visible(program)}: ${reason}`;

@@ -150,6 +150,14 @@ describe("options", () => {
     expect(String(error)).toContain("./no-such-server");
   });
 
+  test("an environment that no program can get", async () => {
+    const large = connect({ command: SHELF, env: { LARGE: "x".repeat(10_000_000) } });
+    await expect(large).rejects.toMatchObject({
+      kind: "binary",
+      message: expect.stringContaining("its arguments and environment are too large"),
+    });
+  });
+
   test("a server that is not ready in time", async () => {
     const slow = connect({ command: ["sleep", "60"], startTimeoutMs: 300 });
     await expect(slow).rejects.toThrow("the limit is startTimeoutMs");
