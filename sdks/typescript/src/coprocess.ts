@@ -39,6 +39,7 @@ const ENDING_MS = 500;
 const MAX_LINE_BYTES = 64 * 1024 * 1024 + 64 * 1024;
 const MAX_STDERR_BYTES = 4096;
 const MAX_WARNINGS = 100;
+// How deep an answer may be nested, the frame included.
 const MAX_DEPTH = 200;
 // The longest delay of setTimeout.
 export const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -461,6 +462,7 @@ function startBinary(
     if (error instanceof TypeError || !(error instanceof Error)) throw error;
     throw new BinaryError(describeStart(program, error));
   }
+  // Then Node has made no pipes, and reports the error later.
   if (!child.stdio) {
     child.on("error", () => undefined);
     throw new BinaryError(describeStart(program, new Error("there are too many open files")));
