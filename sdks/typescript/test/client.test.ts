@@ -150,6 +150,14 @@ describe("options", () => {
     expect(String(error)).toContain("./no-such-server");
   });
 
+  test("an environment that no program can get", async () => {
+    const large = connect({ command: SHELF, env: { LARGE: "x".repeat(10_000_000) } });
+    await expect(large).rejects.toMatchObject({
+      kind: "binary",
+      message: expect.stringContaining("its arguments and environment are too large"),
+    });
+  });
+
   test("a server that is not ready in time", async () => {
     const slow = connect({ command: ["sleep", "60"], startTimeoutMs: 300 });
     await expect(slow).rejects.toThrow("the limit is startTimeoutMs");
@@ -191,6 +199,7 @@ describe("options", () => {
     [{ command: SHELF, timeoutMs: 0 }, "timeoutMs is a number of milliseconds above 0, not 0"],
     [{ command: SHELF, startTimeoutMs: NaN }, "startTimeoutMs is a number of milliseconds"],
     [{ command: SHELF, env: { "A=": "1" } }, 'env has "A=", which is not a name'],
+    [{ command: SHELF, env: { A: 12345 as any } }, "env.A is a string, not a Number"],
     [{ command: SHELF, env: { A: "1" }, secrets: ["B"] }, 'names in env, and "B" is not there'],
   ] as const)("options that make no sense: %j", async ([options, message]) => {
     const error = await connect(options).catch((reason: unknown) => reason);
