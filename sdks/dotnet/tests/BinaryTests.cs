@@ -27,7 +27,7 @@ for line in sys.stdin:
     elif method == 'suite.list':
         tests = [{'id': 'a', 'server': 's', 'name': 'a', 'file': 'f', 'line': 1, 'tags': [], 'skip': '', 'limit_ms': 1},
                  {'id': 'b', 'server': 's', 'name': 'b', 'file': 'f', 'line': 1, 'tags': [], 'skip': '\x1b[31mnot b', 'limit_ms': 1}]
-        answer({'version': 1, 'file': 'f', 'tests': tests, 'lanes': [], 'left': [], 'warnings': ['\x1b[31mred']})
+        answer({'version': 1, 'file': 'f', 'tests': tests, 'lanes': [], 'left': [{'name': 'c', 'reason': '\x1b[31mnot c'}], 'warnings': ['\x1b[31mred']})
     elif method == 'suite.run':
         answer({'status': 'failed', 'text': '\x1b[31mwrong\nf:1', 'file': 'f', 'line': 1, 'duration_ms': 1, 'notes': ['tried twice']})
     else:
@@ -110,7 +110,8 @@ for line in sys.stdin:
             Check.Equal("\\u001b[31mwrong\nf:1", error.Message);
             Check.Equal("\x1b[31mwrong\nf:1", error.Verdict.Text);
             await suite["b"].RunAsync(said.Add);
-            Check.Equal("\\u001b[31mred, \\u001b[31mnot b", string.Join(", ", said));
+            await suite["c"].RunAsync(said.Add);
+            Check.Equal("\\u001b[31mred, \\u001b[31mnot b, \\u001b[31mnot c", string.Join(", ", said));
         }
 
         /// <summary>A program in the place of mcptest, until it is disposed of.</summary>

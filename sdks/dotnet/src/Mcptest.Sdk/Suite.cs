@@ -203,7 +203,7 @@ namespace Mcptest
             Name = name;
             File = file;
             Tags = new string[0];
-            SkipReason = reason;
+            SkipReason = Messages.MakeVisible(reason, keepNewlines: true);
         }
 
         /// <summary><c>server::name</c>, unique in the file; the same as in pytest.</summary>
