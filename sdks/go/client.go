@@ -16,8 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -30,8 +30,8 @@ type Server struct {
 	Dir string
 	// Env has variables that are added to the environment of the server.
 	Env map[string]string
-	// Secrets names variables in Env whose values are hidden in messages, besides those with
-	// names such as SHOP_TOKEN.
+	// Secrets names variables in Env, or in the environment, whose values are hidden in messages,
+	// besides those in Env with names such as SHOP_TOKEN.
 	Secrets []string
 
 	// URL is that of a server on HTTP. With a Command, the Command starts it, and {port} in both
@@ -51,8 +51,8 @@ type Server struct {
 	// StartTimeout limits the start of the server (default: 5 s, 20 s for package runners).
 	StartTimeout time.Duration
 
-	// Cache is a mode of [Client.SetCache], in use from the start.
-	Cache string
+	// Cache is the mode of [Client.SetCache] from the start.
+	Cache CacheMode
 	// Record and Replay name a cassette, in use from the start. A replay needs no server.
 	Record, Replay string
 
@@ -61,6 +61,27 @@ type Server struct {
 	// them to standard error. Close waits for it, so it must not call Close.
 	Warn func(string)
 }
+
+// A CacheMode says how results of tools are cached across connections.
+type CacheMode string
+
+// The modes of the cache.
+const (
+	CacheOff       CacheMode = "off"        // every call goes to the server
+	CacheReadWrite CacheMode = "read_write" // cached results are used, new ones are cached
+	CacheReadOnly  CacheMode = "read_only"  // cached results are used, new ones are not cached
+	CacheRefresh   CacheMode = "refresh"    // every call goes to the server, and its result is cached
+)
+
+// A CassetteMode says what a cassette is used for.
+type CassetteMode string
+
+// The modes of a cassette.
+const (
+	CassetteOff    CassetteMode = "off"
+	CassetteRecord CassetteMode = "record" // requests and answers are written to the file
+	CassetteReplay CassetteMode = "replay" // requests are answered from the file, without the server
+)
 
 // A Client is a connection to a server. Goroutines may share it: calls are sent one at a time, in order.
 type Client struct{ coprocess *coprocess }
@@ -77,37 +98,49 @@ const (
 // does the test.
 func Start(t testing.TB, server Server) *Client {
 	t.Helper()
+	var log warningLog
 	if server.Warn == nil {
-		server.Warn = func(text string) { t.Log(text) }
-	}
-	noteInput(filepath.Join(server.Dir, "."))
-	for _, word := range server.Command {
-		if !filepath.IsAbs(word) {
-			word = filepath.Join(server.Dir, word)
-		}
-		noteInput(word)
+		server.Warn = log.add
 	}
 	client, err := Connect(context.Background(), server)
 	if err != nil {
+		log.print(t)
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Close() })
+	t.Cleanup(func() {
+		t.Helper()
+		_ = client.Close()
+		log.print(t)
+	})
 	return client
 }
 
-// noteInput has go test notice changes of a file, or of the files in a folder, which are read by
-// other processes: otherwise it would repeat a cached result.
-func noteInput(path string) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		if folder, err := os.Open(path); err == nil {
-			_ = folder.Close()
-		}
+// A warningLog keeps warnings until they are printed at a line of the user.
+type warningLog struct {
+	mutex sync.Mutex
+	texts []string
+}
+
+func (l *warningLog) add(text string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.texts = append(l.texts, text)
+}
+
+func (l *warningLog) print(t testing.TB) {
+	t.Helper()
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, text := range l.texts {
+		t.Log(text)
 	}
+	l.texts = nil
 }
 
 // Connect starts mcptest, has it start the server, and returns when the server is initialized.
 // Close the connection; the server is stopped then.
 func Connect(ctx context.Context, server Server) (*Client, error) {
+	forbidCaching()
 	options, variables, err := server.options()
 	if err != nil {
 		return nil, err
@@ -139,16 +172,16 @@ func (c *Client) prepare(ctx context.Context, server Server) error {
 		}
 	}
 	if server.Record != "" {
-		if err := c.SetCassette(ctx, "record", server.Record); err != nil {
+		if err := c.SetCassette(ctx, CassetteRecord, server.Record); err != nil {
 			return err
 		}
 	}
 	if server.Replay != "" {
-		if err := c.SetCassette(ctx, "replay", server.Replay); err != nil {
+		if err := c.SetCassette(ctx, CassetteReplay, server.Replay); err != nil {
 			return err
 		}
 	}
-	_, err := c.Initialize(ctx)
+	_, err := c.requestObject(ctx, "mcp.initialize", nil)
 	return err
 }
 
@@ -163,6 +196,13 @@ func (s Server) options() (words, variables []string, err error) {
 		return nil, nil, errors.New("mcptest.Server has a limit below zero: Timeout and StartTimeout are positive")
 	case s.Timeout > longestLimit || s.StartTimeout > longestLimit:
 		return nil, nil, errors.New("mcptest.Server has a limit of more than 24 hours, and mcptest accepts no longer Timeout or StartTimeout")
+	}
+	env, err := s.environment()
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err := os.Stat(s.Dir); s.Dir != "" && (err != nil || !info.IsDir()) {
+		return nil, nil, fmt.Errorf("mcptest.Server has the Dir %q, and there is no such folder", s.Dir)
 	}
 	words = []string{"exec", "--connection-server"}
 	if len(s.Command) > 0 {
@@ -188,14 +228,42 @@ func (s Server) options() (words, variables []string, err error) {
 			return nil, nil, fmt.Errorf("mcptest.Server has a NUL character in %q, which no command line can have", word)
 		}
 	}
-	if len(s.Env) > 0 || len(s.Secrets) > 0 {
-		raw, err := encode("mcptest.Server", map[string]any{"set": s.Env, "secrets": append([]string{}, s.Secrets...)})
+	if len(env) > 0 {
+		raw, err := encode("mcptest.Server", map[string]any{"set": env, "secrets": append([]string{}, s.Secrets...)})
 		if err != nil {
 			return nil, nil, err
 		}
 		variables = []string{"MCPTEST_SERVER_ENV=" + string(raw)}
 	}
 	return words, variables, nil
+}
+
+// environment returns Env, with the secrets that only the environment has.
+func (s Server) environment() (map[string]string, error) {
+	env := make(map[string]string, len(s.Env)+len(s.Secrets))
+	for _, name := range sortedKeys(s.Env) {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return nil, fmt.Errorf("mcptest.Server has %q in Env, which cannot be the name of a variable", name)
+		}
+		if strings.ContainsRune(s.Env[name], 0) {
+			return nil, fmt.Errorf("mcptest.Server has a NUL character in Env[%q], which no variable can have", name)
+		}
+		env[name] = s.Env[name]
+	}
+	for _, name := range s.Secrets {
+		if _, found := env[name]; found {
+			continue
+		}
+		value, found := os.LookupEnv(name)
+		if !found {
+			return nil, fmt.Errorf("mcptest.Server has %q in Secrets, and there is no such variable: set it in Env, or in the environment", name)
+		}
+		env[name] = value
+	}
+	if len(env) > 0 && len(s.Command) == 0 {
+		return nil, errors.New("mcptest.Server has Env or Secrets for a server that is not started: set Command, or leave them out")
+	}
+	return env, nil
 }
 
 func formatLimit(limit time.Duration) string {
@@ -218,6 +286,11 @@ func (c *Client) Close() error {
 // CallTool calls a tool. An error that the tool reports is a verdict without success. If ctx ends
 // while the call waits, mcptest and the server are stopped.
 func (c *Client) CallTool(ctx context.Context, name string, arguments Args) (*Verdict, error) {
+	verdict, err := c.callTool(ctx, name, arguments)
+	return verdict, nameCall(err, "CallTool", name)
+}
+
+func (c *Client) callTool(ctx context.Context, name string, arguments Args) (*Verdict, error) {
 	raw, err := encodeArguments(arguments)
 	if err != nil {
 		return nil, err
@@ -228,6 +301,14 @@ func (c *Client) CallTool(ctx context.Context, name string, arguments Args) (*Ve
 		return nil, err
 	}
 	return readVerdict(result, time.Since(began))
+}
+
+// nameCall says in an error which call has failed.
+func nameCall(err error, call, name string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", call, excerpt([]byte(name)), err)
 }
 
 func encodeArguments(arguments Args) (json.RawMessage, error) {
@@ -249,7 +330,8 @@ func (c *Client) ListResources(ctx context.Context) ([]JSON, error) {
 
 // ReadResource returns the result of the server.
 func (c *Client) ReadResource(ctx context.Context, uri string) (JSON, error) {
-	return c.requestObject(ctx, "mcp.readResource", map[string]any{"uri": uri})
+	result, err := c.requestObject(ctx, "mcp.readResource", map[string]any{"uri": uri})
+	return result, nameCall(err, "ReadResource", uri)
 }
 
 // GetPrompt returns the result of the server. Without arguments (nil), none are sent.
@@ -258,11 +340,12 @@ func (c *Client) GetPrompt(ctx context.Context, name string, arguments Args) (JS
 	if arguments != nil {
 		raw, err := encodeArguments(arguments)
 		if err != nil {
-			return nil, err
+			return nil, nameCall(err, "GetPrompt", name)
 		}
 		params["arguments"] = raw
 	}
-	return c.requestObject(ctx, "mcp.callPrompt", params)
+	result, err := c.requestObject(ctx, "mcp.callPrompt", params)
+	return result, nameCall(err, "GetPrompt", name)
 }
 
 // Initialize returns what the server answered to the handshake, which is not repeated.
@@ -270,15 +353,15 @@ func (c *Client) Initialize(ctx context.Context) (JSON, error) {
 	return c.requestObject(ctx, "mcp.initialize", nil)
 }
 
-// SetCache has results of tools cached across connections: "off", "read_write", "read_only" or "refresh".
-func (c *Client) SetCache(ctx context.Context, mode string) error {
+// SetCache has results of tools cached across connections, or no longer.
+func (c *Client) SetCache(ctx context.Context, mode CacheMode) error {
 	_, err := c.requestObject(ctx, "mcp.cache.set_mode", map[string]any{"mode": mode})
 	return err
 }
 
-// SetCassette records requests and answers to a file, or replays one without the server: "record"
-// or "replay" with a path, or "off".
-func (c *Client) SetCassette(ctx context.Context, mode, path string) error {
+// SetCassette records requests and answers to a file, or replays one without the server. CassetteOff
+// has no path.
+func (c *Client) SetCassette(ctx context.Context, mode CassetteMode, path string) error {
 	params := map[string]any{"mode": mode}
 	if path != "" {
 		params["path"] = path

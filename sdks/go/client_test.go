@@ -159,7 +159,7 @@ func TestAServerThatCannotStart(t *testing.T) {
 func TestAServerThatExits(t *testing.T) {
 	server := mcptest.Start(t, shelf)
 	_, err := server.CallTool(ctx, "crash", nil)
-	checkSays(t, err, mcptest.ErrUpstreamGone, "exit status 3", "may have taken effect", "crashing with")
+	checkSays(t, err, mcptest.ErrUpstreamGone, "CallTool crash: ", "exit status 3", "may have taken effect", "crashing with None\n  \tat the shelf")
 	var ours *mcptest.Error
 	var details struct {
 		Kind     string
@@ -171,6 +171,10 @@ func TestAServerThatExits(t *testing.T) {
 	check(t, "the method", ours.Method, "mcp.call")
 	check(t, "the code", ours.Code, -32001)
 	check(t, "the exit code", details.ExitCode, 3)
+	check(t, "the fault", ours.Fault(), "exited_during_call")
+	if code, ok := ours.ServerCode(); ok {
+		t.Errorf("the server did not answer, and its code is %d", code)
+	}
 	_, err = server.CallTool(ctx, "find_book", mcptest.Args{"id": 1})
 	checkSays(t, err, mcptest.ErrUpstreamGone)
 }
@@ -180,7 +184,42 @@ func TestTheLimitOfTheServer(t *testing.T) {
 	server.Timeout = 300 * time.Millisecond
 	client := mcptest.Start(t, server)
 	_, err := client.CallTool(ctx, "hang", mcptest.Args{"seconds": 1})
-	checkSays(t, err, mcptest.ErrUpstream, "300 ms", "may have taken effect")
+	checkSays(t, err, mcptest.ErrUpstream, "CallTool hang: ", "300 ms", "may have taken effect")
+	check(t, "the fault", faultOf(err), "timeout")
+}
+
+func TestAnErrorOfTheServer(t *testing.T) {
+	client := mcptest.Start(t, shelf)
+	for want, ask := range map[string]func(string) error{
+		"CallTool refuse: ": func(name string) error {
+			_, err := client.CallTool(ctx, name, nil)
+			return err
+		},
+		"ReadResource refuse: ": func(name string) error {
+			_, err := client.ReadResource(ctx, name)
+			return err
+		},
+		"GetPrompt refuse: ": func(name string) error {
+			_, err := client.GetPrompt(ctx, name, nil)
+			return err
+		},
+	} {
+		err := ask("refuse")
+		checkSays(t, err, mcptest.ErrUpstream, want, "not today")
+		check(t, "the fault", faultOf(err), "")
+		var ours *mcptest.Error
+		errors.As(err, &ours)
+		code, ok := ours.ServerCode()
+		check(t, "the code of the server", fmt.Sprint(code, ok), "-32050 true")
+	}
+}
+
+func faultOf(err error) string {
+	var ours *mcptest.Error
+	if !errors.As(err, &ours) {
+		return fmt.Sprintf("none in %v", err)
+	}
+	return ours.Fault()
 }
 
 func TestABadRevisionIsRefusedByTheBinary(t *testing.T) {
@@ -188,6 +227,31 @@ func TestABadRevisionIsRefusedByTheBinary(t *testing.T) {
 	server.Revision = "yesterday"
 	_, err := mcptest.Connect(ctx, server)
 	checkSays(t, err, mcptest.ErrBinary, "exit status 2", "yesterday")
+	if !strings.HasPrefix(err.Error(), "mcptest refused to start: Revision takes auto or one of ") {
+		t.Errorf("the error is %v", err)
+	}
+	_, err = mcptest.Connect(ctx, mcptest.Server{URL: "http://127.0.0.1:1/", BearerEnv: "NO_SUCH_TOKEN"})
+	checkSays(t, err, mcptest.ErrBinary, "refused to start: BearerEnv names", "NO_SUCH_TOKEN", "help: export")
+}
+
+func TestAHintNamesTheFieldOfTheLimit(t *testing.T) {
+	sleeper := mcptest.Server{Command: []string{"sleep", "60"}, StartTimeout: 300 * time.Millisecond}
+	_, err := mcptest.Connect(ctx, sleeper)
+	checkSays(t, err, mcptest.ErrUpstreamGone, "hint: ", "StartTimeout")
+	if strings.Contains(err.Error(), "--start-timeout") || strings.Contains(err.Error(), "startupTimeout") {
+		t.Errorf("the hint has names of the command line: %v", err)
+	}
+}
+
+func TestASecretOfTheEnvironment(t *testing.T) {
+	t.Setenv("SHELF_TOKEN", "hunter2-hunter2")
+	server := shelf
+	server.Secrets = []string{"SHELF_TOKEN"}
+	_, err := mcptest.Start(t, server).CallTool(ctx, "crash", nil)
+	checkSays(t, err, mcptest.ErrUpstreamGone, "crashing with")
+	if strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("the secret is in %v", err)
+	}
 }
 
 func TestCancelling(t *testing.T) {
@@ -291,20 +355,20 @@ func TestCassettes(t *testing.T) {
 	_, err := replayed.CallTool(ctx, "add_book", mcptest.Args{"title": "Ulysses"})
 	checkSays(t, err, mcptest.ErrUpstream, `recorded "Emma", asked "Ulysses"`)
 
-	err = mcptest.Start(t, shelf).SetCassette(ctx, "replay", "client_test.go")
+	err = mcptest.Start(t, shelf).SetCassette(ctx, mcptest.CassetteReplay, "client_test.go")
 	checkSays(t, err, mcptest.ErrRefused, "client_test.go")
 }
 
 func TestCaching(t *testing.T) {
 	t.Setenv("MCPTEST_CACHE_DIR", t.TempDir())
 	server := shelf
-	server.Cache = "read_write"
+	server.Cache = mcptest.CacheReadWrite
 	for i := 0; i < 2; i++ {
 		// The second server has an empty shelf as well, and is not asked.
 		client := mcptest.Start(t, server)
 		check(t, "the data", call(t, client, "add_book", mcptest.Args{"title": "Emma"}).Data, `{"id":1}`)
 		check(t, "the text", call(t, client, "find_book", mcptest.Args{"id": 1}).Text, "Emma")
-		if err := client.SetCache(ctx, "off"); err != nil {
+		if err := client.SetCache(ctx, mcptest.CacheOff); err != nil {
 			t.Error(err)
 		}
 		found := call(t, client, "find_book", mcptest.Args{"id": 1})
@@ -356,7 +420,7 @@ func TestArgumentsThatJSONCannotExpress(t *testing.T) {
 		"params":                        mcptest.JSON(strings.Repeat("[", 198) + strings.Repeat("]", 198)),
 	} {
 		_, err := client.CallTool(ctx, "look", mcptest.Args{"x": value})
-		if err == nil || !strings.HasPrefix(err.Error(), place+" cannot be sent as JSON: ") {
+		if err == nil || !strings.HasPrefix(err.Error(), "CallTool look: "+place+" cannot be sent as JSON: ") {
 			t.Errorf("the error is %v, want one about %s", err, place)
 		}
 		var ours *mcptest.Error
@@ -380,8 +444,16 @@ func TestServersThatMakeNoSense(t *testing.T) {
 		"below zero":           {Command: []string{"x"}, Timeout: -1},
 		"more than 24 hours":   {Command: []string{"x"}, StartTimeout: math.MaxInt64},
 		"NUL":                  {Command: []string{"a\x00b"}},
+		`"A=B" in Env`:         {Command: []string{"x"}, Env: map[string]string{"A=B": "c"}},
+		`"" in Env`:            {Command: []string{"x"}, Env: map[string]string{"": "c"}},
+		`Env["A"]`:             {Command: []string{"x"}, Env: map[string]string{"A": "\x00"}},
+		"NO_SUCH_SECRET":       {Command: []string{"x"}, Secrets: []string{"NO_SUCH_SECRET"}},
+		"set Command, or":      {URL: "http://127.0.0.1:1/", Env: map[string]string{"A": "b"}},
+		`Dir "/nowhere"`:       {Command: []string{"x"}, Dir: "/nowhere"},
+		`Dir "client_test.go"`: {Command: []string{"x"}, Dir: "client_test.go"},
 	} {
-		if _, err := mcptest.Connect(ctx, server); err == nil || !strings.Contains(err.Error(), want) {
+		var ours *mcptest.Error
+		if _, err := mcptest.Connect(ctx, server); err == nil || !strings.Contains(err.Error(), want) || errors.As(err, &ours) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}

@@ -408,24 +408,37 @@ func readRefusal(method string, raw json.RawMessage) (*Error, string) {
 
 // describeEnd is for a binary that ended, or closed its output, before it answered.
 func (c *coprocess) describeEnd(method string, last line) *Error {
-	how := "it closed its standard output"
+	how, code := "it closed its standard output", 0
 	select {
 	case <-c.exited:
-		how = c.state.String()
+		how, code = c.state.String(), c.state.ExitCode()
 	case <-time.After(endLimit):
 	}
 	select {
 	case <-c.stderr.drained:
 	case <-time.After(endLimit):
 	}
+	said := strings.TrimSpace(c.stderr.tail())
+	if refusal := findUsageError(said); !c.isReady && code == 2 && refusal != "" {
+		return newError(ErrBinary, method, "mcptest refused to start: %s (%s)", refusal, how)
+	}
 	text := fmt.Sprintf("the mcptest binary ended before it answered %s: %s", method, how)
 	if len(last.raw) > 0 {
 		text += "; half an answer was received: " + excerpt(last.raw)
 	}
-	if said := strings.TrimSpace(c.stderr.tail()); said != "" {
+	if said != "" {
 		text += "; its last words: " + said
 	}
 	return newError(ErrBinary, method, "%s", text)
+}
+
+// findUsageError returns what the binary says about its command line, with the names of this SDK.
+func findUsageError(stderr string) string {
+	const mark = "error: "
+	if at := strings.Index("\n"+stderr, "\n"+mark); at >= 0 {
+		return fieldNames.Replace(stderr[at+len(mark):])
+	}
+	return ""
 }
 
 // Reading

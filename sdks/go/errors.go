@@ -17,7 +17,8 @@ type Kind string
 const (
 	// ErrBinary: mcptest cannot be started, or has ended.
 	ErrBinary Kind = "binary"
-	// ErrTimeout: mcptest did not answer in time; it was stopped, and the server with it.
+	// ErrTimeout: mcptest did not answer in time; it was stopped, and the server with it. A server
+	// that hangs is ErrUpstream.
 	ErrTimeout Kind = "timeout"
 	// ErrContract: mcptest sent something that this version of the SDK does not know.
 	ErrContract Kind = "contract"
@@ -25,7 +26,8 @@ const (
 	ErrVersion Kind = "version"
 	// ErrClosed: the connection was closed, before the call or while it waited.
 	ErrClosed Kind = "closed"
-	// ErrUpstream: the server refused the request, did not answer in time, or its answer cannot be used.
+	// ErrUpstream: the server refused the request ([Error.ServerCode]), did not answer in time (its
+	// [Error.Fault] is "timeout"), or its answer cannot be used.
 	ErrUpstream Kind = "upstream"
 	// ErrUpstreamGone: the server could not be started or reached, or has exited.
 	ErrUpstreamGone Kind = "upstream_gone"
@@ -57,6 +59,30 @@ func (e *Error) Error() string { return e.message }
 func (e *Error) Is(target error) bool {
 	kind, ok := target.(Kind)
 	return ok && kind == e.Kind
+}
+
+// Fault returns what happened to the server or its answer, such as "timeout" or
+// "exited_during_call": one of the kinds in docs/faults.md. It is "" if the server itself answered
+// with an error, and for failures of mcptest.
+func (e *Error) Fault() string {
+	return readString(e.details()["kind"])
+}
+
+// ServerCode returns the code of the error with which the server answered, such as -32602. ok is
+// whether it did.
+func (e *Error) ServerCode() (code int64, ok bool) {
+	if e.Kind != ErrUpstream || e.Fault() != "" {
+		return 0, false
+	}
+	raw := e.details()["code"]
+	ok = len(raw) > 0 && string(raw) != "null" && json.Unmarshal(raw, &code) == nil
+	return code, ok
+}
+
+// details returns the members of Data.
+func (e *Error) details() (members map[string]json.RawMessage) {
+	_ = json.Unmarshal(e.Data, &members)
+	return members
 }
 
 // isRefusal reports whether this is an answer of the binary, after which it can be used.
@@ -106,7 +132,7 @@ func describeData(data JSON) []string {
 	}
 	var lines []string
 	if hint := readString(members["hint"]); hint != "" {
-		lines = append(lines, "hint: "+hint)
+		lines = append(lines, "hint: "+fieldNames.Replace(hint))
 	}
 	if readString(members["effect"]) == "indefinite" {
 		lines = append(lines, mayHaveRun)
@@ -123,6 +149,20 @@ func describeData(data JSON) []string {
 	}
 	return lines
 }
+
+// fieldNames replaces what the binary calls its options by the fields of [Server].
+var fieldNames = strings.NewReplacer(
+	`--start-timeout, or "startupTimeout" in the config`, "StartTimeout",
+	"--start-timeout", "StartTimeout",
+	"--timeout", "Timeout",
+	"--spec-version", "Revision",
+	"--server-command", "Command",
+	"--cwd", "Dir",
+	"--url", "URL",
+	"--bearer-env", "BearerEnv",
+	"--header-env", "HeaderEnv",
+	"--ca-file", "CAFile",
+)
 
 // readString returns a JSON string, "" for any other value.
 func readString(raw json.RawMessage) string {
@@ -149,8 +189,9 @@ func excerpt(raw []byte) string {
 }
 
 // visible returns the text with every character that cannot be seen written as an escape: control
-// characters, terminal escapes, bidirectional overrides, bytes that are not UTF-8.
-func visible(text string, keepNewlines bool) string {
+// characters, terminal escapes, bidirectional overrides, bytes that are not UTF-8. In text of
+// several lines, newlines and tabs are kept.
+func visible(text string, hasLines bool) string {
 	var shown strings.Builder
 	for i, char := range text {
 		size := utf8.RuneLen(char)
@@ -160,7 +201,7 @@ func visible(text string, keepNewlines bool) string {
 		switch {
 		case char == utf8.RuneError && size == 1:
 			fmt.Fprintf(&shown, `\x%02x`, text[i])
-		case char == '\n' && keepNewlines, unicode.IsPrint(char):
+		case hasLines && (char == '\n' || char == '\t'), unicode.IsPrint(char):
 			shown.WriteRune(char)
 		case char == '\n':
 			shown.WriteString(`\n`)

@@ -27,6 +27,12 @@ func TestHelperProcess(t *testing.T) {
 	case "start":
 		mcptest.Start(t, mcptest.Server{Command: []string{"./no-such-server"}})
 		t.Error("this is not reached")
+	case "warn":
+		server := shelf
+		server.Timeout = 300 * time.Millisecond
+		client := mcptest.Start(t, server) // here
+		_, err := client.CallTool(ctx, "hang", mcptest.Args{"seconds": 1})
+		checkSays(t, err, mcptest.ErrUpstream)
 	case "forget":
 		if _, err := mcptest.Connect(ctx, shelf); err != nil {
 			t.Fatal(err)
@@ -194,6 +200,57 @@ func TestASuiteByHand(t *testing.T) {
 	checkSays(t, err, mcptest.ErrRefused, "did you mean")
 }
 
+// writeSuite returns the path of a suite with these tests of the shelf.
+func writeSuite(t *testing.T, tests string) string {
+	t.Helper()
+	server, err := filepath.Abs("testdata/shelf_server.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mcptest.yaml")
+	text := fmt.Sprintf("servers: {shelf: {command: [python3, %q]}}\ntools:%s", server, tests)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestNotesAreShownOnce(t *testing.T) {
+	t.Parallel()
+	output, _ := runSuite(t, writeSuite(t, `
+  - {name: fails, server: shelf, tool: find_book, args: {id: 7}}
+  - {name: breaks, server: shelf, tool: crash}
+  - {name: passes, server: shelf, tool: look}
+`))
+	for _, note := range []string{`note: the tool reported an error: "there is no book 7"`, "note: a fresh server was started"} {
+		if count := strings.Count(output, note); count != 1 {
+			t.Errorf("%q is shown %d times in:\n%s", note, count, output)
+		}
+	}
+}
+
+func TestWarningsAreShownAtTheLineOfTheTest(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("runner_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(source), " // here\n")
+	line := strings.Count(before, "\n") + 1
+	command, _ := helper(t, "warn")
+	raw, _ := command.CombinedOutput()
+	checkOutput(t, string(raw), fmt.Sprintf("runner_test.go:%d: warning: the server answered after its time was up", line))
+
+	// Of a suite: that of Register.
+	before, _, _ = strings.Cut(string(source), `os.Getenv("MCPTEST_SUITE")`)
+	line = strings.Count(before, "\n") + 1
+	output, _ := runSuite(t, writeSuite(t, `
+  - {name: hangs, server: shelf, tool: hang, args: {seconds: 1}, timeout: 300ms}
+  - {name: looks, server: shelf, tool: look}
+`))
+	checkOutput(t, output, fmt.Sprintf("runner_test.go:%d: warning: ", line))
+}
+
 func TestStartFailsTheTest(t *testing.T) {
 	t.Parallel()
 	command, _ := helper(t, "start")
@@ -258,66 +315,88 @@ func waitForFile(t *testing.T, path string) {
 	}
 }
 
-// go test repeats the result of an earlier run if nothing has changed that it knows of.
-func TestChangesOfASuiteAreNoticedByGoTest(t *testing.T) {
+// go test repeats the result of an earlier run if nothing has changed that it knows of. It does not
+// know the server, here in a folder outside of the module.
+func TestResultsAreNotCached(t *testing.T) {
 	t.Parallel()
 	sdk, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	old := time.Now().Add(-time.Hour)
-	write := func(name, text string) {
-		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
-	suite := func(want int) string {
-		return fmt.Sprintf(`
-servers: {shelf: {command: [python3, shelf_server.py]}}
-tools: [{name: x, server: shelf, tool: add_book, args: {title: Emma}, expect: [{target: result.structuredContent.id, matcher: {exact: %d}}]}]
-`, want)
-	}
 	server, err := os.ReadFile("testdata/shelf_server.py")
 	if err != nil {
 		t.Fatal(err)
 	}
-	write("go.mod", "module shop\n\ngo 1.20\n\nrequire mcptest v0.0.0\n\nreplace mcptest => "+sdk+"\n")
-	write("shelf_server.py", string(server))
-	write("mcptest.yaml", suite(1))
-	write("shop_test.go", `package shop
-
-import (
-	"testing"
-
-	"mcptest"
-)
-
-func TestSuite(t *testing.T) { mcptest.Register(t, mcptest.Config{Suite: "mcptest.yaml"}) }
-`)
-	run := func() string {
-		command := exec.Command("go", "test", ".")
-		command.Dir = folder
-		raw, _ := command.CombinedOutput()
-		return string(raw)
+	const suite = `
+servers: {shelf: {command: [python3, ../bin/shelf_server.py]}}
+tools: [{name: x, server: shelf, tool: add_book, args: {title: Emma}, expect: [{target: result.structuredContent.id, matcher: {exact: 1}}]}]
+`
+	const shelf = `mcptest.Server{Command: []string{"python3", "../bin/shelf_server.py"}}`
+	const ask = `
+	added, err := server.CallTool(context.Background(), "add_book", mcptest.Args{"title": "Emma"})
+	if err != nil || added.Data.String() != "{\"id\":1}" {
+		t.Fatal(added, err)
+	}`
+	for name, each := range map[string]struct{ code, wrong string }{
+		"no server": {`func TestNothing(t *testing.T) { _, _ = context.Background(), mcptest.Version }`, "ok"},
+		"Register": {`var _ context.Context
+func TestSuite(t *testing.T) { mcptest.Register(t, mcptest.Config{Suite: "mcptest.yaml"}) }`, "FAIL"},
+		"Start": {`func TestStart(t *testing.T) {
+	server := mcptest.Start(t, ` + shelf + `)` + ask + `
+}`, "FAIL"},
+		"TestMain": {`var server *mcptest.Client
+func TestMain(m *testing.M) {
+	server, _ = mcptest.Connect(context.Background(), ` + shelf + `)
+	m.Run()
+}
+func TestConnect(t *testing.T) {` + ask + `
+}`, "FAIL"},
+		// Nothing is sent while the tests run.
+		"only TestMain": {`func TestMain(m *testing.M) {
+	_, err := mcptest.Connect(context.Background(), ` + shelf + `)
+	if err != nil {
+		panic(err)
 	}
-	first, second := run(), run()
-	if !strings.HasPrefix(first, "ok") || strings.Contains(first, "cached") || !strings.Contains(second, "cached") {
-		t.Errorf("the first run said %q, the second %q", first, second)
+	m.Run()
+}
+func TestNothing(t *testing.T) {}`, "ok"},
+	} {
+		name, each := name, each
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			// go test caches nothing that has read a file of the last seconds.
+			old := time.Now().Add(-time.Hour)
+			write := func(name, text string) {
+				path := filepath.Join(folder, name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chtimes(path, old, old); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("shop/go.mod", "module shop\n\ngo 1.20\n\nrequire mcptest v0.0.0\n\nreplace mcptest => "+sdk+"\n")
+			write("shop/mcptest.yaml", suite)
+			write("shop/shop_test.go", "package shop\n\nimport (\n\"context\"\n\"testing\"\n\n\"mcptest\"\n)\n\n"+each.code)
+			write("bin/shelf_server.py", string(server))
+			run := func() string {
+				command := exec.Command("go", "test", ".")
+				command.Dir = filepath.Join(folder, "shop")
+				raw, _ := command.CombinedOutput()
+				return string(raw)
+			}
+			first, second := run(), run()
+			if !strings.HasPrefix(first, "ok") || !strings.HasPrefix(second, "ok") {
+				t.Fatalf("the first run said %q, the second %q", first, second)
+			}
+			check(t, "that the second result is cached", strings.Contains(second, "cached"), name == "no server")
+			write("bin/shelf_server.py", strings.Replace(string(server), "len(SHELF)}", "7}", 1))
+			if third := run(); !strings.Contains(third, each.wrong) {
+				t.Errorf("with another server, it said %q, want %s", third, each.wrong)
+			}
+		})
 	}
-	// The same file as before is the same result as before; a file beside it may be the server.
-	unchanged := old
-	old = old.Add(time.Minute)
-	write("mcptest.yaml", suite(2))
-	checkOutput(t, run(), "--- FAIL: TestSuite/shelf::x ")
-	old = unchanged
-	write("mcptest.yaml", suite(1))
-	checkOutput(t, run(), "cached")
-	old = old.Add(time.Minute)
-	write("shelf_server.py", strings.Replace(string(server), "len(SHELF)}", "7}", 1))
-	checkOutput(t, run(), "--- FAIL: TestSuite/shelf::x ")
 }

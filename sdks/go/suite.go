@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -43,14 +42,18 @@ type Config struct {
 // this channel is a skipped subtest that says which command runs it.
 func Register(t *testing.T, config Config) {
 	t.Helper()
-	noteInput(config.Suite)
-	noteInput(filepath.Dir(config.Suite))
 	ctx := context.Background()
-	suite, err := openSuite(ctx, config.Suite, func(text string) { t.Log(text) })
+	var log warningLog
+	suite, err := openSuite(ctx, config.Suite, log.add)
 	if err != nil {
+		log.print(t)
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = suite.Close() })
+	t.Cleanup(func() {
+		t.Helper()
+		_ = suite.Close()
+		log.print(t)
+	})
 	list, err := suite.List(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -86,13 +89,15 @@ func (s *Suite) runInside(t *testing.T, test SuiteTest) {
 	if test.Skip != "" {
 		t.Skip(visible(test.Skip, true))
 	}
-	noteInput(test.File)
 	result, err := s.Run(context.Background(), test.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, note := range result.Notes {
-		t.Log("note: " + visible(note, true))
+		// What mcptest prints for a failure has its notes.
+		if !strings.Contains(result.Text, note) {
+			t.Log("note: " + visible(note, true))
+		}
 	}
 	switch result.Status {
 	case "passed":
@@ -163,6 +168,7 @@ func OpenSuite(ctx context.Context, file string) (*Suite, error) {
 }
 
 func openSuite(ctx context.Context, file string, warn func(string)) (*Suite, error) {
+	forbidCaching()
 	if file == "" {
 		return nil, errors.New("there is no suite: give the path of a file or a folder")
 	}

@@ -89,7 +89,7 @@ namespace Mcptest.Tests
             Check.Equal("error: no such town", $"{failed}");
             var refused = await Check.ThrowsAsync<UpstreamException>(() => server.CallToolAsync("nothing"));
             Check.Equal(-32000, refused.Code);
-            Check.Equal(-32602, refused.Details.GetProperty("code").GetInt32());
+            Check.Equal((null, -32602L), (refused.Kind, refused.ServerCode));
             Check.Contains("no such tool", refused.Message);
         }
 
@@ -102,6 +102,7 @@ namespace Mcptest.Tests
             Check.Equal(3, gone.ExitCode);
             Check.Equal("exit status 3", gone.ExitStatus);
             Check.Equal(null, gone.Signal);
+            Check.Equal(("exited_during_call", null), (gone.Kind, gone.ServerCode));
             Check.Contains("stderr  | out of paper", gone.Message);
             Check.Contains("it may have taken effect anyway", gone.Message);
             await Check.ThrowsAsync<UpstreamGoneException>(() => server.CallToolAsync("echo"));
@@ -114,10 +115,48 @@ namespace Mcptest.Tests
             Check.Contains("no-such-server", gone.Message);
             await Check.ThrowsAsync<ArgumentException>(() => McpServer.ConnectAsync());
             await Check.ThrowsAsync<ArgumentException>(() => McpServer.ConnectAsync("python3", "a\0b"));
-            var both = new ServerOptions { Command = new[] { "a" }, Record = "a", Replay = "b" };
-            await Check.ThrowsAsync<ArgumentException>(() => McpServer.ConnectAsync(both));
-            var never = new ServerOptions { Command = new[] { "a" }, Timeout = TimeSpan.Zero };
-            await Check.ThrowsAsync<ArgumentException>(() => McpServer.ConnectAsync(never));
+            Check.Equal("spawn_failed", gone.Kind);
+        }
+
+        [Test]
+        public async Task Mistakes_in_options_are_named_as_the_user_wrote_them()
+        {
+            async Task RefuseAsync<T>(string says, Action<ServerOptions> change)
+                where T : Exception
+            {
+                var options = new ServerOptions { Command = new[] { "python3", Scratch.ServerFile } };
+                change(options);
+                var error = await Check.ThrowsAsync<T>(() => McpServer.ConnectAsync(options));
+                Check.True(error.Message.StartsWith(says, StringComparison.Ordinal));
+            }
+            // Those that mcptest finds: its own message comes first.
+            const string ended = " (the mcptest binary ended before it answered coprocess/handshake: exit status 2)";
+            await RefuseAsync<BinaryException>($"WorkingDirectory: there is no folder '/nowhere'{ended}", given => given.WorkingDirectory = "/nowhere");
+            await RefuseAsync<BinaryException>("Revision takes auto or one of", given => given.Revision = "2025-13-01");
+            await RefuseAsync<BinaryException>("BearerEnv names the environment variable 'NOT_SET'", given =>
+            {
+                given.Url = "http://127.0.0.1:{port}/mcp";
+                given.BearerEnv = "NOT_SET";
+            });
+            await RefuseAsync<ArgumentException>("Secrets: there is no \"COLOR\" in Environment", given => given.Secrets = new[] { "COLOR" });
+            await RefuseAsync<ArgumentException>("Environment: \"A=B\" cannot be", given => given.Environment["A=B"] = "");
+            await RefuseAsync<ArgumentException>("Environment: the value of A is null", given => given.Environment["A"] = null!);
+            await RefuseAsync<ArgumentException>("the command and the environment", given => given.Environment["A"] = new string('a', 200_000));
+            await RefuseAsync<ArgumentException>("a word of Command is null", given => given.Command = new string[] { "a", null! });
+            await RefuseAsync<ArgumentException>("a cassette is recorded or replayed", given => (given.Record, given.Replay) = ("a", "b"));
+            await RefuseAsync<ArgumentException>("Timeout must be longer than 0", given => given.Timeout = TimeSpan.Zero);
+            await RefuseAsync<ArgumentException>("StartTimeout must be at most 24 hours", given => given.StartTimeout = TimeSpan.MaxValue);
+            await Check.ThrowsAsync<ArgumentNullException>(() => McpServer.ConnectAsync((ServerOptions)null!));
+        }
+
+        [Test]
+        public async Task The_hint_for_a_slow_start_names_the_option()
+        {
+            var options = new ServerOptions { Command = new[] { "sleep", "60" }, StartTimeout = TimeSpan.FromMilliseconds(300), OnWarning = _ => { } };
+            var gone = await Check.ThrowsAsync<UpstreamGoneException>(() => McpServer.ConnectAsync(options));
+            Check.Contains("hint: it is running; the limit is StartTimeout", gone.Message);
+            Check.True(!gone.Message.Contains("startupTimeout", StringComparison.Ordinal));
+            Check.Equal("handshake_timeout", gone.Kind);
         }
 
         [Test]
@@ -149,7 +188,7 @@ namespace Mcptest.Tests
             options.Timeout = TimeSpan.FromMilliseconds(300);
             await using var server = await McpServer.ConnectAsync(options);
             var error = await Check.ThrowsAsync<UpstreamException>(() => server.CallToolAsync("hang"));
-            Check.Equal("timeout", error.Details.GetProperty("kind").GetString());
+            Check.Equal(("timeout", null), (error.Kind, error.ServerCode));
             Check.Contains("it may have taken effect anyway", error.Message);
         }
 

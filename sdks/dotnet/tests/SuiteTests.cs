@@ -52,6 +52,21 @@ namespace Mcptest.Tests
         }
 
         [Test]
+        public async Task A_choice_of_no_test_is_a_mistake()
+        {
+            await using var suite = await Suite.OpenAsync(SuiteFile, _ => { });
+            Check.Equal("first::it echoes", string.Join(", ", suite.Choose(test => test.Tags.Contains("quick"))));
+            Check.Equal(suite.Cases.Count, suite.Choose(_ => true).Count);
+            // Lanes alone would be skipped, which is no failure in any framework.
+            foreach (var choice in new Func<SuiteCase, bool>[] { test => test.Tags.Contains("quikc"), test => test.Server == "lanes" })
+            {
+                var error = await Check.ThrowsAsync<ArgumentException>(() => Task.FromResult(suite.Choose(choice)));
+                Check.Contains($"no test of {SuiteFile} was chosen", error.Message);
+            }
+            await Check.ThrowsAsync<ArgumentException>(() => Suite.OpenAsync(""));
+        }
+
+        [Test]
         public async Task One_test_starts_only_its_own_server()
         {
             using var scratch = new Scratch();
@@ -164,7 +179,13 @@ namespace Mcptest.Tests
             Check.Contains("mcptest: warning: the tool echo is offered by", said);
         }
 
-        private static async Task<string> EndAsync(string scene, int status, string? signal = null)
+        [Test]
+        public async Task A_current_folder_that_was_removed_is_reported()
+        {
+            Check.Equal("", await EndAsync("nowhere", 0, hasServer: false));
+        }
+
+        private static async Task<string> EndAsync(string scene, int status, string? signal = null, bool hasServer = true)
         {
             using var scratch = new Scratch();
             var assembly = typeof(EndingTests).Assembly.Location;
@@ -183,7 +204,10 @@ namespace Mcptest.Tests
             }
             Check.True(program.WaitForExit(20_000));
             Check.Equal(status, program.ExitCode);
-            await scratch.UntilGoneAsync();
+            if (hasServer)
+            {
+                await scratch.UntilGoneAsync();
+            }
             return await said;
         }
     }
@@ -193,9 +217,9 @@ namespace Mcptest.Tests
     {
         public static async Task<int> PlayAsync(string scene, string[] args)
         {
-            if (scene == "run")
+            if (scene == "nowhere")
             {
-                return await RunSuiteAsync(args[0], args.Skip(1).ToArray());
+                return await StandNowhereAsync(args[0]);
             }
             Environment.CurrentDirectory = Scratch.Tests;
             if (scene == "load" || scene == "suite")
@@ -222,23 +246,16 @@ namespace Mcptest.Tests
             }
         }
 
-        /// <summary>Runs a file, or those of its tests that are named, and writes a line of JSON for each.</summary>
-        private static async Task<int> RunSuiteAsync(string file, string[] ids)
+        private static async Task<int> StandNowhereAsync(string folder)
         {
-            await using var suite = await Suite.OpenAsync(file);
-            foreach (var test in suite.Cases.Where(each => ids.Length == 0 || ids.Contains(each.Id)))
-            {
-                var (status, text) = ("passed", "");
-                try
-                {
-                    await test.RunAsync(reason => (status, text) = ("skipped", reason));
-                }
-                catch (SuiteTestException error)
-                {
-                    (status, text) = ("failed", error.Message);
-                }
-                Console.WriteLine(System.Text.Json.JsonSerializer.Serialize(new { id = test.Id, status, text }));
-            }
+            var gone = Directory.CreateDirectory(Path.Combine(folder, "gone"));
+            Environment.CurrentDirectory = gone.FullName;
+            gone.Delete();
+            const string says = "the current folder does not exist any more";
+            Check.Contains(says, (await Check.ThrowsAsync<BinaryException>(() => McpServer.ConnectAsync("a"))).Message);
+            Check.Contains(says, (await Check.ThrowsAsync<BinaryException>(() => Task.Run(() => Suite.Load("a")))).Message);
+            Environment.SetEnvironmentVariable("MCPTEST_BIN", "./mcptest");
+            Check.Contains("MCPTEST_BIN", (await Check.ThrowsAsync<BinaryException>(() => McpServer.ConnectAsync("a"))).Message);
             return 0;
         }
     }

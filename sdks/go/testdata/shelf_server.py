@@ -33,7 +33,7 @@ def call(name, arguments):
         time.sleep(arguments.get("seconds", 600))
         return text("at last")
     if name == "crash":
-        sys.stderr.write(f"crashing with {os.environ.get('SHELF_TOKEN')}\n")
+        sys.stderr.write(f"crashing with {os.environ.get('SHELF_TOKEN')}\n\tat the shelf\n")
         sys.exit(3)
     return text(f"{os.getcwd()} {os.environ.get('SHELF_NAME')}")
 
@@ -64,8 +64,12 @@ def main():
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message:
-            result = answer(message["method"], message.get("params", {}))
-            reply = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+            params = message.get("params", {})
+            reply = {"jsonrpc": "2.0", "id": message["id"]}
+            if "refuse" in params.values():
+                reply["error"] = {"code": -32050, "message": "not today"}
+            else:
+                reply["result"] = answer(message["method"], params)
             sys.stdout.write(json.dumps(reply) + "\n")
             sys.stdout.flush()
 

@@ -5,7 +5,7 @@ import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type CallOptions, Coprocess } from "./coprocess.js";
 import { buildDrift, pointAtCaller, quoteJson } from "./errors.js";
-import { isObject, readVerdict, type Verdict } from "./verdict.js";
+import { describeType, isObject, readVerdict, type Verdict } from "./verdict.js";
 import { quoteWords } from "./words.js";
 
 // The binary's limits end first, so that it can report what it saw.
@@ -279,7 +279,10 @@ function checkOptions(options: ServerOptions): void {
   for (const [name, value] of Object.entries(options.env ?? {})) {
     if (!/^[^=\0]+$/.test(name))
       throw new TypeError(`env has ${quoteJson(name)}, which is not a name`);
-    if (typeof value !== "string") throw new TypeError(`env.${name} is a string, not ${value}`);
+    if (typeof value !== "string") {
+      // Without the value, which may be a secret.
+      throw new TypeError(`env.${name} is a string, not ${describeType(value)}`);
+    }
     if (value.includes("\0")) throw new TypeError(`env.${name} has a NUL character`);
   }
   for (const name of options.secrets ?? []) {

@@ -7,6 +7,7 @@
  */
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { TextDecoder } from "node:util";
 import {
   BinaryError,
@@ -39,8 +40,10 @@ const ENDING_MS = 500;
 const MAX_LINE_BYTES = 64 * 1024 * 1024 + 64 * 1024;
 const MAX_STDERR_BYTES = 4096;
 const MAX_WARNINGS = 100;
+// How deep an answer may be nested, the frame included.
+const MAX_DEPTH = 200;
 // The longest delay of setTimeout.
-const MAX_TIMER_MS = 2 ** 31 - 1;
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 // How the binary names options of `connect`.
 const OPTIONS: Record<string, string> = {
@@ -129,14 +132,14 @@ export class Coprocess implements AsyncDisposable {
       this.#stop(() => new BinaryError(message));
       this.#finish();
     });
-    child.on("exit", () => setTimeout(() => this.#finish(), ENDING_MS).unref());
+    child.on("exit", () => startTimer(ENDING_MS, () => this.#finish()).unref());
     child.on("close", () => this.#finish());
     // How the binary ended is reported when it has; a write that failed says less.
     child.stdin.on("error", () => undefined);
     child.stdout.on("error", () => undefined);
     child.stderr.on("error", () => undefined);
     child.stdout.on("data", (chunk: Buffer) => this.#readChunk(chunk));
-    child.stdout.on("end", () => setTimeout(() => this.#finish(), ENDING_MS).unref());
+    child.stdout.on("end", () => startTimer(ENDING_MS, () => this.#finish()).unref());
     child.stderr.on("data", (chunk: Buffer) => this.#stderr.add(chunk));
     for (const handle of [child, child.stdin, child.stdout, child.stderr]) {
       (handle as { unref?: () => void }).unref?.();
@@ -231,26 +234,28 @@ export class Coprocess implements AsyncDisposable {
   // Sending
 
   #sendNext(): void {
-    if (this.#current) return;
-    const request = this.#waiting.shift();
-    if (!request) return;
+    while (!this.#current) {
+      const request = this.#waiting.shift();
+      if (!request) return;
+      const { method } = request;
+      const broken = this.#broken;
+      if (this.#closing) {
+        const message = `the connection is closed, so ${method} was not sent`;
+        request.settle({ failure: () => new ClosedError(message) });
+      } else if (broken) {
+        request.settle({ failure: () => broken(method) });
+      } else {
+        this.#send(request);
+      }
+    }
+  }
+
+  #send(request: Request): void {
     const { method, timeoutMs } = request;
-    if (this.#closing) {
-      request.settle({
-        failure: () => new ClosedError(`the connection is closed, so ${method} was not sent`),
-      });
-      return this.#sendNext();
-    }
-    const broken = this.#broken;
-    if (broken) {
-      request.settle({ failure: () => broken(method) });
-      return this.#sendNext();
-    }
     this.#current = request;
-    request.timer = setTimeout(
-      () => this.#stop(() => buildTimeout(method, timeoutMs)),
-      Math.min(timeoutMs, MAX_TIMER_MS),
-    );
+    request.timer = startTimer(timeoutMs, () => {
+      if (this.#current === request) this.#stop(() => buildTimeout(method, timeoutMs));
+    });
     const name = JSON.stringify(method);
     this.#child.stdin.write(
       `{"jsonrpc":"2.0","id":${++this.#lastId},"method":${name}${request.params}}\n`,
@@ -366,8 +371,10 @@ export class Coprocess implements AsyncDisposable {
 
   /** Kill the binary with its process group; it has arranged for the end of its server. */
   #kill(): void {
-    const { pid, exitCode, signalCode } = this.#child;
-    if (pid !== undefined && exitCode === null && signalCode === null) {
+    const { pid, exitCode, signalCode, stdout, stderr } = this.#child;
+    const isRunning = exitCode === null && signalCode === null;
+    // A process that it left behind may have its output open.
+    if (pid !== undefined && (isRunning || !stdout.destroyed || !stderr.destroyed)) {
       try {
         if (process.platform === "win32") this.#child.kill("SIGKILL");
         else process.kill(-pid, "SIGKILL");
@@ -425,7 +432,7 @@ export class Coprocess implements AsyncDisposable {
 
   async #waitUntilOver(limitMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)));
+    const limit = new Promise<void>((resolve) => (timer = startTimer(limitMs, resolve)));
     await Promise.race([this.#over, limit]);
     clearTimeout(timer);
   }
@@ -457,13 +464,19 @@ class StderrTail {
   }
 }
 
+/** Act after a while, and after reading what has come: the program may have been busy meanwhile. */
+function startTimer(limitMs: number, act: () => void): NodeJS.Timeout {
+  return setTimeout(() => setImmediate(act), Math.min(limitMs, MAX_TIMER_MS));
+}
+
 function startBinary(
   program: string,
   args: readonly string[],
   env: Record<string, string> | undefined,
 ): ChildProcessWithoutNullStreams {
+  let child: ChildProcessWithoutNullStreams;
   try {
-    return spawn(program, args, {
+    child = spawn(program, args, {
       env: { ...process.env, ...env },
       stdio: ["pipe", "pipe", "pipe"],
       // In a process group of its own, to be killed with all that it started.
@@ -475,12 +488,25 @@ function startBinary(
     if (error instanceof TypeError || !(error instanceof Error)) throw error;
     throw new BinaryError(describeStart(program, error));
   }
+  // Then Node has made no pipes, and reports the error later.
+  if (!child.stdio) {
+    child.on("error", () => undefined);
+    throw new BinaryError(describeStart(program, new Error("there are too many open files")));
+  }
+  return child;
 }
 
 function describeStart(program: string, error: NodeJS.ErrnoException): string {
+  let missing = "it is not on the PATH";
+  if (program.includes("/")) {
+    missing = existsSync(program)
+      ? "it is there, but the interpreter that its first line names is not"
+      : "there is no such file";
+  }
   const reasons: Record<string, string> = {
-    ENOENT: program.includes("/") ? "there is no such file" : "it is not on the PATH",
+    ENOENT: missing,
     EACCES: "it is not an executable file",
+    E2BIG: "its arguments and environment are too large",
   };
   const reason = reasons[error.code ?? ""] ?? error.message;
   const message = `the mcptest binary cannot be started: ${visible(program)}: ${reason}`;
@@ -534,9 +560,12 @@ function findProblem(value: Record<string, unknown>, id: number): string {
 function parseLine(line: Buffer): unknown {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(line);
+    // First, because JSON.parse would use gigabytes for a value that is nested too deep.
+    const names = countNames(text);
+    if (Number.isNaN(names)) return undefined;
     const value: unknown = JSON.parse(text);
     // JSON.parse keeps the last of two members with the same name: then there are fewer of them.
-    return countMembers(value) === countNames(text) ? value : undefined;
+    return countMembers(value) === names ? value : undefined;
   } catch {
     return undefined;
   }
@@ -544,27 +573,27 @@ function parseLine(line: Buffer): unknown {
 
 /** The number of members in a value; NaN if it has a number that was too large for a double. */
 function countMembers(value: unknown): number {
-  let count = 0;
-  for (const left = [value]; left.length;) {
-    const next = left.pop();
-    if (next === Infinity || next === -Infinity) return NaN;
-    if (typeof next !== "object" || next === null) continue;
-    const inner = Object.values(next);
-    for (const each of inner) left.push(each);
-    if (!Array.isArray(next)) count += inner.length;
-  }
+  if (typeof value === "number") return Number.isFinite(value) ? 0 : NaN;
+  if (typeof value !== "object" || value === null) return 0;
+  const inner: unknown[] = Array.isArray(value) ? value : Object.values(value);
+  let count = Array.isArray(value) ? 0 : inner.length;
+  for (const each of inner) count += countMembers(each);
   return count;
 }
 
-/** The number of strings in a JSON text that have a colon behind them. */
+/** The number of colons outside of strings; NaN if the text is nested too deep, or is not JSON. */
 function countNames(text: string): number {
   let count = 0;
-  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
-    do at = text.indexOf('"', at + 1);
-    while (isEscaped(text, at));
-    at++;
-    while (" \t\r\n".includes(text.charAt(at)) && at < text.length) at++;
-    if (text.charAt(at) === ":") count++;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at);
+    if (char === '"') {
+      do at = text.indexOf('"', at + 1);
+      while (isEscaped(text, at));
+      if (at < 0) return NaN;
+    } else if (char === ":") count++;
+    else if (char === "]" || char === "}") depth--;
+    else if ((char === "[" || char === "{") && ++depth > MAX_DEPTH) return NaN;
   }
   return count;
 }

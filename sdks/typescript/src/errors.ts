@@ -9,6 +9,8 @@ import { fileURLToPath } from "node:url";
 
 const MAY_HAVE_RUN = "it may have taken effect anyway";
 const MAX_QUOTED = 200;
+// Nobody reads more, and to escape 64 MiB takes gigabytes.
+const MAX_SHOWN = 100_000;
 // How hints of the binary name an option of this SDK.
 const START_LIMIT = '--start-timeout, or "startupTimeout" in the config';
 const MAX_STDERR_LINES = 20;
@@ -123,14 +125,15 @@ export class ClosedError extends CallError {
 export class RefusedError extends CallError {
   /** The code of the error response of mcptest; that of the server is `serverCode`. */
   readonly code: number;
-  /** The message of the response, unchanged; `message` also has hints and stderr. */
+  /** The message of the response, unchanged and whole; `message` also has hints and stderr. */
   readonly rawMessage: string;
   /** The details of the response; undefined if there are none. */
   readonly data: any;
 
   constructor(code: number, message: string, data?: unknown, folder?: string) {
     const place = folder === undefined ? [] : [`looked for in ${folder}`];
-    super(visible([message, ...place, ...describeDetails(data)].join("\n"), true));
+    const parts = [message, ...place, ...describeDetails(data)];
+    super(parts.map((part) => visible(part, true)).join("\n"));
     this.code = code;
     this.rawMessage = message;
     this.data = data;
@@ -218,9 +221,9 @@ export const McptestError = CallError as unknown as abstract new () => McptestEr
  */
 export class SuiteTestError extends Error {
   constructor(text: string, file: string, line: number) {
-    super(text);
+    super(visible(text, true));
     // Runners show the place of the test in the suite instead of one in this package.
-    this.stack = `${this.name}: ${text}\n    at ${file}:${line}:1`;
+    this.stack = `${this.name}: ${this.message}\n    at ${visible(file)}:${line}:1`;
   }
 
   static {
@@ -277,7 +280,8 @@ export function excerpt(text: string): string {
 
 /** Text in which each character that is not visible is written as an escape. */
 export function visible(text: string, keepsNewlines = false): string {
-  return text.replace(/[\p{C}\p{Z}]/gu, (char) => {
+  const shown = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+  return shown.replace(/[\p{C}\p{Z}]/gu, (char) => {
     if (char === " " || (keepsNewlines && char === "\n")) return char;
     const named = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }[char];
     const code = char.codePointAt(0) ?? 0;

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { Coprocess, type CallOptions } from "./coprocess.js";
+import { type CallOptions, Coprocess, MAX_TIMER_MS } from "./coprocess.js";
 import { readPath } from "./client.js";
 import {
   buildDrift,
@@ -12,6 +12,7 @@ import {
   RefusedError,
   SuiteTestError,
   VersionError,
+  visible,
 } from "./errors.js";
 import { isObject } from "./verdict.js";
 import { quoteWord } from "./words.js";
@@ -160,9 +161,10 @@ export async function listEntries(suite: Suite): Promise<[string, RunnerEntry[]]
     await suite.close();
     throw error;
   });
-  for (const warning of list.warnings) process.emitWarning(warning, "McptestWarning");
+  // Runners print names, reasons and notes as they are.
+  for (const warning of list.warnings) process.emitWarning(visible(warning), "McptestWarning");
   const skip = (name: string, reason: string): RunnerEntry => {
-    return { name, limitMs: 0, run: async (runner) => runner.skip(reason) };
+    return { name: visible(name), limitMs: 0, run: async (runner) => runner.skip(visible(reason)) };
   };
   const tests = list.tests.map((test) => {
     if (test.skip) return skip(test.id, test.skip);
@@ -170,16 +172,17 @@ export async function listEntries(suite: Suite): Promise<[string, RunnerEntry[]]
       const verdict = await suite.run(test.id, { signal: runner.signal });
       const { status, text } = verdict;
       // The text of a failure has its notes already.
-      if (status === "passed") verdict.notes.forEach((note) => runner.note(note));
-      else if (status === "skipped") runner.skip(text);
+      if (status === "passed") verdict.notes.forEach((note) => runner.note(visible(note)));
+      else if (status === "skipped") runner.skip(visible(text));
       else throw new SuiteTestError(text, verdict.file, verdict.line);
     };
     // More than `run` waits, so that its own error is shown and not one of the runner.
-    return { name: test.id, limitMs: test.limitMs + 2 * SLACK_MS, run };
+    const limitMs = Math.min(test.limitMs + 2 * SLACK_MS, MAX_TIMER_MS);
+    return { name: visible(test.id), limitMs, run };
   });
   const lanes = list.lanes.map(({ lane }) => skip(`lanes::${lane}`, laneCliHint(lane, list.file)));
   const left = list.left.map(({ name, reason }) => skip(name, reason));
-  return [list.file, [...tests, ...lanes, ...left]];
+  return [visible(list.file), [...tests, ...lanes, ...left]];
 }
 
 // Results, in exactly the form that the contract has

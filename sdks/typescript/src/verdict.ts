@@ -107,7 +107,7 @@ export function checkJson(value: unknown, path: string, depth = 0): void {
   }
 }
 
-function describeType(value: unknown): string {
+export function describeType(value: unknown): string {
   if (value === undefined) return "undefined";
   return `a ${Object.prototype.toString.call(value).slice(8, -1)}`;
 }

@@ -215,6 +215,14 @@ describe("options", () => {
     expect(String(error)).toContain("./no-such-server");
   });
 
+  test("an environment that no program can get", async () => {
+    const large = connect({ command: SHELF, env: { LARGE: "x".repeat(10_000_000) } });
+    await expect(large).rejects.toMatchObject({
+      kind: "binary",
+      message: expect.stringContaining("its arguments and environment are too large"),
+    });
+  });
+
   test("a server that is not ready in time", async () => {
     const slow = connect({ command: ["sleep", "60"], startTimeoutMs: 300 });
     await expect(slow).rejects.toThrow("the limit is startTimeoutMs");
@@ -258,6 +266,7 @@ describe("options", () => {
     [{ command: SHELF, timeoutMs: 0 }, "timeoutMs is a number of milliseconds above 0, not 0"],
     [{ command: SHELF, startTimeoutMs: NaN }, "startTimeoutMs is a number of milliseconds"],
     [{ command: SHELF, env: { "A=": "1" } }, 'env has "A=", which is not a name'],
+    [{ command: SHELF, env: { A: 12345 } }, "env.A is a string, not a Number"],
     [{ command: SHELF, env: { A: "1" }, secrets: ["B_"] }, '"B_", which is not in env, nor in'],
     [{ command: SHELF, cwd: "no/folder" }, 'cwd: there is no folder "no/folder"'],
     [{ command: SHELF, cwd: "package.json" }, 'cwd: there is no folder "package.json"'],

@@ -7,6 +7,9 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
 export const FIXTURES = fileURLToPath(new URL("fixtures", import.meta.url));
+const BINARY = new URL("../../../protocol/coprocess/fake_binary.py", import.meta.url);
+/** A value of MCPTEST_BIN. */
+export const FAKE = `python3 '${fileURLToPath(BINARY)}'`;
 export const SHELF = ["node", join(FIXTURES, "shelf-server.mjs")];
 
 /** A folder that exists while a test runs. */

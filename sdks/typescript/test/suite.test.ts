@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
@@ -8,7 +9,7 @@ import {
   UNSUPPORTED_SDK_LANES,
 } from "@mcptest/sdk";
 import { describe, expect, test } from "vitest";
-import { FIXTURES, isRunning, makeFolder, readStarted, start, waitUntil } from "./helpers.js";
+import { FAKE, FIXTURES, isRunning, makeFolder, readStarted, start, waitUntil } from "./helpers.js";
 
 const FILE = join(FIXTURES, "mcptest.yaml");
 const VITEST = fileURLToPath(new URL("../node_modules/vitest/vitest.mjs", import.meta.url));
@@ -184,5 +185,64 @@ describe("node --test", () => {
     process.kill(-pid, "SIGINT");
     await ended;
     await waitUntil(() => !started().some((each) => isRunning(each.pid)), 10_000);
+  });
+});
+
+describe("a binary that is unusual", () => {
+  const TEST = { server: "a", name: "b", file: "a.yaml", line: 3, tags: [], skip: "" };
+  const LIST = { version: 1, file: "a.yaml", lanes: [], left: [], warnings: [] };
+  const VERDICT = { text: "", file: "a.yaml", line: 3, duration_ms: 1, notes: [] };
+
+  /** Run a suite of the fake binary with a runner. */
+  function runFake(runner: "vitest" | "node", answers: object, words: string[] = []) {
+    const SUITE = join(makeFolder(), "suite.json");
+    writeFileSync(SUITE, JSON.stringify({ answers }));
+    return run(runner, words, { SUITE, MCPTEST_BIN: FAKE }).ended;
+  }
+
+  test.for(["vitest", "node"] as const)("a limit of months, in %s", async (runner) => {
+    const { status, output } = await runFake(runner, {
+      "suite.list": { result: { ...LIST, tests: [{ ...TEST, id: "a::b", limit_ms: 9e9 }] } },
+      "suite.run": { all: [{ wait_ms: 300 }, { result: { ...VERDICT, status: "passed" } }] },
+    });
+    expect(output).toMatch(/1 passed|# pass 1/);
+    expect(status).toBe(0);
+  });
+
+  test("closing may take longer than hooks of vitest", async () => {
+    const answers = { "mcp.shutdown": { all: [{ wait_ms: 1000 }, { result: {} }] } };
+    const words = ["--hookTimeout=300", "-t", "sunny"];
+    const { status, output } = await runFake("vitest", answers, words);
+    expect(output).toContain("Tests  1 passed");
+    expect(status).toBe(0);
+  });
+
+  test.for(["vitest", "node"] as const)("control characters are escaped, in %s", async (runner) => {
+    const evil = (text: string) => `${text} \u001b[2J`;
+    const make = (id: string, skip = "") => ({ ...TEST, id: evil(id), skip, limit_ms: 1000 });
+    const answers = {
+      "suite.list": {
+        result: {
+          ...LIST,
+          file: evil("file"),
+          tests: [make("a"), make("b"), make("c"), make("d", evil("skipped"))],
+          lanes: [{ lane: evil("lane"), line: 1 }],
+          left: [{ name: evil("left"), reason: evil("reason") }],
+          warnings: [evil("warning")],
+        },
+      },
+      "suite.run": [
+        { result: { ...VERDICT, status: "failed", text: evil("failed\nagain"), file: evil("at") } },
+        { result: { ...VERDICT, status: "skipped", text: evil("not now") } },
+        { result: { ...VERDICT, status: "passed", notes: [evil("note")] } },
+      ],
+    };
+    const words = runner === "vitest" ? ["--reporter=verbose"] : [];
+    const { output } = await runFake(runner, answers, words);
+    expect(output).not.toContain("\u001b");
+    expect(output).toMatch(/again \\+u001b\[2J/);
+    for (const text of ["skipped", "lane", "left", "reason", "warning", "not now", "note"]) {
+      expect(output).toMatch(new RegExp(`${text} \\\\+u001b\\[2J`));
+    }
   });
 });

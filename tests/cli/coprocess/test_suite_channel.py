@@ -361,6 +361,8 @@ def test_options_and_variables_of_the_other_channel_are_refused(tmp_path: Path) 
     assert "hush-hush" not in ended.err
     ended = mcptest(tmp_path, *suite, "--connection-server")
     assert ended.code == 2
+    ended = mcptest(tmp_path, "exec", "--suite-server", "")
+    assert (ended.code, "--suite-server needs a file" in ended.err) == (2, True)
 
 
 # How it ends

@@ -69,9 +69,12 @@ namespace Mcptest
             _process = process;
             _timeout = timeout;
             _warn = warn ?? Messages.WriteWarning;
-            StartThread(WriteInput);
-            _stderrReader = StartThread(ReadErrors);
-            StartThread(ReadOutput);
+            // Taken here: the process may be disposed of before a thread has begun.
+            var (input, output, errors) =
+                (process.StandardInput.BaseStream, process.StandardOutput.BaseStream, process.StandardError.BaseStream);
+            StartThread(() => WriteInput(input));
+            _stderrReader = StartThread(() => ReadErrors(errors));
+            StartThread(() => ReadOutput(output));
             // The output may be held open by a process that the binary has left behind.
             process.Exited += (sender, e) => Task.Delay(EndingLimit).ContinueWith(_ => Finish(), TaskScheduler.Default);
             process.EnableRaisingEvents = true;
@@ -140,7 +143,13 @@ namespace Mcptest
         {
             lock (_gate)
             {
-                return new ValueTask(_closing ??= CloseAsync());
+                if (_closing == null)
+                {
+                    var isIdle = BeginClosing();
+                    // Without the gate: warnings go to code of the user.
+                    _closing = Task.Run(() => CloseAsync(isIdle));
+                }
+                return new ValueTask(_closing);
             }
         }
 
@@ -190,6 +199,10 @@ namespace Mcptest
                 catch (Win32Exception error)
                 {
                     process.Dispose();
+                    if (error.NativeErrorCode == 7)
+                    {
+                        throw new ArgumentException("the command and the environment of the server are longer than the system allows");
+                    }
                     reason = DescribeStart(error.NativeErrorCode);
                 }
             }
@@ -321,7 +334,7 @@ namespace Mcptest
                 }
                 else if (end < 0)
                 {
-                    _line.Add(piece);
+                    _line.Add(piece.Span);
                 }
                 else
                 {
@@ -459,10 +472,14 @@ namespace Mcptest
                 _exitCode = _process.HasExited ? _process.ExitCode : (int?)null;
                 var how = DescribeEnd();
                 var half = _line.Length > 0 ? $", in the middle of a line: {Messages.Quote(_line.Beginning)}" : "";
-                var words = _stderr.Text.Length > 0 ? $"; its last words: {_stderr.Text}" : "";
+                var said = _stderr.Text;
+                var words = said.Length > 0 ? $"; its last words: {said}" : "";
+                var isMistake = _exitCode == 2 && said.Length > 0;
                 if (!_isClosed)
                 {
-                    Refuse(method => new BinaryException($"the mcptest binary ended before it answered {method}: {how}{half}{words}"));
+                    Refuse(method => new BinaryException(isMistake && method == Handshake
+                        ? $"{Messages.DescribeMistake(said)} (the mcptest binary ended before it answered {method}: {how})"
+                        : $"the mcptest binary ended before it answered {method}: {how}{half}{words}"));
                 }
                 _isOver = true;
             }
@@ -480,21 +497,26 @@ namespace Mcptest
             return names.TryGetValue(code, out var name) ? $"exit status {code} ({name})" : $"exit status {code}";
         }
 
-        /// <summary>Called once, with the gate up to the first wait.</summary>
-        private async Task CloseAsync()
+        /// <summary>Whether the binary was asked to end; otherwise it was stopped.</summary>
+        private bool BeginClosing()
         {
             var isIdle = _broken == null && _current == null;
             if (isIdle)
             {
-                _isClosed = true;
                 _outgoing.Add(new Request("mcp.shutdown", null, ShutdownLimit).Encode(++_lastId));
                 _outgoing.CompleteAdding();
             }
             else
             {
                 Stop(method => new ClosedException($"the connection was closed before {method} was answered"));
-                _isClosed = true;
             }
+            _isClosed = true;
+            return isIdle;
+        }
+
+        /// <summary>Called once, without the gate.</summary>
+        private async Task CloseAsync(bool isIdle)
+        {
             await WaitUntilOverAsync(isIdle ? ShutdownLimit : EndingLimit).ConfigureAwait(false);
             var hasEnded = _over.Task.IsCompleted;
             if (!hasEnded)
@@ -527,11 +549,11 @@ namespace Mcptest
             return thread;
         }
 
-        private void WriteInput()
+        private void WriteInput(Stream stream)
         {
             try
             {
-                using var input = _process.StandardInput.BaseStream;
+                using var input = stream;
                 foreach (var line in _outgoing.GetConsumingEnumerable())
                 {
                     input.Write(line, 0, line.Length);
@@ -544,14 +566,23 @@ namespace Mcptest
             }
         }
 
-        private void ReadOutput()
+        private void ReadOutput(Stream output)
         {
-            ReadAll(_process.StandardOutput.BaseStream, chunk =>
+            ReadAll(output, chunk =>
             {
                 lock (_gate)
                 {
-                    ReadChunk(chunk);
+                    try
+                    {
+                        ReadChunk(chunk);
+                    }
+                    catch (Exception error)
+                    {
+                        // Lack of memory, for example; leaving a thread, it would end the program.
+                        Refuse(method => new ContractException($"the answer to {method} cannot be read: {error.Message}"));
+                    }
                     SendNext();
+                    return _broken == null && !_isOver;
                 }
             });
             _process.WaitForExit((int)EndingLimit.TotalMilliseconds);
@@ -563,18 +594,31 @@ namespace Mcptest
             }
         }
 
-        private void ReadErrors() => ReadAll(_process.StandardError.BaseStream, _stderr.Add);
+        private void ReadErrors(Stream errors)
+        {
+            ReadAll(errors, chunk =>
+            {
+                _stderr.Add(chunk.Span);
+                lock (_gate)
+                {
+                    return !_isOver;
+                }
+            });
+        }
 
-        private static void ReadAll(Stream stream, Action<ReadOnlyMemory<byte>> read)
+        /// <summary>Read to the end, or until nothing more is wanted: a process that was left behind may go on writing.</summary>
+        private static void ReadAll(Stream stream, Func<ReadOnlyMemory<byte>, bool> read)
         {
             var buffer = new byte[64 * 1024];
             try
             {
                 using var open = stream;
-                for (int count; (count = stream.Read(buffer, 0, buffer.Length)) > 0;)
+                int count;
+                do
                 {
-                    read(buffer.AsMemory(0, count));
+                    count = stream.Read(buffer, 0, buffer.Length);
                 }
+                while (count > 0 && read(buffer.AsMemory(0, count)));
             }
             catch (IOException)
             {
@@ -612,38 +656,48 @@ namespace Mcptest
             }
         }
 
-        /// <summary>A line that has not ended yet, in pieces.</summary>
+        /// <summary>A line that has not ended yet, in blocks: it may come byte by byte.</summary>
         private sealed class Line
         {
-            private readonly List<byte[]> _pieces = new List<byte[]>();
+            private const int BlockSize = 64 * 1024;
+
+            private readonly List<byte[]> _blocks = new List<byte[]>();
 
             public int Length { get; private set; }
 
-            public ReadOnlySpan<byte> Beginning => _pieces.Count == 0 ? default(ReadOnlySpan<byte>) : _pieces[0];
+            public ReadOnlySpan<byte> Beginning => Length == 0 ? default : _blocks[0].AsSpan(0, Math.Min(Length, BlockSize));
 
-            public void Add(ReadOnlyMemory<byte> piece)
+            public void Add(ReadOnlySpan<byte> piece)
             {
-                _pieces.Add(piece.ToArray());
-                Length += piece.Length;
+                while (piece.Length > 0)
+                {
+                    var at = Length % BlockSize;
+                    if (at == 0)
+                    {
+                        _blocks.Add(new byte[BlockSize]);
+                    }
+                    var count = Math.Min(piece.Length, BlockSize - at);
+                    piece.Slice(0, count).CopyTo(_blocks[_blocks.Count - 1].AsSpan(at));
+                    piece = piece.Slice(count);
+                    Length += count;
+                }
             }
 
             public ReadOnlyMemory<byte> Take(ReadOnlyMemory<byte> last)
             {
-                var whole = new byte[Length + last.Length];
-                var at = 0;
-                foreach (var piece in _pieces)
+                Add(last.Span);
+                var whole = new byte[Length];
+                for (var n = 0; n < _blocks.Count; n++)
                 {
-                    piece.CopyTo(whole, at);
-                    at += piece.Length;
+                    Array.Copy(_blocks[n], 0, whole, n * BlockSize, Math.Min(BlockSize, Length - (n * BlockSize)));
                 }
-                last.CopyTo(whole.AsMemory(at));
                 Clear();
                 return whole;
             }
 
             public void Clear()
             {
-                _pieces.Clear();
+                _blocks.Clear();
                 Length = 0;
             }
         }
@@ -656,11 +710,13 @@ namespace Mcptest
             private const string Warning = "warning: ";
 
             private readonly object _gate = new object();
-            private readonly Decoder _decoder = Encoding.UTF8.GetDecoder();
             private readonly List<string> _warnings = new List<string>();
-            private readonly StringBuilder _line = new StringBuilder();
-            private byte[] _tail = new byte[0];
+            private readonly byte[] _tail = new byte[MaxBytes];
+            private int _tailLength;
             private bool _isCut;
+            // The beginning of the last line.
+            private readonly byte[] _line = new byte[MaxBytes];
+            private int _lineLength;
 
             public string Text
             {
@@ -668,7 +724,7 @@ namespace Mcptest
                 {
                     lock (_gate)
                     {
-                        var text = Messages.MakeVisible(Encoding.UTF8.GetString(_tail).Trim(), keepNewlines: true);
+                        var text = Messages.MakeVisible(Encoding.UTF8.GetString(_tail, 0, _tailLength).Trim(), keepNewlines: true);
                         return _isCut ? $"…{text}" : text;
                     }
                 }
@@ -685,30 +741,49 @@ namespace Mcptest
                 }
             }
 
-            public void Add(ReadOnlyMemory<byte> chunk)
+            public void Add(ReadOnlySpan<byte> chunk)
             {
                 lock (_gate)
                 {
-                    _isCut |= _tail.Length + chunk.Length > MaxBytes;
-                    var all = _tail.Concat(chunk.Slice(Math.Max(0, chunk.Length - MaxBytes)).ToArray()).ToArray();
-                    _tail = all.Skip(all.Length - MaxBytes).ToArray();
-                    var chars = new char[_decoder.GetCharCount(chunk.Span, false)];
-                    _decoder.GetChars(chunk.Span, chars, false);
-                    foreach (var c in chars)
+                    KeepEnd(chunk);
+                    for (int end; (end = chunk.IndexOf((byte)'\n')) >= 0; chunk = chunk.Slice(end + 1))
                     {
-                        if (c != '\n')
-                        {
-                            _line.Append(_line.Length < MaxBytes ? c.ToString() : "");
-                            continue;
-                        }
-                        var line = _line.ToString();
-                        _line.Clear();
-                        if (line.StartsWith(Warning, StringComparison.Ordinal) && _warnings.Count < MaxWarnings)
-                        {
-                            _warnings.Add(Messages.MakeVisible(line.Substring(Warning.Length)));
-                        }
+                        AddToLine(chunk.Slice(0, end));
+                        EndLine();
+                    }
+                    AddToLine(chunk);
+                }
+            }
+
+            private void KeepEnd(ReadOnlySpan<byte> chunk)
+            {
+                _isCut |= _tailLength + chunk.Length > MaxBytes;
+                chunk = chunk.Slice(Math.Max(0, chunk.Length - MaxBytes));
+                var kept = Math.Min(_tailLength, MaxBytes - chunk.Length);
+                Array.Copy(_tail, _tailLength - kept, _tail, 0, kept);
+                chunk.CopyTo(_tail.AsSpan(kept));
+                _tailLength = kept + chunk.Length;
+            }
+
+            private void AddToLine(ReadOnlySpan<byte> piece)
+            {
+                piece = piece.Slice(0, Math.Min(piece.Length, MaxBytes - _lineLength));
+                piece.CopyTo(_line.AsSpan(_lineLength));
+                _lineLength += piece.Length;
+            }
+
+            private void EndLine()
+            {
+                // Most lines are none, and there may be gigabytes of them.
+                if (_lineLength > 0 && _line[0] == Warning[0] && _warnings.Count < MaxWarnings)
+                {
+                    var line = Encoding.UTF8.GetString(_line, 0, _lineLength);
+                    if (line.StartsWith(Warning, StringComparison.Ordinal))
+                    {
+                        _warnings.Add(Messages.MakeVisible(line.Substring(Warning.Length)));
                     }
                 }
+                _lineLength = 0;
             }
         }
     }

@@ -73,10 +73,22 @@ namespace Mcptest
             Code = code;
             RawMessage = message;
             Details = details;
+            Kind = Json.GetString(details, "kind");
+            var own = Json.Get(details, "code");
+            ServerCode = code == Messages.Upstream && Kind == null && Json.IsInteger(own) ? own.GetInt64() : (long?)null;
         }
 
-        /// <summary>The code of the error response.</summary>
+        /// <summary>The code of mcptest: -32000 and -32001 for the server, others for what it refused itself.</summary>
         public long Code { get; }
+
+        /// <summary>
+        /// What happened to the server or its answer, such as "timeout", "exited_during_call" or "spawn_failed"; null if the
+        /// server answered with an error of its own, and for what mcptest refused. docs/faults.md of mcptest has all of them.
+        /// </summary>
+        public string? Kind { get; }
+
+        /// <summary>The code of the error that the server answered with, such as -32602; null if it did not.</summary>
+        public long? ServerCode { get; }
 
         /// <summary>The message of the response, unchanged; <see cref="Exception.Message"/> also has hints and stderr.</summary>
         public string RawMessage { get; }
@@ -120,7 +132,7 @@ namespace Mcptest
     public sealed class SuiteTestException : McptestException
     {
         internal SuiteTestException(SuiteVerdict verdict)
-            : base(verdict.Text)
+            : base(Messages.MakeVisible(verdict.Text, keepNewlines: true))
         {
             Verdict = verdict;
         }
@@ -132,9 +144,28 @@ namespace Mcptest
     /// <summary>The texts of errors.</summary>
     internal static class Messages
     {
+        /// <summary>The code for a server that refused a request, or whose answer cannot be used.</summary>
+        public const long Upstream = -32000;
+
         private const string MayHaveRun = "it may have taken effect anyway";
         private const int MaxQuoted = 200;
         private const int MaxStderrLines = 20;
+
+        // What the binary calls the options, and their names here.
+        private static readonly (string Theirs, string Ours)[] Options =
+        {
+            ("--start-timeout, or \"startupTimeout\" in the config", nameof(ServerOptions.StartTimeout)),
+            ("\"protocolVersion\" in the config", nameof(ServerOptions.Revision)),
+            ("--start-timeout", nameof(ServerOptions.StartTimeout)),
+            ("--timeout", nameof(ServerOptions.Timeout)),
+            ("--spec-version", nameof(ServerOptions.Revision)),
+            ("--cwd", nameof(ServerOptions.WorkingDirectory)),
+            ("--server-command", nameof(ServerOptions.Command)),
+            ("--url", nameof(ServerOptions.Url)),
+            ("--bearer-env", nameof(ServerOptions.BearerEnv)),
+            ("--header-env", nameof(ServerOptions.HeaderEnv)),
+            ("--ca-file", nameof(ServerOptions.CaFile)),
+        };
 
         /// <summary>What is done with a problem that failed no call, unless the user says otherwise.</summary>
         public static void WriteWarning(string text) => Console.Error.WriteLine($"mcptest: warning: {text}");
@@ -144,7 +175,7 @@ namespace Mcptest
         {
             return code switch
             {
-                -32000 => new UpstreamException(code, message, details),
+                Upstream => new UpstreamException(code, message, details),
                 -32001 => new UpstreamGoneException(code, message, details),
                 _ => new RefusedException(code, message, details),
             };
@@ -184,7 +215,7 @@ namespace Mcptest
                 var hint = Json.GetString(details, "hint");
                 if (!string.IsNullOrEmpty(hint))
                 {
-                    lines.Add($"hint: {hint}");
+                    lines.Add($"hint: {NameOptions(hint)}");
                 }
                 if (Json.GetString(details, "effect") == "indefinite")
                 {
@@ -197,6 +228,16 @@ namespace Mcptest
             }
             return MakeVisible(string.Join("\n", lines), keepNewlines: true);
         }
+
+        /// <summary>What the binary says of its command line, which has the options of the user.</summary>
+        public static string DescribeMistake(string stderr)
+        {
+            const string beginning = "error: ";
+            var at = $"\n{stderr}".LastIndexOf($"\n{beginning}", StringComparison.Ordinal);
+            return NameOptions(at < 0 ? stderr : stderr.Substring(at + beginning.Length));
+        }
+
+        private static string NameOptions(string text) => Options.Aggregate(text, (done, each) => done.Replace(each.Theirs, each.Ours));
 
         /// <summary>Foreign text as part of a sentence: its beginning, with control characters escaped.</summary>
         public static string Quote(string text)

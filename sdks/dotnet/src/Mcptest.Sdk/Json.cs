@@ -125,6 +125,10 @@ namespace Mcptest
         /// <summary>A value on one line; <c>ArgumentException</c> if JSON cannot express it.</summary>
         public static string Write(object value, string name)
         {
+            if (value == null)
+            {
+                throw new ArgumentNullException(name);
+            }
             if (value is JsonDocument document)
             {
                 value = document.RootElement;

@@ -91,8 +91,12 @@ namespace Mcptest
     public sealed class McpServer : IAsyncDisposable
     {
         private static readonly TimeSpan DefaultTimeout = TimeSpan.FromSeconds(30);
+        // The longest default of the binary, for package runners.
+        private static readonly TimeSpan DefaultStartTimeout = TimeSpan.FromSeconds(20);
         // The limits of the binary end first, so that it can report what it saw.
         private static readonly TimeSpan Slack = TimeSpan.FromSeconds(15);
+        // That of the binary.
+        private static readonly TimeSpan MaxTimeout = TimeSpan.FromHours(24);
 
         private readonly Coprocess _coprocess;
 
@@ -113,15 +117,9 @@ namespace Mcptest
         /// <summary>Start mcptest and the server, and initialize the server.</summary>
         public static async Task<McpServer> ConnectAsync(ServerOptions options, CancellationToken cancellationToken = default)
         {
-            var arguments = DescribeServer(options);
-            (string, string)? variable = null;
-            var secrets = options.Secrets.ToArray();
-            if (options.Environment.Count > 0 || secrets.Length > 0)
-            {
-                var set = new Dictionary<string, string>(options.Environment);
-                variable = ("MCPTEST_SERVER_ENV", Json.Write(new { set, secrets }, nameof(options.Environment)));
-            }
-            var timeout = (options.Timeout ?? DefaultTimeout) + (options.StartTimeout ?? TimeSpan.Zero) + Slack;
+            var arguments = DescribeServer(options ?? throw new ArgumentNullException(nameof(options)));
+            var variable = DescribeEnvironment(options);
+            var timeout = (options.Timeout ?? DefaultTimeout) + (options.StartTimeout ?? DefaultStartTimeout) + Slack;
             var coprocess = await Coprocess.StartAsync(arguments, timeout, variable, options.OnWarning, cancellationToken)
                 .ConfigureAwait(false);
             var server = new McpServer(coprocess);
@@ -272,10 +270,14 @@ namespace Mcptest
         /// <summary>A server as arguments of the binary.</summary>
         private static List<string> DescribeServer(ServerOptions options)
         {
-            var command = options.Command.ToArray();
+            var command = options.Command?.ToArray() ?? new string[0];
             if (command.Length == 0 && options.Url == null)
             {
                 throw new ArgumentException("there is no server: give its command, or Url", nameof(options));
+            }
+            if (command.Any(word => word == null))
+            {
+                throw new ArgumentException("a word of Command is null", nameof(options));
             }
             if (options.Record != null && options.Replay != null)
             {
@@ -293,7 +295,7 @@ namespace Mcptest
             Add("--server-command", command.Length == 0 ? null : Words.Quote(command));
             Add("--url", options.Url);
             Add("--bearer-env", options.BearerEnv);
-            foreach (var header in options.HeaderEnv)
+            foreach (var header in options.HeaderEnv ?? new Dictionary<string, string>())
             {
                 Add("--header-env", $"{header.Key}={header.Value}");
             }
@@ -305,11 +307,39 @@ namespace Mcptest
             return arguments;
         }
 
+        /// <summary>The variables of the server, as a variable of the binary: arguments can be seen by everybody.</summary>
+        private static (string Name, string Value)? DescribeEnvironment(ServerOptions options)
+        {
+            var set = new Dictionary<string, string>(options.Environment ?? new Dictionary<string, string>());
+            var secrets = options.Secrets?.ToArray() ?? new string[0];
+            foreach (var (name, value) in set)
+            {
+                if (name.Length == 0 || name.Contains('=') || name.Contains('\0'))
+                {
+                    throw new ArgumentException($"Environment: {Messages.Quote($"\"{name}\"")} cannot be the name of a variable", nameof(options));
+                }
+                if (value == null || value.Contains('\0'))
+                {
+                    var problem = value == null ? "is null" : "contains the character NUL";
+                    throw new ArgumentException($"Environment: the value of {Messages.Quote(name)} {problem}", nameof(options));
+                }
+            }
+            foreach (var name in secrets.Where(name => name == null || !set.ContainsKey(name)))
+            {
+                throw new ArgumentException($"Secrets: there is no \"{Messages.Quote(name ?? "")}\" in Environment", nameof(options));
+            }
+            return set.Count == 0 ? ((string, string)?)null : ("MCPTEST_SERVER_ENV", Json.Write(new { set, secrets }, nameof(options.Environment)));
+        }
+
         private static string? DescribeLimit(TimeSpan? limit, string name)
         {
             if (limit <= TimeSpan.Zero)
             {
                 throw new ArgumentException($"{name} must be longer than 0", name);
+            }
+            if (limit > MaxTimeout)
+            {
+                throw new ArgumentException($"{name} must be at most 24 hours", name);
             }
             return limit is { } time ? $"{time.TotalMilliseconds.ToString("0.####", CultureInfo.InvariantCulture)}ms" : null;
         }

@@ -25,7 +25,7 @@ namespace Mcptest
         private Suite(SuiteChannel channel, JsonElement list, Action<string> warn)
         {
             _channel = channel;
-            _warn = warn;
+            _warn = text => warn(Messages.MakeVisible(text));
             File = Json.GetString(list, "file") ?? "";
             var tests = Json.Get(list, "tests").EnumerateArray().Select(test => new SuiteCase(this, test));
             var lanes = Json.Get(list, "lanes").EnumerateArray().Select(lane => new SuiteCase(
@@ -36,7 +36,7 @@ namespace Mcptest
             _byId = Cases.GroupBy(each => each.Id).ToDictionary(group => group.Key, group => group.First());
             foreach (var warning in Json.Get(list, "warnings").EnumerateArray())
             {
-                warn(Json.ReadString(warning));
+                _warn(Json.ReadString(warning));
             }
         }
 
@@ -55,12 +55,24 @@ namespace Mcptest
             : throw new ArgumentException($"{File} has no test {Messages.Quote(id)}", nameof(id));
 
         /// <summary>
+        /// Those of <see cref="Cases"/> that are chosen, by their tags for example. An <see cref="ArgumentException"/> if no test
+        /// is: with lanes alone, or nothing, a run would look like a success.
+        /// </summary>
+        public IReadOnlyList<SuiteCase> Choose(Func<SuiteCase, bool> choice)
+        {
+            var chosen = Cases.Where(choice).ToArray();
+            return chosen.Any(each => each.IsTest)
+                ? chosen
+                : throw new ArgumentException($"no test of {Messages.MakeVisible(File)} was chosen", nameof(choice));
+        }
+
+        /// <summary>
         /// Open a file that <c>mcptest run</c> accepts: a suite, a test file, a contract or a folder. The same file is
         /// opened once, and closed at the end of the program. Mistakes in it are a <see cref="RefusedException"/> with all of them.
         /// </summary>
         public static Suite Load(string file)
         {
-            var path = Path.GetFullPath(file);
+            var path = CompletePath(file);
             lock (Loaded)
             {
                 if (Loaded.TryGetValue(path, out var found))
@@ -86,6 +98,10 @@ namespace Mcptest
         public static async Task<Suite> OpenAsync(
             string file, Action<string>? onWarning = null, CancellationToken cancellationToken = default)
         {
+            if (string.IsNullOrEmpty(file))
+            {
+                throw new ArgumentException("there is no file: give the path of a suite, a test file, a contract or a folder", nameof(file));
+            }
             var warn = onWarning ?? Messages.WriteWarning;
             var channel = await SuiteChannel.OpenAsync(file, warn, cancellationToken).ConfigureAwait(false);
             try
@@ -123,6 +139,19 @@ namespace Mcptest
             return verdict;
         }
 
+        private static string CompletePath(string file)
+        {
+            try
+            {
+                return Path.GetFullPath(file);
+            }
+            catch (IOException)
+            {
+                // The current folder does not exist any more, which mcptest reports.
+                return file;
+            }
+        }
+
         /// <summary>So that warnings are seen; without it, the end of its input ends the binary as well.</summary>
         private static void CloseLoaded()
         {
@@ -154,7 +183,8 @@ namespace Mcptest
             Line = Json.Get(test, "line").GetInt64();
             Tags = Json.Get(test, "tags").EnumerateArray().Select(Json.ReadString).ToArray();
             var skip = Json.GetString(test, "skip");
-            SkipReason = string.IsNullOrEmpty(skip) ? null : skip;
+            SkipReason = string.IsNullOrEmpty(skip) ? null : Messages.MakeVisible(skip, keepNewlines: true);
+            IsTest = true;
         }
 
         internal SuiteCase(Suite suite, string server, string lane, string file, long line)
@@ -173,7 +203,7 @@ namespace Mcptest
             Name = name;
             File = file;
             Tags = new string[0];
-            SkipReason = reason;
+            SkipReason = Messages.MakeVisible(reason, keepNewlines: true);
         }
 
         /// <summary><c>server::name</c>, unique in the file; the same as in pytest.</summary>
@@ -190,6 +220,9 @@ namespace Mcptest
 
         /// <summary>The line it begins at.</summary>
         public long Line { get; }
+
+        /// <summary>Whether it is a test of the file, and not what stands for another part of it.</summary>
+        internal bool IsTest { get; }
 
         /// <summary>Its tags.</summary>
         public IReadOnlyList<string> Tags { get; }
@@ -211,7 +244,7 @@ namespace Mcptest
             var verdict = await _suite.RunAsync(Id, cancellationToken).ConfigureAwait(false);
             if (verdict.Status == SuiteStatus.Skipped)
             {
-                skip(verdict.Text);
+                skip(Messages.MakeVisible(verdict.Text, keepNewlines: true));
             }
             else if (verdict.Status != SuiteStatus.Passed)
             {

@@ -44,7 +44,7 @@ namespace Mcptest
         }
 
         /// <summary>What the tool said, for messages of assertions.</summary>
-        public override string ToString() => Success ? $"success: {Messages.Quote(Raw)}" : $"error: {Error}";
+        public override string ToString() => Success ? $"success: {Messages.Quote(Raw)}" : $"error: {Messages.MakeVisible(Error ?? "", keepNewlines: true)}";
 
         /// <summary>The verdict in a result of mcp.call: a declared one, or one that the server's answer implies.</summary>
         internal static Verdict Read(JsonElement result, TimeSpan took)

@@ -42,11 +42,12 @@ namespace Mcptest
             }
             if (program.Contains('/'))
             {
-                return new[] { Path.GetFullPath(program) };
+                var whole = Complete(program);
+                return Path.IsPathRooted(whole) ? new[] { whole } : new string[0];
             }
             var folders = (Environment.GetEnvironmentVariable("PATH") ?? "").Split(':');
             return folders.Where(folder => folder.Length > 0)
-                .Select(folder => Path.GetFullPath(Path.Combine(folder, program)))
+                .Select(folder => Complete(Path.Combine(folder, program)))
                 .Where(File.Exists)
                 .ToList();
         }
@@ -109,6 +110,19 @@ namespace Mcptest
                 words.Add(word.ToString());
             }
             return words;
+        }
+
+        /// <summary>The whole path, or the path as it is if the current folder does not exist any more.</summary>
+        private static string Complete(string path)
+        {
+            try
+            {
+                return Path.GetFullPath(path);
+            }
+            catch (IOException)
+            {
+                return path;
+            }
         }
 
         private static bool IsPlain(char c)

@@ -101,7 +101,7 @@ func (p *player) open(given scenario) (version string, err error) {
 			Command: given.Command, Dir: o.Dir, Env: o.Env, Secrets: o.Secrets,
 			URL: o.URL, BearerEnv: o.BearerEnv, HeaderEnv: o.HeaderEnv, CAFile: o.CAFile,
 			Revision: o.Revision, Timeout: milliseconds(o.TimeoutMS), StartTimeout: milliseconds(o.StartTimeoutMS),
-			Cache: o.Cache, Record: o.Record, Replay: o.Replay,
+			Cache: mcptest.CacheMode(o.Cache), Record: o.Record, Replay: o.Replay,
 		})
 	default:
 		p.client, err = mcptest.OpenCoprocess(ctx, mcptest.Server{Command: given.Command}, milliseconds(given.TimeoutMS))
@@ -204,9 +204,9 @@ func (p *player) perform(ctx context.Context, verb string, raw json.RawMessage) 
 	case "initialize":
 		return result(p.client.Initialize(ctx))
 	case "set_cache":
-		return result(nil, p.client.SetCache(ctx, given.Mode))
+		return result(nil, p.client.SetCache(ctx, mcptest.CacheMode(given.Mode)))
 	case "set_cassette":
-		return result(nil, p.client.SetCassette(ctx, given.Mode, given.Path))
+		return result(nil, p.client.SetCassette(ctx, mcptest.CassetteMode(given.Mode), given.Path))
 	case "upload_to":
 		return result(nil, p.client.UploadTo(ctx, given.Target))
 	case "stop_uploads":

@@ -109,7 +109,10 @@ def _serve_suite(
     if given:
         message = f"{given[0]} is for --connection-server, not for --suite-server"
         raise UsageError(message, "describe the server in the file, or in a config beside it")
-    path = os.path.relpath(arguments.last("--suite-server"))
+    path = arguments.last("--suite-server")
+    if not path:
+        raise UsageError("--suite-server needs a file")
+    path = os.path.relpath(path)
 
     def check_client() -> None:
         channel.check_client(session.asked_at)

@@ -62,9 +62,14 @@ final class Coprocess implements AutoCloseable {
     /** How long what the binary has started has to end after it was killed, before that is killed as well. */
     private static final Duration LEFT_LIMIT = Duration.ofSeconds(6);
 
+    /** How the binary ends if its options are wrong, and how it says so. */
+    private static final int BAD_OPTION = 2;
+    private static final String ERROR_LABEL = "error: ";
+
     private static final byte[] END_OF_INPUT = new byte[0];
     private static final Set<String> ENVELOPE = Set.of("jsonrpc", "id", "result", "error");
     private static final Set<String> ERROR = Set.of("code", "message", "data");
+    private static final String HANDSHAKE_METHOD = "coprocess/handshake";
     private static final Set<String> HANDSHAKE = Set.of("protocol_version", "binary_version");
     private static final Set<Coprocess> OPEN = ConcurrentHashMap.newKeySet();
     /** What killed binaries have started, while it is given time to end. */
@@ -169,13 +174,13 @@ final class Coprocess implements AutoCloseable {
         // The params are at the second level of the frame.
         String written = params == null ? null : Json.write(params, "", 1);
         if (written != null && written.length() > MAX_REQUEST_BYTES - 1000) {
-            throw new IllegalArgumentException("the params of " + method + " have " + written.length()
+            throw new IllegalArgumentException("the params of " + McpServer.nameOf(method) + " have " + written.length()
                     + " bytes as JSON, and a request has up to " + MAX_REQUEST_BYTES);
         }
         try {
             turn.lockInterruptibly();
         } catch (InterruptedException error) {
-            throw cancelled(method + " was interrupted before it was sent", error);
+            throw cancelled(McpServer.nameOf(method) + " was interrupted before it was sent", error);
         }
         try {
             checkUsable(method);
@@ -226,7 +231,7 @@ final class Coprocess implements AutoCloseable {
                 Map.of("protocol_version", COPROCESS_PROTOCOL_VERSION, "sdk", SDK, "sdk_version", SDK_VERSION));
         Object result;
         try {
-            result = exchange("coprocess/handshake", params, HANDSHAKE_LIMIT);
+            result = exchange(HANDSHAKE_METHOD, params, HANDSHAKE_LIMIT);
         } catch (Refused error) {
             if (error.code() == -32601) {
                 throw fail(new Version(describeUpgrade("1", true)));
@@ -278,7 +283,7 @@ final class Coprocess implements AutoCloseable {
         } catch (InterruptedException error) {
             // The answer may still come, and must not be taken for that of another request.
             fail(new Closed("this connection was closed when " + method + " was interrupted"));
-            throw cancelled(method + " was interrupted; " + McptestException.MAY_HAVE_RUN, error);
+            throw cancelled(McpServer.nameOf(method) + " was interrupted; " + McptestException.MAY_HAVE_RUN, error);
         }
         if (item.kind == Item.Kind.END) {
             throw fail(describeEnd(method, item.line));
@@ -387,10 +392,12 @@ final class Coprocess implements AutoCloseable {
 
     private Binary describeEnd(String method, byte[] half) {
         StringBuilder message = new StringBuilder("the mcptest binary ended before it answered " + method);
+        boolean isBadOption = false;
         try {
             boolean hasEnded = process.waitFor(END_LIMIT.toMillis(), TimeUnit.MILLISECONDS);
             drain.join(END_LIMIT.toMillis());
             message.append(hasEnded ? ": " + describeStatus(process.exitValue()) : ": it closed its stdout");
+            isBadOption = method.equals(HANDSHAKE_METHOD) && hasEnded && process.exitValue() == BAD_OPTION;
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
         }
@@ -398,6 +405,11 @@ final class Coprocess implements AutoCloseable {
             message.append("; after half a line: ").append(quoteBytes(half));
         }
         String words = stderr.tail().strip();
+        if (isBadOption && words.startsWith(ERROR_LABEL)) {
+            // What it says is all that matters.
+            String mistake = Words.inJava(words.substring(ERROR_LABEL.length()));
+            return new Binary(Words.visible(mistake, true) + "\n(" + message + ")");
+        }
         return new Binary(message + (words.isEmpty() ? "" : "; its last words: " + Words.visible(words, true)));
     }
 

@@ -1,7 +1,5 @@
 package mcptest;
 
-import java.net.URI;
-import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -41,6 +39,7 @@ public final class Loader {
     private static final Duration IDLE = Duration.ofSeconds(2);
     private static final Map<String, String> COMMANDS = Map.of(
             "compliance", "mcptest compliance run --from-suite %s", "evals", "mcptest eval %s");
+    private static final Predicate<CollectedTest> EVERY = test -> true;
     private static final Set<String> STATUSES = Set.of("passed", "failed", "error", "skipped");
 
     /** What is in a file: {@code lanes} has the names, {@code left} what is judged for a whole run, with the reason. */
@@ -84,7 +83,7 @@ public final class Loader {
      * -Dmcptest.only=adds}. Only the servers of the tests that are run are started.
      */
     public static Stream<DynamicNode> suite(Path file) {
-        return suite(file, test -> true);
+        return suite(file, EVERY);
     }
 
     /** The same with only those tests of the file that are chosen, by their tags for example. */
@@ -96,22 +95,26 @@ public final class Loader {
             List<DynamicNode> nodes = new ArrayList<>();
             Set<DynamicNode> tests = new HashSet<>();
             listing.tests().stream().filter(choice).forEach(test -> {
-                URI place = place(test.file(), test.line());
-                nodes.add(DynamicTest.dynamicTest(displayName(test.id()), place, () -> loader.perform(test)));
+                // Without a URI for its place in the file: with one, reports of surefire do not have the class.
+                nodes.add(DynamicTest.dynamicTest(displayName(test.id()), () -> loader.perform(test)));
                 tests.add(nodes.get(nodes.size() - 1));
             });
-            for (Lane lane : listing.lanes()) {
-                String reason = laneCliHint(lane.lane(), listing.file());
-                nodes.add(skipped("lanes::" + lane.lane(), place(listing.file(), lane.line()), reason));
+            // Lanes and gates are skipped: without any test they would look like a success.
+            if (nodes.isEmpty() && choice != EVERY) {
+                throw new IllegalArgumentException("no test of " + listing.file() + " was chosen");
             }
-            listing.left().forEach(left -> nodes.add(skipped(left.name(), place(listing.file(), 1), left.reason())));
+            for (Lane lane : listing.lanes()) {
+                nodes.add(skipped("lanes::" + lane.lane(), laneCliHint(lane.lane(), listing.file())));
+            }
+            listing.left().forEach(left -> nodes.add(skipped(left.name(), left.reason())));
             String only = System.getProperty(ONLY, "");
             nodes.removeIf(node -> !node.getDisplayName().contains(only));
+            if (!only.isEmpty() && nodes.stream().noneMatch(tests::contains)) {
+                throw new IllegalArgumentException(ONLY + "=" + only + " is in the name of no test of " + listing.file()
+                        + "; to leave out this suite, choose another test class");
+            }
             if (nodes.isEmpty()) {
-                throw new IllegalArgumentException(only.isEmpty()
-                        ? "no test of " + listing.file() + " was chosen"
-                        : ONLY + "=" + only + " is in the name of no test of " + listing.file()
-                                + "; to leave out this suite, choose another test class");
+                throw new IllegalArgumentException(listing.file() + " has no tests");
             }
             return nodes.stream().peek(node -> loader.handOut(tests.contains(node))).onClose(loader::finish);
         } catch (RuntimeException | Error error) {
@@ -126,8 +129,10 @@ public final class Loader {
         return shown.isBlank() ? "(blank)" : shown;
     }
 
-    private static DynamicTest skipped(String name, URI place, String reason) {
-        return DynamicTest.dynamicTest(displayName(name), place, () -> {
+    private static DynamicTest skipped(String name, String reason) {
+        return DynamicTest.dynamicTest(displayName(name), () -> {
+            // Maven shows only how many tests were skipped.
+            Coprocess.warn(name + ": skipped: " + reason);
             throw new TestAbortedException(Words.visible(reason, true));
         });
     }
@@ -205,7 +210,10 @@ public final class Loader {
             throw new McptestException.Incomplete(name + "\n" + error.getMessage(), error);
         }
         String text = Words.visible(outcome.text(), true);
-        outcome.notes().forEach(note -> Coprocess.warn(test.id() + ": " + note));
+        if (outcome.status().equals("passed")) {
+            // The text of a failure has them.
+            outcome.notes().forEach(note -> Coprocess.warn(test.id() + ": " + note));
+        }
         String message = name + "\n" + text;
         Throwable error;
         switch (outcome.status()) {
@@ -230,15 +238,6 @@ public final class Loader {
     @SuppressWarnings("unchecked")
     private static <T extends Throwable> T unchecked(Throwable error) throws T {
         throw (T) error;
-    }
-
-    /** Where editors find a test. */
-    private static URI place(String file, int line) {
-        try {
-            return URI.create(Path.of(file).toUri() + "?line=" + Math.max(line, 1));
-        } catch (InvalidPathException error) {
-            return null;
-        }
     }
 
     // Lanes

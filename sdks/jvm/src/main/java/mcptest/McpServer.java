@@ -64,6 +64,14 @@ public final class McpServer
     /** The binary's limits end first, so that it can report what it saw. */
     private static final Duration SLACK = Duration.ofSeconds(15);
 
+    /** What users call the methods of the channel. */
+    private static final Map<String, String> CALLS = Map.ofEntries(
+            Map.entry("mcp.call", "callTool"), Map.entry("mcp.listTools", "listTools"),
+            Map.entry("mcp.listResources", "listResources"), Map.entry("mcp.readResource", "readResource"),
+            Map.entry("mcp.callPrompt", "getPrompt"), Map.entry("mcp.initialize", "initialize"),
+            Map.entry("mcp.cache.set_mode", "setCache"), Map.entry("mcp.cassette.set_mode", "setCassette"),
+            Map.entry("mcp.reporter.setUpload", "uploadTo or stopUploads"), Map.entry("mcp.reporter.flush", "flush"));
+
     private final List<String> command;
     private String url = "";
     private String bearerEnv = "";
@@ -142,21 +150,25 @@ public final class McpServer
     /** Additional CA certificates to trust (PEM). */
     public McpServer caFile(Path file) {
         checkStopped();
-        caFile = Objects.requireNonNull(file);
+        caFile = Objects.requireNonNull(file, "the file with certificates is null");
         return this;
     }
 
     /** The working folder of the server (default: the current folder). */
     public McpServer cwd(Path folder) {
         checkStopped();
-        cwd = Objects.requireNonNull(folder);
+        cwd = Objects.requireNonNull(folder, "the working folder is null");
         return this;
     }
 
     /** An additional environment variable of the server. */
     public McpServer env(String name, String value) {
         checkStopped();
-        env.put(checkText("the name of a variable", name), Objects.requireNonNull(value));
+        checkText("the name of a variable", name);
+        if (name.indexOf('=') >= 0) {
+            throw new IllegalArgumentException("a name of a variable has no \"=\": " + Words.quoteLine(name));
+        }
+        env.put(name, Objects.requireNonNull(value, "the value of the variable " + name + " is null"));
         return this;
     }
 
@@ -191,7 +203,7 @@ public final class McpServer
     /** Caches results of tools from the start. */
     public McpServer cache(CacheMode mode) {
         checkStopped();
-        cache = Objects.requireNonNull(mode);
+        cache = Objects.requireNonNull(mode, "the mode of the cache is null");
         return this;
     }
 
@@ -211,7 +223,7 @@ public final class McpServer
             throw new IllegalArgumentException("a cassette is recorded or replayed, not both at once");
         }
         cassetteMode = mode;
-        cassette = Objects.requireNonNull(file);
+        cassette = Objects.requireNonNull(file, "the file of the cassette is null");
         return this;
     }
 
@@ -222,7 +234,7 @@ public final class McpServer
     }
 
     private static String checkText(String what, String text) {
-        if (text.isEmpty()) {
+        if (Objects.requireNonNull(text, what + " is null").isEmpty()) {
             throw new IllegalArgumentException(what + " is empty");
         }
         return Words.checkArgument(text);
@@ -437,8 +449,22 @@ public final class McpServer
         return running("binaryVersion").binaryVersion();
     }
 
+    /** The command or the URL of the server, without secrets. */
+    @Override
+    public String toString() {
+        String shown = command.isEmpty() ? url.replaceAll("//[^/@]*@", "//").replaceAll("[?#].*", "") : String.join(" ", command);
+        for (String secret : secrets) {
+            shown = env.get(secret).isEmpty() ? shown : shown.replace(env.get(secret), "[secret]");
+        }
+        return "McpServer(" + Words.quoteLine(shown) + ")";
+    }
+
     private Object request(String method, Map<String, ?> params) {
-        return running(method).request(method, params);
+        return running(nameOf(method)).request(method, params);
+    }
+
+    static String nameOf(String method) {
+        return CALLS.getOrDefault(method, method);
     }
 
     private Coprocess running(String what) {

@@ -153,6 +153,21 @@ public abstract class McptestException extends RuntimeException {
             return data;
         }
 
+        /**
+         * What went wrong, such as {@code timeout} or {@code spawn_failed}; docs/faults.md has them all. An empty text if
+         * the server answered with an error of its own, which is {@link #serverCode}, and for what mcptest refused.
+         */
+        public String kind() {
+            return string(data, "kind");
+        }
+
+        /** The code of the error that the server answered with, such as -32602; null if it answered with none. */
+        public Long serverCode() {
+            boolean isTheirs = code == -32000 && !isOurs(code, data) && data instanceof Map<?, ?>;
+            Object found = isTheirs ? ((Map<?, ?>) data).get("code") : null;
+            return found instanceof Integer || found instanceof Long ? ((Number) found).longValue() : null;
+        }
+
         /** The end of what the server wrote to stderr; an empty text if it is not known. */
         public String stderr() {
             return isOurs(code, data) ? string(data, "stderr") : "";
@@ -170,12 +185,13 @@ public abstract class McptestException extends RuntimeException {
         private static String describe(long code, String said, Object data) {
             StringBuilder message = new StringBuilder(said);
             if (isOurs(code, data)) {
-                addLine(message, "\nhint: ", string(data, "hint"));
+                addLine(message, "\nhint: ", Words.inJava(string(data, "hint")));
                 addLine(message, "\n", string(data, "effect").equals("indefinite") ? MAY_HAVE_RUN : "");
                 addLine(message, "\n  url      ", string(data, "url"));
                 if (data instanceof Map<?, ?> map && map.get("command") instanceof List<?> words) {
                     String command = words.stream().map(String::valueOf).collect(Collectors.joining(" "));
-                    addLine(message, "\n  command  ", command);
+                    // With the class path of a server in Java it would be longer than all the rest.
+                    addLine(message, "\n  command  ", Words.quoteLine(command));
                 }
                 addLine(message, "\n  ended    ", string(data, "exit_status"));
                 addLine(message, "\n  stderr   ", string(data, "stderr").strip().replace("\n", "\n           "));

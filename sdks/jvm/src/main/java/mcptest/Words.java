@@ -24,6 +24,29 @@ final class Words {
         return isPlain ? word : "'" + word.replace("'", "'\"'\"'") + "'";
     }
 
+    /** What texts of the binary name, and what that is here. */
+    private static final List<List<String>> NAMES = List.of(
+            List.of("--start-timeout, or \"startupTimeout\" in the config", "startTimeout(…)"),
+            List.of("--start-timeout", "startTimeout(…)"),
+            List.of("--timeout", "timeout(…)"),
+            List.of("--server-command", "command(…)"),
+            List.of("--url", "url(…)"),
+            List.of("--bearer-env", "bearerEnv(…)"),
+            List.of("--header-env", "headerEnv(…)"),
+            List.of("--ca-file", "caFile(…)"),
+            List.of("--cwd", "cwd(…)"),
+            List.of("--spec-version", "revision(…)"),
+            List.of("MCPTEST_SERVER_ENV", "env(…)"));
+
+    /** A text of the binary about options, with their names in Java. */
+    static String inJava(String text) {
+        String found = text.replaceAll("--spec-version (\\d{4}-\\d\\d-\\d\\d)", "revision(\"$1\")");
+        for (List<String> name : NAMES) {
+            found = found.replace(name.get(0), name.get(1));
+        }
+        return found;
+    }
+
     /** The words of a text, as a shell would split it; without comments, variables and patterns. */
     static List<String> split(String text) {
         List<String> words = new ArrayList<>();

@@ -6,7 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectUniqueId;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -21,7 +24,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.platform.engine.DiscoverySelector;
-import org.junit.platform.engine.support.descriptor.FileSource;
+import org.junit.platform.engine.support.descriptor.MethodSource;
+import org.junit.platform.launcher.TestIdentifier;
 import org.opentest4j.AssertionFailedError;
 import org.opentest4j.TestAbortedException;
 
@@ -112,9 +116,35 @@ class LoaderTest {
         }
         StackTraceElement[] stack = results.errors.get("right::misses").getStackTrace();
         assertEquals("mcptest.yaml:10", Path.of(stack[0].getFileName()).getFileName() + ":" + stack[0].getLineNumber());
-        FileSource source = (FileSource) results.tests.get(2).getSource().orElseThrow();
-        assertEquals(file.toFile(), source.getFile());
-        assertEquals(10, source.getPosition().orElseThrow().getLine());
+    }
+
+    @Test
+    void reportsHaveTheClassOfATestAndItsName() {
+        for (TestIdentifier test : run(selectClass(Suite.class)).tests) {
+            // What surefire takes them from.
+            MethodSource source = (MethodSource) test.getSource().orElseThrow();
+            assertEquals(Suite.class.getName() + "#suite", source.getClassName() + "#" + source.getMethodName());
+        }
+    }
+
+    @Test
+    void theConsoleHasReasonsOfLanesAndGatesAndNoNoteTwice() throws IOException {
+        Files.writeString(file, Files.readString(file) + "coverage: {tools: 80}\n");
+        PrintStream console = System.err;
+        ByteArrayOutputStream written = new ByteArrayOutputStream();
+        System.setErr(new PrintStream(written, true, StandardCharsets.UTF_8));
+        Fixtures.Results results;
+        try {
+            results = run(selectClass(Suite.class));
+        } finally {
+            System.setErr(console);
+        }
+        assertTrue(results.message("right::misses").contains("note: the tool reported an error"));
+        assertEquals(
+                List.of("mcptest: lanes::agents: skipped: " + results.message("lanes::agents"),
+                        "mcptest: coverage gate: skipped: " + results.message("coverage gate")),
+                written.toString(StandardCharsets.UTF_8).lines().filter(line -> !line.startsWith("mcptest: warning")).toList());
+        assertTrue(results.message("coverage gate").contains("; run: mcptest run "), results.message("coverage gate"));
     }
 
     @Test
@@ -157,6 +187,29 @@ class LoaderTest {
         System.setProperty(Loader.ONLY, "ads");
         Fixtures.Results results = run(selectClass(Suite.class));
         assertTrue(results.message("suite()").contains("mcptest.only=ads is in the name of no test"));
+        assertEquals(List.of(0, 0), starts());
+    }
+
+    @Test
+    void aNameThatOnlyALaneHasIsAFailure() {
+        System.setProperty(Loader.ONLY, "agents");
+        String message = run(selectClass(Suite.class)).message("suite()");
+        assertTrue(message.contains("mcptest.only=agents is in the name of no test"), message);
+    }
+
+    static class None {
+        @TestFactory
+        Stream<DynamicNode> suite() {
+            return Loader.suite(file, test -> test.tags().contains("quikc"));
+        }
+    }
+
+    @Test
+    void aChoiceOfNoTestIsAFailureInSpiteOfLanesAndGates() throws IOException {
+        Files.writeString(file, Files.readString(file) + "coverage: {tools: 80}\n");
+        Fixtures.Results results = run(selectClass(None.class));
+        assertEquals(Map.of("suite()", "FAILED"), results.statuses);
+        assertTrue(results.message("suite()").endsWith("mcptest.yaml was chosen"), results.message("suite()"));
         assertEquals(List.of(0, 0), starts());
     }
 

@@ -24,6 +24,7 @@ import mcptest.McpServer.CacheMode;
 import mcptest.McpServer.CassetteMode;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Calls of a real server through the real binary. */
@@ -69,7 +70,8 @@ class McpServerTest {
     void aRequestThatTheServerRefusesIsUpstream() {
         var error = assertThrows(McptestException.Upstream.class, () -> server.callTool("no_such_tool"));
         assertEquals(-32000, error.code());
-        assertEquals(-32602, ((Map<?, ?>) error.data()).get("code"));
+        assertEquals(-32602, error.serverCode());
+        assertEquals("", error.kind());
         assertTrue(error.getMessage().contains("no such tool"), error.getMessage());
     }
 
@@ -108,6 +110,8 @@ class McpServerTest {
         try (McpServer shelf = other().start()) {
             var gone = assertThrows(McptestException.UpstreamGone.class, () -> shelf.callTool("crash"));
             assertEquals(3, gone.exitCode());
+            assertEquals("exited_during_call", gone.kind());
+            assertNull(gone.serverCode());
             assertNull(gone.signal());
             assertEquals("exit status 3", gone.exitStatus());
             assertEquals("out of paper", gone.stderr().strip());
@@ -141,6 +145,8 @@ class McpServerTest {
         try (McpServer shelf = other().timeout(Duration.ofMillis(300)).start()) {
             var error = assertThrows(McptestException.Upstream.class, () -> shelf.callTool("hang"));
             assertTrue(error.getMessage().contains("may have taken effect"), error.getMessage());
+            assertEquals("timeout", error.kind());
+            assertNull(error.serverCode());
         }
     }
 
@@ -156,13 +162,66 @@ class McpServerTest {
         assertThrows(IllegalStateException.class, () -> server.start());
         var error = assertThrows(IllegalStateException.class, () -> other().callTool("describe"));
         assertTrue(error.getMessage().contains("@RegisterExtension"), error.getMessage());
+        assertTrue(error.getMessage().contains("so callTool cannot be used"), error.getMessage());
+        assertThrows(IllegalArgumentException.class, () -> other().env("A=B", "c"));
+        checkNull("the value of the variable CITY is null", () -> other().env("CITY", null));
+        checkNull("the value of the variable TOKEN is null", () -> other().secret("TOKEN", null));
+        checkNull("the name of a variable is null", () -> other().env(null, "Paris"));
+        checkNull("the working folder is null", () -> other().cwd(null));
+        checkNull("a revision is null", () -> other().revision(null));
+    }
+
+    private static void checkNull(String message, Executable option) {
+        assertEquals(message, assertThrows(NullPointerException.class, option).getMessage());
     }
 
     @Test
-    void aBadCommandLineIsShown() {
-        McpServer shelf = other().bearerEnv("HOME");
-        var error = assertThrows(McptestException.Binary.class, shelf::start);
-        assertTrue(error.getMessage().contains("exit status 2") && error.getMessage().contains("--url"), error.getMessage());
+    void aMistakeInAnOptionIsSaidFirstAndByItsNameInJava() {
+        checkMistake("cwd(…): there is no folder '/no/where'\n", other().cwd(Path.of("/no/where")));
+        checkMistake("revision(…) takes auto or one of ", other().revision("2020"));
+        checkMistake("bearerEnv(…) is for servers on HTTP; give url(…) as well\n", other().bearerEnv("HOME"));
+        checkMistake("bearerEnv(…) names the environment variable 'NOT_SET', which is not set\n",
+                McpServer.at("http://127.0.0.1:1/mcp").bearerEnv("NOT_SET"));
+        checkMistake("caFile(…): there is no file '/no/where'\n",
+                McpServer.at("http://127.0.0.1:1/mcp").caFile(Path.of("/no/where")));
+        checkMistake("env(…) is for a server that is started", McpServer.at("http://127.0.0.1:1/mcp").env("CITY", "Paris"));
+    }
+
+    private static void checkMistake(String begin, McpServer mistaken) {
+        String message = assertThrows(McptestException.Binary.class, mistaken::start).getMessage();
+        assertTrue(message.startsWith(begin), message);
+        assertTrue(message.endsWith("\n(the mcptest binary ended before it answered coprocess/handshake: exit status 2)"), message);
+    }
+
+    @Test
+    void hintsNameOptionsInJava() {
+        McpServer slow = McpServer.command("sleep", "60").startTimeout(Duration.ofMillis(300));
+        var error = assertThrows(McptestException.UpstreamGone.class, slow::start);
+        assertEquals("handshake_timeout", error.kind());
+        assertTrue(error.getMessage().contains("the limit is startTimeout(…)"), error.getMessage());
+        assertFalse(error.getMessage().contains("--start-timeout"), error.getMessage());
+        assertEquals("leave out revision(…), or give revision(\"2026-07-28\")",
+                Words.inJava("leave out --spec-version, or give --spec-version 2026-07-28"));
+    }
+
+    @Test
+    void aLongCommandIsShortenedInMessages() {
+        String classPath = "lib/a-long-name.jar:".repeat(500);
+        try (McpServer shelf = McpServer.command("python3", Fixtures.SERVER, folder.resolve("log").toString(), classPath).start()) {
+            for (int each = 0; each < 3; each++) {
+                var error = assertThrows(McptestException.UpstreamGone.class, () -> shelf.callTool("crash"));
+                String shown = error.getMessage().lines().filter(line -> line.startsWith("  command  ")).findFirst().orElseThrow();
+                assertTrue(shown.startsWith("  command  python3 ") && shown.length() < 300, shown);
+            }
+        }
+    }
+
+    @Test
+    void aServerIsShownWithoutItsSecrets() {
+        assertEquals("McpServer(python3 shelf_server.py)", McpServer.command("python3", "shelf_server.py").toString());
+        assertEquals("McpServer(shelf --key=[secret])",
+                McpServer.command("shelf", "--key=hunter2's").secret("KEY", "hunter2's").secret("NONE", "").toString());
+        assertEquals("McpServer(https://host:1/mcp)", McpServer.at("https://me:hunter2@host:1/mcp?key=hunter2").toString());
     }
 
     @Test

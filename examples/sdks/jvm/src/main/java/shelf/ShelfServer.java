@@ -24,6 +24,8 @@ public final class ShelfServer {
                "inputSchema": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}
             ]}""".replace("\n", "");
 
+    private static final String UNKNOWN_TOOL = "\"error\": {\"code\": -32602, \"message\": \"no such tool\"}";
+
     /** Titles as JSON strings. */
     private static final List<String> SHELF = new ArrayList<>();
 
@@ -36,11 +38,14 @@ public final class ShelfServer {
             // Arguments have an id as well; that of the request is in front of them.
             String id = find(line.replaceFirst("\"params\":.*", ""), "id");
             if (!id.isEmpty()) {
-                out.println("{\"jsonrpc\": \"2.0\", \"id\": " + id + ", \"result\": " + answer(line) + "}");
+                String result = answer(line);
+                String outcome = result.isEmpty() ? UNKNOWN_TOOL : "\"result\": " + result;
+                out.println("{\"jsonrpc\": \"2.0\", \"id\": " + id + ", " + outcome + "}");
             }
         }
     }
 
+    /** The result as JSON; an empty text for a tool that is not there. */
     private static String answer(String line) {
         String arguments = line.replaceFirst(".*\"arguments\":", "");
         switch (find(line, "method")) {
@@ -50,7 +55,11 @@ public final class ShelfServer {
             case "\"tools/list\"":
                 return TOOLS;
             case "\"tools/call\"":
-                return line.contains("\"add_book\"") ? add(find(arguments, "title")) : get(find(arguments, "id"));
+                return switch (find(line, "name")) {
+                    case "\"add_book\"" -> add(find(arguments, "title"));
+                    case "\"find_book\"" -> get(find(arguments, "id"));
+                    default -> "";
+                };
             default:
                 return "{}";
         }
