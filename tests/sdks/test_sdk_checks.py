@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mcptest import __version__
 from tools import sdks
 
 ROOT = Path(__file__).parents[2]
@@ -160,3 +162,20 @@ def test_an_unknown_sdk_is_refused() -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is no SDK 'cobol'; there are: python" in done.stderr
+
+
+VERSIONS = {
+    "sdks/typescript/package.json": '"version": "(.+)"',
+    "sdks/typescript/src/coprocess.ts": 'SDK_VERSION = "(.+)"',
+    "sdks/go/coprocess.go": 'const Version = "(.+)"',
+    "sdks/rust/Cargo.toml": '\nversion = "(.+)"',
+    "sdks/jvm/pom.xml": "<artifactId>mcptest-junit5</artifactId>\\s+<version>(.+)</version>",
+    "sdks/jvm/src/main/java/mcptest/Coprocess.java": 'SDK_VERSION = "(.+)"',
+    "sdks/dotnet/Directory.Build.props": "<Version>(.+)</Version>",
+}
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_a_package_has_the_version_of_mcptest(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert re.findall(VERSIONS[name], text)[:1] == [__version__]
