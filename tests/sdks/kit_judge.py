@@ -880,6 +880,8 @@ def main() -> int:
     parser.add_argument("-v", action="store_true", help="show what was done and heard")
     parser.add_argument("-j", type=int, default=2, help="adapter processes (default: 2)")
     given = parser.parse_args()
+    # A shell starts background jobs with Ctrl-C ignored, and adapters would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if given.count:
         sys.stdout.write(f"{len(read_rows())}\n")
         return 0
