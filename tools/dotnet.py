@@ -101,4 +101,8 @@ def _unpack_openssl(package: Path, folder: Path) -> None:
 
 
 def _run(command: list[str], cwd: str | None = None) -> None:
-    subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.DEVNULL, timeout=600)
+    # Warnings about the code of pip are not ours.
+    environment = {key: os.environ[key] for key in os.environ if key != "PYTHONWARNDEFAULTENCODING"}
+    subprocess.run(
+        command, cwd=cwd, env=environment, check=True, stdout=subprocess.DEVNULL, timeout=600
+    )
