@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -242,5 +243,7 @@ def _print_table(sdks: list[Sdk]) -> None:
 
 
 if __name__ == "__main__":
+    # A shell starts background jobs with Ctrl-C ignored; tests that press it would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     given = sys.argv[1:]
     sys.exit(check_sdks([word for word in given if word != "--every"], is_every="--every" in given))
