@@ -1,4 +1,4 @@
-"""Check the SDKs of other languages: build, lint, test, judge by the kit, run the example, pack.
+"""Check the SDKs of other languages: build, lint, test, judge, compare, run the example, pack.
 
 ./check sdks                every SDK whose toolchain is there
 ./check sdks go rust        only these
@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 import zipfile
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ class Sdk:
     native_tests: int = 0
     rows: int = 0
     beyond: int = 0
+    verdicts: int = 0
     seconds: float = 0.0
     problem: str = ""
     environment: dict[str, str] = field(default_factory=dict)
@@ -60,19 +62,8 @@ def check_sdks(names: list[str], *, is_every: bool) -> int:
         print(f"there is no SDK {unknown[0]!r}; there are: {known}", file=sys.stderr)
         return 2
     chosen = [Sdk(name, table[name]) for name in names or table if names or name != _OWN]
-    missing = []
-    for sdk in chosen:
-        began = time.monotonic()
-        reason = _find_toolchain(sdk)
-        if reason:
-            missing.append(sdk)
-            print(f"== sdks: {sdk.name}: not checked, {reason}", flush=True)
-            continue
-        print(f"== sdks: {sdk.name}: {sdk.version}", flush=True)
-        _check(sdk)
-        sdk.seconds = time.monotonic() - began
-        if sdk.problem:
-            print(f"== sdks: {sdk.name}: FAILED: {sdk.problem}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        missing = _check_all(chosen, Path(folder) / "verdicts")
     checked = [sdk for sdk in chosen if sdk not in missing]
     _print_table(checked)
     if missing:
@@ -81,10 +72,28 @@ def check_sdks(names: list[str], *, is_every: bool) -> int:
     return 1 if (missing and is_every) or any(sdk.problem for sdk in checked) else 0
 
 
+def _check_all(sdks: list[Sdk], verdicts: Path) -> list[Sdk]:
+    """Check each; those that lack their toolchain."""
+    missing = []
+    for sdk in sdks:
+        began = time.monotonic()
+        reason = _find_toolchain(sdk)
+        if reason:
+            missing.append(sdk)
+            print(f"== sdks: {sdk.name}: not checked, {reason}", flush=True)
+            continue
+        print(f"== sdks: {sdk.name}: {sdk.version}", flush=True)
+        _check(sdk, verdicts)
+        sdk.seconds = time.monotonic() - began
+        if sdk.problem:
+            print(f"== sdks: {sdk.name}: FAILED: {sdk.problem}", flush=True)
+    return missing
+
+
 def _find_toolchain(sdk: Sdk) -> str:
     """Prepare to run the tools of an SDK; why that is impossible, "" if it is not."""
     tool = sdk.entry["toolchain"]
-    command, oldest = list(tool["version"]), str(tool["oldest"])
+    command, oldest = _fill(sdk, tool["version"]), str(tool["oldest"])
     lacking = f"no {tool['name']} {oldest} or newer found"
     if tool["name"] == "dotnet":
         found = find_dotnet()
@@ -110,13 +119,13 @@ def _find_toolchain(sdk: Sdk) -> str:
     return ""
 
 
-def _check(sdk: Sdk) -> None:
+def _check(sdk: Sdk, verdicts: Path) -> None:
     """All steps, up to the first that fails."""
     for step in ("build", "lint", "test"):
         output = _run_all(sdk, step)
         if sdk.problem:
             return
-        if step == "test":
+        if step == "test" and sdk.entry["test"]:
             found = re.findall(sdk.entry["count"], output)
             sdk.native_tests = sum(map(int, found))
             if not sdk.native_tests:
@@ -124,6 +133,8 @@ def _check(sdk: Sdk) -> None:
                 sdk.problem = "no native test passed"
                 return
     _judge(sdk)
+    if not sdk.problem:
+        _compare_verdicts(sdk, verdicts)
     if sdk.problem:
         return
     _run_all(sdk, "example")
@@ -143,6 +154,26 @@ def _judge(sdk: Sdk) -> None:
     total = _run(sdk, [str(PYTHON), str(ROOT / "tests" / "sdks" / "kit_judge.py"), "--count"])
     if total.stdout.strip() != str(sdk.rows):
         sdk.problem = f"{sdk.rows} rows were judged, and the kit has {total.stdout.strip()}"
+
+
+def _compare_verdicts(sdk: Sdk, folder: Path) -> None:
+    """Compare what the test runners of the SDK say of our examples with what mcptest run says."""
+    command = [str(PYTHON), str(ROOT / "tests" / "sdks" / "verdict_check.py")]
+    if not folder.exists():
+        done = _run(sdk, [*command, "--prepare", str(folder)])
+        if done.returncode:
+            sdk.problem = _describe_failure(["mcptest", "run"], done)
+            return
+    done = _run(sdk, [*command, sdk.name, str(folder)])
+    *remarks, last = done.stdout.strip().splitlines() or [""]
+    match = re.search(r": (\d+) verdicts of ", last)
+    if done.returncode or not match:
+        print(done.stdout + done.stderr, flush=True)
+        sdk.problem = "its verdicts are not those of mcptest run"
+        return
+    sdk.verdicts = int(match[1])
+    for remark in remarks:
+        print(f"== sdks: {sdk.name}: verdicts: {remark}", flush=True)
 
 
 def _pack(sdk: Sdk) -> None:
@@ -231,11 +262,13 @@ def _fill(sdk: Sdk, words: list[str]) -> list[str]:
 
 
 def _print_table(sdks: list[Sdk]) -> None:
-    rows = [("SDK", "toolchain", "native tests", "kit rows", "beyond", "seconds")]
+    rows: list[tuple[str, ...]] = [
+        ("SDK", "toolchain", "native tests", "kit rows", "beyond", "verdicts", "seconds")
+    ]
     for sdk in sdks:
         state = "FAILED" if sdk.problem else str(sdk.rows)
-        numbers = (str(sdk.native_tests), state, str(sdk.beyond), f"{sdk.seconds:.0f}")
-        rows.append((sdk.name, sdk.version, *numbers))
+        numbers = (sdk.native_tests, state, sdk.beyond, sdk.verdicts, f"{sdk.seconds:.0f}")
+        rows.append((sdk.name, sdk.version, *map(str, numbers)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

@@ -234,6 +234,9 @@ def perform_elsewhere(kind: str, action: Message) -> None:
         INPUT.expect_nothing(action["quiet_ms"] / 1000)
     elif kind == "stay":
         stay()
+    elif kind == "child_ms" and os.fork() == 0:
+        time.sleep(action["child_ms"] / 1000)
+        os._exit(0)
     elif kind == "exit":
         write_stderr(action.get("stderr", "").encode("utf-8"))
         sys.exit(action["exit"])
@@ -255,6 +258,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "quiet_ms": (),
     "flood": (),
     "stay": (),
+    "child_ms": (),
     "exit": ("stderr",),
     "stderr": ("times",),
     "stderr_base64": (),

@@ -203,7 +203,7 @@ def collect(path: str, isolation: str = "") -> Collection:
     lanes: dict[str, CollectedTest] = {}
     for suite_index, (suite, spec) in enumerate(plan.suites):
         for case_index, case in enumerate(suite.cases):
-            lane = "compliance" if case.check else case.lane
+            lane = case.lane or ("compliance" if case.check else "")
             if lane:
                 hint = lane_cli_hint(lane, shlex.quote(path))
                 entry = CollectedTest(name=lane, server="lanes", line=case.line, skip=hint)

@@ -27,6 +27,15 @@ ENTRY = {
 JUDGE = (
     "import sys\nprint('go: 9 kit rows, 1 beyond its abilities' if sys.argv[1:] == ['go'] else 9)\n"
 )
+# It is asked to prepare once, and then for the SDK.
+VERDICTS = """
+import os, sys
+if sys.argv[1] == "--prepare":
+    os.mkdir(sys.argv[2])
+elif os.path.isdir(sys.argv[2]):
+    print("only the contract")
+    print(f"{sys.argv[1]}: 22 verdicts of go test compared")
+"""
 
 
 @pytest.fixture
@@ -47,6 +56,7 @@ class Checked:
         (folder / "sdks").mkdir()
         (folder / "sdk").mkdir()
         self.write("tests/sdks/kit_judge.py", JUDGE)
+        self.write("tests/sdks/verdict_check.py", VERDICTS)
         patch.setattr(sdks, "ROOT", folder)
         patch.setattr(sdks, "PYTHON", Path(sys.executable))
 
@@ -66,7 +76,8 @@ def test_an_sdk_that_is_good_is_a_line_of_the_table(checked: Checked) -> None:
     assert status == 0
     header, line = out.splitlines()[-2:]
     assert header.split("  ")[0] == "SDK"
-    assert line.split()[:6] == ["go", "sh", "5.1", "3", "9", "1"]
+    assert line.split()[:7] == ["go", "sh", "5.1", "3", "9", "1", "22"]
+    assert "== sdks: go: verdicts: only the contract\n" in out
 
 
 def test_a_version_of_one_number_is_a_version(checked: Checked) -> None:
@@ -75,6 +86,14 @@ def test_a_version_of_one_number_is_a_version(checked: Checked) -> None:
     status, out = checked.run(toolchain=tool)
     assert status == 0
     assert out.splitlines()[-1].split()[:3] == ["go", "java", "21"]
+
+
+def test_an_sdk_without_native_tests_of_its_own_is_judged_and_compared(checked: Checked) -> None:
+    # That for Python, which pytest tests.
+    tool = {"name": "python", "version": ["{python}", "--version"], "oldest": "3.11"}
+    status, out = checked.run(toolchain=tool, test=[])
+    assert status == 0
+    assert out.splitlines()[-1].split()[3:7] == ["0", "9", "1", "22"]
 
 
 def test_a_tool_that_builds_is_part_of_the_toolchain(checked: Checked) -> None:
@@ -135,6 +154,25 @@ def test_rows_that_fail_or_are_not_judged_fail_the_check(
     assert (status, said in out) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ("print('DIFFERS  a test'); raise SystemExit(1)", "mcptest run ended with status 1"),
+        (
+            VERDICTS.replace("only the contract", "DIFFERS  a test") + "    raise SystemExit(1)\n",
+            "its verdicts are not those of mcptest run",
+        ),
+        (VERDICTS.replace("22 verdicts", "no verdicts"), "its verdicts are not those of"),
+    ],
+)
+def test_other_verdicts_than_those_of_the_program_fail_the_check(
+    checked: Checked, verdicts: str, said: str
+) -> None:
+    checked.write("tests/sdks/verdict_check.py", verdicts)
+    status, out = checked.run()
+    assert (status, said in out) == (1, True)
+
+
 def test_a_package_has_what_is_listed_and_nothing_else(checked: Checked) -> None:
     checked.write("sdk/a.txt", "a")
     checked.write("sdk/b.txt", "b")
@@ -146,9 +184,9 @@ def test_a_package_has_what_is_listed_and_nothing_else(checked: Checked) -> None
     assert "the package has ['b.txt'] too much, and lacks ['c.txt']" in out
 
 
-def test_ci_checks_every_sdk() -> None:
+def test_ci_checks_every_sdk_and_starts_every_command() -> None:
     text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert text.splitlines()[-1] == "exec python3 ./check --every-sdk"
+    assert text.splitlines()[-1] == "exec python3 ./check --every-sdk --cold"
 
 
 def test_an_unknown_sdk_is_refused() -> None:

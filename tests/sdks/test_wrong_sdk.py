@@ -109,10 +109,11 @@ def test_the_example_of_a_report_has_the_number_of_rows() -> None:
 
 def test_every_entry_of_an_sdk_is_complete() -> None:
     table = json.loads((ROOT / "sdks" / "sdks.json").read_text(encoding="utf-8"))
-    wanted = {"folder", "toolchain", "build", "lint", "test", "adapter", "pin", "cannot"}
+    wanted = {"folder", "toolchain", "build", "lint", "test", "adapter", "runners", "pin", "cannot"}
     known = {need for row in ROWS.values() for need in row.needs}
     for name, entry in table.items():
         assert wanted <= entry.keys(), name
+        assert entry["test"] or name == "python", "pytest tests this one"
         assert entry["toolchain"].keys() >= {"name", "version", "oldest"}, name
         assert (ROOT / entry["pin"]).is_file(), name
         assert entry["cannot"].keys() <= known, name

@@ -80,6 +80,7 @@ FAULTS = {
     "NaN is accepted": "frame: big-numbers: NaN",
     "numbers are doubles": "frame: big-numbers: an integer beyond them",
     "the parser goes 128 levels deep": "frame: large-payload: two hundred levels",
+    "the parser goes any depth": "frame: large-payload: two hundred and one levels",
     "Unicode ends lines": "frame: unicode: line separators of Unicode end no line",
     # Answers and requests
     "an early answer is taken": "contract: an answer before the request",
@@ -111,6 +112,12 @@ FAULTS = {
     "stderr is kept from the beginning": "stderr: of 3 MB the last lines are in the message",
     "stderr must be UTF-8": "stderr: stderr that is not UTF-8",
     "the exit status is lost": "dying: the binary dies during a call",
+    "the end of the output is waited for": (
+        "dying: a process that is left has the pipes of the binary"
+    ),
+    "closing waits for the end of stderr": (
+        "closing: a process that is left has the pipes of the binary"
+    ),
     "warnings are lost": "stderr: warnings are passed on at the end",
     "control characters are shown": "dying: control characters in the last words are escaped",
     "a line is shown whole": "contract: a long line is shown in part, and its control characters "
@@ -257,23 +264,24 @@ def parse(raw: bytes) -> Any:
             raise ValueError("no double holds it")
         return float(text)
 
-    if has("the parser goes 128 levels deep") and depth_of(raw) > 128:
-        raise ValueError("too deep")
     if has("a byte order mark is skipped"):
         raw = raw.removeprefix(codecs.BOM_UTF8)
     text = raw.decode("utf-8", "replace" if has("invalid UTF-8 is replaced") else "strict")
     whole = float if has("numbers are doubles") else int
-    return json.loads(
+    value = json.loads(
         text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number, parse_int=whole
     )
+    deepest = 128 if has("the parser goes 128 levels deep") else 200
+    if depth_of(value) > deepest and not has("the parser goes any depth"):
+        raise ValueError("too deep")
+    return value
 
 
-def depth_of(raw: bytes) -> int:
-    depth = deepest = 0
-    for byte in raw:
-        depth += (byte in b"[{") - (byte in b"]}")
-        deepest = max(deepest, depth)
-    return deepest
+def depth_of(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, (dict, list)):
+        return 0
+    return 1 + max(map(depth_of, inner), default=0)
 
 
 def show(text: str, limit: int = 200) -> str:
@@ -348,7 +356,7 @@ class Coprocess:
         is_daemon = not has("a forgotten connection keeps the program")
         self._threads = [
             threading.Thread(target=work, daemon=is_daemon)
-            for work in (self._read, self._drain, self._write)
+            for work in (self._read, self._drain, self._write, self._watch)
         ]
         for thread in self._threads:
             thread.start()
@@ -385,6 +393,13 @@ class Coprocess:
         if self._rest and has("half a line is accepted"):
             self._lines.put(self._rest)
         self._lines.put(None)
+
+    def _watch(self) -> None:
+        """Report the end of a binary whose output another process keeps open."""
+        self._process.wait()
+        self._threads[0].join(0.5)
+        if not has("the end of the output is waited for"):
+            self._lines.put(None)
 
     def _drain(self) -> None:
         assert self._process.stderr is not None
@@ -606,7 +621,7 @@ class Coprocess:
     def _describe_end(self, method: str) -> SdkError:
         self._lines.put(None)
         for thread in self._threads[:2]:
-            thread.join(1.0)
+            thread.join(0.5)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(0.5)
         status = self._process.returncode
@@ -728,7 +743,7 @@ class Coprocess:
                 return
             self._process.kill()
             self._process.wait()
-        self._threads[1].join(1.0)
+        self._threads[1].join(60.0 if has("closing waits for the end of stderr") else 1.0)
 
 
 def mismatch(theirs: int, ours: int = VERSION) -> str:

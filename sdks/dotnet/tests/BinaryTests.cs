@@ -75,6 +75,20 @@ for line in sys.stdin:
         }
 
         [Test]
+        public async Task Lines_of_the_binary_may_end_as_on_windows()
+        {
+            using var fake = new Fake("os.write(2, b'warning: a\\r\\nb\\r\\nc\\r\\n'); os._exit(1)");
+            var warnings = new List<string>();
+            await using (var server = await McpServer.ConnectAsync(new ServerOptions { Command = new[] { "a" }, OnWarning = warnings.Add }))
+            {
+                var error = await Check.ThrowsAsync<BinaryException>(() => server.CallToolAsync("a"));
+                Check.Contains("its last words: warning: a\nb\nc", error.Message);
+                Check.True(!error.Message.Contains("\\r", StringComparison.Ordinal));
+            }
+            Check.Equal("a", string.Join(", ", warnings));
+        }
+
+        [Test]
         public async Task A_binary_that_ends_at_once_is_an_error_however_often()
         {
             using var fake = new Fake("/bin/true", isCommand: true);

@@ -36,6 +36,59 @@ namespace Mcptest.Tests
         }
 
         [Test]
+        public async Task Null_may_be_anywhere_in_arguments()
+        {
+            using var scratch = new Scratch();
+            await using var server = await scratch.ConnectAsync();
+            foreach (var arguments in new object[]
+            {
+                new { a = (string?)null, b = new string?[] { null } },
+                new Dictionary<string, object?> { ["a"] = null, ["b"] = new List<string?> { null } },
+                new { a = (Town?)null, b = new object?[] { null } },
+                new { a = (double?)null, b = new int?[] { null } },
+            })
+            {
+                Check.Equal("{\"a\": null, \"b\": [null]}", (await server.CallToolAsync("echo", arguments)).Text);
+            }
+            Check.Equal("{\"a\": null}", (await server.CallToolAsync("echo", new Dictionary<string, string?> { ["a"] = null })).Text);
+        }
+
+        [Test]
+        public async Task Null_where_there_must_be_something_is_named()
+        {
+            using var scratch = new Scratch();
+            await using var server = await scratch.ConnectAsync();
+            async Task RefuseAsync(string name, Func<Task> work)
+            {
+                Check.Equal(name, (await Check.ThrowsAsync<ArgumentException>(work)).ParamName);
+            }
+            await RefuseAsync("name", () => server.CallToolAsync(null!));
+            await RefuseAsync("name", () => server.GetPromptAsync(null!));
+            await RefuseAsync("uri", () => server.ReadResourceAsync(null!));
+            await RefuseAsync("target", () => server.UploadToAsync(null!));
+            await RefuseAsync("options", () => McpServer.ConnectAsync((string[])null!));
+            await RefuseAsync("options", () => McpServer.ConnectAsync(new ServerOptions { Command = null! }));
+            var empty = new ServerOptions { Command = scratch.Options().Command, Environment = null!, Secrets = null!, HeaderEnv = null! };
+            await using var other = await McpServer.ConnectAsync(empty);
+            Check.True((await other.CallToolAsync("echo", null)).Success);
+        }
+
+        [Test]
+        public async Task Text_for_people_has_no_values_of_variables()
+        {
+            using var scratch = new Scratch();
+            var options = scratch.Options();
+            options.Command = options.Command.Append("--password=verdigris-4711");
+            options.Environment["SHOP_PASSWORD"] = "verdigris-4711";
+            options.Environment["LEVEL"] = "3";
+            Check.Equal($"python3 {Scratch.ServerFile} --password=[SHOP_PASSWORD]", $"{options}");
+            await using var server = await McpServer.ConnectAsync(options);
+            Check.Equal($"McpServer({options})", $"{server}");
+            Check.Equal("https://shop.example/mcp", $"{new ServerOptions { Url = "https://me:hidden@shop.example/mcp?key=hidden" }}");
+            Check.Equal("", $"{new ServerOptions { Command = null!, Environment = null! }}");
+        }
+
+        [Test]
         public async Task Json_is_sent_as_it_is()
         {
             using var scratch = new Scratch();
@@ -106,6 +159,17 @@ namespace Mcptest.Tests
             Check.Contains("stderr  | out of paper", gone.Message);
             Check.Contains("it may have taken effect anyway", gone.Message);
             await Check.ThrowsAsync<UpstreamGoneException>(() => server.CallToolAsync("echo"));
+        }
+
+        [Test]
+        public async Task Lines_on_stderr_may_end_as_on_windows()
+        {
+            using var scratch = new Scratch();
+            var options = scratch.Options();
+            options.Environment["COLOR"] = "\r\ncall\ra plumber\r";
+            await using var server = await McpServer.ConnectAsync(options);
+            var gone = await Check.ThrowsAsync<UpstreamGoneException>(() => server.CallToolAsync("die"));
+            Check.Contains("  stderr  | out of paper \n          | call\\ra plumber\n", $"{gone.Message}\n");
         }
 
         [Test]

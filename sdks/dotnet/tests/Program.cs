@@ -2,6 +2,7 @@ using System;
 using System.Diagnostics;
 using System.Linq;
 using System.Reflection;
+using System.Text.Json;
 using System.Threading.Tasks;
 
 namespace Mcptest.Tests
@@ -14,7 +15,8 @@ namespace Mcptest.Tests
 
     /// <summary>
     /// Runs the tests, without a test framework: with none, there is nothing to install. Arguments are parts of the names
-    /// of the tests to run; <c>--play SCENE</c> plays a program that uses the SDK, for tests about the end of one.
+    /// of the tests to run; <c>--play SCENE</c> plays a program that uses the SDK, for tests about the end of one, and
+    /// <c>--suite FILE [PART]</c> runs the tests of a file, and writes a line of JSON for each.
     /// </summary>
     public static class Program
     {
@@ -25,6 +27,10 @@ namespace Mcptest.Tests
             if (args.Length > 1 && args[0] == "--play")
             {
                 return await Scenes.PlayAsync(args[1], args.Skip(2).ToArray());
+            }
+            if (args.Length > 1 && args[0] == "--suite")
+            {
+                return await RunSuiteAsync(args[1], args.Skip(2).ToArray());
             }
             var passed = 0;
             var failed = 0;
@@ -53,6 +59,24 @@ namespace Mcptest.Tests
             }
             Console.WriteLine($"{passed} passed, {failed} failed");
             return failed == 0 && passed > 0 ? 0 : 1;
+        }
+
+        private static async Task<int> RunSuiteAsync(string file, string[] parts)
+        {
+            foreach (var test in Suite.Load(file).Choose(test => parts.All(part => test.Id.Contains(part, StringComparison.Ordinal))))
+            {
+                var (status, text) = ("passed", "");
+                try
+                {
+                    await test.RunAsync(reason => (status, text) = ("skipped", reason));
+                }
+                catch (SuiteTestException error)
+                {
+                    (status, text) = ("failed", error.Message);
+                }
+                Console.WriteLine(JsonSerializer.Serialize(new { name = test.Id, status, text }));
+            }
+            return 0;
         }
 
         private static string Name(MethodInfo method) => $"{method.DeclaringType!.Name}.{method.Name}";

@@ -26,7 +26,8 @@ namespace Mcptest.Tests
             var echoes = suite["first::it echoes"];
             Check.Equal(("first", "it echoes", SuiteFile, 6L), (echoes.Server, echoes.Name, echoes.File, echoes.Line));
             Check.True(echoes.Tags.SequenceEqual(new[] { "quick" }) && echoes.SkipReason == null);
-            Check.Contains("nothing", (await Check.ThrowsAsync<ArgumentException>(() => suite["nothing"].RunAsync(_ => { }))).Message);
+            var error = await Check.ThrowsAsync<ArgumentException>(() => suite["nothing"].RunAsync(_ => { }));
+            Check.Contains("has no test \"nothing\"; it has \"first::it echoes\", \"second::it shouts\"", error.Message);
         }
 
         [Test]
@@ -64,6 +65,53 @@ namespace Mcptest.Tests
                 Check.Contains($"no test of {SuiteFile} was chosen", error.Message);
             }
             await Check.ThrowsAsync<ArgumentException>(() => Suite.OpenAsync(""));
+        }
+
+        [Test]
+        public async Task Null_is_a_mistake_that_names_the_argument()
+        {
+            await using var suite = await Suite.OpenAsync(SuiteFile, _ => { });
+            async Task RefuseAsync(string name, Func<object?> work)
+            {
+                Check.Equal(name, (await Check.ThrowsAsync<ArgumentException>(() => Task.FromResult(work()))).ParamName);
+            }
+            await RefuseAsync("file", () => Suite.Load(null!));
+            await RefuseAsync("file", () => Suite.Load(""));
+            await RefuseAsync("file", () => Suite.OpenAsync(null!).GetAwaiter().GetResult());
+            await RefuseAsync("id", () => suite[null!]);
+            await RefuseAsync("choice", () => suite.Choose(null!));
+            await RefuseAsync("lane", () => Loader.LaneCliHint(null!));
+            foreach (var test in new[] { suite["first::it echoes"], suite["lanes::agents"] })
+            {
+                var error = await Check.ThrowsAsync<ArgumentException>(() => test.RunAsync(null!));
+                Check.Equal("skip", error.ParamName);
+            }
+        }
+
+        [Test]
+        public async Task A_file_that_is_not_there_is_reported_with_the_folder()
+        {
+            var error = await Check.ThrowsAsync<RefusedException>(() => Suite.OpenAsync("nowhere.yaml"));
+            Check.Equal($"there is no file or folder 'nowhere.yaml'\nlooked for in {Environment.CurrentDirectory}", error.Message);
+            Check.Equal("there is no file or folder 'nowhere.yaml'", error.RawMessage);
+        }
+
+        [Test]
+        public async Task A_server_may_be_called_lanes()
+        {
+            using var scratch = new Scratch();
+            var file = Path.Combine(scratch.Folder, "mcptest.yaml");
+            File.WriteAllText(file, $"servers:\n  lanes: {{command: [python3, {Scratch.ServerFile}]}}\n"
+                + "tools:\n  - {name: agents, tool: echo}\nagents:\n  - {name: it books a table, server: lanes, prompt: book a table}\n");
+            await using var suite = await Suite.OpenAsync(file, _ => { });
+            // As in pytest.
+            Check.Equal("lanes::agents, lanes::agents #2", string.Join(", ", suite.Cases));
+            var skipped = new List<string>();
+            await suite["lanes::agents"].RunAsync(skipped.Add);
+            Check.Equal(0, skipped.Count);
+            await suite["lanes::agents #2"].RunAsync(skipped.Add);
+            Check.Equal(Loader.LaneCliHint("agents", suite.File), string.Join(", ", skipped));
+            Check.Equal("lanes::agents", string.Join(", ", suite.Choose(test => test.Id == "lanes::agents")));
         }
 
         [Test]

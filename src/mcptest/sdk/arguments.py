@@ -1,4 +1,4 @@
-"""Arguments of the SDK's functions: checked at once, and turned into a config for the binary."""
+"""Arguments of the SDK's functions: checked at once, and turned into options of the binary."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shlex
 
 from mcptest.core.record import Record
 from mcptest.core.secrets import secrets_in
+from mcptest.core.strict_json import dump_json
 from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_value
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ServerArguments",
     "build_config",
+    "build_options",
     "check_choice",
     "check_json",
     "check_mapping",
@@ -29,6 +31,7 @@ __all__ = [
     "check_seconds",
     "check_string",
     "list_secrets",
+    "name_arguments",
     "read_arguments",
     "split_command",
 ]
@@ -57,11 +60,6 @@ class ServerArguments(Record):
     startup_timeout_s: float | None = None
     client: dict[str, object] | None = None
     secrets: tuple[str, ...] = ()
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the command is all there is."""
-        return self == ServerArguments(command=self.command)
 
 
 def read_arguments(
@@ -229,32 +227,57 @@ def _type_name(value: object) -> str:
     return "None" if value is None else type(value).__name__
 
 
-# The config that the binary reads, where a command alone does not describe the server. Secrets
-# are not in it: they are variables in the binary's environment, which it fills in and hides.
+# How the binary learns of the server: by options, and by a variable for those of the server, whose
+# values may be secrets. Only `client` has no option.
 
 
-def build_config(given: ServerArguments) -> tuple[Config, dict[str, str]]:
-    """The config of a server, and the variables to start the binary with."""
-    filled, variables = _replace_secrets(
-        given.env or {}, secrets_in(given.env or {}, given.secrets)
-    )
+def build_options(given: ServerArguments) -> tuple[list[str], dict[str, str]]:
+    """The options of the binary for a server, and the variables to start it with."""
+    places = {} if given.client else {"--server-command": shlex.join(given.command)}
+    places |= {} if given.client else {"--url": given.url}
+    # A config is in another folder.
+    folder = os.path.abspath(given.cwd or ".") if given.client and given.command else given.cwd
+    limit_s = given.startup_timeout_s
+    places |= {
+        "--bearer-env": given.bearer_env,
+        "--ca-file": given.ca_file,
+        "--cwd": folder,
+        "--start-timeout": f"{limit_s * 1000:.6f}ms" if limit_s else "",
+    }
+    options = [word for option, value in places.items() if value for word in (option, value)]
+    for header, name in (given.header_env or {}).items():
+        options += ["--header-env", f"{header}={name}"]
+    if not given.env:
+        return options, {}
+    variables = {"set": given.env, "secrets": list(given.secrets)}
+    return options, {"MCPTEST_SERVER_ENV": dump_json(variables)}
+
+
+def build_config(given: ServerArguments) -> Config:
+    """The config of a server with a `client`: what to connect to, and how to answer it."""
     command = given.command
     config: Config = {"name": os.path.basename(command[0]) if command else given.url}
-    if command:
-        folder = os.path.abspath(given.cwd or ".")
-        config |= {"command": command[0], "args": list(command[1:]), "cwd": folder, "env": filled}
-    if given.url:
-        config["url"] = given.url
-        config["headers"] = {name: f"${{{env}}}" for name, env in (given.header_env or {}).items()}
-    if given.bearer_env:
-        config["auth"] = {"bearerTokenEnv": given.bearer_env}
-    if given.ca_file:
-        config["caFile"] = os.path.abspath(given.ca_file)
-    if given.startup_timeout_s:
-        config["startupTimeout"] = given.startup_timeout_s * 1000
-    if given.client:
-        config["client"] = given.client
-    return config, variables
+    config |= {"command": command[0], "args": list(command[1:])} if command else {}
+    config |= {"url": given.url} if given.url else {}
+    return {**config, "client": given.client}
+
+
+def name_arguments(text: str) -> str:
+    """What the binary says about its options, with the names that they have in `connect`."""
+    return re.sub("|".join(_OPTION_NAMES), lambda found: _OPTION_NAMES[found[0]], text)
+
+
+_OPTION_NAMES = {
+    "--server-command": "server_command",
+    "--url": "url",
+    "--bearer-env": "bearer_env",
+    "--header-env": "header_env",
+    "--ca-file": "ca_file",
+    "--cwd": "cwd",
+    "--start-timeout": "startup_timeout",
+    "--timeout": "timeout",
+    "--spec-version": "spec_version",
+}
 
 
 def list_secrets(given: ServerArguments, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -262,28 +285,3 @@ def list_secrets(given: ServerArguments, environment: Mapping[str, str]) -> tupl
     names = (given.bearer_env, *(given.header_env or {}).values())
     sent = (environment[name] for name in names if environment.get(name))
     return (*secrets_in(given.env or {}, given.secrets), *sent)
-
-
-def _replace_secrets(
-    env: Mapping[str, str], secrets: Sequence[str]
-) -> tuple[Config, dict[str, str]]:
-    """The environment with `${NAME}` for each secret, and the values by these names."""
-    names = {secret: f"MCPTEST_SERVER_SECRET_{n}" for n, secret in enumerate(secrets) if secret}
-    # The longest first: one secret may be a part of another.
-    pattern = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    filled: Config = {}
-    used: dict[str, str] = {}
-
-    def replace(found: re.Match[str]) -> str:
-        used[names[found[0]]] = found[0]
-        return f"${{{names[found[0]]}}}"
-
-    for key, value in env.items():
-        if "${" in (re.sub(pattern, "", value) if pattern else value):
-            # The binary would take it for a variable; as the value of one it is left alone.
-            name = f"MCPTEST_SERVER_SECRET_{len(secrets)}_{len(used)}"
-            used[name] = value
-            filled[key] = f"${{{name}}}"
-        else:
-            filled[key] = re.sub(pattern, replace, value) if pattern else value
-    return filled, used

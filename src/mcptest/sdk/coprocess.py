@@ -7,6 +7,7 @@ it with that of the binary, of the page and of the other SDKs.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shlex
 import sys
@@ -26,10 +27,12 @@ from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, id_key
 from mcptest.sdk.arguments import (
     ServerArguments,
     build_config,
+    build_options,
     check_mapping,
     check_path,
     check_seconds,
     list_secrets,
+    name_arguments,
     split_command,
 )
 from mcptest.sdk.errors import (
@@ -84,6 +87,9 @@ _MAX_STDERR_BYTES = 64 * 1024
 RECENT_STDERR: deque[str] = deque(maxlen=20)
 
 _HANDSHAKE = frozenset(["protocol_version", "binary_version"])
+
+# The exit status of a binary that does not accept its command line.
+_BAD_INPUT = 2
 
 _HANDSHAKE_S = 10.0
 _SHUTDOWN_S = 10.0
@@ -202,12 +208,12 @@ class Coprocess:
             return
         self._stderr = StderrFile()
         LEARNED.add(*list_secrets(self._server, os.environ))
-        if self._server.is_plain:
-            self._start_binary({}, "--server-command", shlex.join(self._server.command))
+        options, variables = build_options(self._server)
+        if not self._server.client:
+            self._start_binary(variables, *options)
             return
-        config, variables = build_config(self._server)
-        with temporary_file(dump_json(config)) as path:
-            self._start_binary(variables, "--config", path)
+        with temporary_file(dump_json(build_config(self._server))) as path:
+            self._start_binary(variables, "--config", path, *options)
 
     def _start_binary(self, variables: dict[str, str], *options: str) -> None:
         limit_s, pinned = self._call_timeout, self._spec_version
@@ -225,6 +231,11 @@ class Coprocess:
         except UsageError as error:
             self._fail(BinaryError(f"{error.message}; {error.help}"))
         except ServerError as error:
+            if os.strerror(errno.E2BIG) in error.fault.message:
+                message = "server_command and env are longer than the system allows"
+                self._fail(
+                    BinaryError(f"{message}: all of env together has up to 128 KiB on Linux")
+                )
             message = f"the mcptest binary cannot be started: {error.fault.message}"
             self._fail(BinaryError(f"{message}. Install mcptest, or set MCPTEST_BIN to it."))
 
@@ -300,9 +311,14 @@ class Coprocess:
                 return self._peer.next_item(min(deadline, time.monotonic() + _POLL_S))
             except PeerEndedError as error:
                 stderr = visible(error.stderr.strip(), keep_newlines=True)
-                words = f"; its last words: {stderr}" if stderr else ""
                 message = f"the mcptest binary ended before it answered {method}: {error.how}"
-                self._fail(BinaryError(message + words))
+                # It does not accept an argument of the user.
+                if self._peer.exit_code == _BAD_INPUT and stderr.startswith("error: "):
+                    mistake = name_arguments(stderr.removeprefix("error: "))
+                    self._fail(BinaryError(f"{mistake} ({message})"))
+                self._fail(
+                    BinaryError(f"{message}; its last words: {stderr}" if stderr else message)
+                )
             except PeerSilentError:
                 if self._is_closed:
                     self._fail(ClosedError(f"closed before {method} was answered"))

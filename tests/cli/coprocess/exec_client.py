@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import processes
 from console import ENVIRONMENT, PATIENCE_S, Ended
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class ExecClient:
     def __init__(
         self, folder: Path, server: str, options: tuple[str, ...], environment: dict[str, str]
     ) -> None:
-        self.process = subprocess.Popen(
+        self.process = processes.start(
             exec_words(server, *options),
             cwd=folder,
             env=ENVIRONMENT | environment,
@@ -161,14 +162,12 @@ def converse(
     lines = [
         each if isinstance(each, bytes) else json.dumps(each).encode() + b"\n" for each in messages
     ]
-    done = subprocess.run(
+    done = processes.run(
         exec_words(server, *options),
         cwd=folder,
         env=ENVIRONMENT | environment,
         input=b"".join(lines),
-        capture_output=True,
         timeout=PATIENCE_S,
-        check=False,
     )
     answers = [checked(line) for line in done.stdout.split(b"\n")[:-1]]
     assert done.stdout.endswith(b"\n") or not done.stdout

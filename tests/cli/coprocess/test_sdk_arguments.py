@@ -52,6 +52,27 @@ def test_an_argument_that_makes_no_sense_is_named_at_once(
         mcptest.connect(**arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"server_command": "a", "cwd": "/nowhere"}, "cwd: there is no folder '/nowhere' (the"),
+        ({"url": "ftp://a"}, "url is not the URL of a server: it must begin with"),
+        ({"url": URL, "ca_file": "/nowhere"}, "ca_file: there is no file '/nowhere'"),
+        ({"url": URL, "header_env": {"Host": "PATH"}}, "header_env: the header Host is set by"),
+        (
+            {"server_command": "a", "env": {"A": "a" * 100_000, "B": "b" * 100_000}},
+            "server_command and env are longer than the system allows",
+        ),
+    ],
+)
+def test_what_the_binary_refuses_is_named_as_the_argument_is(
+    arguments: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(mcptest.BinaryError) as caught, mcptest.connect(**arguments):
+        pass
+    assert str(caught.value).startswith(words)
+
+
 def test_paths_are_taken_wherever_a_path_is_meant(tmp_path: Path) -> None:
     command: list[str | Path] = [Path(sys.executable), "-S", "-E", SERVERS / "sdk_server.py"]
     tape = tmp_path / "tape"

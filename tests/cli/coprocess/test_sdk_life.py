@@ -19,6 +19,7 @@ import pytest
 from connect_back import PORT_VARIABLE, Caller, Listener
 from scripted_binary import SILENCE, hello, scripted
 
+from mcptest.sdk.arguments import ServerArguments
 from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.errors import BinaryError, CoprocessError, OverdueError
 from mcptest.transport.lines import LinePeer
@@ -144,7 +145,8 @@ def test_a_folder_that_takes_no_file_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delattr("os.memfd_create", raising=False)
     monkeypatch.setenv("TMPDIR", "/nowhere")
     words = "cannot be written to /nowhere: No such file or directory; set TMPDIR"
-    with Coprocess(SERVER, env={"A": "b"}) as coprocess, pytest.raises(BinaryError, match=words):
+    server = ServerArguments(command=tuple(SERVER), client={"roots": []})
+    with Coprocess(server=server) as coprocess, pytest.raises(BinaryError, match=words):
         coprocess.start()
 
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 import mcptest
-from mcptest.formats.config import load_config
-from mcptest.sdk.arguments import ServerArguments, build_config, list_secrets
+from mcptest.sdk.arguments import ServerArguments, list_secrets
 from mcptest.sdk.coprocess import temporary_file
 from mcptest.sdk.expect import expect
 
@@ -142,18 +141,6 @@ def test_a_common_word_that_is_named_a_secret_is_warned_of() -> None:
         mcptest.connect(SERVER, env={"MODE": "test"}, secrets=["MODE"]) as server,
     ):
         assert server.call_tool("env", {"name": "MODE"}).text == "test"
-
-
-def test_secrets_are_not_written_down_and_arrive() -> None:
-    env = {"A_TOKEN": VALUE, "URL": f"https://x/?t={VALUE}", "PIN_TEXT": "4711-0815"}
-    config, variables = build_config(
-        ServerArguments(command=("x",), env=env, secrets=("PIN_TEXT",))
-    )
-    assert VALUE not in json.dumps(config)
-    assert "4711" not in json.dumps(config)
-    read, _ = load_config(json.dumps(config), "/tmp/mcptest.json", variables)
-    assert read.env == env
-    assert set(read.secrets) == {VALUE, "4711-0815"}
 
 
 @pytest.mark.parametrize(

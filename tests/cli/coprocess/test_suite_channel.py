@@ -134,6 +134,21 @@ def test_ids_are_those_of_pytest(tmp_path: Path) -> None:
 # What becomes of a test
 
 
+def test_every_row_is_a_test_with_an_id_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("text,wants\na,a\nb,c\n", encoding="utf-8")
+    rows = {
+        "each": {"file": "rows.csv"},
+        "args": {"text": "${text}"},
+        "expect": text_is("${wants}"),
+    }
+    with serving(tmp_path, {"tools": [call("echoes", **rows)]}) as sdk:
+        ids = [each["id"] for each in sdk.ask("suite.list")["tests"]]
+        assert ids == ["a::echoes [text=a]", "a::echoes [text=b]"]
+        bad, good = run(sdk, ids[1]), run(sdk, ids[0])
+    assert (bad["status"], good["status"]) == ("failed", "passed")
+    assert "note: its row is at rows.csv:3" in bad["text"]
+
+
 def test_a_test_has_the_verdict_and_the_text_of_a_run(tmp_path: Path) -> None:
     dead = call("dies", "die")
     with serving(tmp_path, {"tools": [GREEN, RED, dead]}) as sdk:

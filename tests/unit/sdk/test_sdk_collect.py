@@ -203,7 +203,7 @@ def test_a_file_that_cannot_be_read_is_not_ours(tmp_path: Path) -> None:
 
 def test_no_lane_of_suites_is_missing_here() -> None:
     """Another lane would be dropped without a word."""
-    # The command runs the checks of compliance; the channel does not.
-    assert set(UNSUPPORTED_LANES) == {*COMMANDS, "compliance"}
+    # The command runs the checks of compliance and scans; the channel does not.
+    assert set(UNSUPPORTED_LANES) == {*COMMANDS, "compliance", "security"}
     for lane, command in COMMANDS.items():
         assert lane_cli_hint(lane).endswith(f"; run: {command} <suite>")

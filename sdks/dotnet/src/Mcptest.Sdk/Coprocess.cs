@@ -724,7 +724,8 @@ namespace Mcptest
                 {
                     lock (_gate)
                     {
-                        var text = Messages.MakeVisible(Encoding.UTF8.GetString(_tail, 0, _tailLength).Trim(), keepNewlines: true);
+                        var said = Encoding.UTF8.GetString(_tail, 0, _tailLength).Trim().Replace("\r\n", "\n");
+                        var text = Messages.MakeVisible(said, keepNewlines: true);
                         return _isCut ? $"…{text}" : text;
                     }
                 }
@@ -777,7 +778,7 @@ namespace Mcptest
                 // Most lines are none, and there may be gigabytes of them.
                 if (_lineLength > 0 && _line[0] == Warning[0] && _warnings.Count < MaxWarnings)
                 {
-                    var line = Encoding.UTF8.GetString(_line, 0, _lineLength);
+                    var line = Encoding.UTF8.GetString(_line, 0, _lineLength).TrimEnd('\r');
                     if (line.StartsWith(Warning, StringComparison.Ordinal))
                     {
                         _warnings.Add(Messages.MakeVisible(line.Substring(Warning.Length)));

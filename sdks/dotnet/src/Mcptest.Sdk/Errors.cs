@@ -67,8 +67,8 @@ namespace Mcptest
     /// <summary>mcptest refused the request: a file that is not a cassette, an upload that failed.</summary>
     public class RefusedException : McptestException
     {
-        internal RefusedException(long code, string message, JsonElement details)
-            : base(Messages.DescribeRefusal(message, details))
+        internal RefusedException(long code, string message, JsonElement details, string? folder = null)
+            : base(Messages.DescribeRefusal(folder == null ? message : $"{message}\nlooked for in {folder}", details))
         {
             Code = code;
             RawMessage = message;
@@ -222,7 +222,7 @@ namespace Mcptest
                     lines.Add(MayHaveRun);
                 }
                 var stderr = (Json.GetString(details, "stderr") ?? "").TrimEnd();
-                var last = stderr.Length == 0 ? new string[0] : stderr.Split('\n');
+                var last = stderr.Length == 0 ? new string[0] : stderr.Replace("\r\n", "\n").Split('\n');
                 last = last.Skip(last.Length - MaxStderrLines).ToArray();
                 lines.AddRange(last.Select((line, n) => $"  {(n == 0 ? "stderr" : "      ")}  | {Quote(line)}"));
             }

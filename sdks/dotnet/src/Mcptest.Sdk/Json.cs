@@ -18,7 +18,7 @@ namespace Mcptest
         public static readonly JsonElement Null = JsonDocument.Parse("null").RootElement.Clone();
 
         // The contract allows 200 levels.
-        private const int MaxDepth = 256;
+        private const int MaxDepth = 200;
         private const int MaxSentDepth = 190;
 
         private static readonly UTF8Encoding Utf8 = new UTF8Encoding(encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true);

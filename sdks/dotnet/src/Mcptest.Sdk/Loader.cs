@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.IO;
 using System.Linq;
 using System.Text.Json;
 using System.Threading;
@@ -16,7 +17,7 @@ namespace Mcptest
         /// <summary>The reason for skipping a lane, with the command that runs it for the suite at this path.</summary>
         public static string LaneCliHint(string lane, string? suite = null)
         {
-            var command = lane switch
+            var command = (lane ?? throw new ArgumentNullException(nameof(lane))) switch
             {
                 "compliance" => "mcptest compliance run --from-suite",
                 "evals" => "mcptest eval",
@@ -38,11 +39,13 @@ namespace Mcptest
         private static readonly TimeSpan Unlisted = TimeSpan.FromMinutes(10);
 
         private readonly Coprocess _coprocess;
+        private readonly string _file;
         private Dictionary<string, TimeSpan> _limits = new Dictionary<string, TimeSpan>();
 
-        private SuiteChannel(Coprocess coprocess)
+        private SuiteChannel(Coprocess coprocess, string file)
         {
             _coprocess = coprocess;
+            _file = file;
         }
 
         public string BinaryVersion => _coprocess.BinaryVersion;
@@ -54,14 +57,23 @@ namespace Mcptest
             // A path that begins with a dash would be taken for an option.
             var arguments = new[] { "--suite-server", file.StartsWith('-') ? $"./{file}" : file };
             var coprocess = await Coprocess.StartAsync(arguments, null, null, warn, cancellationToken).ConfigureAwait(false);
-            return new SuiteChannel(coprocess);
+            return new SuiteChannel(coprocess, file);
         }
 
         /// <summary>The checked result of suite.list.</summary>
         public async Task<JsonElement> ListAsync(CancellationToken cancellationToken = default)
         {
             const string method = "suite.list";
-            var result = await _coprocess.RequestAsync(method, null, null, cancellationToken).ConfigureAwait(false);
+            JsonElement result;
+            try
+            {
+                result = await _coprocess.RequestAsync(method, null, null, cancellationToken).ConfigureAwait(false);
+            }
+            catch (RefusedException error) when (!File.Exists(_file) && !Directory.Exists(_file))
+            {
+                // Test frameworks change the current folder, which the user may not know.
+                throw new RefusedException(error.Code, error.RawMessage, error.Details, Environment.CurrentDirectory);
+            }
             var version = Json.Get(result, "version");
             if (Json.IsInteger(version) && version.GetInt64() != SuiteVersion)
             {

@@ -4,6 +4,7 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Linq;
 using System.Text.Json;
+using System.Text.RegularExpressions;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -85,6 +86,21 @@ namespace Mcptest
 
         /// <summary>Called at the end with each problem that failed no call (default: writes to standard error).</summary>
         public Action<string>? OnWarning { get; set; }
+
+        /// <summary>The command or the URL of the server, with names instead of the values of <see cref="Environment"/>.</summary>
+        public override string ToString()
+        {
+            var command = string.Join(" ", Command ?? Enumerable.Empty<string>());
+            // Credentials of a URL are before the host, or after the path.
+            var shown = command.Length > 0 ? command : Regex.Replace(Regex.Replace(Url ?? "", "//[^/@]*@", "//"), "[?#].*", "");
+            // The longest first: one value may be a part of another. A short one says nothing.
+            var variables = (Environment ?? new Dictionary<string, string>()).Where(each => each.Value?.Length > 3);
+            foreach (var (name, value) in variables.OrderByDescending(each => each.Value.Length))
+            {
+                shown = shown.Replace(value, $"[{name}]");
+            }
+            return Messages.Quote(shown);
+        }
     }
 
     /// <summary>A server under test. Calls are sent one after the other, in order.</summary>
@@ -99,10 +115,12 @@ namespace Mcptest
         private static readonly TimeSpan MaxTimeout = TimeSpan.FromHours(24);
 
         private readonly Coprocess _coprocess;
+        private readonly string _shown;
 
-        internal McpServer(Coprocess coprocess)
+        internal McpServer(Coprocess coprocess, string shown = "")
         {
             _coprocess = coprocess;
+            _shown = shown;
         }
 
         /// <summary>The version of the mcptest binary.</summary>
@@ -122,7 +140,7 @@ namespace Mcptest
             var timeout = (options.Timeout ?? DefaultTimeout) + (options.StartTimeout ?? DefaultStartTimeout) + Slack;
             var coprocess = await Coprocess.StartAsync(arguments, timeout, variable, options.OnWarning, cancellationToken)
                 .ConfigureAwait(false);
-            var server = new McpServer(coprocess);
+            var server = new McpServer(coprocess, $"{options}");
             try
             {
                 if (options.Cache is { } cache)
@@ -249,6 +267,9 @@ namespace Mcptest
 
         /// <summary>Stop the server. Calls that wait for their answer fail with a <see cref="ClosedException"/>.</summary>
         public ValueTask DisposeAsync() => _coprocess.DisposeAsync();
+
+        /// <summary>The command or the URL of the server, without secrets.</summary>
+        public override string ToString() => $"McpServer({_shown})";
 
         private async Task<JsonElement> RequestAsync(string method, string? parameters, CancellationToken cancellationToken)
         {

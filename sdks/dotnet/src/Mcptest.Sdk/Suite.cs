@@ -20,20 +20,29 @@ namespace Mcptest
 
         private readonly SuiteChannel _channel;
         private readonly Action<string> _warn;
-        private readonly Dictionary<string, SuiteCase> _byId;
+        private readonly List<SuiteCase> _cases = new List<SuiteCase>();
+        private readonly Dictionary<string, SuiteCase> _byId = new Dictionary<string, SuiteCase>();
 
         private Suite(SuiteChannel channel, JsonElement list, Action<string> warn)
         {
             _channel = channel;
             _warn = text => warn(Messages.MakeVisible(text));
             File = Json.GetString(list, "file") ?? "";
-            var tests = Json.Get(list, "tests").EnumerateArray().Select(test => new SuiteCase(this, test));
-            var lanes = Json.Get(list, "lanes").EnumerateArray().Select(lane => new SuiteCase(
-                this, "lanes", Json.GetString(lane, "lane") ?? "", File, Json.Get(lane, "line").GetInt64()));
-            var left = Json.Get(list, "left").EnumerateArray().Select(entry => new SuiteCase(
-                this, Json.GetString(entry, "name") ?? "", File, Json.GetString(entry, "reason") ?? ""));
-            Cases = tests.Concat(lanes).Concat(left).ToArray();
-            _byId = Cases.GroupBy(each => each.Id).ToDictionary(group => group.Key, group => group.First());
+            foreach (var test in Json.Get(list, "tests").EnumerateArray())
+            {
+                Add(new SuiteCase(this, test));
+            }
+            foreach (var lane in Json.Get(list, "lanes").EnumerateArray())
+            {
+                var name = Json.GetString(lane, "lane") ?? "";
+                var reason = Loader.LaneCliHint(name, File);
+                Add(new SuiteCase(this, MakeUnique($"lanes::{name}"), "lanes", name, File, Json.Get(lane, "line").GetInt64(), reason));
+            }
+            foreach (var entry in Json.Get(list, "left").EnumerateArray())
+            {
+                var name = Json.GetString(entry, "name") ?? "";
+                Add(new SuiteCase(this, MakeUnique(name), "", name, File, 0, Json.GetString(entry, "reason") ?? ""));
+            }
             foreach (var warning in Json.Get(list, "warnings").EnumerateArray())
             {
                 _warn(Json.ReadString(warning));
@@ -47,12 +56,12 @@ namespace Mcptest
         /// The tests in the order of the file; then, as skipped tests, the lanes that an SDK cannot drive and what is
         /// judged for a whole run only.
         /// </summary>
-        public IReadOnlyList<SuiteCase> Cases { get; }
+        public IReadOnlyList<SuiteCase> Cases => _cases;
 
         /// <summary>The test with this id.</summary>
-        public SuiteCase this[string id] => _byId.TryGetValue(id, out var found)
+        public SuiteCase this[string id] => _byId.TryGetValue(id ?? throw new ArgumentNullException(nameof(id)), out var found)
             ? found
-            : throw new ArgumentException($"{File} has no test {Messages.Quote(id)}", nameof(id));
+            : throw new ArgumentException($"{Messages.MakeVisible(File)} has no test \"{Messages.Quote(id)}\"; it has {DescribeIds()}", nameof(id));
 
         /// <summary>
         /// Those of <see cref="Cases"/> that are chosen, by their tags for example. An <see cref="ArgumentException"/> if no test
@@ -60,7 +69,7 @@ namespace Mcptest
         /// </summary>
         public IReadOnlyList<SuiteCase> Choose(Func<SuiteCase, bool> choice)
         {
-            var chosen = Cases.Where(choice).ToArray();
+            var chosen = Cases.Where(choice ?? throw new ArgumentNullException(nameof(choice))).ToArray();
             return chosen.Any(each => each.IsTest)
                 ? chosen
                 : throw new ArgumentException($"no test of {Messages.MakeVisible(File)} was chosen", nameof(choice));
@@ -72,7 +81,7 @@ namespace Mcptest
         /// </summary>
         public static Suite Load(string file)
         {
-            var path = CompletePath(file);
+            var path = CompletePath(CheckPath(file));
             lock (Loaded)
             {
                 if (Loaded.TryGetValue(path, out var found))
@@ -98,12 +107,8 @@ namespace Mcptest
         public static async Task<Suite> OpenAsync(
             string file, Action<string>? onWarning = null, CancellationToken cancellationToken = default)
         {
-            if (string.IsNullOrEmpty(file))
-            {
-                throw new ArgumentException("there is no file: give the path of a suite, a test file, a contract or a folder", nameof(file));
-            }
             var warn = onWarning ?? Messages.WriteWarning;
-            var channel = await SuiteChannel.OpenAsync(file, warn, cancellationToken).ConfigureAwait(false);
+            var channel = await SuiteChannel.OpenAsync(CheckPath(file), warn, cancellationToken).ConfigureAwait(false);
             try
             {
                 return new Suite(channel, await channel.ListAsync(cancellationToken).ConfigureAwait(false), warn);
@@ -137,6 +142,37 @@ namespace Mcptest
                 _warn($"{id}: {note}");
             }
             return verdict;
+        }
+
+        private string DescribeIds()
+        {
+            const int most = 20;
+            var more = _cases.Count > most ? $", and {_cases.Count - most} more" : "";
+            return string.Join(", ", _cases.Take(most).Select(each => $"\"{Messages.Quote(each.Id)}\"")) + more;
+        }
+
+        private void Add(SuiteCase test)
+        {
+            _cases.Add(test);
+            _byId[test.Id] = test;
+        }
+
+        /// <summary>The id as it is, or with a number as in pytest: a server may be called "lanes".</summary>
+        private string MakeUnique(string id)
+        {
+            var unique = id;
+            for (var number = 2; _byId.ContainsKey(unique); number++)
+            {
+                unique = $"{id} #{number}";
+            }
+            return unique;
+        }
+
+        private static string CheckPath(string file)
+        {
+            return !string.IsNullOrEmpty(file)
+                ? file
+                : throw new ArgumentException("there is no file: give the path of a suite, a test file, a contract or a folder", nameof(file));
         }
 
         private static string CompletePath(string file)
@@ -187,21 +223,14 @@ namespace Mcptest
             IsTest = true;
         }
 
-        internal SuiteCase(Suite suite, string server, string lane, string file, long line)
-            : this(suite, lane, file, Loader.LaneCliHint(lane, file))
-        {
-            Id = $"{server}::{lane}";
-            Server = server;
-            Line = line;
-        }
-
-        internal SuiteCase(Suite suite, string name, string file, string reason)
+        internal SuiteCase(Suite suite, string id, string server, string name, string file, long line, string reason)
         {
             _suite = suite;
-            Id = name;
-            Server = "";
+            Id = id;
+            Server = server;
             Name = name;
             File = file;
+            Line = line;
             Tags = new string[0];
             SkipReason = Messages.MakeVisible(reason, keepNewlines: true);
         }
@@ -236,6 +265,10 @@ namespace Mcptest
         /// </summary>
         public async Task RunAsync(Action<string> skip, CancellationToken cancellationToken = default)
         {
+            if (skip == null)
+            {
+                throw new ArgumentNullException(nameof(skip));
+            }
             if (SkipReason != null)
             {
                 skip(SkipReason);
