@@ -1,4 +1,7 @@
-"""`mcptest compliance`: check a capture against the invariants or all rules, without a server."""
+"""`mcptest compliance`: check a live server, or a capture of one against the rules.
+
+`mcptest compliance run`, which needs a server, is `mcptest.cli.conformance`.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,13 @@ import stat
 import sys
 
 from mcptest import __version__
+from mcptest.cli.conformance import RUN_COMMAND
 from mcptest.cli.options import NO_COLOR_OPTION, Command, Option
 from mcptest.cli.output import StandardOutput, wants_colour
 from mcptest.core.diagnostics import Diagnostic, closest, suggest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
-from mcptest.core.text import visible
+from mcptest.core.text import join_words, visible
 from mcptest.reporters.rules import (
     render_conformance,
     render_conformance_json,
@@ -67,10 +71,11 @@ def _subcommand(arguments: Arguments) -> tuple[str, str]:
     """The subcommand, and the capture to check."""
     word, *files = arguments.paths or ("",)
     if word not in _SUBCOMMANDS:
-        seen = f", not {visible(word)!r}{suggest(word, _SUBCOMMANDS)}" if word else ""
+        words = ("run", *_SUBCOMMANDS)
+        seen = f", not {visible(word)!r}{suggest(word, words)}" if word else ""
         raise UsageError(
-            f"mcptest compliance takes the word {' or '.join(_SUBCOMMANDS)}{seen}",
-            "mcptest compliance invariants --capture FILE",
+            f"mcptest compliance takes the word {join_words(words, 'or')}{seen}",
+            "mcptest compliance run -- COMMAND, mcptest compliance invariants --capture FILE",
         )
     files += arguments.all("--capture")
     if len(files) != 1:
@@ -152,10 +157,11 @@ def _write(score: CaptureScore, format: str, file: str, arguments: Arguments) ->
 
 COMMAND = Command(
     name="mcptest compliance",
-    summary="Check a capture against the rules about sessions, without a server.",
-    usage="mcptest compliance invariants|check --capture FILE",
-    details="invariants checks INV-001 to INV-007, and several sessions together; check all rules "
-    "about sessions as well. FILE is a session or an array of sessions, as written by mcptest run "
+    summary="Check a server against the specification, or a capture against its rules.",
+    usage="mcptest compliance run … | invariants|check --capture FILE",
+    details="run checks a live server; mcptest compliance run --help shows its options. "
+    "invariants checks INV-001 to INV-007 in a capture, check all passive rules; both compare "
+    "its sessions, too. FILE is a session or an array of sessions, as written by mcptest run "
     "--capture and mcptest record. Exit code 0: no rule is violated and the sessions agree; 1: "
     "otherwise.",
     options=(
@@ -167,8 +173,10 @@ COMMAND = Command(
         Option(names=("-v", "--verbose"), help="show all rules, including those that are met"),
     ),
     examples=(
+        "mcptest compliance run -- node server.js",
         "mcptest compliance invariants --capture session.json",
         "mcptest compliance check --capture session.json --format json",
     ),
     run=compliance,
+    subcommands={"run": RUN_COMMAND},
 )

@@ -1,0 +1,1 @@
+"""Active conformance checks of a live server."""

@@ -1,0 +1,369 @@
+"""Checks of Streamable HTTP in both eras, and of sessions (HTTP-01 to HTTP-18, HTTP-55, HTTP-56).
+
+Foreign values of `Origin` and `Host` are sent to this machine only, unless the user asks for more.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
+from mcptest.compliance.peer import HttpPeer
+from mcptest.core.text import excerpt
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.framing import encode_line
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
+from mcptest.protocol.sse import SseDecoder, SseEvent
+from mcptest.transport.http.client import listening_addresses
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.compliance.check import Outcome
+    from mcptest.compliance.peer import Peer
+    from mcptest.compliance.run import Run
+    from mcptest.transport.http.probe import HttpReply
+
+    Message = dict[str, Any]
+
+__all__ = ["CHECKS", "foreign_reply", "http_peer", "refuses_foreign"]
+
+_HANDSHAKE_END = HANDSHAKE_REVISIONS[-1]
+_FIRST_STREAMABLE = "2025-03-26"
+_VERSION_HEADER_SINCE = "2025-06-18"
+# From this revision on, a foreign Origin gets exactly this status.
+_FORBIDDEN_SINCE = "2025-11-25"
+_FORBIDDEN = 403
+
+_FOREIGN = "evil.example"
+_SESSIONS = 20
+_EVERYWHERE = ("0.0.0.0", "::")
+
+
+def http_peer(peer: Peer) -> HttpPeer:
+    """The connection of a check that is for HTTP alone."""
+    assert isinstance(peer, HttpPeer), "the check is for HTTP"
+    return peer
+
+
+def _first_request(peer: HttpPeer, run: Run) -> Message:
+    """What a client sends first: it needs no session."""
+    if peer.is_stateless:
+        return peer.message("server/discover")
+    return jsonrpc.request(peer.next_id(), "initialize", peer.initialize_params(run.version))
+
+
+def foreign_reply(peer: HttpPeer, run: Run, *, host: str = "") -> HttpReply:
+    """The answer to a first request from the page of a foreign site, on which nothing is left."""
+    message = _first_request(peer, run)
+    visitor = peer.visitor()
+    visitor.version = peer.version if peer.is_stateless else ""
+    headers = visitor.default_headers(message) | {"Origin": f"http://{_FOREIGN}"}
+    reply = peer.exchange("POST", headers, encode_line(message), host=host)
+    visitor.session_id = reply.header("mcp-session-id")
+    visitor.end()
+    return reply
+
+
+def refuses_foreign(peer: HttpPeer, run: Run, host: str) -> Outcome:
+    """Judge the answer to a foreign Origin, with a foreign Host or without."""
+    if run.is_remote and not run.settings.remote_probes:
+        reason = "the server is on another machine, which gets no foreign Origin or Host unasked"
+        return could_not_run(f"{reason}: --remote-probes", needs="--remote-probes")
+    reply = foreign_reply(peer, run, host=host)
+    also = f" and Host: {host}" if host else ""
+    if reply.status and reply.status < 400:
+        return violated(
+            f"a request with Origin: http://{_FOREIGN}{also} was served with HTTP status "
+            f"{reply.status}; any web page that a user visits can talk to this server (DNS "
+            "rebinding), so a foreign Origin must be refused with 403"
+        )
+    if run.version >= _FORBIDDEN_SINCE and reply.status != _FORBIDDEN and not host:
+        return violated(
+            f"a foreign Origin must get HTTP status 403; the server answered with "
+            f"{reply.status or reply.error}"
+        )
+    return PASSED
+
+
+def _checks_the_origin(peer: Peer, run: Run) -> Outcome:
+    return refuses_foreign(http_peer(peer), run, "")
+
+
+def _get(peer: HttpPeer) -> HttpReply:
+    """The status and the headers of a GET for an event stream; the stream is not read."""
+    headers = peer.default_headers(None) | {"Accept": "text/event-stream", "Content-Type": None}
+    return peer.exchange_head("GET", headers)
+
+
+def _has_one_endpoint(peer: Peer, run: Run) -> Outcome:
+    reply = _get(http_peer(peer))
+    if reply.status != 404:
+        return PASSED
+    return violated(
+        "GET on the endpoint that serves POST got HTTP status 404; the same path must answer GET "
+        "with an event stream or with 405"
+    )
+
+
+def _answers_get(peer: Peer, run: Run) -> Outcome:
+    reply = _get(http_peer(peer))
+    if reply.status in (404, 405) or (reply.status == 200 and reply.is_event_stream):
+        return PASSED
+    kind = excerpt(reply.header("content-type"), 60) or "no type"
+    return violated(
+        "GET with Accept: text/event-stream must get an event stream or HTTP status 405; the "
+        f"server answered with {reply.status or reply.error} and {kind}"
+    )
+
+
+def _accepts_notifications(peer: Peer, run: Run) -> Outcome:
+    method = "notifications/cancelled"
+    answer = peer.notify(method, {"requestId": f"never-sent-{run.suffix}"})
+    assert answer.reply, "there is one over HTTP"
+    if answer.status == 202 and not answer.reply.body.strip():
+        return PASSED
+    if answer.status >= 400:
+        return not_applicable(f"the server refuses {method} with HTTP status {answer.status}")
+    body = "a body" if answer.reply.body.strip() else "no body"
+    return violated(
+        f"a notification that is accepted must get HTTP status 202 and no body; {method} got "
+        f"{answer.status or answer.problem} and {body}"
+    )
+
+
+def _refuses_bad_notifications(peer: Peer, run: Run) -> Outcome:
+    for message in (
+        {"jsonrpc": "2.0", "method": 5},
+        {"jsonrpc": "1.0", "method": f"notifications/mcptest-{run.suffix}"},
+    ):
+        peer.begin()
+        answer = peer.send(message)
+        seen = [*answer.others, *([answer.message] if answer.message else [])]
+        if answer.status < 300 and any("error" in each for each in seen):
+            return violated(
+                f"a message that the server cannot accept got HTTP status {answer.status} with an "
+                "error in the body; it must get an HTTP error status such as 400"
+            )
+    return PASSED
+
+
+# Sessions
+
+
+def _no_sessions(peer: HttpPeer) -> Outcome | None:
+    return None if peer.session_id else not_applicable("the server gives no session ids")
+
+
+def _gives_random_sessions(peer: Peer, run: Run) -> Outcome:
+    peer = http_peer(peer)
+    if outcome := _no_sessions(peer):
+        return outcome
+    ids = []
+    for _ in range(_SESSIONS):
+        visitor = peer.visitor()
+        visitor.open(run.version)
+        ids.append(visitor.session_id)
+        visitor.end()
+    shown = excerpt(", ".join(ids[:3]), 120)
+    if len(set(ids)) < len(ids):
+        return violated(f"{_SESSIONS} sessions got only {len(set(ids))} different ids: {shown}")
+    numbers = [_number_in(id) for id in ids]
+    steps = {
+        later - earlier
+        for earlier, later in pairwise(numbers)
+        if earlier is not None and later is not None
+    }
+    if None not in numbers and len(steps) == 1:
+        return violated(f"session ids are consecutive numbers, so they can be guessed: {shown}")
+    return PASSED
+
+
+def _number_in(text: str) -> int | None:
+    """The number that an id ends with, if it is short enough to be a counter."""
+    digits = text[len(text.rstrip("0123456789")) :]
+    return int(digits) if digits and len(digits) <= 15 else None
+
+
+def _ends_sessions(peer: Peer, run: Run) -> Outcome:
+    visitor = run.connect(run.version)
+    visitor = http_peer(visitor)
+    if outcome := _no_sessions(visitor):
+        return outcome
+    visitor.begin()
+    deleted = visitor.exchange("DELETE", visitor.default_headers(None) | {"Content-Type": None})
+    if deleted.status >= 400 or not deleted.status:
+        return not_applicable(f"the server answers DELETE with HTTP status {deleted.status}")
+    answer = visitor.request("ping")
+    visitor.session_id = ""
+    if answer.status == 404:
+        return PASSED
+    return violated(
+        "a request in a session that was ended with DELETE must get HTTP status 404, so that the "
+        f"client begins a new one; the server answered with {answer.describe()}"
+    ).seen_by(visitor)
+
+
+def _refuses_unknown_sessions(peer: Peer, run: Run) -> Outcome:
+    if outcome := _no_sessions(http_peer(peer)):
+        return outcome
+    for session, what in ((run.unknown_name("session"), "an unknown"), (None, "no")):
+        peer.begin()
+        answer = peer.start(peer.message("ping"), headers={"Mcp-Session-Id": session}).wait()
+        # A server that serves requests without an id does not require one.
+        if answer.status < 400 and (session or answer.result is None):
+            return violated(
+                f"a request with {what} session id should get HTTP status "
+                f"{'404' if session else '400'}; the server answered with {answer.describe()}"
+            )
+    return PASSED
+
+
+def _checks_the_version_header(peer: Peer, run: Run) -> Outcome:
+    message = peer.message("ping")
+    answer = peer.start(message, headers={"MCP-Protocol-Version": "1999-01-01"}).wait()
+    if answer.status == 400:
+        return PASSED
+    return violated(
+        "a request with MCP-Protocol-Version: 1999-01-01 must get HTTP status 400; the server "
+        f"answered with {answer.describe()}"
+    )
+
+
+def _needs_no_version_header(peer: Peer, run: Run) -> Outcome:
+    message = peer.message("ping")
+    answer = peer.start(message, headers={"MCP-Protocol-Version": None}).wait()
+    if answer.result is not None:
+        return PASSED
+    return violated(
+        "a request without MCP-Protocol-Version should be served, in the revision that was agreed "
+        f"on; the server answered with {answer.describe()}"
+    )
+
+
+# Processes and the older transport
+
+
+def _listens_on_loopback(peer: Peer, run: Run) -> Outcome:
+    address = http_peer(peer).client.address
+    if run.is_remote:
+        return not_applicable("the server is on another machine")
+    found = listening_addresses(address.port)
+    if not found:
+        return not_applicable("the sockets of this machine cannot be read")
+    if not set(found) & set(_EVERYWHERE):
+        return PASSED
+    return violated(
+        f"the server listens on all interfaces ({', '.join(found)}, port {address.port}), so that "
+        "others in the network reach it; a local server should listen on 127.0.0.1"
+    )
+
+
+def _names_the_endpoint(peer: Peer, run: Run) -> Outcome:
+    peer = http_peer(peer)
+    probe = peer.client.start("GET", (("Accept", "text/event-stream"),))
+    deadline, decoder = peer.limit.deadline(peer.timeout_s), SseDecoder()
+    events: list[object] = []
+    while not events and time.monotonic() < deadline and (piece := probe.read(deadline)):
+        events += decoder.feed(piece)
+    reply = probe.reply
+    probe.close()
+    if not events:
+        peer.limit.check()
+    if not reply.is_event_stream:
+        return not_applicable("the server does not have the older transport of two endpoints")
+    first = events[0] if events else None
+    if isinstance(first, SseEvent) and first.name == "endpoint" and first.data.strip():
+        return PASSED
+    seen = f"an event named {first.name}" if isinstance(first, SseEvent) else "nothing"
+    return violated(f"the first event of the stream must be named endpoint; the server sent {seen}")
+
+
+CHECKS = {
+    "HTTP-01 single-endpoint": Check(
+        property="GET and POST are served on one path",
+        run=_has_one_endpoint,
+        since=_FIRST_STREAMABLE,
+        until=_HANDSHAKE_END,
+        transport="http",
+    ),
+    "HTTP-02 origin-validated": Check(
+        property="a request with a foreign Origin is refused",
+        run=_checks_the_origin,
+        transport="http",
+        explains=("AUTH-21",),
+    ),
+    "HTTP-05 notification-202": Check(
+        property="an accepted notification gets status 202 and no body",
+        run=_accepts_notifications,
+        since=_FIRST_STREAMABLE,
+        transport="http",
+    ),
+    "HTTP-06 notification-reject-status": Check(
+        property="a message that cannot be accepted gets an HTTP error status",
+        run=_refuses_bad_notifications,
+        since=_FIRST_STREAMABLE,
+        transport="http",
+        phase="malformed",
+    ),
+    "HTTP-07 get-sse-or-405": Check(
+        property="GET gets an event stream or status 405",
+        run=_answers_get,
+        since=_FIRST_STREAMABLE,
+        until=_HANDSHAKE_END,
+        transport="http",
+    ),
+    "HTTP-12 session-id-entropy": Check(
+        property="session ids are unique, and not consecutive numbers",
+        run=_gives_random_sessions,
+        since=_FIRST_STREAMABLE,
+        until=_HANDSHAKE_END,
+        transport="http",
+        level="SHOULD",
+    ),
+    "HTTP-13 session-terminated-404": Check(
+        property="a request in a session that was ended gets status 404",
+        run=_ends_sessions,
+        since=_FIRST_STREAMABLE,
+        until=_HANDSHAKE_END,
+        transport="http",
+        phase="own",
+    ),
+    "HTTP-14 session-unknown": Check(
+        property="requests with an unknown session id, or without one, are refused",
+        run=_refuses_unknown_sessions,
+        since=_FIRST_STREAMABLE,
+        until=_HANDSHAKE_END,
+        transport="http",
+        level="SHOULD",
+    ),
+    "HTTP-17 version-header-400": Check(
+        property="an unknown version in the header gets status 400",
+        run=_checks_the_version_header,
+        since=_VERSION_HEADER_SINCE,
+        until=_HANDSHAKE_END,
+        transport="http",
+    ),
+    "HTTP-18 version-header-absent": Check(
+        property="a request without the version header is served",
+        run=_needs_no_version_header,
+        since=_VERSION_HEADER_SINCE,
+        until=_HANDSHAKE_END,
+        transport="http",
+        level="SHOULD",
+    ),
+    "HTTP-55 bind-localhost": Check(
+        property="a local server listens on the loopback interface only",
+        run=_listens_on_loopback,
+        transport="http",
+        level="SHOULD",
+    ),
+    "HTTP-56 old-sse-endpoint-event": Check(
+        property="the first event of the older transport names the endpoint",
+        run=_names_the_endpoint,
+        until="2024-11-05",
+        transport="http",
+    ),
+}

@@ -1,0 +1,391 @@
+"""Checks of Streamable HTTP in the stateless era: headers that repeat the body, statuses.
+
+What is sent with wrong headers is harmless if it is served all the same: lists, and reading what
+the server lists. Tools are called only if they may be.
+"""
+
+from __future__ import annotations
+
+import base64
+
+from mcptest.compliance.check import PASSED, Check, not_applicable, violated
+from mcptest.compliance.checks.http import http_peer
+from mcptest.compliance.checks.prompts import argument_names
+from mcptest.core.record import Record
+from mcptest.explore.arguments import sample_arguments
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.framing import encode_line
+from mcptest.protocol.http_messages import param_headers
+from mcptest.protocol.revisions import (
+    HANDSHAKE_REVISIONS,
+    HEADER_MISMATCH,
+    NEWEST_STATELESS,
+    UNSUPPORTED_VERSION,
+    VERSION_KEY,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.compliance.check import Outcome
+    from mcptest.compliance.peer import Answer, Headers, Peer
+    from mcptest.compliance.run import Run
+
+    Message = dict[str, Any]
+
+__all__ = ["CHECKS"]
+
+
+def _send(peer: Peer, message: Message, headers: Headers) -> Answer:
+    pending = http_peer(peer).start(message, headers=headers, is_judged=False)
+    try:
+        return pending.wait()
+    finally:
+        pending.close()
+
+
+def _judge_mismatch(answer: Answer, what: str) -> Outcome:
+    """A request whose headers contradict its body must get 400 and -32020."""
+    if answer.status == 400 and answer.code == HEADER_MISMATCH:
+        return PASSED
+    return violated(
+        f"{what} must get HTTP status 400 and error -32020 (header mismatch); the server answered "
+        f"with {answer.describe()}"
+    )
+
+
+# The version and the method
+
+
+def _compares_the_version(peer: Peer, run: Run) -> Outcome:
+    header = {"MCP-Protocol-Version": HANDSHAKE_REVISIONS[-1]}
+    answer = _send(peer, peer.message("server/discover"), header)
+    outcome = _judge_mismatch(answer, "a version header that differs from the version in _meta")
+    return outcome if answer.result is not None else _unless_both_eras(outcome, run)
+
+
+def _unless_both_eras(outcome: Outcome, run: Run) -> Outcome:
+    """No verdict on a server that takes a request for one of the other era."""
+    if outcome == PASSED or not run.offer(HANDSHAKE_REVISIONS[-1]).version:
+        return outcome
+    return not_applicable("the server takes it for a request of a revision with a handshake")
+
+
+def _needs_the_version(peer: Peer, run: Run) -> Outcome:
+    answer = _send(peer, peer.message("server/discover"), {"MCP-Protocol-Version": None})
+    return _unless_both_eras(_judge_mismatch(answer, "a request without the version header"), run)
+
+
+def _needs_the_method(peer: Peer, run: Run) -> Outcome:
+    answer = _send(peer, peer.message("server/discover"), {"Mcp-Method": None})
+    return _judge_mismatch(answer, "a request without the header Mcp-Method")
+
+
+def _compares_the_method(peer: Peer, run: Run) -> Outcome:
+    answer = _send(peer, peer.message("server/discover"), {"Mcp-Method": "tools/list"})
+    return _judge_mismatch(answer, "a header Mcp-Method that differs from the method")
+
+
+def _compares_case(peer: Peer, run: Run) -> Outcome:
+    answer = _send(peer, peer.message("server/discover"), {"Mcp-Method": "SERVER/DISCOVER"})
+    return _judge_mismatch(answer, "a header Mcp-Method in other case than the method")
+
+
+def _ignores_case_of_names(peer: Peer, run: Run) -> Outcome:
+    peer = http_peer(peer)
+    message = peer.message("server/discover")
+    headers = peer.default_headers(message)
+    method = headers.pop("Mcp-Method")
+    reply = peer.exchange("POST", headers | {"mCp-MeThOd": method}, encode_line(message))
+    if reply.status == 200:
+        return PASSED
+    return violated(
+        "the header mCp-MeThOd must be taken for Mcp-Method: names of headers have no case; the "
+        f"server answered with HTTP status {reply.status or reply.error}"
+    )
+
+
+# Names
+
+
+class _Named(Record):
+    """A harmless request that names something, and the name in its header."""
+
+    method: str
+    params: Message
+    name: str
+
+
+def _named(peer: Peer, run: Run) -> _Named | None:
+    for resource in peer.list_all("resources") or ():
+        if isinstance(resource.get("uri"), str):
+            uri = resource["uri"]
+            return _Named(method="resources/read", params={"uri": uri}, name=uri)
+    for prompt in peer.list_all("prompts") or ():
+        required = argument_names(prompt, is_required=True)
+        if isinstance(prompt.get("name"), str) and not required:
+            name = prompt["name"]
+            return _Named(method="prompts/get", params={"name": name}, name=name)
+    for tool in run.callable_tools(peer):
+        arguments = sample_arguments(tool.get("inputSchema")).arguments
+        params = {"name": tool["name"], "arguments": arguments}
+        return _Named(method="tools/call", params=params, name=tool["name"])
+    return None
+
+
+_NOTHING_NAMED = "the server has nothing that can be read or called without an effect"
+
+
+def _needs_the_name(peer: Peer, run: Run) -> Outcome:
+    if (named := _named(peer, run)) is None:
+        return not_applicable(_NOTHING_NAMED)
+    answer = _send(peer, peer.message(named.method, named.params), {"Mcp-Name": None})
+    return _judge_mismatch(answer, f"{named.method} without the header Mcp-Name")
+
+
+def _compares_the_name(peer: Peer, run: Run) -> Outcome:
+    if (named := _named(peer, run)) is None:
+        return not_applicable(_NOTHING_NAMED)
+    other = {"Mcp-Name": run.unknown_name("name")}
+    answer = _send(peer, peer.message(named.method, named.params), other)
+    return _judge_mismatch(answer, f"{named.method} with another name in the header Mcp-Name")
+
+
+def _encode(text: str) -> str:
+    return f"=?base64?{base64.b64encode(text.encode()).decode('ascii')}?="
+
+
+def _decodes_names(peer: Peer, run: Run) -> Outcome:
+    if (named := _named(peer, run)) is None:
+        return not_applicable(_NOTHING_NAMED)
+    right = {"Mcp-Name": _encode(named.name)}
+    answer = _send(peer, peer.message(named.method, named.params), right)
+    if answer.code == HEADER_MISMATCH or answer.status == 400:
+        return violated(
+            "a header Mcp-Name with the right name in Base64 (=?base64?…?=) must be accepted; the "
+            f"server answered with {answer.describe()}"
+        )
+    wrong = {"Mcp-Name": _encode(run.unknown_name("name"))}
+    answer = _send(peer, peer.message(named.method, named.params), wrong)
+    return _judge_mismatch(answer, "a header Mcp-Name with another name in Base64")
+
+
+# Statuses
+
+
+def _judge_status(answer: Answer, code: int, status: int, other: str) -> Outcome:
+    if answer.code != code:
+        return not_applicable(
+            f"the server does not answer with error {code}; {other} is about that"
+        )
+    if answer.status == status:
+        return PASSED
+    return violated(
+        f"error {code} must come with HTTP status {status}; the server sent status {answer.status}"
+    )
+
+
+def _refuses_versions_with_400(peer: Peer, run: Run) -> Outcome:
+    message = peer.message("server/discover", {"_meta": {VERSION_KEY: "1999-01-01"}})
+    return _judge_status(_send(peer, message, {}), UNSUPPORTED_VERSION, 400, "LIFE-18")
+
+
+def _refuses_methods_with_404(peer: Peer, run: Run) -> Outcome:
+    message = peer.message(f"mcptest/unknown-{run.suffix}")
+    return _judge_status(_send(peer, message, {}), jsonrpc.METHOD_NOT_FOUND, 404, "BASE-18")
+
+
+def _refuses_missing_meta_with_400(peer: Peer, run: Run) -> Outcome:
+    for key, other in ((VERSION_KEY, "BASE-33"), (_CAPABILITIES, "BASE-34")):
+        peer.begin()
+        meta = {name: value for name, value in peer.meta.items() if name != key}
+        message = peer.message("server/discover", {"_meta": meta}, meta=False)
+        outcome = _judge_status(_send(peer, message, {}), jsonrpc.INVALID_PARAMS, 400, other)
+        if outcome != PASSED:
+            return outcome
+    return PASSED
+
+
+_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+
+# Arguments of tools in headers
+
+
+class _Mirrored(Record):
+    """A call of a tool whose argument is repeated in a header."""
+
+    params: Message
+    header: str
+    value: str
+    argument: str
+
+
+def _mirrored(peer: Peer, run: Run) -> _Mirrored | None:
+    """A tool that may be called and has a string argument with `x-mcp-header`."""
+    for tool in run.callable_tools(peer):
+        schema = tool.get("inputSchema")
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        for name, part in properties.items() if isinstance(properties, dict) else ():
+            if not isinstance(part, dict) or "x-mcp-header" not in part:
+                continue
+            arguments = sample_arguments(schema).arguments
+            if part.get("type") == "string" and not isinstance(arguments.get(name), str):
+                arguments = {**arguments, name: "mcptest"}
+            headers = param_headers({"properties": {name: part}}, arguments)
+            for header, value in headers.items():
+                params = {"name": tool["name"], "arguments": arguments}
+                return _Mirrored(params=params, header=header, value=value, argument=name)
+    return None
+
+
+_NOTHING_MIRRORED = "no tool that may be called has an argument with x-mcp-header"
+
+
+def _call_with(peer: Peer, call: _Mirrored, value: str | None) -> Answer:
+    return _send(peer, peer.message("tools/call", call.params), {call.header: value})
+
+
+def _compares_arguments(peer: Peer, run: Run) -> Outcome:
+    if (call := _mirrored(peer, run)) is None:
+        return not_applicable(_NOTHING_MIRRORED)
+    answer = _call_with(peer, call, f"{call.value}-other")
+    return _judge_mismatch(answer, f"a header {call.header} that differs from the argument")
+
+
+def _needs_argument_headers(peer: Peer, run: Run) -> Outcome:
+    if (call := _mirrored(peer, run)) is None:
+        return not_applicable(_NOTHING_MIRRORED)
+    answer = _call_with(peer, call, None)
+    if answer.is_refused:
+        return PASSED
+    return violated(
+        f"a call with the argument {call.argument} and without the header {call.header} must be "
+        f"refused; the server answered with {answer.describe()}"
+    )
+
+
+def _needs_no_headers_of_absent_arguments(peer: Peer, run: Run) -> Outcome:
+    if (call := _mirrored(peer, run)) is None:
+        return not_applicable(_NOTHING_MIRRORED)
+    arguments = {k: v for k, v in call.params["arguments"].items() if k != call.argument}
+    message = peer.message("tools/call", call.params | {"arguments": arguments})
+    answer = _send(peer, message, {call.header: None})
+    if answer.code != HEADER_MISMATCH:
+        return PASSED
+    return violated(
+        f"a call without the argument {call.argument} needs no header {call.header}; the server "
+        f"answered with {answer.describe()}"
+    )
+
+
+def _refuses_bad_header_values(peer: Peer, run: Run) -> Outcome:
+    if (call := _mirrored(peer, run)) is None:
+        return not_applicable(_NOTHING_MIRRORED)
+    for value in ("=?base64?%%%?=", "\xfc\xf6\xe4"):
+        peer.begin()
+        answer = _call_with(peer, call, value)
+        if not answer.is_refused:
+            return violated(
+                f"a header {call.header} that is not ASCII, or not valid Base64, must be refused; "
+                f"the server answered with {answer.describe()}"
+            )
+    return PASSED
+
+
+def _decodes_arguments(peer: Peer, run: Run) -> Outcome:
+    if (call := _mirrored(peer, run)) is None:
+        return not_applicable(_NOTHING_MIRRORED)
+    answer = _call_with(peer, call, _encode(call.value))
+    if not answer.is_refused:
+        return PASSED
+    return violated(
+        f"a header {call.header} with the argument in Base64 (=?base64?…?=) must be accepted; the "
+        f"server answered with {answer.describe()}"
+    )
+
+
+# Sessions are gone
+
+
+def _has_no_sessions(peer: Peer, run: Run) -> Outcome:
+    peer = http_peer(peer)
+    headers = {"Mcp-Session-Id": run.unknown_name("session"), "Last-Event-ID": "1"}
+    answer = _send(peer, peer.message("server/discover"), headers)
+    if answer.result is None:
+        return violated(
+            "the headers Mcp-Session-Id and Last-Event-ID mean nothing in this revision and should "
+            f"be ignored; the server answered with {answer.describe()}"
+        )
+    if answer.reply and answer.reply.header("mcp-session-id"):
+        return violated("the server gives a session id, which this revision does not have")
+    if run.offer(HANDSHAKE_REVISIONS[-1]).version:
+        # GET and DELETE are for its clients of the other era.
+        return PASSED
+    for method in ("GET", "DELETE"):
+        peer.begin()
+        defaults = peer.default_headers(None) | {"Content-Type": None}
+        reply = peer.exchange_head(method, defaults)
+        if reply.status != 405:
+            return violated(
+                f"{method}, which this revision does not have, should get HTTP status 405; the "
+                f"server answered with {reply.status or reply.error}"
+            )
+    return PASSED
+
+
+def _check(property: str, run: Any, **more: Any) -> Check:
+    return Check(property=property, run=run, since=NEWEST_STATELESS, transport="http", **more)
+
+
+CHECKS = {
+    "HTTP-26 header-version-mismatch": _check(
+        "a version header that differs from _meta gets 400 and -32020", _compares_the_version
+    ),
+    "HTTP-27 header-version-missing": _check(
+        "a request without the version header gets 400 and -32020", _needs_the_version
+    ),
+    "HTTP-28 mcp-method-missing": _check(
+        "a request without Mcp-Method gets 400 and -32020", _needs_the_method
+    ),
+    "HTTP-29 mcp-method-mismatch": _check(
+        "another method in Mcp-Method gets 400 and -32020", _compares_the_method
+    ),
+    "HTTP-30 mcp-name-missing": _check(
+        "a request that names something, without Mcp-Name, gets 400 and -32020", _needs_the_name
+    ),
+    "HTTP-31 mcp-name-mismatch": _check(
+        "another name in Mcp-Name gets 400 and -32020", _compares_the_name
+    ),
+    "HTTP-32 mcp-name-base64": _check("Mcp-Name may be in Base64", _decodes_names),
+    "HTTP-33 header-name-case": _check("the names of headers have no case", _ignores_case_of_names),
+    "HTTP-34 header-value-case": _check("the value of Mcp-Method has its case", _compares_case),
+    "HTTP-35 unsupported-version-400": _check(
+        "error -32022 comes with status 400", _refuses_versions_with_400
+    ),
+    "HTTP-36 unknown-method-404": _check(
+        "error -32601 comes with status 404", _refuses_methods_with_404
+    ),
+    "HTTP-37 meta-missing-400": _check(
+        "missing metadata is refused with status 400", _refuses_missing_meta_with_400
+    ),
+    "HTTP-42 param-header-mismatch": _check(
+        "a header that differs from the argument gets 400 and -32020", _compares_arguments
+    ),
+    "HTTP-43 param-header-missing": _check(
+        "an argument without its header is refused", _needs_argument_headers
+    ),
+    "HTTP-44 param-header-not-expected": _check(
+        "an absent argument needs no header", _needs_no_headers_of_absent_arguments
+    ),
+    "HTTP-45 param-header-invalid-chars": _check(
+        "headers that are not ASCII or not Base64 are refused", _refuses_bad_header_values
+    ),
+    "HTTP-46 param-header-base64": _check(
+        "the header of an argument may be in Base64", _decodes_arguments
+    ),
+    "HTTP-47 no-session-get-delete": _check(
+        "there are no sessions, and GET and DELETE get 405", _has_no_sessions, level="SHOULD"
+    ),
+}

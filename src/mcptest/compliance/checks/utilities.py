@@ -1,0 +1,359 @@
+"""Checks of logging (LOG), pages (PAGE), progress (PROG) and cancellation (CANC, STDIO-09)."""
+
+from __future__ import annotations
+
+from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import excerpt
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.lists import ListPages
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_STATELESS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcptest.compliance.check import Outcome
+    from mcptest.compliance.peer import Answer, Peer, Pending
+    from mcptest.compliance.run import Run
+
+    Message = dict[str, Any]
+
+__all__ = ["CHECKS"]
+
+_HANDSHAKE_END = HANDSHAKE_REVISIONS[-1]
+
+_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+# What is set again at the end: many servers log everything before a level is set.
+_QUIET_LEVEL = "warning"
+_LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
+
+# Each list: the capability it needs, and the member that identifies an entry.
+_LISTS = {
+    "tools": ("tools", "name"),
+    "resources": ("resources", "uri"),
+    "resources/templates": ("resources", "uriTemplate"),
+    "prompts": ("prompts", "name"),
+}
+
+# How long a slow call is left running before it is cancelled, and watched longer than it takes.
+_RUNNING_S = 0.3
+_WATCHED_S = 1.0
+_LONGEST_S = 30.0
+
+
+# Logging
+
+
+def _sets_every_level(peer: Peer, run: Run) -> Outcome:
+    if not peer.has("logging"):
+        return not_applicable("the server does not declare logging")
+    outcome = PASSED
+    for level in _LEVELS:
+        peer.begin()
+        answer = peer.request("logging/setLevel", {"level": level})
+        if answer.result is None or set(answer.result) - {"_meta"}:
+            outcome = violated(
+                f"logging/setLevel {level} must get an empty result; the server answered with "
+                f"{answer.describe()}"
+            ).seen_by(peer)
+            break
+    peer.request("logging/setLevel", {"level": _QUIET_LEVEL})
+    return outcome
+
+
+def _refuses_unknown_levels(peer: Peer, run: Run) -> Outcome:
+    if not peer.has("logging"):
+        return not_applicable("the server does not declare logging")
+    if peer.is_stateless:
+        method = "tools/list" if peer.has("tools") else "server/discover"
+        message = peer.message(method, {"_meta": {_LOG_LEVEL_KEY: "mcptest-loud"}})
+    else:
+        message = peer.message("logging/setLevel", {"level": "mcptest-loud"})
+    answer = peer.request_or_silence(message, is_judged=False)
+    if answer.code == jsonrpc.INVALID_PARAMS:
+        return PASSED
+    return violated(
+        "an unknown log level should get error -32602 (invalid params); the server answered with "
+        f"{answer.describe()}"
+    )
+
+
+def _logs_only_if_declared(peer: Peer, run: Run) -> Outcome:
+    """Provoke log messages: with requests that fail, and in the stateless era with a level."""
+    if peer.has("logging"):
+        return PASSED if _logs(peer) else not_applicable("the server declares logging")
+    if peer.is_stateless:
+        method = "tools/list" if peer.has("tools") else "server/discover"
+        peer.request(method, {"_meta": {_LOG_LEVEL_KEY: "debug"}})
+    if not run.has_failed("BASE-20"):
+        peer.send_bytes(b"this is not JSON")
+    peer.settle()
+    logs = _logs(peer)
+    if logs:
+        shown = excerpt(dump_json(logs[0]), 200)
+        return violated(f"the server sends log messages, and does not declare logging: {shown}")
+    return PASSED
+
+
+def _logs(peer: Peer) -> list[Message]:
+    return [each for each in peer.messages if each.get("method") == "notifications/message"]
+
+
+def _keeps_secrets(peer: Peer, run: Run) -> Outcome:
+    if not run.canary:
+        return not_applicable("the server was not started by mcptest, so it has no secret of ours")
+    for message in run.messages():
+        is_log = message.get("method") == "notifications/message"
+        if (is_log or "error" in message) and run.canary in dump_json(message):
+            where = "a log message" if is_log else "an error"
+            return violated(
+                f"{where} holds the value of {run.canary_variable}, a secret in the environment"
+            ).but(sent=(), received=(dump_json(message),))
+    return PASSED
+
+
+# Pages
+
+
+def _each_list(peer: Peer, judge: Callable[[str, str], Outcome | None]) -> Outcome:
+    """The first violation among the lists that the server has; `judge` gets list and key."""
+    outcomes = []
+    for name, (capability, key) in _LISTS.items():
+        if peer.has(capability):
+            peer.begin()
+            outcome = judge(name, key)
+            outcomes.append(outcome.seen_by(peer) if outcome else None)
+    found = [each for each in outcomes if each is not None]
+    bad = [each for each in found if each.found == "violated"]
+    if bad:
+        return bad[0]
+    return PASSED if found else not_applicable("no list of the server has what this is about")
+
+
+def _lists_end(peer: Peer, run: Run) -> Outcome:
+    def judge(name: str, key: str) -> Outcome | None:
+        pages, seen = ListPages(f"{name}/list", _member(name), max_pages=50), set()
+        while (params := pages.next_params()) is not None:
+            answer = peer.request(f"{name}/list", params)
+            if answer.message is None:
+                return could_not_run(f"{name}/list got {answer.problem}")
+            for entry in pages.add(answer.message):
+                identity = entry.get(key) if isinstance(entry, dict) else None
+                if not isinstance(identity, str):
+                    continue
+                if identity in seen:
+                    shown = excerpt(dump_json(identity), 80)
+                    return violated(f"{name}/list has {shown} twice, over all its pages")
+                seen.add(identity)
+        if pages.problem and pages.problem.kind in ("circle", "cursor", "endless"):
+            return violated(pages.problem.message)
+        return PASSED if pages.problem is None else None
+
+    return _each_list(peer, judge)
+
+
+def _member(name: str) -> str:
+    return "resourceTemplates" if name == "resources/templates" else name
+
+
+def _refuses_unknown_cursors(peer: Peer, run: Run) -> Outcome:
+    def judge(name: str, key: str) -> Outcome | None:
+        cursor = f"mcptest-unknown-{run.suffix}"
+        answer = peer.request_or_silence(peer.message(f"{name}/list", {"cursor": cursor}))
+        if answer.code in (jsonrpc.INVALID_PARAMS, jsonrpc.METHOD_NOT_FOUND):
+            return PASSED if answer.code == jsonrpc.INVALID_PARAMS else None
+        return violated(
+            f"{name}/list with a cursor that the server never gave should get error -32602; the "
+            f"server answered with {answer.describe()}"
+        )
+
+    return _each_list(peer, judge)
+
+
+def _repeats_pages(peer: Peer, run: Run) -> Outcome:
+    def judge(name: str, key: str) -> Outcome | None:
+        first = peer.request(f"{name}/list")
+        cursor = (first.result or {}).get("nextCursor")
+        if not isinstance(cursor, str):
+            return None
+        pages = [peer.request(f"{name}/list", {"cursor": cursor}) for _ in range(2)]
+        lists = [(page.result or {}).get(_member(name)) for page in pages]
+        if lists[0] == lists[1]:
+            return PASSED
+        return violated(f"one cursor of {name}/list, sent twice, got two different pages")
+
+    return _each_list(peer, judge)
+
+
+# Cancellation and progress
+
+
+def _ignores_late_cancellations(peer: Peer, run: Run) -> Outcome:
+    done = peer.next_id()
+    peer.request("server/discover" if peer.is_stateless else "ping", id=done)
+    # A second answer, of which BASE-08 is, comes before that of a later request.
+    peer.settle()
+    cancelled: tuple[Message, ...] = (
+        {"requestId": done, "reason": "mcptest: it is finished"},
+        {"requestId": f"never-sent-{run.suffix}"},
+        {"reason": "mcptest: no id"},
+    )
+    for params in cancelled:
+        peer.begin()
+        peer.send(jsonrpc.notification("notifications/cancelled", params))
+        answer = peer.settle()
+        replies = peer.unasked_responses(answer)
+        if replies or answer.message is None:
+            seen = excerpt(dump_json(replies[0]), 120) if replies else answer.problem
+            return violated(
+                "notifications/cancelled for a request that is finished or unknown must be "
+                f"ignored; the server answered with {seen}"
+            )
+    return PASSED
+
+
+def _start_tool(peer: Peer, run: Run, hint: str, meta: Message) -> Pending:
+    tool = run.hints[hint]
+    params = {"name": tool["name"], "arguments": tool.get("arguments", {})}
+    return peer.start(peer.message("tools/call", params | ({"_meta": meta} if meta else {})))
+
+
+def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> tuple[Pending, Answer, Answer]:
+    """Cancel a slow call: the request, what came before, and what came afterwards."""
+    pending = _start_tool(peer, run, "slow_tool", {"progressToken": token})
+    before = pending.wait_until(lambda _: False, _RUNNING_S)
+    params = {"requestId": pending.id, "reason": "mcptest: cancellation is checked"}
+    if not any(pending.is_response(each) for each in before.others):
+        peer.notify("notifications/cancelled", params)
+    takes_s = float(run.hints["slow_tool"].get("seconds", 0.0))
+    after = pending.wait_until(pending.is_response, min(takes_s + _WATCHED_S, _LONGEST_S))
+    return pending, before, after
+
+
+def _stays_silent_after_cancellation(peer: Peer, run: Run) -> Outcome:
+    pending, before, after = _cancel_slow_tool(peer, run, f"cancel-{run.suffix}")
+    pending.close()
+    if any(pending.is_response(each) for each in before.others):
+        return could_not_run(f"slow_tool answered within {_RUNNING_S:g} s, before it was cancelled")
+    if after.message is None:
+        return PASSED
+    return violated(f"a call that was cancelled still got {after.describe()}")
+
+
+def _stops_progress_after_cancellation(peer: Peer, run: Run) -> Outcome:
+    token = f"progress-{run.suffix}"
+    pending, before, after = _cancel_slow_tool(peer, run, token)
+    pending.close()
+    if any(pending.is_response(each) for each in before.others):
+        return could_not_run(f"slow_tool answered within {_RUNNING_S:g} s, before it was cancelled")
+    first, later = _progress_of(before, token), _progress_of(after, token)
+    if not later:
+        return not_applicable("slow_tool reports no progress") if not first else PASSED
+    if len(later) - len(first) <= 1:
+        # One may have been on its way.
+        return PASSED
+    return violated(f"{len(later) - len(first)} progress notifications came after the cancellation")
+
+
+def _progress_of(answer: Answer, token: object) -> list[Message]:
+    return [
+        each
+        for each in answer.others
+        if each.get("method") == "notifications/progress"
+        and jsonrpc.params_of(each).get("progressToken") == token
+    ]
+
+
+def _reports_no_unasked_progress(peer: Peer, run: Run) -> Outcome:
+    silent = _start_tool(peer, run, "progress_tool", {})
+    limit_s = max(peer.timeout_s, 2.0 * float(run.hints["progress_tool"].get("seconds", 1.0)))
+    answer = silent.wait(limit_s)
+    silent.close()
+    if answer.message is None:
+        return could_not_run(f"the call of progress_tool got {answer.problem}")
+    unasked = [each for each in answer.others if each.get("method") == "notifications/progress"]
+    if unasked:
+        return violated("a call without a progress token got progress notifications")
+    # With tokens of both types, for the passive rules about progress.
+    for token in (f"token-{run.suffix}", 4711):
+        asked = _start_tool(peer, run, "progress_tool", {"progressToken": token})
+        asked.wait(limit_s)
+        asked.close()
+    return PASSED
+
+
+CHECKS = {
+    "LOG-01 capability": Check(
+        property="log messages come only from a server that declares logging",
+        run=_logs_only_if_declared,
+        phase="malformed",
+        transport="stdio",
+    ),
+    "LOG-03 set-level-empty": Check(
+        property="logging/setLevel accepts each of the eight levels with an empty result",
+        run=_sets_every_level,
+        until=_HANDSHAKE_END,
+    ),
+    "LOG-04 invalid-level": Check(
+        property="an unknown log level gets error -32602",
+        run=_refuses_unknown_levels,
+        level="SHOULD",
+        explains=("BASE-27",),
+    ),
+    "LOG-08 no-secrets": Check(
+        property="no log message and no error holds a secret of the environment",
+        run=_keeps_secrets,
+        phase="end",
+    ),
+    "PAGE-02 terminates": Check(
+        property="every list ends, with no cursor and no entry twice",
+        run=_lists_end,
+        level="SHOULD",
+    ),
+    "PAGE-03 invalid-cursor": Check(
+        property="an unknown cursor gets error -32602",
+        run=_refuses_unknown_cursors,
+        level="SHOULD",
+        is_shared=True,
+    ),
+    "PAGE-04 stable": Check(
+        property="one cursor, sent twice, gets the same page",
+        run=_repeats_pages,
+        level="SHOULD",
+        explains=("LIFE-24",),
+    ),
+    "CANC-01 race-safe": Check(
+        property="cancelling a request that is finished or unknown has no effect",
+        run=_ignores_late_cancellations,
+        phase="malformed",
+        transport="stdio",
+    ),
+    "CANC-02 no-response-after": Check(
+        property="a cancelled call gets no response",
+        run=_stays_silent_after_cancellation,
+        until=_HANDSHAKE_END,
+        level="SHOULD",
+        hint="slow_tool",
+    ),
+    "CANC-03 stops-work": Check(
+        property="progress stops when a call is cancelled",
+        run=_stops_progress_after_cancellation,
+        level="SHOULD",
+        hint="slow_tool",
+        transport="stdio",
+    ),
+    "STDIO-09 cancel-silence": Check(
+        property="a cancelled call gets no response",
+        run=_stays_silent_after_cancellation,
+        since=NEWEST_STATELESS,
+        hint="slow_tool",
+        transport="stdio",
+    ),
+    "PROG-02 none-without-token": Check(
+        property="a call without a progress token gets no progress notifications",
+        run=_reports_no_unasked_progress,
+        hint="progress_tool",
+    ),
+}

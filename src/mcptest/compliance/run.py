@@ -1,0 +1,678 @@
+"""Run the active checks against a server, and the passive rules on all that they provoke.
+
+For each revision that is checked there is one battery: the checks in the order of their phases,
+most of them on one connection. A check that breaks the server is named, and the server is started
+again for the next. `Run` is what a check gets beside its connection: settings, hints, further
+connections.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shlex
+
+from mcptest.compliance.check import (
+    PASSED,
+    PHASES,
+    could_not_run,
+    family_of,
+    not_applicable,
+    violated,
+)
+from mcptest.compliance.checks import CHECKS
+from mcptest.compliance.checks.features import is_read_only
+from mcptest.compliance.limits import OutOfTimeError, TimeLimit, TooMuchError
+from mcptest.compliance.peer import Answer, HttpPeer, StdioPeer
+from mcptest.compliance.references import reference_for
+from mcptest.compliance.report import curl_command
+from mcptest.core.conformance import CheckResult
+from mcptest.core.errors import InterruptedRunError, ServerError
+from mcptest.core.record import Record
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import excerpt
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.framing import Frame, Noise
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, STATELESS_REVISIONS
+from mcptest.rules.registry import RULES
+from mcptest.transport.http.client import HttpTransport
+from mcptest.transport.http.probe import ProbeClient
+from mcptest.transport.stdio import StdioTransport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from mcptest.compliance.check import Check, Outcome
+    from mcptest.compliance.peer import Peer
+    from mcptest.core.conformance import CheckVerdict, Level
+    from mcptest.core.plan import ServerSpec
+    from mcptest.core.results import Verdict
+    from mcptest.engine.server import Launcher
+
+    Message = dict[str, Any]
+    Progress = Callable[[str], None]
+
+__all__ = ["Run", "Settings", "check_server"]
+
+# After the answer to a later request, so long may an answer still come that was overtaken.
+_OVERTAKEN_S = 0.5
+
+# How many times a server may break before the checks that are left are given up.
+_MAX_RESTARTS = 8
+
+# How long the end of a session may take after a signal.
+_RESPITE_S = 1.0
+
+# Passive rules about lines that are not messages.
+_ABOUT_NOISE = ("STDIO-01", "STDIO-02")
+
+_RULES = {rule.id: rule for rule in RULES}
+_ACTIVE_IDS = frozenset(check.id for check in CHECKS)
+_STATUS: Mapping[str, CheckVerdict] = {
+    "pass": "passed",
+    "fail": "failed",
+    "warning": "warning",
+    "not_applicable": "not_applicable",
+}
+# The capability without which a server has nothing that a hint could name.
+_CAPABILITY_OF_HINT = {
+    **dict.fromkeys(
+        ("slow_tool", "progress_tool", "eliciting_tool", "sampling_tool", "failing_tool"), "tools"
+    ),
+    "readonly_observer": "tools",
+    "resource_that_changes": "resources",
+    "file_root": "resources",
+}
+# What is kept when several connections have a verdict of one rule: the worst.
+_SEVERITY: Mapping[str, int] = {
+    "failed": 4,
+    "warning": 3,
+    "could_not_run": 2,
+    "passed": 1,
+    "not_applicable": 0,
+}
+
+
+class Settings(Record):
+    """What the user asked for.
+
+    `version` is a revision, "all" for every one that the server speaks, "" for the newest of each
+    era. `only` and `skip` are ids or families of checks. `target` is the part of the command line
+    that names the server, for the command that repeats a check.
+    """
+
+    version: str = ""
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    level: str = "should"
+    hints: Mapping[str, Any] = {}
+    allowed_tools: tuple[str, ...] = ()
+    remote_probes: bool = False
+    total_timeout_s: float = 300.0
+    target: str = ""
+
+    def selects(self, id: str, level: Level) -> bool:
+        """True if a check is wanted."""
+        names = (id, family_of(id))
+        if self.level == "must" and level != "MUST":
+            return False
+        if any(name in self.skip for name in names):
+            return False
+        return not self.only or any(name in self.only for name in names)
+
+
+class Offer(Record):
+    """The answer to the first request of a client, and the revision agreed on, "" if none."""
+
+    version: str
+    answer: Answer
+    sent: tuple[str, ...] = ()
+    received: tuple[str, ...] = ()
+
+
+def _describe_refusal(answer: Answer) -> str:
+    """Why no session could be opened."""
+    if answer.status == 401:
+        return "the server needs a token: give --bearer-env NAME"
+    if answer.message is None and not answer.status:
+        return f"no session could be opened: {answer.problem}"
+    return f"no session could be opened: the server answered with {answer.describe()}"
+
+
+def _discover(peer: Peer, version: str) -> tuple[str, Answer]:
+    """Ask a server for the stateless era: the revision if it speaks it, and its answer.
+
+    Some servers of the other era leave the request unanswered, so a ping follows it.
+    """
+    peer.version = version
+    asked = peer.start(peer.message("server/discover"), is_judged=False)
+    pinged = peer.start(peer.message("ping", id="mcptest-ping"), is_judged=False)
+    answer = asked.wait_until(lambda each: asked.is_response(each) or pinged.is_response(each))
+    if answer.message is None or not asked.is_response(answer.message):
+        answer = asked.wait(_OVERTAKEN_S)
+    for pending in (asked, pinged):
+        pending.close()
+    result = answer.result or {}
+    supported = result.get("supportedVersions")
+    is_named = isinstance(supported, list) and version in supported
+    # Results of this era have a type; some servers answer every method with an empty result.
+    is_spoken = is_named or (not supported and "resultType" in result)
+    if answer.code == jsonrpc.METHOD_NOT_FOUND:
+        # It may lack only this method.
+        listed = peer.start(peer.message("tools/list"), is_judged=False)
+        is_spoken = "resultType" in (listed.wait().result or {})
+        listed.close()
+    peer.version = ""
+    return version if is_spoken else "", answer
+
+
+def _make_offer(peer: Peer, version: str) -> tuple[str, Answer]:
+    """Begin as a client of this revision: the revision agreed on, "" if none, and the answer."""
+    if REVISIONS.get(version, REVISIONS[HANDSHAKE_REVISIONS[-1]]).is_stateless:
+        return _discover(peer, version)
+    answer = peer.request("initialize", peer.initialize_params(version))
+    agreed = (answer.result or {}).get("protocolVersion", "")
+    if answer.result is not None:
+        peer.notify("notifications/initialized")
+    return agreed if isinstance(agreed, str) else "", answer
+
+
+class Run:
+    """One run against one server."""
+
+    def __init__(
+        self, spec: ServerSpec, launcher: Launcher, settings: Settings, progress: Progress
+    ) -> None:
+        self.spec = spec
+        self.settings = settings
+        self.hints = settings.hints
+        self.results: list[CheckResult] = []
+        self.notes: list[str] = []
+        self.server_info: Message = {}
+        # The revisions in which a session was opened, in their order.
+        self.spoken: list[str] = []
+        self.is_interrupted = False
+        # The revision that is being checked.
+        self.version = ""
+        # For names of tools and the like that cannot exist.
+        self.suffix = secrets.token_hex(6)
+        # A secret in the environment of the server, if it is started here.
+        self.canary_variable = "MCPTEST_CANARY_SECRET"
+        self.canary = f"canary-{secrets.token_hex(12)}" if spec.command else ""
+        if spec.command:
+            self.spec = spec.but(env={**(spec.env or {}), self.canary_variable: self.canary})
+        # Whether the server refuses requests without a token; None while that is not known.
+        self.needs_token: bool | None = None
+        # Lines on stdout that are not messages and that an active check has reported.
+        self.explained_noise: set[str] = set()
+        self._launcher = launcher
+        self._progress = progress
+        self._limit = TimeLimit(settings.total_timeout_s)
+        self._restarts = 0
+        self._http: HttpTransport | None = None
+        self._peers: list[Peer] = []
+        # The end of what the first server on stdio wrote to stderr, if it opened no session.
+        self.stderr = ""
+        self._passive: dict[str, CheckResult] = {}
+        self._offers: dict[str, Offer] = {}
+        self._current: dict[str, CheckResult] = {}
+
+    @property
+    def transport(self) -> str:
+        return "http" if self.spec.http else "stdio"
+
+    @property
+    def is_remote(self) -> bool:
+        """True if the server is on another machine, as far as its address says."""
+        return self._http is not None and not self._http.address.is_loopback
+
+    # Connections
+
+    def connect(
+        self, version: str = "", *, capabilities: Message | None = None, client_name: str = ""
+    ) -> Peer:
+        """A connection of its own; with a version, a session is opened on it.
+
+        It is ended with `Peer.end`, or at the end of the battery. ServerError if the server cannot
+        be started.
+        """
+        peer = self._new_peer()
+        self._peers.append(peer)
+        peer.client_capabilities = capabilities or {}
+        peer.client_name = client_name or peer.client_name
+        if version:
+            peer.open(version)
+        return peer
+
+    def _new_peer(self) -> Peer:
+        if not self.spec.http:
+            return StdioPeer(self.spec, self._launcher, self._limit)
+        if self._http is None or self._http.has_exited:
+            self._start_http()
+        assert self._http
+        interrupts, process = self._launcher.interrupts, self._http.process
+        client = ProbeClient(self._http.http, interrupts, process)
+        http, name, timeout_s = self._http.http, self.spec.name, self.spec.timeout_s
+        return HttpPeer(http, client, name, timeout_s, self._limit)
+
+    def _start_http(self) -> None:
+        """Start the server if there is a command for it, and wait until it listens."""
+        self._stop_http()
+        deadline = self._limit.deadline(self.spec.startup_timeout_s)
+        self._http = HttpTransport(self.spec, self._launcher.guardian, self._launcher.interrupts)
+        fault = self._http.open(deadline)
+        if fault:
+            self._limit.check()
+            raise ServerError(fault)
+
+    def _stop_http(self) -> None:
+        if self._http:
+            self._http.end(self._launcher.grace)
+            self._http = None
+
+    @property
+    def process_id(self) -> int | None:
+        """The process of the server on HTTP that was started here."""
+        process = self._http.process if self._http else None
+        return process.pid if process else None
+
+    def close(self) -> None:
+        self._close_peers()
+        self._stop_http()
+
+    def _close_peers(self) -> None:
+        peers, self._peers = self._peers, []
+        interrupts = self._launcher.interrupts
+        for peer in peers:
+            # A signal ends waits, and the sessions are to be ended all the same.
+            in_hurry = bool(interrupts.count)
+            respite = interrupts.respite(_RESPITE_S) if in_hurry else contextlib.nullcontext()
+            with contextlib.suppress(InterruptedRunError), respite:
+                peer.end(in_hurry=in_hurry)
+            self._judge_passively(peer)
+
+    def offer(self, version: str) -> Offer:
+        """What the server answers if a client begins with this revision; asked only once."""
+        if version not in self._offers:
+            self._progress(f"offering {version}")
+            peer = self.connect()
+            try:
+                agreed, answer = _make_offer(peer, version)
+            except TooMuchError as error:
+                agreed, answer = "", Answer(problem=f"no answer: the server {error}")
+            offer = Offer(version=agreed, answer=answer, sent=tuple(peer.sent))
+            self._offers[version] = offer.but(received=tuple(peer.received))
+            peer.end()
+            if isinstance(peer, StdioPeer) and not agreed:
+                self.stderr = self.stderr or peer.stderr
+        return self._offers[version]
+
+    def report_no_session(self, version: str) -> None:
+        """One failure, and every other check could not run: no session can be opened."""
+        self.version = version
+        offer = self.offer(version)
+        problem = _describe_refusal(offer.answer)
+        if offer.version:
+            shown = excerpt(offer.version, 60)
+            problem = f"the server does not speak {version}: it answered with {shown}"
+        for check in CHECKS:
+            is_wanted = self.settings.selects(check.id, check.level_at(version))
+            if check.reason_if_unfit(version, self.transport) or not is_wanted:
+                continue
+            outcome = violated(problem) if check.id == self._opener else could_not_run(problem)
+            self.results.append(self._result(check, outcome, offer.sent, offer.received))
+
+    def report_out_of_time(self, version: str) -> None:
+        """No check could run: the time was over before a session was opened."""
+        self.version = version
+        outcome = could_not_run(self._limit.reason)
+        fit = [each for each in CHECKS if not each.reason_if_unfit(version, self.transport)]
+        self.results += [self._result(check, outcome, (), ()) for check in fit]
+
+    def note_time(self) -> None:
+        """Say which limit was over, if checks were left out because of it."""
+        reason = self._limit.reason
+        if any(result.message == reason for result in self.results):
+            self.notes.append(f"{reason} before all checks had run; --total-timeout sets it")
+
+    @property
+    def _opener(self) -> str:
+        """The check that fails if no session can be opened."""
+        return "LIFE-15" if REVISIONS[self.version].is_stateless else "LIFE-01"
+
+    # What checks ask for
+
+    def has_failed(self, id: str, *verdicts: str) -> bool:
+        """True if an earlier check of this battery was violated, or has one of these verdicts."""
+        known = self._current.get(id)
+        return known is not None and known.verdict in (verdicts or ("failed", "warning"))
+
+    def unknown_name(self, kind: str) -> str:
+        """A name that the server cannot have."""
+        return f"mcptest-unknown-{kind}-{self.suffix}"
+
+    def messages(self) -> list[Message]:
+        """All that the server has sent on the connections of this battery so far."""
+        return [message for peer in self._peers for message in peer.messages]
+
+    def callable_tools(self, peer: Peer) -> list[Message]:
+        """The tools that may be called: read-only by annotation, or allowed by name."""
+        return [tool for tool in peer.list_all("tools") or () if self.may_call(tool)]
+
+    def may_call(self, tool: Message) -> bool:
+        name = tool.get("name")
+        is_allowed = is_read_only(tool) or name in self.settings.allowed_tools
+        return is_allowed and isinstance(name, str)
+
+    def observe(self, command: str | list[str], limit_s: float) -> bytes | None:
+        """What a command of the hints writes to stdout; None if it fails or takes too long."""
+        words = shlex.split(command) if isinstance(command, str) else command
+        spec = self.spec.but(name="observer", command=tuple(words), http=None)
+        deadline = self._limit.deadline(limit_s)
+        try:
+            process = StdioTransport(spec, self._launcher.guardian, self._launcher.interrupts)
+        except ServerError:
+            return None
+        try:
+            process.close_stdin()
+            has_ended = process.wait_for_exit(deadline, heed_interrupts=True)
+        finally:
+            stopped = process.end(self._launcher.grace)
+        if not has_ended:
+            self._limit.check()
+        if not has_ended or stopped.exit_code != 0:
+            return None
+        lines = [f"{process.stdout_tail.total} bytes".encode()]
+        for item in process.last_output:
+            if isinstance(item, Frame):
+                lines.append(dump_json(item.value).encode())
+            elif isinstance(item, Noise):
+                lines.append(item.raw)
+        return b"\n".join(lines)
+
+    # Batteries
+
+    def check_revision(self, version: str) -> None:
+        """Run all checks that apply to a revision, which the server speaks."""
+        self.version, self._passive, self._restarts = version, {}, 0
+        why = "the run was interrupted"
+        settings = self.settings
+        if any(id in _RULES and id not in _ACTIVE_IDS for id in settings.only):
+            # A passive rule judges what all other checks provoke.
+            settings = settings.but(only=(), level="should")
+        chosen = [check for check in CHECKS if settings.selects(check.id, check.level_at(version))]
+        unfit = {check.id: check.reason_if_unfit(version, self.transport) for check in chosen}
+        results: dict[str, CheckResult] = {}
+        try:
+            self._run_phases([each for each in chosen if not unfit[each.id]], results)
+        except InterruptedRunError:
+            self.is_interrupted = True
+        except OutOfTimeError:
+            why = self._limit.reason
+        self._close_peers()
+        for check in chosen:
+            if unfit[check.id]:
+                outcome = not_applicable(unfit[check.id])
+                results[check.id] = self._result(check, outcome, (), ())
+            elif check.id not in results:
+                outcome = could_not_run(why)
+                results[check.id] = self._result(check, outcome, (), ())
+        for result in _explain(chosen, results, self._passive):
+            if self.settings.selects(result.id, result.level):
+                self.results.append(result)
+        if self.is_interrupted:
+            raise InterruptedRunError
+
+    def _run_phases(self, checks: list[Check], results: dict[str, CheckResult]) -> None:
+        peer = self.connect()
+        problem, is_refused = "", False
+        self._current = results
+        for phase in PHASES:
+            if phase == "session" and not problem:
+                self._progress("opening a session")
+                answer = self._open(peer)
+                if answer.result is None:
+                    problem, is_refused = _describe_refusal(answer), True
+                else:
+                    self._remember(peer)
+            for check in [each for each in checks if each.phase == phase]:
+                self._progress(f"{check.id} {check.name}")
+                outcome = self._run(check, peer) if not problem else could_not_run(problem)
+                is_opener = check.id == self._opener and not self.needs_token
+                if is_refused and is_opener:
+                    outcome = violated(problem)
+                evidence = (tuple(peer.sent), tuple(peer.received))
+                if not problem and phase != "end" and phase != "own":
+                    outcome, is_broken = self._look_after(check, peer, outcome)
+                    if is_broken:
+                        peer, problem = self._replace(check, peer, phase)
+                results[check.id] = self._result(check, outcome, *evidence)
+                if self._limit.is_over:
+                    problem = problem or self._limit.reason
+
+    def _run(self, check: Check, peer: Peer) -> Outcome:
+        peer.begin()
+        peer.timeouts = 0
+        if check.server_lacks and (lacking := check.server_lacks(peer)):
+            return not_applicable(f"the server does not declare {lacking}")
+        if check.hint and self.hints.get(check.hint) is None:
+            return self._without_hint(check.hint, peer)
+        try:
+            return check.run(peer, self)
+        except ServerError as error:
+            return could_not_run(f"the server could not be started: {error.fault.message}")
+        except TooMuchError as error:
+            return could_not_run(f"the server {error}")
+        except OutOfTimeError:
+            return could_not_run(self._limit.reason)
+
+    def _open(self, peer: Peer) -> Answer:
+        """Open a session; without a result there is none."""
+        try:
+            return peer.open(self.version)
+        except TooMuchError as error:
+            return Answer(problem=f"no answer: the server {error}")
+
+    def _without_hint(self, hint: str, peer: Peer) -> Outcome:
+        """The outcome of a check that needs a hint which was not given, or is `none`."""
+        if hint in self.hints:
+            return not_applicable(f"according to the hints the server has no {hint}")
+        capability = _CAPABILITY_OF_HINT.get(hint, "")
+        if capability and peer.version and not peer.has(capability):
+            return not_applicable(f"the server does not declare {capability}")
+        return could_not_run(f"needs {hint}", needs=hint)
+
+    def _look_after(self, check: Check, peer: Peer, outcome: Outcome) -> tuple[Outcome, bool]:
+        """The outcome of a check after which the server may be broken, and whether it is."""
+        if peer.has_sent_too_much or self._limit.is_over:
+            return outcome, not self._limit.is_over
+        is_silent = peer.timeouts and not peer.is_lost and peer.version
+        if is_silent and not self._answers(peer):
+            if outcome == PASSED:
+                outcome = violated("the server answers nothing any more after this")
+            elif outcome.found == "could_not_run":
+                outcome = violated(f"{outcome.message}, and after that the server answers nothing")
+            return outcome, True
+        if peer.is_lost and outcome.found in ("passed", "not_applicable"):
+            outcome = violated(f"the server {peer.end_status} during this check")
+        return outcome, peer.is_lost
+
+    def _answers(self, peer: Peer) -> bool:
+        """True if the server still answers."""
+        try:
+            return peer.settle().message is not None
+        except TooMuchError:
+            return False
+
+    def _replace(self, check: Check, peer: Peer, phase: str) -> tuple[Peer, str]:
+        """A fresh connection in place of a broken one, and what is wrong if there is none."""
+        self._restarts += 1
+        if self._restarts > _MAX_RESTARTS:
+            return peer, f"the server broke {self._restarts} times, the last time in {check.id}"
+        try:
+            fresh = self.connect()
+            answer = self._open(fresh) if phase not in ("launch", "start") else None
+        except ServerError as error:
+            return peer, f"the server broke in {check.id} and cannot be started again: {error}"
+        if answer and answer.result is None:
+            why = _describe_refusal(answer)
+            return fresh, f"the server broke in {check.id}, was started again, and {why}"
+        if answer and not self._answers(fresh) and fresh.is_lost:
+            return fresh, (
+                f"the server broke in {check.id}, was started again, and {fresh.end_status} right "
+                "after a session was opened"
+            )
+        return fresh, ""
+
+    def _remember(self, peer: Peer) -> None:
+        if self.version not in self.spoken:
+            self.spoken.append(self.version)
+        self.server_info = peer.server_info or self.server_info
+
+    # Results
+
+    def _result(
+        self, check: Check, outcome: Outcome, sent: Iterable[str], received: Iterable[str]
+    ) -> CheckResult:
+        level = outcome.level or check.level_at(self.version)
+        is_shared = check.is_shared or outcome.is_shared
+        verdict: CheckVerdict
+        if outcome.found == "violated":
+            verdict = "failed" if level == "MUST" and not is_shared else "warning"
+        else:
+            verdict = outcome.found
+        has_evidence = verdict in ("failed", "warning")
+        return CheckResult(
+            id=check.id,
+            name=check.name,
+            family=family_of(check.id),
+            level=level,
+            revision=self.version,
+            transport=self.transport,
+            verdict=verdict,
+            message=outcome.message or check.property,
+            property=check.property,
+            reference=reference_for(check.id, self.version),
+            sent=tuple(outcome.sent or sent) if has_evidence else (),
+            received=tuple(outcome.received or received) if has_evidence else (),
+            repeat=self._repeat(check.id) if has_evidence else "",
+            is_shared=is_shared,
+            needs=outcome.needs,
+            curl=self._curl(tuple(outcome.sent or sent)) if has_evidence else "",
+        )
+
+    def _repeat(self, id: str) -> str:
+        words = ["mcptest", "compliance", "run", "--only", id, "--spec-version", self.version]
+        return f"{shlex.join(words)} {self.settings.target}"
+
+    def _curl(self, sent: tuple[str, ...]) -> str:
+        return curl_command(sent, self._http.http.url) if self._http else ""
+
+    def _judge_passively(self, peer: Peer) -> None:
+        """Take the verdicts of the passive rules; of several connections, the worst."""
+        if peer.judged_version not in (self.version, ""):
+            return
+        is_explained = bool(peer.noise) and self.explained_noise.issuperset(peer.noise)
+        for verdict in peer.verdicts():
+            rule = _RULES[verdict.id]
+            if is_explained and rule.id in _ABOUT_NOISE:
+                continue
+            level = rule.level_at(self.version)
+            if not self.settings.selects(rule.id, level):
+                continue
+            result = self._passive_result(verdict, peer, level)
+            known = self._passive.get(rule.id)
+            if known is None or _SEVERITY[result.verdict] > _SEVERITY[known.verdict]:
+                self._passive[rule.id] = result
+
+    def _passive_result(self, verdict: Verdict, peer: Peer, level: Level) -> CheckResult:
+        rule = _RULES[verdict.id]
+        sent: tuple[str, ...] = ()
+        received: tuple[str, ...] = ()
+        is_found = verdict.status in ("fail", "warning")
+        if (
+            is_found
+            and verdict.exchange is not None
+            and 0 <= verdict.exchange < len(peer.exchanges)
+        ):
+            request, answers = peer.exchanges[verdict.exchange]
+            sent, received = (request,), tuple(answers)
+        return CheckResult(
+            id=rule.id,
+            name=rule.name,
+            family=family_of(rule.id),
+            level=level,
+            revision=self.version,
+            transport=self.transport,
+            verdict=_STATUS[verdict.status],
+            message=verdict.message,
+            property=rule.property,
+            reference=reference_for(rule.id, self.version),
+            sent=sent,
+            received=received,
+            repeat=self._repeat(rule.id) if is_found else "",
+            is_passive=True,
+        )
+
+
+def _explain(
+    checks: Iterable[Check], active: Mapping[str, CheckResult], passive: Mapping[str, CheckResult]
+) -> Iterable[CheckResult]:
+    """The results of one revision, without the findings that others explain."""
+    explained = {
+        id: check.id
+        for check in checks
+        if active[check.id].verdict in ("failed", "warning") and not active[check.id].is_shared
+        for id in check.explains
+    }
+    for result in _merge(active, passive):
+        if result.verdict in ("failed", "warning") and result.id in explained:
+            message = f"what was found is reported as {explained[result.id]}"
+            yield result.but(verdict="not_applicable", message=message)
+        else:
+            yield result
+
+
+def _merge(
+    active: Mapping[str, CheckResult], passive: Mapping[str, CheckResult]
+) -> Iterable[CheckResult]:
+    """The results of one revision: for an id that is checked both ways, the worse of the two."""
+    for id, result in active.items():
+        yield max(result, passive.get(id, result), key=lambda each: _SEVERITY[each.verdict])
+    yield from (result for id, result in passive.items() if id not in active)
+
+
+def check_server(run: Run) -> None:
+    """Check the revisions that the settings name; the results are in `run`.
+
+    ServerError if the server cannot be started at all.
+    """
+    try:
+        for version in _wanted_versions(run):
+            run.check_revision(version)
+    except InterruptedRunError:
+        run.is_interrupted = True
+    except OutOfTimeError:
+        wanted = run.settings.version
+        run.report_out_of_time(wanted if wanted in REVISIONS else HANDSHAKE_REVISIONS[-1])
+    run.note_time()
+
+
+def _wanted_versions(run: Run) -> Iterable[str]:
+    """The revisions to check: those that the server agrees to."""
+    wanted = run.settings.version
+    if wanted == "all":
+        spoken = [version for version in REVISIONS if run.offer(version).version == version]
+    elif wanted:
+        spoken = [wanted] if run.offer(wanted).version == wanted else []
+    else:
+        eras = (HANDSHAKE_REVISIONS, STATELESS_REVISIONS)
+        spoken = [agreed for era in eras if (agreed := run.offer(era[-1]).version) in era]
+    if not spoken and run.offer(HANDSHAKE_REVISIONS[-1]).answer.status == 401:
+        # What can be checked without a token is checked.
+        return [wanted if wanted in REVISIONS else HANDSHAKE_REVISIONS[-1]]
+    if not spoken:
+        run.report_no_session(wanted if wanted in REVISIONS else HANDSHAKE_REVISIONS[-1])
+    return spoken

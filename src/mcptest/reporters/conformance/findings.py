@@ -1,0 +1,170 @@
+"""What all reports of a conformance run say, in the same order and words."""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.record import Record
+from mcptest.core.text import excerpt, list_names, plural, visible
+from mcptest.reporters.style import render_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from mcptest.core.conformance import CheckResult, ConformanceReport
+
+__all__ = [
+    "MAX_MESSAGE",
+    "Finding",
+    "Group",
+    "count_words",
+    "describe_grade",
+    "evidence_lines",
+    "group_findings",
+    "hint_advice",
+    "open_checks",
+    "title",
+]
+
+MAX_MESSAGE = 1_000
+_MAX_SHOWN = 2
+_MAX_LINES = 14
+_MAX_IDS = 20
+# The metadata of ordinary requests of the stateless era, which says nothing about a finding. What
+# a check sends on purpose, such as an unknown version, does not match and is shown.
+_METADATA = (
+    r'"_meta":\{"io\.modelcontextprotocol/protocolVersion":"20[\d-]+",'
+    r'"io\.modelcontextprotocol/clientCapabilities":\{\},'
+    r'"io\.modelcontextprotocol/clientInfo":\{[^{}]*\}\}'
+)
+
+
+class Finding(Record):
+    """A check that did not pass, in every revision in which it did so in the same way."""
+
+    check: CheckResult
+    revisions: tuple[str, ...]
+
+    @property
+    def heading(self) -> str:
+        revisions = ", ".join(self.revisions)
+        return f"{self.check.id} {self.check.name} ({self.check.level}, {revisions})"
+
+
+class Group(Record):
+    """Findings that are read together."""
+
+    title: str
+    verdict: str
+    findings: tuple[Finding, ...]
+
+
+# Title and look of each group, and which checks belong to it; each check to the first that fits.
+_GROUPS: tuple[tuple[str, str, Callable[[CheckResult], bool]], ...] = (
+    (
+        "Pending: newer than the profile, not counted",
+        "pending",
+        lambda check: check.is_pending,
+    ),
+    ("Expected failures", "expected", lambda check: bool(check.expected)),
+    (
+        "Deviations that all SDKs share, not counted",
+        "shared",
+        lambda check: check.is_shared,
+    ),
+    ("Failures", "failed", lambda check: check.verdict == "failed"),
+    ("Warnings", "warning", lambda check: check.verdict == "warning"),
+)
+_ORDER = ("failed", "warning", "shared", "expected", "pending")
+
+
+def group_findings(report: ConformanceReport) -> list[Group]:
+    """The groups that have findings, the most important first."""
+    found: dict[str, list[CheckResult]] = {}
+    titles = {verdict: title for title, verdict, _ in _GROUPS}
+    for check in report.checks:
+        if check.verdict in ("failed", "warning"):
+            verdict = next(verdict for _, verdict, fits in _GROUPS if fits(check))
+            found.setdefault(verdict, []).append(check)
+    return [
+        Group(title=titles[verdict], verdict=verdict, findings=tuple(_merge(found[verdict])))
+        for verdict in _ORDER
+        if verdict in found
+    ]
+
+
+def _merge(checks: Iterable[CheckResult]) -> Iterator[Finding]:
+    """One finding for all revisions in which the same happened, ordered by cause."""
+    merged: dict[tuple[str, str, str], list[CheckResult]] = {}
+    for check in checks:
+        # What is said of two revisions may differ in the revision, and in what is quoted.
+        message = re.split(r'[{["]', check.message.replace(check.revision, ""), maxsplit=1)[0]
+        merged.setdefault((check.cause, check.id, message), []).append(check)
+    # Python sorts stably: findings without a known cause first, the others by it.
+    for _, same in sorted(merged.items(), key=lambda item: item[0][0]):
+        yield Finding(check=same[-1], revisions=tuple(check.revision for check in same))
+
+
+def open_checks(report: ConformanceReport) -> list[tuple[str, str]]:
+    """Why checks could not run, each reason with the ids of the checks."""
+    reasons: dict[str, dict[str, None]] = {}
+    for check in report.checks:
+        if check.verdict == "could_not_run":
+            reasons.setdefault(check.message, {})[check.id] = None
+    return [(reason, list_names([*ids], _MAX_IDS)) for reason, ids in reasons.items()]
+
+
+def hint_advice(report: ConformanceReport) -> str:
+    """What to do about checks that need a hint; "" if none does."""
+    needs = {check.needs for check in report.checks}
+    hints = sorted(each for each in needs if each and not each.startswith("--"))
+    if not hints:
+        return ""
+    return f"--hints FILE gives these; write {hints[0]}: none if the server has no such thing"
+
+
+def title(report: ConformanceReport) -> str:
+    """The server, how it was reached, and in which revisions."""
+    name = excerpt(f"{report.server} {report.version}".strip(), 120)
+    over = {"stdio": "stdio", "http": "HTTP"}.get(report.transport, visible(report.transport))
+    revisions = ", ".join(report.revisions)
+    return f"{name} over {over}" + (f", MCP {revisions}" if revisions else "")
+
+
+def describe_grade(report: ConformanceReport) -> str:
+    """The grade and the verdict, with the reason why the grade is not better."""
+    reason = f": {visible(report.grade_reason)}" if report.grade_reason else ""
+    grade = f"grade {report.grade}" if report.grade else "no grade"
+    return f"{report.verdict}, {grade}{reason}"
+
+
+def count_words(report: ConformanceReport) -> str:
+    """How many checks ended how."""
+    expected = sum(check.verdict == "failed" and bool(check.expected) for check in report.checks)
+    parts = [
+        f"{report.count('passed'):,} passed",
+        f"{report.count('failed'):,} failed" + (f" ({expected:,} expected)" if expected else ""),
+        plural(report.count("warning"), "warning"),
+        f"{report.count('could_not_run'):,} could not run",
+        f"{report.count('not_applicable'):,} do not apply",
+    ]
+    each = " (each revision counted)" if len(report.revisions) > 1 else ""
+    return f"{', '.join(parts)}{each}, in {render_duration(report.duration_s)}"
+
+
+def evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
+    """The first messages as lines that are safe to show, each cut.
+
+    What follows them only shows that the server lives on.
+    """
+    lines = []
+    for message in messages[:_MAX_SHOWN]:
+        parts = re.sub(_METADATA, '"_meta":{…}', message).split("\n")
+        lines += [excerpt(part, max_chars) for part in parts[:_MAX_LINES]]
+        if len(parts) > _MAX_LINES:
+            lines.append(f"… {plural(len(parts) - _MAX_LINES, 'more line')}")
+    hidden = len(messages) - _MAX_SHOWN
+    if hidden > 0:
+        lines.append(f"… {plural(hidden, 'further message')}")
+    return lines
