@@ -7,6 +7,7 @@ test, diagnostics at their own place, findings at the first file that ran agains
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 from urllib.parse import quote
 
 from mcptest.core.diagnostics import CODES
@@ -18,7 +19,7 @@ from mcptest.reporters.text import case_name, case_title, headline, stable_serve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mcptest.core.events import SuiteStarted
     from mcptest.core.results import CaseResult, Finding
@@ -112,10 +113,26 @@ class SarifReporter(CollectedRun):
 
 
 def render_sarif(
-    results: list[Members], rules: dict[str, str], invocation: Members, tool_version: str
+    results: list[Members],
+    rules: dict[str, str],
+    invocation: Members,
+    tool_version: str,
+    links: Mapping[str, str] = MappingProxyType({}),
+    more: Mapping[str, Members] = MappingProxyType({}),
 ) -> str:
-    """The document; `rules` are the descriptions of the rules by id."""
-    described = [{"id": id, "shortDescription": {"text": text}} for id, text in rules.items()]
+    """The document; `rules` are the descriptions of the rules by id, `links` pages about them.
+
+    `more` are further members of rules.
+    """
+    described = [
+        {
+            "id": id,
+            "shortDescription": {"text": text},
+            **({"helpUri": links[id]} if id in links else {}),
+            **more.get(id, {}),
+        }
+        for id, text in rules.items()
+    ]
     driver = {"name": "mcptest", "version": tool_version, "rules": described}
     run: Members = {
         "tool": {"driver": driver},
