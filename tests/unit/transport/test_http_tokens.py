@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import pytest
@@ -10,7 +11,12 @@ from case_tables import each_case
 
 from mcptest.core.plan import HttpSpec, OAuthSpec
 from mcptest.core.secrets import LEARNED, redactor
-from mcptest.transport.http.exchanges import Credentials
+from mcptest.protocol.http_address import parse_url
+from mcptest.protocol.oauth import OAuthError
+from mcptest.transport.http.authorization import Credentials, Fetched
+
+if TYPE_CHECKING:
+    from mcptest.transport.http.channel import HttpRequest
 
 OAUTH = OAuthSpec(
     token_url="https://auth.example/token",
@@ -27,11 +33,29 @@ def _nothing_learned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fixed(**headers: str) -> Credentials:
-    return Credentials(HttpSpec(url="http://a/", headers=headers))
+    return Credentials(HttpSpec(url="http://a/", headers=headers), parse_url("http://a/"))
 
 
 def fetching(oauth: OAuthSpec = OAUTH) -> Credentials:
-    return Credentials(HttpSpec(url="http://a/", oauth=oauth, headers={"X-Key": "k"}))
+    spec = HttpSpec(url="http://a/", oauth=oauth, headers={"X-Key": "k"})
+    return Credentials(spec, parse_url(spec.url))
+
+
+def token_request(credentials: Credentials) -> HttpRequest:
+    return next(credentials.obtain())
+
+
+def take(credentials: Credentials, status: int, raw: bytes) -> str:
+    """Give the answer to the request for a token; why it is of no use, or ""."""
+    steps = credentials.obtain()
+    next(steps)
+    try:
+        steps.send(Fetched(status=status, body=raw))
+    except StopIteration:
+        return ""
+    except OAuthError as error:
+        return error.message
+    raise AssertionError("there is a further request")
 
 
 def body(**members: object) -> bytes:
@@ -41,12 +65,12 @@ def body(**members: object) -> bytes:
 def test_headers_alone_are_ready_at_once() -> None:
     credentials = fixed(Authorization="Bearer x")
     assert credentials.is_ready
-    assert not credentials.may_fetch_again
+    assert not credentials.can_answer(401, {})
     assert credentials.headers() == {"Authorization": "Bearer x"}
 
 
 def test_a_token_is_asked_for_with_our_own_credentials() -> None:
-    request = fetching().token_request()
+    request = token_request(fetching())
     assert (request.method, request.address.url) == ("POST", OAUTH.token_url)
     headers = dict(request.headers)
     assert headers["Authorization"] == "Basic dXMlM0FlcjpzMytjcmV0"
@@ -56,14 +80,14 @@ def test_a_token_is_asked_for_with_our_own_credentials() -> None:
     }
     assert (
         b"resource=https%3A%2F%2Fa%2F"
-        in fetching(OAUTH.but(resource="https://a/")).token_request().body
+        in token_request(fetching(OAUTH.but(resource="https://a/"))).body
     )
 
 
 def test_a_token_that_came_goes_with_every_request() -> None:
     credentials = fetching()
     was_ready = credentials.is_ready
-    assert credentials.take(200, body()) == ""
+    assert take(credentials, 200, body()) == ""
     assert (was_ready, credentials.is_ready) == (False, True)
     assert credentials.headers() == {"X-Key": "k", "Authorization": "Bearer t1"}
 
@@ -90,7 +114,7 @@ def test_an_answer_without_a_token_that_can_be_sent_says_why(
     status: int, raw: bytes, words: str
 ) -> None:
     credentials = fetching()
-    problem = credentials.take(status, raw)
+    problem = take(credentials, status, raw)
     assert words in problem
     assert "\x1b" not in problem
     assert "t1" not in problem
@@ -101,41 +125,39 @@ def test_an_answer_without_a_token_that_can_be_sent_says_why(
 def test_every_token_that_came_is_blanked_from_then_on(status: int) -> None:
     redact = redactor([])
     before = redact("fetched-1 refreshing-1")
-    fetching().take(status, body(access_token="fetched-1", refresh_token="refreshing-1"))
-    fetching().take(status, body(access_token="fetched-2"))
+    take(fetching(), status, body(access_token="fetched-1", refresh_token="refreshing-1"))
+    take(fetching(), status, body(access_token="fetched-2"))
     assert before == "fetched-1 refreshing-1"
     assert redact("fetched-1 refreshing-1 fetched-2") == "[secret] [secret] [secret]"
 
 
 def test_what_is_sent_for_a_token_is_blanked() -> None:
-    basic = dict(fetching().token_request().headers)["Authorization"]
+    basic = dict(token_request(fetching()).headers)["Authorization"]
     assert redactor([])(basic) == "Basic [secret]"
 
 
 def test_an_error_that_is_cut_shows_no_half_of_a_secret() -> None:
     said = "x" * 185 + "canary-0123456789-abcdef"
-    problem = fetching().take(400, json.dumps({"error": said}).encode())
+    problem = take(fetching(), 400, json.dumps({"error": said}).encode())
     assert "canary" not in redactor(["canary-0123456789-abcdef"])(problem)
 
 
 def test_a_time_that_is_endless_is_no_error() -> None:
     credentials = fetching()
     raw = b'{"access_token": "t1", "expires_in": 1' + b"0" * 400 + b"}"
-    assert credentials.take(200, raw) == ""
+    assert take(credentials, 200, raw) == ""
     assert credentials.is_ready
 
 
 def test_a_token_that_is_refused_is_fetched_anew_once() -> None:
     credentials = fetching()
-    credentials.take(200, body())
-    may_again = [credentials.may_fetch_again]
-    credentials.forget()
+    take(credentials, 200, body())
+    assert credentials.can_answer(401, {})
     assert not credentials.is_ready
-    credentials.take(200, body())
-    may_again.append(credentials.may_fetch_again)
+    take(credentials, 200, body())
+    assert not credentials.can_answer(401, {})
     credentials.accepted()
-    may_again.append(credentials.may_fetch_again)
-    assert may_again == [True, False, True]
+    assert credentials.can_answer(401, {})
 
 
 @pytest.mark.parametrize(
@@ -148,6 +170,6 @@ def test_a_token_is_fetched_anew_before_it_ends(
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     credentials = fetching()
-    credentials.take(200, body(expires_in=lasts))
+    take(credentials, 200, body(expires_in=lasts))
     clock[0] = now
     assert credentials.is_ready is is_ready

@@ -157,7 +157,7 @@ class HttpChannel:
             for piece in running.exchange.advance():
                 if isinstance(piece, bytes):
                     running.listener.brought(piece)
-                elif piece.status in _REDIRECTS and piece.header("location"):
+                elif _is_redirect(piece) and running.exchange.request.follows_redirects:
                     self._redirect(running, piece)
                 else:
                     running.listener.began(piece)
@@ -227,6 +227,10 @@ class HttpChannel:
         self._idle.clear()
 
 
+def _is_redirect(head: Head) -> bool:
+    return head.status in _REDIRECTS and bool(head.header("location"))
+
+
 # One request and its answer on a connection. h11 has the syntax (docs/decisions/0006-http.md),
 # the limits are here.
 
@@ -248,18 +252,20 @@ _TLS_ALERT = b"\x15\x03"
 
 
 class HttpRequest(Record):
-    """A request and the address it goes to."""
+    """A request and the address it goes to. `host` is another value of `Host` than the address."""
 
     method: str
     address: Address
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+    follows_redirects: bool = True
+    host: str = ""
 
     @property
     def all_headers(self) -> list[tuple[str, str]]:
         """The headers, with `Host` and the length of the body."""
         size = [("Content-Length", str(len(self.body)))] if self.body else []
-        return [("Host", self.address.authority), *self.headers, *size]
+        return [("Host", self.host or self.address.authority), *self.headers, *size]
 
 
 class Head(Record):
@@ -357,7 +363,7 @@ class Exchange:
             asked = h11.Request(
                 method=request.method,
                 target=request.address.url if via_proxy else request.address.target,
-                headers=headers,
+                headers=[(name.encode(), value.encode("latin-1")) for name, value in headers],
             )
         except h11.LocalProtocolError:
             # The reason quotes a value, which may be a secret.

@@ -17,7 +17,9 @@ import os
 import re
 import select
 import socket
+import sys
 import time
+from ipaddress import ip_address
 
 from mcptest import __version__
 from mcptest.core.errors import InterruptedRunError, ServerError
@@ -38,22 +40,25 @@ from mcptest.protocol.http_messages import (
     without_older_transport,
 )
 from mcptest.protocol.jsonrpc import id_key, is_illegal
+from mcptest.protocol.oauth import OAuthError
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.transport import wait_ready
+from mcptest.transport.http.authorization import Credentials, missing_answer
 from mcptest.transport.http.channel import HttpChannel, HttpRequest
 from mcptest.transport.http.connection import Trust, look_up
-from mcptest.transport.http.exchanges import Credentials, Fetch, Post, Stream
+from mcptest.transport.http.exchanges import Fetch, Post, Stream
 from mcptest.transport.process.stopping import Stopped, read_command_line, read_mark
 from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from mcptest.core.plan import ServerSpec
     from mcptest.protocol.http_address import Address
     from mcptest.protocol.jsonrpc import IdKey
+    from mcptest.transport.http.authorization import Fetched, Requests
     from mcptest.transport.http.connection import SocketAddress
     from mcptest.transport.process.child import Guardian
     from mcptest.transport.process.signals import Interrupts
@@ -61,7 +66,7 @@ if TYPE_CHECKING:
 
     Item = Frame | TransportFault
 
-__all__ = ["HttpTransport"]
+__all__ = ["HttpTransport", "listening_addresses"]
 
 
 _KEPT_BYTES = 4 * 1024
@@ -141,10 +146,12 @@ class HttpTransport:
         trust = Trust(ca_file=ca_file, skips_verification=self.http.insecure_tls)
         self._channel = HttpChannel(trust, os.environ, self.address)
         self.running: list[Fetch | Post | Stream] = []
-        self.credentials = Credentials(self.http)
+        self.credentials = Credentials(self.http, self.address)
         # Less than the startup limit: the server must not be blamed for a token that is late.
         self.token_s = min(_TOKEN_S, 0.9 * spec.startup_timeout_s)
-        self._is_fetching = False
+        # How a token is being obtained, and the request that is under way for it.
+        self._obtaining: Requests[None] | None = None
+        self._fetching: HttpRequest | None = None
         # Messages that wait for a token, or for the endpoint of the older transport.
         self._unsent: list[bytes] = []
         # The session
@@ -212,8 +219,9 @@ class HttpTransport:
 
     def progress(self, id: object) -> str:
         """How far the answer to a request has come."""
-        if self._is_fetching:
-            return f"the token for it has not come from {self.credentials.token_place}"
+        if self._fetching:
+            place = self._fetching.address.authority
+            return f"a token for it is being obtained, and {place} has not answered"
         if self.is_old and self._endpoint is None:
             return "its event stream has not named the endpoint for messages"
         if count := self._resumed.get(id_key(id), 0):
@@ -225,7 +233,7 @@ class HttpTransport:
         """Close the answer to a request; False if it has no stream of its own."""
         for each in self._about(id):
             if isinstance(each, Post):
-                self._cancel(each)
+                self.cancel(each)
                 return True
         return False
 
@@ -233,7 +241,8 @@ class HttpTransport:
         key = id_key(id)
         return [each for each in self.running if id_key(each.reader.id) == key]
 
-    def _cancel(self, exchange: Fetch | Post | Stream) -> None:
+    def cancel(self, exchange: Fetch | Post | Stream) -> None:
+        """Break off an exchange; nothing more is reported of it."""
         self._channel.cancel(exchange)
         self.finished(exchange)
 
@@ -289,7 +298,7 @@ class HttpTransport:
         """Send a message, as soon as that is possible."""
         if not self.credentials.is_ready:
             self._unsent.append(line)
-            self.fetch_token()
+            self.obtain_token()
         elif self.is_old and self._endpoint is None:
             self._unsent.append(line)
             if not any(isinstance(each, Stream) for each in self.running):
@@ -362,7 +371,7 @@ class HttpTransport:
         posts = (each for each in self.running if isinstance(each, Post))
         if len(self.running) >= _MAX_RUNNING and (oldest := next(posts, None)):
             # The number of connections is limited.
-            self._cancel(oldest)
+            self.cancel(oldest)
             said, id = oldest.reader.said, oldest.reader.id
             message = f"{said} was given up: {_MAX_RUNNING} requests wait for the server"
             self.deliver([TransportFault(kind="http_body", message=message, id=id)])
@@ -380,32 +389,44 @@ class HttpTransport:
 
     # Tokens
 
-    def fetch_token(self) -> None:
-        """Request a token, unless a request is under way."""
-        if not self._is_fetching:
-            self._is_fetching = True
-            fetch = Fetch(self)
-            self._start(self.credentials.token_request(), fetch)
-
-            def give_up() -> None:
-                # The authorization server took too long.
-                if fetch in self.running:
-                    self._cancel(fetch)
-                    problem = f"no token could be fetched: no answer within {self.token_s:g} s"
-                    self.take_token(0, b"", problem)
-
-            self._later(self.token_s, give_up)
-
-    def take_token(self, status: int, raw: bytes, problem: str = "") -> None:
-        """Use the answer of the authorization server."""
-        self._is_fetching = False
-        problem = problem or self.credentials.take(status, raw)
-        if not problem:
-            self._send_waiting()
+    def obtain_token(self) -> None:
+        """Obtain a token, unless that is under way."""
+        if self._obtaining is not None:
             return
-        problem = problem.replace("fetched:", f"fetched at {self.credentials.token_place}:", 1)
-        hint = '"auth" says where the token is fetched and with which credentials'
-        self.fail_waiting(TransportFault(kind="auth_failed", message=problem, hint=hint))
+        self._obtaining = obtaining = self.credentials.obtain()
+
+        def give_up() -> None:
+            # The authorization server took too long.
+            if self._obtaining is obtaining and self._fetching:
+                problem = f"no answer within {self.token_s:g} s"
+                self._obtaining, request = None, self._fetching
+                for fetch in [each for each in self.running if isinstance(each, Fetch)]:
+                    self.cancel(fetch)
+                self._fail_unauthorized(missing_answer(request, problem))
+
+        self._later(self.token_s, give_up)
+        self.take_fetched(None)
+
+    def take_fetched(self, answer: Fetched | None) -> None:
+        """Take the answer to a request for a token or for metadata, and send the next one."""
+        assert self._obtaining
+        self._fetching = None
+        try:
+            steps = self._obtaining
+            self._fetching = next(steps) if answer is None else steps.send(answer)
+        except StopIteration:
+            self._obtaining = None
+            self._send_waiting()
+        except OAuthError as error:
+            self._obtaining = None
+            self._fail_unauthorized(error)
+        else:
+            self._start(self._fetching, Fetch(self))
+
+    def _fail_unauthorized(self, error: OAuthError) -> None:
+        self._fetching = None
+        fault = TransportFault(kind="auth_failed", message=error.message, hint=error.hint)
+        self.fail_waiting(fault)
 
     def fail_waiting(self, fault: TransportFault) -> None:
         """Report for each message that waits to be sent why it is not."""
@@ -414,11 +435,6 @@ class HttpTransport:
             message: Any = parse_json(line.decode("utf-8"))
             id = message.get("id", ABSENT) if isinstance(message, dict) else ABSENT
             self.deliver([fault.but(id=id, is_refusal=id is ABSENT, effect="definite")])
-
-    def send_again(self, line: bytes) -> None:
-        """Send with a fresh token: the server refused the last one."""
-        self.credentials.forget()
-        self.send(line)
 
     # Receiving
 
@@ -440,7 +456,7 @@ class HttpTransport:
                 if self._is_explained_by_exit(item):
                     continue
                 if self.credentials.are_sent:
-                    item = with_refused_credentials(item)
+                    item = with_refused_credentials(item, self.credentials.describe())
                 item = item.but(message=self.redact(item.message), hint=self.redact(item.hint))
             # Messages are compared as they came; secrets in them are blanked when they are shown.
             self._items.append(item)
@@ -706,16 +722,30 @@ def listeners_on(port: int, mark: str) -> Listeners:
     return Listeners({pid for pid in pids if _has_open(pid, wanted)}, mark)
 
 
+def listening_addresses(port: int) -> list[str]:
+    """The addresses of this machine on which something listens at a port, if that can be seen."""
+    found = []
+    for address, _ in _listening(port):
+        # In words of four bytes, each in the order of the processor.
+        words = [bytes.fromhex(address[at : at + 8]) for at in range(0, len(address), 8)]
+        raw = b"".join(word[::-1] if sys.byteorder == "little" else word for word in words)
+        found.append(str(ip_address(raw)))
+    return sorted(set(found))
+
+
 def _inodes(port: int) -> set[str]:
     """The sockets that listen on a port, as the system numbers them."""
-    found = set()
+    return {inode for _, inode in _listening(port)}
+
+
+def _listening(port: int) -> Iterator[tuple[str, str]]:
+    """The address, in hexadecimal, and the number of each socket that listens on a port."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in _lines(table)[1:]:
             fields = line.split()
             is_listening = len(fields) > 9 and fields[3] == _LISTENING
             if is_listening and int(fields[1].rpartition(":")[2], 16) == port:
-                found.add(fields[9])
-    return found
+                yield fields[1].rpartition(":")[0], fields[9]
 
 
 def _lines(path: str) -> list[str]:

@@ -1,0 +1,190 @@
+"""Single HTTP requests with any header, each on a connection of its own.
+
+Conformance and security checks send what no client sends: a foreign `Origin`, no session, another
+method. Nothing is followed, repeated or reused here, and what comes back is returned as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+from mcptest.core.errors import InterruptedRunError
+from mcptest.core.record import Record
+from mcptest.protocol.http_address import parse_url
+from mcptest.transport import wait_ready
+from mcptest.transport.http.channel import Exchange, Head, HttpRequest
+from mcptest.transport.http.connection import (
+    HttpConnection,
+    HttpConnectionError,
+    Trust,
+    find_proxy,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mcptest.core.plan import HttpSpec
+    from mcptest.protocol.http_address import Address
+    from mcptest.transport.process.signals import Interrupts
+    from mcptest.transport.stdio import StdioTransport
+
+__all__ = ["HttpProbe", "HttpReply", "ProbeClient"]
+
+# More of a body is not kept.
+_MAX_BODY_BYTES = 8 * 1024 * 1024
+
+
+class HttpReply(Record):
+    """What came back. `status` is 0 if nothing did, and `error` says why it is not complete."""
+
+    status: int = 0
+    headers: dict[str, str]
+    body: bytes = b""
+    error: str = ""
+
+    def header(self, name: str) -> str:
+        """The value of a header, "" if there is none."""
+        return self.headers.get(name.lower(), "")
+
+    @property
+    def is_event_stream(self) -> bool:
+        return self.header("content-type").partition(";")[0].strip() == "text/event-stream"
+
+
+class ProbeClient:
+    """Sends single requests to one server, and keeps the pipes of its process empty meanwhile."""
+
+    def __init__(
+        self, http: HttpSpec, interrupts: Interrupts, process: StdioTransport | None = None
+    ) -> None:
+        self.address = parse_url(http.url)
+        self._trust = Trust(ca_file=http.ca_file, skips_verification=http.insecure_tls)
+        self._interrupts = interrupts
+        self._process = process
+
+    def start(
+        self,
+        method: str,
+        headers: Iterable[tuple[str, str]],
+        body: bytes = b"",
+        *,
+        address: Address | None = None,
+        host: str = "",
+    ) -> HttpProbe:
+        """Send a request; the caller reads the answer piece by piece and closes it."""
+        address = address or self.address
+        request = HttpRequest(
+            method=method, address=address, headers=tuple(headers), body=body, host=host
+        )
+        connection = HttpConnection(address, self._trust, find_proxy(address, os.environ))
+        return HttpProbe(Exchange(request, connection), self._interrupts, self._process)
+
+    def request(
+        self,
+        method: str,
+        headers: Iterable[tuple[str, str]],
+        body: bytes = b"",
+        *,
+        timeout_s: float,
+        address: Address | None = None,
+        host: str = "",
+    ) -> HttpReply:
+        """The whole answer to a request, or as much of it as arrives in time."""
+        deadline = time.monotonic() + timeout_s
+        probe = self.start(method, headers, body, address=address, host=host)
+        try:
+            while probe.read(deadline) and time.monotonic() < deadline:
+                pass
+            return probe.reply
+        finally:
+            probe.close()
+
+
+class HttpProbe:
+    """A request under way, and what has come back so far."""
+
+    def __init__(
+        self, exchange: Exchange, interrupts: Interrupts, process: StdioTransport | None
+    ) -> None:
+        self._exchange = exchange
+        self._interrupts = interrupts
+        self._process = process
+        self._head: Head | None = None
+        self._pieces: list[bytes] = []
+        self._body = bytearray()
+        self._error = ""
+
+    @property
+    def is_over(self) -> bool:
+        """True once nothing more can arrive."""
+        return bool(self._error) or (self._exchange.is_over and not self._pieces)
+
+    @property
+    def reply(self) -> HttpReply:
+        head, error = self._head, self._error
+        if not (error or self._exchange.is_over):
+            error = self._exchange.progress or "the answer did not end in time"
+        return HttpReply(
+            status=head.status if head else 0,
+            headers=head.headers if head else {},
+            body=bytes(self._body),
+            error=error,
+        )
+
+    def read_head(self, deadline: float) -> bool:
+        """Wait for the status and the headers; False if they have not come by the deadline."""
+        while not self._head and not self.is_over and self._advance(deadline):
+            pass
+        return self._head is not None
+
+    def read(self, deadline: float) -> bytes:
+        """The next piece of the body; b"" at its end, at the deadline, and if it broke off."""
+        while not self._pieces and not self.is_over and self._advance(deadline):
+            pass
+        return self._pieces.pop(0) if self._pieces else b""
+
+    def close(self) -> None:
+        self._exchange.connection.close()
+
+    def _advance(self, deadline: float) -> bool:
+        """Take what has arrived, and wait for more if that was nothing; False at the deadline."""
+        has_head = False
+        try:
+            for piece in self._exchange.advance():
+                if isinstance(piece, Head):
+                    self._head = piece
+                    has_head = True
+                elif piece:
+                    self._take(piece)
+        except HttpConnectionError as error:
+            self._error = error.message
+        except OSError as error:
+            self._error = f"no connection can be made: {error.strerror}"
+        has_come = has_head or bool(self._pieces)
+        return has_come or self._exchange.is_over or self._wait(deadline)
+
+    def _wait(self, deadline: float) -> bool:
+        wait_s = deadline - time.monotonic()
+        if wait_s <= 0 or self._error:
+            return False
+        connection = self._exchange.connection
+        wanted = dict.fromkeys(self._process.handles() if self._process else (), select.POLLIN)
+        wanted |= {connection.fd: self._exchange.wants, self._interrupts.fd: select.POLLIN}
+        # An address that does not answer leaves the others their share of the time.
+        share_s = 0.0 if connection.has_more() else wait_s / (1 + connection.addresses_left)
+        if not wait_ready(wanted, share_s) and connection.addresses_left:
+            connection.try_next_address()
+        if self._process:
+            self._process.pump()
+        if self._interrupts.count:
+            raise InterruptedRunError
+        return True
+
+    def _take(self, piece: bytes) -> None:
+        self._body += piece
+        self._pieces.append(piece)
+        if len(self._body) > _MAX_BODY_BYTES:
+            self._error = f"the answer is larger than {_MAX_BODY_BYTES:,} bytes"

@@ -1,0 +1,170 @@
+"""The official conformance suite, as the judge of mcptest's own client, in both eras."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.environment import LEAST_NODE, NODE_FOLDER, find_newer_node
+
+MODULES = NODE_FOLDER / "node_modules"
+OLDER = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
+NEWER = MODULES / "conformance-2026/dist/index.js"
+CLIENT = f"{sys.executable} -m mcptest.conformance_client"
+PATIENCE_S = 120
+
+needs_npm = pytest.mark.skipif(
+    shutil.which("npm") is None, reason="there is no npm, so ./check could not install it"
+)
+
+# Scenarios of the handshake era, for both versions of the suite.
+HANDSHAKE = (
+    "initialize",
+    "tools_call",
+    "elicitation-sep1034-client-defaults",
+    "sse-retry",
+    "auth/pre-registration",
+    "auth/client-credentials-basic",
+    "auth/client-credentials-jwt",
+)
+# The stateless era, which only the newer suite has.
+STATELESS = (
+    "tools_call",
+    "request-metadata",
+    "sep-2322-client-request-state",
+    "http-standard-headers",
+    "http-custom-headers",
+    "http-invalid-tool-headers",
+    "json-schema-ref-no-deref",
+    "json-schema-2020-12-preservation",
+    "auth/pre-registration",
+    "auth/resource-mismatch",
+    "auth/metadata-issuer-mismatch",
+)
+# How the client authenticates is judged in these, apart from the authorization request.
+METHODS = ("auth/token-endpoint-auth-basic", "auth/token-endpoint-auth-post")
+AUTHORIZATION_REQUEST = "resource-parameter-in-authorization"
+
+_CODE = "needs the authorization code grant, in which a user logs in"
+_OTHER = "an extension that no test of a server needs"
+OUT_OF_SCOPE = {
+    **dict.fromkeys(
+        (
+            *(f"auth/metadata-{name}" for name in ("default", "var1", "var2", "var3")),
+            "auth/basic-cimd",
+            *(
+                f"auth/scope-{name}"
+                for name in (
+                    "from-www-authenticate",
+                    "from-scopes-supported",
+                    "omitted-when-undefined",
+                    "step-up",
+                    "retry-limit",
+                )
+            ),
+            "auth/token-endpoint-auth-none",
+            "auth/2025-03-26-oauth-metadata-backcompat",
+            "auth/2025-03-26-oauth-endpoint-fallback",
+            "auth/offline-access-scope",
+            "auth/offline-access-not-supported",
+            "auth/authorization-server-migration",
+            "auth/iss-supported",
+            "auth/iss-not-advertised",
+            "auth/iss-supported-missing",
+            "auth/iss-wrong-issuer",
+            "auth/iss-unexpected",
+            "auth/iss-normalized",
+        ),
+        _CODE,
+    ),
+    **dict.fromkeys(
+        (
+            "auth/enterprise-managed-authorization",
+            "auth/dpop",
+            "auth/dpop-nonce",
+            "auth/wif-jwt-bearer",
+            "sep-2640-client-no-prefetch",
+            "sep-2640-client-verify-digest",
+            "sep-2640-client-verify-size",
+            "sep-2640-client-verify-frontmatter",
+        ),
+        _OTHER,
+    ),
+}
+
+
+def newer_node() -> str:
+    found = find_newer_node()
+    if found is None:
+        pytest.skip(f"the newest conformance suite needs Node {LEAST_NODE} or newer")
+    return found
+
+
+def judge(node: str, suite: Path, scenario: str, *words: str) -> str:
+    """What the suite says about one scenario, which must pass, and not for want of checks."""
+    done = subprocess.run(
+        [
+            *(node, str(suite), "client", "--command", CLIENT, "--scenario", scenario),
+            *("--timeout", str(1000 * PATIENCE_S // 2), *words),
+        ],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told
+    counts = re.search(r"Passed: (\d+)/(\d+)", told)
+    assert counts, told
+    assert int(counts[1]) > 0, told
+    return told
+
+
+@needs_npm
+@pytest.mark.parametrize("scenario", HANDSHAKE)
+def test_a_scenario_of_the_older_suite_passes(scenario: str) -> None:
+    judge("node", OLDER, scenario)
+
+
+@needs_npm
+@pytest.mark.parametrize("scenario", HANDSHAKE)
+def test_a_scenario_of_the_handshake_era_passes(scenario: str) -> None:
+    judge(newer_node(), NEWER, scenario)
+
+
+@needs_npm
+@pytest.mark.parametrize("scenario", STATELESS)
+def test_a_scenario_of_the_stateless_era_passes(scenario: str) -> None:
+    judge(newer_node(), NEWER, scenario, "--spec-version", "2026-07-28")
+
+
+@needs_npm
+@pytest.mark.parametrize("scenario", METHODS)
+def test_the_client_authenticates_as_the_issuer_wants(scenario: str, tmp_path: Path) -> None:
+    """Of these scenarios, only the check of the authorization request may fail."""
+    excused = tmp_path / "expected.yml"
+    excused.write_text(f"client:\n  - {scenario}:{AUTHORIZATION_REQUEST}\n", encoding="utf-8")
+    told = judge(newer_node(), NEWER, scenario, "--expected-failures", str(excused))
+    assert "Client correctly used" in told
+
+
+@needs_npm
+def test_every_scenario_is_run_or_out_of_scope_for_a_reason() -> None:
+    listed = subprocess.run(
+        [newer_node(), str(NEWER), "list", "--client"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=PATIENCE_S,
+        check=True,
+    )
+    known = set(re.findall(r"^  - (\S+)", listed.stdout, re.MULTILINE))
+    run = {*HANDSHAKE, *STATELESS, *METHODS}
+    assert known == run | set(OUT_OF_SCOPE)
+    assert not run & set(OUT_OF_SCOPE)
