@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mcptest.core.results import CaptureScore
 from mcptest.protocol.capture import MessageOrder, read_capture
-from mcptest.protocol.jsonrpc import id_key
+from mcptest.protocol.jsonrpc import id_key, is_log_entry
 from mcptest.rules.judge import Member, Scorer, find_conflicts
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Facts
@@ -83,6 +83,8 @@ class SessionJudge:
             facts.set_version(value)
         elif name == "exit_status":
             facts.exit_status = str(value)
+        elif name == "ended_by":
+            facts.ended_by = str(value)
         elif name == "stderr_utf8" and isinstance(value, bool):
             facts.is_stderr_utf8 = value
         elif name == "prologue" and isinstance(value, dict):
@@ -97,10 +99,13 @@ class SessionJudge:
             if isinstance(response, dict) and response.get("id") == request["id"]:
                 exchange = {**exchange, "response": response | id}
             exchange = {**exchange, "request": request | id}
+        if _is_misplaced(exchange.get("request"), exchange.get("response")):
+            self._scorer.facts.is_handshake_misplaced = True
         self._judge(self._order.add(exchange))
         self.member.add_exchange(exchange.get("request"), exchange.get("response"))
 
     def finish(self) -> SessionScore:
+        """The verdicts, when there are no more exchanges."""
         self._judge(self._order.finish())
         return self._scorer.finish()
 
@@ -112,3 +117,12 @@ class SessionJudge:
                 self._scorer.noise(str(message.value), message.exchange)
             else:
                 self._scorer.server(message.value, message.exchange, message.http)
+
+
+def _is_misplaced(request: Any, response: Any) -> bool:
+    """True if the response to `initialize` is not its answer: a recorder took the next line."""
+    if not isinstance(request, dict) or request.get("method") != "initialize":
+        return False
+    if not isinstance(response, dict):
+        return False
+    return is_log_entry(response) or "id" not in response

@@ -202,6 +202,7 @@ _SAMPLING_RULES = {
         must_since="2025-06-18",
         topics=_asking_topics(_SAMPLING),
         look=_each_asked(_SAMPLING, _undeclared),
+        covers=("BASE-37", "MRTR-04"),
         reason_if_unused=_NO_SAMPLING,
     ),
     "SAMP-02 tools-gate": Rule(
@@ -238,6 +239,7 @@ _SAMPLING_RULES = {
         must_since="2025-06-18",
         topics=_asking_topics("roots/list"),
         look=_each_asked("roots/list", _undeclared),
+        covers=("BASE-37", "MRTR-04"),
         reason_if_unused="the server asked for no roots",
     ),
 }
@@ -379,6 +381,7 @@ _ELICITATION_RULES = {
         since="2025-06-18",
         topics=_asking_topics(_ELICITATION),
         look=_each_asked(_ELICITATION, _undeclared),
+        covers=("BASE-37", "MRTR-04"),
         reason_if_unused=_NO_ELICITATION,
         reason_if_other_revision="no elicitation",
     ),
@@ -386,6 +389,7 @@ _ELICITATION_RULES = {
         property="the server asks for elicitation only in modes that the client declared",
         since="2025-11-25",
         look=_each_asked(_ELICITATION, _wrong_mode),
+        covers=("MRTR-04",),
         reason_if_unused=_NO_ELICITATION,
         reason_if_other_revision="no modes of elicitation",
     ),

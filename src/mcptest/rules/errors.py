@@ -150,6 +150,7 @@ _ERROR_RULES = {
         property="every error is an object with an integer code and a string message",
         topics=("error",),
         look=_check_shape,
+        covers=("INV-006", "INV-007"),
         reason_if_unused=_NO_ERROR,
     ),
     "BASE-23 reserved-error-range": Rule(

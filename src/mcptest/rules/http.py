@@ -150,6 +150,7 @@ _ANSWER_RULES = {
         since="2025-03-26",
         topics=("server",),
         look=_check_json_body,
+        covers=("BASE-08", "BASE-17"),
         reason_if_unused="no POST was answered in JSON",
     ),
     "HTTP-11 session-id-ascii": Rule(
@@ -198,13 +199,18 @@ class _ResponseOnPost(_SseAware):
         # Streams without a response, by the id of their request, with the number of requests
         # that had been sent when the stream was first seen.
         self._open: dict[jsonrpc.IdKey, int] = {}
+        # Requests that the client has cancelled: what was on its way may still come.
+        self._cancelled: set[jsonrpc.IdKey] = set()
 
     def see(self, entry: Entry, facts: Facts) -> Findings:
         if entry.is_client:
             if entry.kind == "request":
                 self._requests += 1
             elif entry.method == "notifications/cancelled":
-                self._open.pop(jsonrpc.id_key(entry.params.get("requestId")), None)
+                key = jsonrpc.id_key(entry.params.get("requestId"))
+                self._open.pop(key, None)
+                if len(self._cancelled) < _MAX_STREAMS:
+                    self._cancelled.add(key)
             return None
         if not entry.http or self.uses_sse(entry, facts):
             return None
@@ -217,7 +223,9 @@ class _ResponseOnPost(_SseAware):
     def _see_message(self, entry: Entry, facts: Facts) -> Findings:
         requests = _possible_requests(entry, facts)
         if len(requests) == 1 and len(self._open) < _MAX_STREAMS:
-            self._open.setdefault(jsonrpc.id_key(requests[0].get("id")), self._requests)
+            key = jsonrpc.id_key(requests[0].get("id"))
+            if key not in self._cancelled:
+                self._open.setdefault(key, self._requests)
         elif "request_id" in entry.http and not requests:
             id = facts.name_id(entry.http["request_id"])
             return [f"{show(entry.method)} came on the stream of id {id} after its response"]
@@ -285,6 +293,7 @@ _STREAM_RULES = {
         until="2025-11-25",
         topics=_MESSAGES,
         watch=_NoResponsesOnGet,
+        covers=("HTTP-10",),
         reason_if_unused="nothing came on a GET stream",
         reason_if_other_revision="no GET streams",
     ),
@@ -367,6 +376,7 @@ _RELATED_RULES = {
         since="2026-07-28",
         topics=("result", "error", "request", "notification"),
         look=_check_no_request,
+        covers=("BASE-36", "ELIC-01", "ELIC-02", "ROOT-01", "SAMP-01"),
         reason_if_unused="nothing came over HTTP",
         reason_if_other_revision="requests of the server",
     ),

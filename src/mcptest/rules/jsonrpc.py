@@ -51,8 +51,12 @@ def _is_like_a_message(line: str) -> bool:
     return body[:1] == "{" and body[1:].lstrip(" \t").startswith('"')
 
 
-def _check_version(entry: Entry, _: Facts) -> Findings:
+def _check_version(entry: Entry, facts: Facts) -> Findings:
     message = entry.message
+    is_message = entry.kind != "malformed" or (isinstance(message, dict) and "jsonrpc" in message)
+    if not is_message and facts.is_stdio:
+        # STDIO-01 judges lines that are not messages.
+        return None
     if isinstance(message, dict):
         if message.get("jsonrpc") == "2.0":
             return ()
@@ -77,6 +81,8 @@ def _check_result_or_error(entry: Entry, _: Facts) -> Findings:
     if entry.kind == "result":
         return ()
     if not isinstance(message, dict) or (entry.kind == "malformed" and "id" not in message):
+        return None
+    if jsonrpc.is_log_entry(message):
         return None
     return [sentence for path, sentence in jsonrpc.find_violations(message) if not path]
 
@@ -125,24 +131,28 @@ _MESSAGE_RULES = {
         property="every message of the server is UTF-8 without a byte order mark",
         topics=("server", "noise"),
         look=_check_encoding,
+        covers=("STDIO-01",),
         reason_if_unused=_NO_MESSAGE,
     ),
     "BASE-09 result-xor-error": Rule(
         property="every response has either a result or an error",
         topics=("result", "error", "malformed"),
         look=_check_result_or_error,
+        covers=("BASE-11", "INV-006"),
         reason_if_unused="the server answered nothing",
     ),
     "BASE-10 result-object": Rule(
         property="every result is an object",
         topics=("result",),
         look=_check_result,
+        covers=("INV-005",),
         reason_if_unused="no request was answered with a result",
     ),
     "BASE-14 notification-no-id": Rule(
         property="no notification of the server has an id",
         topics=("request", "notification"),
         look=_check_notification,
+        covers=("BASE-36", "HTTP-39", "LIFE-10", "STDIO-07"),
         reason_if_unused="the server sent no notification",
     ),
     "BASE-17 no-batch-emit": Rule(
@@ -150,6 +160,7 @@ _MESSAGE_RULES = {
         since="2025-06-18",
         topics=("server",),
         look=_check_no_batch,
+        covers=("BASE-01",),
         reason_if_unused=_NO_MESSAGE,
     ),
     "BASE-36 server-sends-no-requests": Rule(
@@ -157,6 +168,7 @@ _MESSAGE_RULES = {
         since="2026-07-28",
         topics=("server",),
         look=_check_no_request,
+        covers=("ELIC-01", "ELIC-02", "ROOT-01", "SAMP-01"),
         reason_if_unused=_NO_MESSAGE,
     ),
 }
@@ -247,7 +259,10 @@ class _OneResponse(Watch):
         if key in self._answered or jsonrpc.id_key(id) in facts.skipped:
             return [f"the request with the id {facts.name_id(id)} was answered more than once"]
         if id is None:
-            return ["a result must have the id of its request and has none"]
+            return [
+                "a result must have the id of its request and has none; notifications, which have "
+                "no id, must not be answered"
+            ]
         return [f"a response has the id {show(id)}, and no request had it"]
 
 

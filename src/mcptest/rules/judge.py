@@ -32,10 +32,26 @@ _MAX_ALIKE = 1000
 _MAX_KEYS = 1000
 
 
-class _Judged:
-    """One rule and what it has found so far."""
+class _Tally:
+    """How many mistakes were found, and the first of them."""
 
-    __slots__ = ("count", "exchange", "has_looked", "message", "rule", "see", "watch")
+    __slots__ = ("count", "exchange", "message")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.message = ""
+        self.exchange: int | None = None
+
+    def add(self, findings: Sequence[str], exchange: int | None) -> None:
+        if not self.count:
+            self.message, self.exchange = findings[0], exchange
+        self.count += len(findings)
+
+
+class _Judged:
+    """One rule and what it has found so far; `covered` is what rule `covered_by` reports."""
+
+    __slots__ = ("covered", "covered_by", "found", "has_looked", "rule", "see", "watch")
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
@@ -44,15 +60,9 @@ class _Judged:
         assert see, f"{rule.id} has neither look nor watch"
         self.see = see
         self.has_looked = False
-        self.count = 0
-        self.message = ""
-        self.exchange: int | None = None
-
-    def note(self, findings: Sequence[str], exchange: int | None) -> None:
-        self.has_looked = True
-        if findings and not self.count:
-            self.message, self.exchange = findings[0], exchange
-        self.count += len(findings)
+        self.found = _Tally()
+        self.covered = _Tally()
+        self.covered_by = ""
 
 
 class Scorer:
@@ -142,13 +152,16 @@ class Scorer:
         every, with_memory = self._interested(entry)
         likeness = likeness_of(entry, facts)
         is_known = likeness in self._clean
-        has_finding = False
+        found: list[tuple[_Judged, Sequence[str]]] = []
         for judged, see in with_memory if is_known else every:
             findings = see(entry, facts)
             if findings is not None:
-                judged.note(findings, entry.exchange)
-                has_finding = has_finding or bool(findings)
-        if likeness and not is_known and not has_finding and len(self._clean) < _MAX_ALIKE:
+                judged.has_looked = True
+                if findings:
+                    found.append((judged, findings))
+        if found:
+            _note(found, entry.exchange)
+        elif likeness and not is_known and len(self._clean) < _MAX_ALIKE:
             self._clean.add(likeness)
         facts.close(entry)
 
@@ -182,14 +195,17 @@ class Scorer:
 
     def finish(self) -> SessionScore:
         """The session is over: the verdicts of all rules."""
-        verdicts = []
+        found: list[tuple[_Judged, Sequence[str]]] = []
         for judged in self._judged:
             if judged.watch and judged.rule.applies(self.facts.oldest, self.facts.newest):
                 findings = judged.watch.end(self.facts)
                 if findings is not None:
-                    judged.note(findings, None)
-            verdicts.append(self._verdict(judged))
-        return SessionScore(server_label=self.label, verdicts=tuple(verdicts))
+                    judged.has_looked = True
+                    if findings:
+                        found.append((judged, findings))
+        _note(found, None)
+        verdicts = tuple(map(self._verdict, self._judged))
+        return SessionScore(server_label=self.label, verdicts=verdicts)
 
     def _verdict(self, judged: _Judged) -> Verdict:
         rule, facts = judged.rule, self.facts
@@ -206,15 +222,30 @@ class Scorer:
             )
         if not judged.has_looked:
             return verdict
-        if not judged.count:
+        if not judged.found.count and not judged.covered_by:
             return verdict.but(status="pass", message=rule.property)
+        tally = judged.found if judged.found.count else judged.covered
+        verdict = verdict.but(message=tally.message, exchange=tally.exchange, count=tally.count)
+        if tally is judged.covered:
+            by = judged.covered_by
+            return verdict.but(message=f"{tally.message} (reported as {by})", reported_by=by)
         is_must = rule.level_at(facts.oldest) == "MUST"
-        return verdict.but(
-            status="fail" if is_must else "warning",
-            message=judged.message,
-            exchange=judged.exchange,
-            count=judged.count,
-        )
+        return verdict.but(status="fail" if is_must else "warning")
+
+
+def _note(found: Sequence[tuple[_Judged, Sequence[str]]], exchange: int | None) -> None:
+    """Note what rules found in one message; a rule that another one covers reports nothing."""
+    covered = {id: judged.rule.id for judged, _ in found for id in judged.rule.covers}
+    for judged, findings in found:
+        by = judged.rule.id
+        while by in covered:
+            # The rule that covers this one may be covered itself.
+            by = covered[by]
+        if by == judged.rule.id:
+            judged.found.add(findings, exchange)
+        else:
+            judged.covered_by = by
+            judged.covered.add(findings, exchange)
 
 
 # Most calls of most runs get plain answers that differ only in their id and text. Rules without
@@ -347,9 +378,9 @@ class LiveJudge:
 
     @property
     def may_skip(self) -> bool:
-        """True if plain answers can be skipped: no tool declares an outputSchema."""
+        """True if plain answers can be skipped: no tool has an outputSchema or is a task."""
         tools = self._scorer.facts.tools
-        return not any("outputSchema" in tool for tool in tools.values())
+        return not any("outputSchema" in tool or "execution" in tool for tool in tools.values())
 
     def skip(self, ids: Sequence[object]) -> None:
         """Plain calls with these ids were made and answered, and need not be judged."""
@@ -383,13 +414,21 @@ class LiveJudge:
         """The server has written a line that is not a message."""
         self._scorer.noise(line, self._exchange)
 
-    def finish(self, exit_status: str, *, is_stderr_utf8: bool | None = None) -> SessionScore:
-        """The session is over."""
+    def finish(
+        self,
+        exit_status: str,
+        *,
+        ended_by: str = "",
+        is_stderr_utf8: bool | None = None,
+        expected_errors: Mapping[str, int] | None = None,
+    ) -> SessionScore:
+        """The session is over; `expected_errors` counts them by method."""
         facts = self._scorer.facts
+        facts.expected_errors = expected_errors or {}
         facts.is_stderr_utf8 = is_stderr_utf8
-        if is_stderr_utf8 is False:
+        if is_stderr_utf8 is False or ended_by in ("term", "kill"):
             self._load_all()
-        facts.exit_status = exit_status
+        facts.exit_status, facts.ended_by = exit_status, ended_by
         has_declared = facts.capabilities or (facts.version and not facts.is_stateless)
         facts.block = facts.capabilities if has_declared else None
         return self._scorer.finish()

@@ -125,6 +125,7 @@ _LOG_RULES = {
         since="2026-07-28",
         topics=("client", _MESSAGE),
         watch=lambda: _ClientMemory(_remember_log_level, _check_log_requested),
+        covers=("HTTP-40",),
         reason_if_unused=_NO_LOGS,
         reason_if_other_revision="no log levels in requests",
     ),
@@ -134,6 +135,7 @@ _LOG_RULES = {
         since="2026-07-28",
         topics=("client", _MESSAGE),
         watch=lambda: _ClientMemory(_remember_log_level, _check_log_stream),
+        covers=("HTTP-40",),
         reason_if_unused="no log message came for a request that asked for them",
         reason_if_other_revision="no log levels in requests",
     ),
@@ -393,14 +395,16 @@ _SUBSCRIPTION_RULES = {
             *(f"notification:{method}" for method in _REQUEST_SCOPED),
         ),
         watch=_while_listening(_no_request_scoped),
+        covers=("HTTP-40", "LOG-06", "LOG-07"),
         reason_if_unused=_NO_STREAM,
         reason_if_other_revision=_ELSEWHERE,
     ),
     "SUB-07 no-unsolicited": Rule(
-        property="the server tells of changes only when the client has asked to listen",
+        property="the server sends notifications of changes only after the client asked to listen",
         since="2026-07-28",
         topics=(_LISTENING, *_CHANGES),
         watch=_while_listening(_no_unsolicited),
+        covers=("HTTP-40",),
         reason_if_unused="the server reported no change",
         reason_if_other_revision=_ELSEWHERE,
     ),
@@ -443,9 +447,74 @@ def _check_listen_cancelled(entry: Entry, facts: Facts, listens: Latest) -> Find
     return [f"params.requestId must be the id of a request to listen and is {found}"]
 
 
+class _StopsAfterCancellation(Watch):
+    """Knows the requests that the client cancelled, and which of them the server knows of.
+
+    Messages may cross. The server has read a cancellation for certain when it has answered a
+    request that was sent after it.
+    """
+
+    def __init__(self) -> None:
+        # By progress token, the cancelled request that gave it, and when it was cancelled.
+        self._cancelled = Latest()
+        # By id, when a request was sent; and when the newest answered one was.
+        self._sent = Latest()
+        self._answered = 0
+        self._now = 0
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        self._now += 1
+        if entry.is_client:
+            if entry.kind == "request":
+                self._sent.add(jsonrpc.id_key(entry.message.get("id")), self._now)
+            elif entry.method == "notifications/cancelled":
+                self._cancel(jsonrpc.id_key(entry.params.get("requestId")), facts)
+            return None
+        if entry.kind in ("result", "error"):
+            self._answered = max(
+                self._answered, self._sent.get(jsonrpc.id_key(entry.message.get("id"))) or 0
+            )
+            return None
+        return self._check(entry, facts)
+
+    def _cancel(self, id: jsonrpc.IdKey, facts: Facts) -> None:
+        request = facts.open.get(id)
+        token = jsonrpc.meta_of(request).get(_TOKEN)
+        # A task is cancelled by a request.
+        if token is not None and "task" not in jsonrpc.params_of(request):
+            self._cancelled.add(jsonrpc.id_key(token), (id, self._now))
+
+    def _check(self, entry: Entry, facts: Facts) -> Findings:
+        token = entry.params.get(_TOKEN)
+        found = None if token is None else self._cancelled.get(jsonrpc.id_key(token))
+        # Messages on different streams have no order.
+        if found is None or entry.http.get("stream") == "get":
+            return None
+        id, cancelled = found
+        key = jsonrpc.id_key(token)
+        others = (request for other, request in facts.open.items() if other != id)
+        is_shared = any(jsonrpc.id_key(jsonrpc.meta_of(each).get(_TOKEN)) == key for each in others)
+        # After the response to its request it is PROG-04.
+        if id not in facts.open or is_shared:
+            return None
+        if self._answered < cancelled:
+            return ()
+        return [
+            f"progress with the token {show(token)} came after its request was cancelled, and "
+            "after the answer to a later one"
+        ]
+
+
 _NOTHING = "the server cancelled nothing"
 
 _CANCELLATION_RULES = {
+    "CANC-03 stops-work": Rule(
+        property="no progress comes for a request after the client has cancelled it",
+        level="SHOULD",
+        topics=("client", "result", "error", _PROGRESS),
+        watch=_StopsAfterCancellation,
+        reason_if_unused="no progress came for a request that the client cancelled",
+    ),
     "CANC-04 server-cancels-own-only": Rule(
         property="the server cancels only requests of its own",
         until="2025-11-25",
@@ -531,6 +600,7 @@ RULES = {
         since="2026-07-28",
         topics=("result",),
         look=_declaring,
+        covers=("BASE-22",),
         reason_if_unused="no request was answered with a task",
         reason_if_other_revision="no extension for tasks",
     ),
@@ -544,6 +614,7 @@ RULES = {
             _MESSAGE,
         ),
         watch=_QuietTasks,
+        covers=("LOG-06", "PROG-04", "SUB-05"),
         reason_if_unused="no request was answered with a task",
         reason_if_other_revision="no extension for tasks",
     ),

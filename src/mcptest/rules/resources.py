@@ -305,6 +305,10 @@ _RESOURCE_RULES = {
         look=_templates,
         reason_if_unused="no template was listed",
     ),
+    "RES-05 read-shape": Rule(
+        property="the contents of a resource have a URI, and either text or a blob",
+        reason_if_unused="no resource was read",
+    ),
     "RES-06 blob-base64": Rule(
         property="the blobs of resources are base64",
         look=_blobs,
@@ -367,6 +371,10 @@ RULES = {
     "PROMPT-03 shape": Rule(
         property="every prompt and every argument of one has a name, and required is a boolean",
         reason_if_unused="no prompt was listed",
+    ),
+    "PROMPT-04 get-shape": Rule(
+        property="the messages of a prompt have a role, user or assistant, and one content block",
+        reason_if_unused="no prompt was answered with messages",
     ),
     "PROMPT-05 image-base64-mime": Rule(
         property="images in prompts are base64 and name a media type",

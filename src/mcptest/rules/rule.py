@@ -84,6 +84,7 @@ CATEGORIES = {
     "ROOT": "roots",
     "ELIC": "elicitation",
     "MRTR": "input-rounds",
+    "TASK": "tasks",
     "XTASK": "tasks",
 }
 
@@ -100,6 +101,11 @@ class Rule(Record):
     checks the shape of a message before it calls `look`, which it need not have; its topics are
     then all messages in the table.
 
+    `covers` are more general rules that break in the same message for the same reason. What they
+    find in a message in which this rule finds something is not reported again. It must be a
+    mistake of at least the level of theirs. (Rows of `shape_table` need no such list: each
+    mistake has one rule there.)
+
     The rule holds from the revision `since` to the revision `until`. With `must_since` it is only
     a SHOULD before that revision. `reason_if_unused` is reported when there was
     nothing to judge, `reason_if_other_revision` for a revision that does not have the rule.
@@ -115,6 +121,7 @@ class Rule(Record):
     until: str = ""
     level: Level = "MUST"
     must_since: str = ""
+    covers: tuple[str, ...] = ()
     reason_if_unused: str = "nothing in this session is subject to it"
     reason_if_other_revision: str = ""
 
@@ -209,6 +216,8 @@ def kind_of(message: object) -> Kind:
     """What a value is meant to be; an answer with both result and error counts as an error."""
     if isinstance(message, list):
         return "batch"
+    if jsonrpc.is_log_entry(message):
+        return "malformed"
     kind = jsonrpc.message_kind(message)
     if kind == "response":
         assert isinstance(message, dict)
@@ -316,7 +325,10 @@ class Facts:
         self.label = ""
         self.transport = ""
         self.exit_status = ""
+        self.ended_by = ""
         self.is_stderr_utf8: bool | None = None
+        # True if the capture has something else as the response to initialize: a line of a log.
+        self.is_handshake_misplaced = False
         self.client_capabilities: Members = {}
         self.capabilities: Members = {}
         self.is_initialised = False
@@ -329,6 +341,8 @@ class Facts:
         self.skipped: dict[jsonrpc.IdKey, None] = {}
         # The ids that a test file has for its requests, by those under which they were sent.
         self.written_ids: Mapping[jsonrpc.IdKey, object] = {}
+        # How many errors the tests of a run expected, by the method of the call.
+        self.expected_errors: Mapping[str, int] = {}
         # Every tool that a list has shown, by name.
         self.tools: dict[str, Members] = {}
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from mcptest.core.strict_json import dump_json
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
 from mcptest.rules.rule import Rule, Watch, members, show, show_member
 
@@ -54,8 +57,11 @@ class _InitializedFollows(Watch):
             self._went_on = True
         return None
 
-    def end(self, _: Facts) -> Findings:
+    def end(self, facts: Facts) -> Findings:
         if not self._is_answered or not (self._came or self._went_on):
+            return None
+        if self._came_early and facts.is_handshake_misplaced:
+            # When the answer came is not known.
             return None
         if self._came_early:
             return ["notifications/initialized came before the response to initialize"]
@@ -77,6 +83,9 @@ class _ListsAdvertised(Watch):
         if not self._answered or (facts.is_stateless and not self._has_discovered):
             return None
         declared = _declared_capabilities(facts)
+        if facts.is_handshake_misplaced and not declared:
+            # The answer that would show them is not in the capture.
+            return None
         return [
             f"the server answered {method} and did not advertise the capability {capability}"
             for method in self._answered
@@ -84,34 +93,66 @@ class _ListsAdvertised(Watch):
         ]
 
 
+# What errors say when a database or an API behind the server does not answer.
+_UNREACHABLE = (
+    r"(?i)\bE(?:CONNREFUSED|CONNRESET|NOTFOUND|TIMEDOUT|HOSTUNREACH|NETUNREACH|AI_AGAIN)\b"
+    r"|connection (?:was )?(?:refused|reset)|getaddrinfo|fetch failed|no route to host"
+    r"|name or service not known|name resolution|network is unreachable|connect(?:ion)? timed out"
+    r"|(?:could not|cannot|can't|failed to|unable to) connect"
+)
+# So much of an error is searched.
+_MAX_SEARCHED = 4_000
+
+
 class _CapabilitiesWork(Watch):
     def __init__(self) -> None:
         # How many calls of each family ended in an error, and how many there were.
         self._calls: dict[str, tuple[int, int]] = {}
+        # The first error of each that says that something is unreachable.
+        self._unreachable: dict[str, str] = {}
 
     def see(self, entry: Entry, _: Facts) -> Findings:
         capability = _CAPABILITIES.get(entry.method.partition("/")[0])
         if capability:
             errors, calls = self._calls.get(capability, (0, 0))
-            self._calls[capability] = errors + (entry.kind == "error"), calls + 1
+            # A response with both counts as a result: BASE-09 reports it.
+            is_error = entry.kind == "error" and "result" not in entry.message
+            self._calls[capability] = errors + is_error, calls + 1
+            if is_error and capability not in self._unreachable:
+                said = dump_json(entry.message["error"])[:_MAX_SEARCHED]
+                if re.search(_UNREACHABLE, said):
+                    self._unreachable[capability] = show(entry.error.get("message"))
         return None
 
     def end(self, facts: Facts) -> Findings:
         declared = _declared_capabilities(facts)
-        called = {name: counts for name, counts in self._calls.items() if name in declared}
-        if not called:
-            return None
-        return [
-            f"the server advertised {name}, and every call to it ended in an error "
-            f"({calls} of {calls})"
-            for name, (errors, calls) in called.items()
-            if errors == calls
-        ]
+        findings, has_called = [], False
+        for name, (errors, calls) in self._calls.items():
+            # A call that ended in the error that its test expects shows nothing.
+            expected = sum(
+                count
+                for method, count in facts.expected_errors.items()
+                if _CAPABILITIES.get(method.partition("/")[0]) == name
+            )
+            if name not in declared or calls <= expected:
+                continue
+            has_called = True
+            if errors == calls:
+                count = calls - expected
+                findings.append(
+                    f"the server advertised {name}, and every call to it ended in an error "
+                    f"({count} of {count}){self._ask_for_backend(name)}"
+                )
+        return findings if has_called else None
+
+    def _ask_for_backend(self, name: str) -> str:
+        said = self._unreachable.get(name)
+        return f"; {said}: is a backend of the server unreachable?" if said else ""
 
 
 def _declared_capabilities(facts: Facts) -> dict[str, object]:
     """The capability block of the session; without a handshake, the answer to server/discover."""
-    if facts.is_stateless:
+    if facts.is_stateless or (facts.is_handshake_misplaced and facts.block is None):
         return facts.capabilities
     return members(facts.block)
 
@@ -209,6 +250,7 @@ INVARIANTS = {
         property="a method-not-found error has the code -32601",
         topics=("error",),
         look=_check_method_not_found,
+        covers=("BASE-27",),
         reason_if_unused="no error says that a method was not found",
     ),
 }

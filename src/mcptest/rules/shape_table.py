@@ -200,7 +200,7 @@ SHAPES = {
         "+Annotated",
         "resource PromptContents rule PROMPT-07 within PROMPT-07",
     ),
-    "Contents": ("+AnyContents", "mimeType? text", "text|blob any"),
+    "Contents": ("+AnyContents", "mimeType? text", "text^blob any"),
     "ToolContents": ("+AnyContents", "mimeType? text", "text^blob any"),
     "PromptContents": ("+AnyContents", "mimeType text", "text^blob any"),
     "AnyContents": (
@@ -227,7 +227,7 @@ SHAPES = {
         "mimeType? text",
         "annotations? Annotations rule RES-12 within RES-12",
     ),
-    "ReadResourceResult": ("+CachedResult", "contents [Contents]"),
+    "ReadResourceResult": ("+CachedResult", "contents [Contents] rule RES-05 within RES-05"),
     "UpdatedParams": ("+Note", "uri text"),
     # Prompts and completion
     "ListPromptsResult": ("+Page", "prompts [Prompt]"),
@@ -238,7 +238,11 @@ SHAPES = {
         "description? text",
         "required? boolean rule PROMPT-03",
     ),
-    "GetPromptResult": ("+Result", "description? text", "messages [PromptMessage]"),
+    "GetPromptResult": (
+        "+Result",
+        "description? text",
+        "messages [PromptMessage] rule PROMPT-04 within PROMPT-04",
+    ),
     "PromptMessage": ("role =user,assistant", "content PromptBlock"),
     "CompleteResult": ("+Result", "completion Completion rule COMP-03 within COMP-03"),
     "Completion": ("values [text]", "total? integer", "hasMore? boolean"),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
+from mcptest.core.text import list_names
 from mcptest.rules.rule import Rule, Watch, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mcptest.rules.rule import Entry, Facts, Findings, Look
 
 __all__ = ["RULES"]
@@ -18,33 +21,60 @@ _MAX_LINES = 10_000
 _MAX_CHARS = 1_000_000
 # Findings kept until the transport is known.
 _MAX_HELD = 20
+_MAX_NAMED = 3
 
 
 class _StdioOnly(Watch):
     """Judges sessions over stdio only.
 
     A capture may name its transport after its exchanges, so findings in messages are kept until
-    the end. Noise is recorded only over stdio.
+    the end unless its label names it. Noise is recorded only over stdio.
     """
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
+    def __init__(self, judge: Look | Watch) -> None:
+        self._look = judge.see if isinstance(judge, Watch) else judge
+        self._at_end = judge.end if isinstance(judge, Watch) else None
         self._held: list[str] | None = None
 
     def see(self, entry: Entry, facts: Facts) -> Findings:
         if facts.transport and not facts.is_stdio:
             return None
         findings = self._look(entry, facts)
-        if findings is None or facts.transport or entry.kind == "noise":
+        if findings is None or facts.transport or facts.is_stdio or entry.kind == "noise":
             return findings
         self._held = [*(self._held or ()), *findings][:_MAX_HELD]
         return None
 
     def end(self, facts: Facts) -> Findings:
-        return self._held if facts.is_stdio else None
+        if not facts.is_stdio:
+            return None
+        more = self._at_end(facts) if self._at_end else None
+        return self._held if more is None else [*(self._held or ()), *more]
 
 
-def _check_message(entry: Entry, _: Facts) -> Findings:
+class _StdoutPure(Watch):
+    """Reports lines that are not messages, except those that STDIO-02 joins to a message."""
+
+    def __init__(self) -> None:
+        self._joined = _OnOneLine()
+        self._waiting: list[str] = []
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        findings = _check_message(entry, facts)
+        if self._joined.see(entry, facts):
+            self._waiting = []
+            return ()
+        self._waiting += findings
+        if self._joined.is_open:
+            return ()
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+    def end(self, _: Facts) -> Findings:
+        return self._waiting or None
+
+
+def _check_message(entry: Entry, _: Facts) -> Sequence[str]:
     if entry.kind == "noise":
         return [f"the server wrote a line that is not a message: {show(entry.message)}"]
     is_other = entry.kind == "malformed" and (
@@ -84,6 +114,11 @@ class _OnOneLine(Watch):
         if not _is_json(text):
             return None
         return [f"a message is spread over {lines:,} lines and must be on one: {show(text)}"]
+
+    @property
+    def is_open(self) -> bool:
+        """True if a message has begun that goes on in the next line."""
+        return bool(self._lines)
 
     def _reset(self) -> None:
         self._lines, self._chars, self._depth = [], 0, 0
@@ -158,25 +193,43 @@ class _StderrUtf8(Watch):
         return () if facts.is_stderr_utf8 else ["what the server wrote to stderr is not UTF-8"]
 
 
+class _ExitOnEndOfInput(Watch):
+    """The end of the session shows whether SIGTERM or SIGKILL was needed."""
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        return None
+
+    def end(self, facts: Facts) -> Findings:
+        if not facts.is_stdio or facts.ended_by not in ("stdin", "term", "kill"):
+            return None
+        if facts.ended_by == "stdin":
+            return ()
+        signal = "SIGTERM" if facts.ended_by == "term" else "SIGKILL"
+        asked = [str(request.get("method")) for request in facts.server_open.values()]
+        waiting = f" while {list_names(asked, _MAX_NAMED)} had no answer" if asked else ""
+        return [f"the server did not exit when its input ended{waiting}; {signal} ended it"]
+
+
 _NOTHING = "the server wrote nothing, or not to its standard output"
 
 RULES = {
     "STDIO-01 stdout-pure": Rule(
         property="every line that the server writes to its standard output is a message",
         topics=("noise", "server"),
-        watch=lambda: _StdioOnly(_check_message),
+        watch=lambda: _StdioOnly(_StdoutPure()),
         reason_if_unused=_NOTHING,
     ),
     "STDIO-02 one-line-per-message": Rule(
         property="no message is spread over several lines",
         topics=("noise", "server"),
-        watch=lambda: _StdioOnly(_OnOneLine().see),
+        watch=lambda: _StdioOnly(_OnOneLine()),
         reason_if_unused=_NOTHING,
     ),
     "STDIO-03 newline-terminated": Rule(
         property="every message ends with a newline",
         topics=("noise", "server"),
         watch=lambda: _StdioOnly(_check_newline),
+        covers=("STDIO-01",),
         reason_if_unused=_NOTHING,
     ),
     "STDIO-07 no-server-requests": Rule(
@@ -184,6 +237,7 @@ RULES = {
         since="2026-07-28",
         topics=("server",),
         watch=lambda: _StdioOnly(_check_no_request),
+        covers=("BASE-36", "ELIC-01", "ELIC-02", "ROOT-01", "SAMP-01"),
         reason_if_unused=_NOTHING,
         reason_if_other_revision="requests of the server",
     ),
@@ -193,5 +247,12 @@ RULES = {
         topics=(),
         watch=_StderrUtf8,
         reason_if_unused="nothing is known of what the server wrote to its standard error",
+    ),
+    "STDIO-10 exit-on-eof": Rule(
+        property="the server exits when its input ends, also if it waits for answers of the client",
+        level="SHOULD",
+        topics=(),
+        watch=_ExitOnEndOfInput,
+        reason_if_unused="it is not known that the server exited after the end of its input",
     ),
 }

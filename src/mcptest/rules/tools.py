@@ -6,6 +6,8 @@ import re
 
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import render_path, shorten
+from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
+from mcptest.rules.client_requests import is_declared
 from mcptest.rules.content import (
     LISTED,
     complete_result,
@@ -187,6 +189,26 @@ def _is_unwrapped(value: object, texts: list[str], blocks: list[object]) -> bool
     return inner == blocks or any(text == inner or _is_copy(text, inner) for text in texts)
 
 
+# Tasks
+
+
+def _task_required(entry: Entry, facts: Facts) -> Findings:
+    name = entry.request_params.get("name")
+    tool = facts.tools.get(name, {}) if isinstance(name, str) else {}
+    support = members(tool.get("execution")).get("taskSupport")
+    # Without this capability a client may not ask for tasks, whatever its tools say.
+    has_tasks = is_declared(facts.capabilities, "tasks", "requests", "tools", "call")
+    if support != "required" or not has_tasks or "task" in entry.request_params:
+        return None
+    if entry.error_code == METHOD_NOT_FOUND:
+        return ()
+    got = "a result" if entry.kind == "result" else f"the error {show(entry.error.get('code'))}"
+    return [
+        f"the tool {show(name)} can only be called as a task (execution.taskSupport is "
+        f'"required"); a call without one got {got}, not the error {METHOD_NOT_FOUND}'
+    ]
+
+
 _LISTS = ("result:tools/list",)
 _CALLS = ("result:tools/call",)
 
@@ -234,6 +256,7 @@ RULES = {
         property="structured content is an object",
         since="2025-06-18",
         until="2025-11-25",
+        covers=("TOOL-07",),
         reason_if_unused="no result has structured content",
     ),
     "TOOL-10 output-schema-object": Rule(
@@ -253,6 +276,7 @@ RULES = {
     ),
     "TOOL-12 content-array": Rule(
         property="every result of a tool has a content array",
+        covers=("INV-005", "TOOL-11"),
         reason_if_unused="no tools/call was answered with a complete result",
     ),
     "TOOL-13 content-types": Rule(
@@ -267,6 +291,7 @@ RULES = {
     ),
     "TOOL-15 is-error-boolean": Rule(
         property="isError is a boolean",
+        covers=("INV-005",),
         reason_if_unused="no result of a tool has isError",
     ),
     "TOOL-19 annotations-types": Rule(
@@ -292,5 +317,15 @@ RULES = {
         look=_icons,
         reason_if_unused="nothing was named with an icon",
         reason_if_other_revision="no icons",
+    ),
+    "TASK-16 required-without-task": Rule(
+        property="a tool that can only be called as a task answers other calls with the error "
+        "-32601",
+        since="2025-11-25",
+        until="2025-11-25",
+        topics=("result:tools/call", "error:tools/call"),
+        look=_task_required,
+        reason_if_unused="no tool that needs a task was called without one",
+        reason_if_other_revision="no tasks of this kind",
     ),
 }

@@ -57,6 +57,8 @@ class RuleWatch:
         self._seen = 0
         self._skipped: list[object] = []
         self._known = -1
+        # How many errors the tests expected, by the method of the call.
+        self._expected_errors: dict[str, int] = {}
         # True if judging was put off until no answer is awaited.
         self.is_behind = False
 
@@ -158,8 +160,12 @@ class RuleWatch:
         self._judge = LiveJudge(self._label, self._transport, self._written_ids)
         return self._judge
 
+    def expected_error(self, method: str) -> None:
+        """A call of this method was answered with an error, as its test expects."""
+        self._expected_errors[method] = self._expected_errors.get(method, 0) + 1
+
     def finish(
-        self, exit_status: str, *, is_stderr_utf8: bool | None = None
+        self, exit_status: str, *, ended_by: str = "", is_stderr_utf8: bool | None = None
     ) -> tuple[SessionScore, Member]:
         """The session is over: the verdicts, and what other sessions are compared with."""
         self._sort()
@@ -167,7 +173,13 @@ class RuleWatch:
             self._give_up_call()
         self.catch_up()
         judge = self._judge or self._made()
-        return judge.finish(exit_status, is_stderr_utf8=is_stderr_utf8), judge.member
+        score = judge.finish(
+            exit_status,
+            ended_by=ended_by,
+            is_stderr_utf8=is_stderr_utf8,
+            expected_errors=self._expected_errors,
+        )
+        return score, judge.member
 
 
 def _is_plain_call(line: bytes) -> bool:

@@ -213,7 +213,7 @@ def test_what_could_act_on_a_terminal_is_escaped_in_json_as_well(tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("compliance",), "takes the word invariants or check"),
+        (("compliance",), "takes the word run, invariants or check"),
         (("compliance", "invariant"), "not 'invariant'; did you mean invariants?"),
         (("compliance", "check"), "mcptest compliance check takes one capture, not 0"),
         (("compliance", "invariants"), "takes one capture, not 0"),

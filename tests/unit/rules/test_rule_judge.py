@@ -48,7 +48,7 @@ def breaches(score: SessionScore) -> dict[str, tuple[str, int]]:
 
 def is_plain(session: dict[str, Any]) -> bool:
     """Whether nothing in a capture is lost when it is told exchange by exchange."""
-    odd = ("prologue", "exit_status", "protocol_version")
+    odd = ("prologue", "exit_status", "ended_by", "protocol_version")
     has_tables = any("order" in each or "http" in each for each in session["exchanges"])
     first = session["exchanges"][0]["request"] if session["exchanges"] else None
     has_handshake = isinstance(first, dict) and first.get("method") == "initialize"
@@ -56,7 +56,7 @@ def is_plain(session: dict[str, Any]) -> bool:
     declared = session["exchanges"][0].get("response") if has_handshake else None
     result = declared.get("result") if isinstance(declared, dict) else None
     block = result.get("capabilities") if isinstance(result, dict) else None
-    is_same_block = block == session.get("server_capabilities")
+    is_same_block = result is not None and block == session.get("server_capabilities")
     return (
         is_stdio and is_same_block and not has_tables and not any(name in session for name in odd)
     )

@@ -60,8 +60,8 @@ def test_a_session_of_plain_answers_breaks_nothing_and_has_its_verdicts() -> Non
 @pytest.mark.parametrize(
     ("result", "rule"),
     [
-        ({"content": "text"}, "INV-005"),
-        ({"content": [], "isError": 0}, "INV-005"),
+        ({"content": "text"}, "TOOL-12"),
+        ({"content": [], "isError": 0}, "TOOL-15"),
         ({"content": [{"type": "text"}]}, "TOOL-13"),
         ({"content": [{"type": "text", "text": 5}]}, "TOOL-13"),
         ({"content": [{"type": "hologram", "text": ""}]}, "TOOL-13"),

@@ -11,6 +11,7 @@ import pytest
 from case_tables import each_case
 
 from mcptest.core.results import Verdict
+from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.captures import score_capture
 from mcptest.rules.registry import RULES
 
@@ -23,13 +24,15 @@ CAPTURES = sorted((TESTS / "captures").glob("*.json"))
 BY_ID = {rule.id: rule for rule in RULES}
 
 
-def verdict_on(path: Path) -> Verdict:
-    """What the rule that a file is named after says of it."""
+def verdicts_on(path: Path) -> dict[str, Verdict]:
     value: Any = json.loads(path.read_text(encoding="utf-8"))
     score = score_capture(value if isinstance(value, list) else [value])
-    id = path.name.partition(".")[0]
-    [verdict] = [each for each in score.sessions[0].verdicts if each.id == id]
-    return verdict
+    return {each.id: each for each in score.sessions[0].verdicts}
+
+
+def verdict_on(path: Path) -> Verdict:
+    """What the rule that a file is named after says of it."""
+    return verdicts_on(path)[path.name.partition(".")[0]]
 
 
 def captures(id: str, fate: str) -> list[Path]:
@@ -66,6 +69,35 @@ def test_a_capture_has_the_fate_in_its_name(path: Path) -> None:
         )
     else:
         assert fate.startswith("breaks")
-        assert verdict.status in ("fail", "warning")
+        assert verdict.status in ("fail", "warning") or verdict.reported_by
         assert verdict.count > 0
         assert verdict.message != BY_ID[id].property
+
+
+@pytest.mark.slow
+@each_case("path", [path for path in CAPTURES if ".breaks" in path.name])
+def test_a_mistake_is_reported_once(path: Path) -> None:
+    verdicts = verdicts_on(path)
+    own = verdicts[path.name.partition(".")[0]]
+    reported = [each.id for each in verdicts.values() if each.status in ("fail", "warning")]
+    assert reported == [own.reported_by or own.id]
+
+
+@each_case("id", sorted(id for id, rule in BY_ID.items() if rule.covers))
+def test_a_rule_covers_rules_of_at_most_its_level(id: str) -> None:
+    rule = BY_ID[id]
+    for version in REVISIONS:
+        for each in map(BY_ID.__getitem__, rule.covers):
+            if rule.applies(version, version) and each.applies(version, version):
+                levels = rule.level_at(version), each.level_at(version)
+                assert levels != ("SHOULD", "MUST"), (version, each.id)
+
+
+def test_no_rule_covers_itself_through_others() -> None:
+    def check(id: str, seen: tuple[str, ...]) -> None:
+        assert id not in seen, seen
+        for each in BY_ID[id].covers:
+            check(each, (*seen, id))
+
+    for id in BY_ID:
+        check(id, ())
