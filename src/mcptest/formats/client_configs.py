@@ -1,0 +1,572 @@
+"""Configs of other programs, which list the servers of a client.
+
+    {"mcpServers": {"shop": {"command": "python3", "args": ["shop.py"], "env": {"KEY": "${KEY}"}}}}
+
+`ClientConfig` reads such a file, or a `server.json` (see `formats.server_json`). It says which
+servers there are, and returns one of them as a `ServerSpec`. The files belong to other programs,
+so an unknown key is a warning, and they may have comments and trailing commas. Values of `env` and
+`headers` are secrets.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from mcptest.core.diagnostics import Diagnostic, PathDiagnostic, closest, suggest
+from mcptest.core.errors import FormatError
+from mcptest.core.plan import ServerSpec
+from mcptest.core.record import Record
+from mcptest.core.secrets import (
+    is_secret,
+    members_of,
+    names_secret,
+    redact_all,
+    redactor,
+    why_not_blanked,
+)
+from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.core.text import visible
+from mcptest.formats.config import SHELLS, default_startup_s, read_http
+from mcptest.formats.keys import Fields, diagnose, read_top, warn_of_weak_secret
+from mcptest.formats.yaml import read_document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from mcptest.formats.yaml import Document
+
+__all__ = [
+    "ChoiceError",
+    "ClientConfig",
+    "ClientServer",
+    "ClientValues",
+    "input_variable",
+    "parts_of_secret",
+    "warn_of_unknown",
+]
+
+
+class _Format(Record):
+    """The keys of a server in one format: those with a meaning here, and those without one."""
+
+    used: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+
+# What a client decides for itself, such as which tools may be called unasked. docs/config.md
+# lists these keys.
+_POLICIES = (
+    *("alwaysAllow", "autoApprove", "disabledTools", "enabledTools", "excludeTools"),
+    *("includeTools", "tools", "trust", "timeout"),
+)
+_ABOUT = ("description", "icon", "name")
+_USED = ("type", "command", "args", "env", "envFile", "cwd", "url", "headers", "disabled")
+# By the key that holds the servers.
+_CLIENTS = {
+    "mcpServers": _Format(
+        used=(*_USED, "serverUrl", "httpUrl"), ignored=(*_ABOUT, *_POLICIES, "version")
+    ),
+    "servers": _Format(
+        used=_USED,
+        ignored=(*_ABOUT, "dev", "gallery", "version", "sandbox", "sandboxEnabled"),
+    ),
+    "context_servers": _Format(
+        used=("source", "command", "args", "env", "url", "headers", "enabled", "disabled"),
+        ignored=("remote", "settings", "timeout"),
+    ),
+}
+_REGISTRY = ("packages", "remotes")
+_URLS = ("url", "serverUrl", "httpUrl")
+# Credentials that another program gets by itself.
+_CREDENTIALS = ("auth", "headersHelper", "oauth")
+
+# The values of "type"; "" is a server that is started.
+_TYPES = {
+    "stdio": "",
+    "local": "",
+    "http": "auto",
+    "streamable-http": "streamable-http",
+    "streamableHttp": "streamable-http",
+    "streamable_http": "streamable-http",
+    "sse": "sse",
+}
+
+# Folders in which clients keep their file of a project; the project is the folder above.
+_HOMES = (".cursor", ".vscode", ".zed")
+
+
+class ChoiceError(ValueError):
+    """A file from which no server can be chosen: why, and the names to choose from."""
+
+    def __init__(self, message: str, names: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.names = ", ".join(map(visible, names))
+
+
+class ClientServer(Record):
+    """A server of such a file, and warnings. `unset` has the variables that have no value."""
+
+    spec: ServerSpec
+    warnings: tuple[Diagnostic, ...] = ()
+    unset: tuple[Diagnostic, ...] = ()
+
+    def refuse_unset(self) -> ServerSpec:
+        """Return the server; FormatError if a variable has no value."""
+        if self.unset:
+            raise FormatError([*self.unset, *self.warnings])
+        return self.spec
+
+
+class ClientConfig:
+    """A file of another program that lists servers.
+
+    `place` is the absolute path of its folder; servers run in `folder`, the folder of the project.
+    FormatError if the file is not JSON.
+    """
+
+    def __init__(self, text: str, file: str, place: str) -> None:
+        self.file = file
+        is_home = posixpath.basename(place) in _HOMES
+        self.folder = posixpath.dirname(place) if is_home else place
+        self._document = _read_json(text, file)
+        self._diagnostics: list[PathDiagnostic] = []
+        self._top = read_top(self._document, "a config must be an object", self._diagnostics)
+        # Whatever a message quotes may hold them.
+        self._written = tuple(dict.fromkeys(_secrets_in(self._top.mapping)))
+        keys = (*_CLIENTS, *_REGISTRY)
+        # The key that shows the format; "" if there is none.
+        self.kind = next((key for key in keys if key in self._top.mapping), "")
+        self._entries: dict[str, Fields] = {}
+
+    def names(self) -> dict[str, bool]:
+        """Return the names of the servers, each with whether it is disabled."""
+        return {name: _is_disabled(fields) for name, fields in self._list().items()}
+
+    def choose(self, name: str = "") -> tuple[str, list[str]]:
+        """Return the name of the only server, or of the one that is named; and disabled ones.
+
+        ChoiceError if there is no such server, or there are several.
+        """
+        names, shown = self.names(), visible(self.file)
+        if name:
+            if name not in names:
+                question = suggest(name, names)
+                raise ChoiceError(f"{shown} has no server {visible(name)!r}{question}", names)
+            return name, []
+        skipped = [each for each, is_disabled in names.items() if is_disabled]
+        left = [each for each in names if each not in skipped]
+        if not left:
+            listed = f" that is not disabled: {', '.join(map(visible, skipped))}" if skipped else ""
+            raise ChoiceError(f"{shown} has no server{listed}", names)
+        if len(left) > 1:
+            listed = ", ".join(map(visible, left))
+            raise ChoiceError(f"{shown} has {len(left)} servers: {listed}", names)
+        return left[0], skipped
+
+    def read(
+        self, name: str, environment: Mapping[str, str], read_file: Callable[[str], str]
+    ) -> ClientServer:
+        """Return a server by its name; FormatError with every mistake in it.
+
+        `read_file` returns the text of a file by its absolute path, or raises a ValueError.
+        """
+        fields = self._list()[name]
+        values = ClientValues(environment, self.folder, self._inputs())
+        if self.kind in _CLIENTS:
+            spec = _read_entry(name, fields, self.kind, values, read_file)
+        else:
+            # Loaded only for files of the registry.
+            from mcptest.formats.server_json import read_registered  # noqa: PLC0415
+
+            spec = read_registered(self._top, fields, values)
+        secrets = (*_secrets_in(fields.mapping), *values.secrets)
+        spec = spec.but(secrets=tuple(dict.fromkeys(secrets)))
+        found, unset = self._diagnose(self._diagnostics), self._diagnose(values.unset)
+        if any(each.severity == "error" for each in found):
+            raise FormatError([*found, *unset])
+        return ClientServer(spec=spec, warnings=found, unset=unset)
+
+    def _diagnose(self, diagnostics: list[PathDiagnostic]) -> tuple[Diagnostic, ...]:
+        found = []
+        for each in diagnose(self._document, list(dict.fromkeys(diagnostics))):
+            source = each.source
+            # As long as the secret, so that the caret stays in place.
+            for secret in sorted(filter(_can_be_blanked, self._written), key=len, reverse=True):
+                source = source.replace(secret, "*" * len(secret))
+            found.append(each.but(source=source))
+        return tuple(redact_all(found, redactor(self._written)))
+
+    def _list(self) -> dict[str, Fields]:
+        """Return the servers by name; FormatError if the file does not list servers."""
+        if self._entries:
+            return self._entries
+        if not self.kind:
+            keys = ", ".join((*_CLIENTS, *_REGISTRY))
+            self._top.report("", "F007", f"a config of servers needs one of the keys {keys}")
+        elif self.kind in _CLIENTS:
+            inner = self._top.mapping_at(self.kind)
+            for name in inner.mapping if inner else ():
+                assert inner
+                entry = inner.mapping_at(name)
+                self._entries |= {name: entry} if entry else {}
+        else:
+            for key in _REGISTRY:
+                what = f'an entry of "{key}"'
+                for _, entry in self._top.mappings_at(key, what):
+                    word = entry.mapping.get("registryType" if key == "packages" else "type")
+                    kind = word if isinstance(word, str) and word else key
+                    alike = [name for name in self._entries if name.split("#")[0] == kind]
+                    self._entries[f"{kind}#{len(alike) + 1}" if alike else kind] = entry
+        if any(each.severity == "error" for each in self._diagnostics):
+            raise FormatError(self._diagnose(self._diagnostics))
+        return self._entries
+
+    def _inputs(self) -> dict[str, Fields]:
+        """Return the inputs of VS Code by id."""
+        if self.kind != "servers":
+            return {}
+        warn_of_unknown(self._top, ("servers", "inputs"), ("$schema", "sandbox"))
+        found = self._top.mappings_at("inputs", "an input")
+        return {str(fields.mapping.get("id")): fields for _, fields in found}
+
+
+def input_variable(id: str) -> str:
+    """Return the environment variable for an input: `API_KEY` for `${input:api-key}`."""
+    return re.sub("[^A-Za-z0-9]+", "_", id).strip("_").upper()
+
+
+def _can_be_blanked(secret: str) -> bool:
+    return not why_not_blanked(secret)
+
+
+def _is_disabled(fields: Fields) -> bool:
+    return fields.mapping.get("disabled") is True or fields.mapping.get("enabled") is False
+
+
+def warn_of_unknown(fields: Fields, used: tuple[str, ...], ignored: tuple[str, ...]) -> None:
+    for key in fields.mapping:
+        if key in used or key in ignored:
+            continue
+        help = ""
+        if key in _CREDENTIALS:
+            help = "give credentials with --bearer-env NAME or --header-env HEADER=NAME"
+        meant = closest(key, used)
+        question = f'; did you mean "{meant}"?' if meant else ""
+        message = f'"{key}" is not known to mcptest, and is ignored{question}'
+        fields.report(key, "W004", message, help, severity="warning")
+
+
+def _secrets_in(value: object, key: str = "") -> Iterator[str]:
+    """Yield the values of `env` and `headers`, and of keys and options that name secrets."""
+    if not isinstance(value, dict | list):
+        return
+    is_of_secrets = isinstance(value, dict) and key in ("env", "headers")
+    for _, name, inner in members_of(value, key):
+        if isinstance(inner, dict | list):
+            yield from _secrets_in(inner, name if isinstance(value, dict) else "")
+        # A reference is not a secret; its value is.
+        elif (is_of_secrets or is_secret(name, inner)) and "${" not in str(inner):
+            yield from parts_of_secret("" if isinstance(inner, bool | None) else str(inner))
+
+
+def parts_of_secret(text: str) -> Iterator[str]:
+    """Yield a secret value, and the token alone if it follows a word such as Bearer."""
+    if text:
+        yield text
+    scheme, _, token = text.partition(" ")
+    if scheme.lower() in ("basic", "bearer", "token") and token.strip():
+        yield token.strip()
+
+
+# JSON with comments and trailing commas
+
+_STRING = r'"(?:[^"\\\r\n]|\\.)*"'
+_COMMENT = rf"{_STRING}|//[^\r\n]*|/\*.*?\*/"
+_COMMA = rf"{_STRING}|,(?=\s*[}}\]])"
+
+
+def _read_json(text: str, file: str) -> Document:
+    """Return the document; what JSON does not allow is replaced by spaces, so places stay."""
+
+    def blank(found: re.Match[str]) -> str:
+        return found[0] if found[0][0] == '"' else re.sub(r"[^\r\n]", " ", found[0])
+
+    plain = re.sub(_COMMENT, blank, text.removeprefix("\ufeff"), flags=re.DOTALL)
+    plain = re.sub(_COMMA, blank, plain)
+    try:
+        parse_json(plain)
+    except NotJsonError as error:
+        if error.column:
+            before = re.split(r"\r\n|\n|\r", plain[: error.column - 1])
+            mistake = Diagnostic(
+                code="F002",
+                file=file,
+                message=f"this is not JSON: {error.reason}",
+                line=len(before),
+                column=len(before[-1]) + 1,
+            )
+            # The line is not quoted: it may hold a secret.
+            raise FormatError([mistake]) from None
+    try:
+        return read_document(plain, file)
+    except FormatError as error:
+        raise FormatError([each.but(source="") for each in error.diagnostics]) from None
+
+
+# Variables in the values of a client's config
+
+_VARIABLE = r"\$\{([^}]*)\}"
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_WAYS = (
+    "variables are written ${NAME}, ${NAME:-default}, ${env:NAME}, ${input:ID}, "
+    "${workspaceFolder} or ${userHome}"
+)
+
+
+class ClientValues:
+    """Values in which variables are replaced; collects secrets, and variables without a value."""
+
+    def __init__(
+        self, environment: Mapping[str, str], folder: str, inputs: dict[str, Fields]
+    ) -> None:
+        self.environment = environment
+        self.folder = folder
+        self._inputs = inputs
+        self.secrets: list[str] = []
+        self.unset: list[PathDiagnostic] = []
+        self._fixed = {
+            "workspaceFolder": folder,
+            "workspaceFolderBasename": posixpath.basename(folder),
+            "pathSeparator": "/",
+            "/": "/",
+        }
+
+    def header(self, fields: Fields, key: str) -> str:
+        """Return the value of a header, which is a secret."""
+        filled = self.fill(fields, key, fields.text(key), is_secret=True)
+        self.secrets += parts_of_secret(filled)
+        return filled
+
+    def url(self, fields: Fields) -> str:
+        """Return the URL with its variables replaced."""
+        return self.fill(fields, "url", fields.text("url"), is_secret=True)
+
+    def secret(self, fields: Fields, key: str) -> str:
+        raise AssertionError(f"{fields.steps} {key}: no format names a variable with a secret")
+
+    def variable(self, fields: Fields, key: str) -> str:
+        """Return the value of a variable of `env`, which is a secret unless it is a path."""
+        value = fields.mapping[key]
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        text = str(value) if is_number else fields.text(key)
+        filled = self.fill(fields, key, text, is_secret=True)
+        names = set(re.findall(_VARIABLE, text))
+        if names_secret(key) or not names or names - {*self._fixed, "userHome"}:
+            self.secrets += parts_of_secret(filled)
+        if names_secret(key) and not names:
+            warn_of_weak_secret(fields, key, key, filled)
+        if not key or "=" in key or "\0" in key + filled:
+            message = "the name of a variable must not be empty or hold =, and no value holds NUL"
+            fields.report(key, "F009", message)
+        return filled
+
+    def fill(
+        self,
+        fields: Fields,
+        key: str,
+        text: str,
+        *,
+        is_secret: bool = False,
+        is_for_shell: bool = False,
+    ) -> str:
+        """Return a text with its variables replaced; `is_secret` says that their values are.
+
+        With `is_for_shell`, variables of the environment are left to the shell that gets the text.
+        """
+
+        def replace(found: re.Match[str]) -> str:
+            written = found[1]
+            if written in self._fixed:
+                return self._fixed[written]
+            way, colon, rest = written.partition(":")
+            if way == "input" and colon:
+                return self._input(fields, key, rest, is_secret=is_secret)
+            if (way == "env" and colon) or written == "userHome":
+                name = rest if colon else "HOME"
+                value = self.look_up(fields, key, name)
+                self._keep(fields, key, name, value, is_secret=is_secret and bool(colon))
+                return value
+            if plain := re.fullmatch(rf"({_NAME})(?::-(.*))?", written, re.DOTALL):
+                if is_for_shell:
+                    return found[0]
+                return self._plain(fields, key, plain[1], plain[2], is_secret=is_secret)
+            if colon:
+                message = f"{found[0]} has a value only in the program that this file is for"
+                fields.report(key, "F010", message, _WAYS, on_key=False)
+            return found[0]
+
+        return re.sub(_VARIABLE, replace, text)
+
+    def look_up(self, fields: Fields, key: str, name: str, *others: str) -> str:
+        """Return the value of a variable; one without a value is recorded."""
+        for each in (name, *others):
+            # Commands that start no server pass an environment that contains every name.
+            if each in self.environment:
+                return self.environment[each]
+        steps = (*fields.steps, key) if key else fields.steps
+        message = f"the environment variable {name!r} is not set"
+        help = f"export {name}=… before the run"
+        self.unset.append(PathDiagnostic(code="F016", message=message, help=help, steps=steps))
+        return ""
+
+    def _plain(
+        self, fields: Fields, key: str, name: str, default: str | None, *, is_secret: bool
+    ) -> str:
+        if default is not None and not self.environment.get(name):
+            if "${" in default:
+                message = "a default cannot hold another variable"
+                fields.report(key, "F009", message, on_key=False)
+            return default
+        value = self.look_up(fields, key, name)
+        self._keep(fields, key, name, value, is_secret=is_secret)
+        return value
+
+    def _input(self, fields: Fields, key: str, id: str, *, is_secret: bool) -> str:
+        """Return the value of an input, which the client asks the user for."""
+        declared = self._inputs.get(id)
+        name = input_variable(id)
+        is_set = id in self.environment or name in self.environment
+        if not is_set and declared and isinstance(declared.mapping.get("default"), str):
+            return declared.text("default")
+        value = self.look_up(fields, key, name, id)
+        is_password = declared is not None and declared.mapping.get("password") is True
+        self._keep(fields, key, name, value, is_secret=is_secret or is_password)
+        return value
+
+    def _keep(self, fields: Fields, key: str, name: str, value: str, *, is_secret: bool) -> None:
+        """Treat a value as a secret if it is one."""
+        if value and (is_secret or names_secret(name)):
+            self.secrets.append(value)
+        if names_secret(name) or names_secret(key):
+            warn_of_weak_secret(fields, key, name, value)
+
+
+# A server of a client
+
+
+def _read_entry(
+    name: str, fields: Fields, kind: str, values: ClientValues, read_file: Callable[[str], str]
+) -> ServerSpec:
+    format = _CLIENTS[kind]
+    warn_of_unknown(fields, format.used, format.ignored)
+    if kind == "context_servers":
+        fields = _flatten_zed(fields)
+    for key in ("disabled", "enabled"):
+        fields.flag(key, False)
+    word = fields.mapping.get("type")
+    is_known = isinstance(word, str) and word in _TYPES
+    if "type" in fields.mapping and not is_known:
+        message = f'"type" must be one of {", ".join(_TYPES)}'
+        fields.report("type", "F009", message, on_key=False)
+    transport = _TYPES[str(word)] if is_known else ""
+    url_key = next((key for key in _URLS if key in fields.mapping), "")
+    is_started = not transport if is_known else "command" in fields.mapping
+    if "type" not in fields.mapping and url_key and is_started:
+        message = f'"command" and "{url_key}" both say where the server is; give one of them'
+        fields.report(url_key, "F003", message, 'or say which with "type"')
+    if is_started or not (url_key or transport):
+        return _read_command(name, fields, values, read_file)
+    if not url_key:
+        fields.report("", "F007", f'a server on HTTP needs the key "{_URLS[0]}"')
+        return ServerSpec(name=name, command=())
+    keys = {"url": fields.mapping[url_key]}
+    keys |= {"headers": fields.mapping["headers"]} if "headers" in fields.mapping else {}
+    http = read_http(fields.replaced(keys), str, values)
+    assert http
+    return ServerSpec(
+        name=name, command=(), http=http.but(transport=transport or "auto"), cwd=values.folder
+    )
+
+
+def _flatten_zed(fields: Fields) -> Fields:
+    """Return a server of Zed with the keys of other clients."""
+    command = fields.mapping.get("command")
+    if isinstance(command, dict):
+        inner = fields.at(("command",)).replaced(command)
+        warn_of_unknown(inner, ("path", "args", "env"), ("timeout",))
+        inner.require(("path",), '"command"')
+        # Places below "command" are those of the inner mapping.
+        return inner.replaced({**command, "command": command.get("path", _REPORTED)})
+    if command is None and "url" not in fields.mapping:
+        message = "an extension of Zed starts this server; the file does not say how"
+        help = 'write "command" and "args" into it, or give the command after --'
+        fields.report("", "F007", message, help)
+        return fields.replaced({**fields.mapping, "command": _REPORTED})
+    return fields
+
+
+# Instead of a command that is missing, which has been reported.
+_REPORTED = "not given"
+
+
+def _read_command(
+    name: str, fields: Fields, values: ClientValues, read_file: Callable[[str], str]
+) -> ServerSpec:
+    fields.require(("command",), "a server")
+    program = values.fill(fields, "command", fields.non_empty_text("command"))
+    is_shell = posixpath.basename(program) in SHELLS
+    args = [
+        values.fill(fields.at(("args", index)), "", argument, is_for_shell=is_shell)
+        for index, argument in enumerate(fields.texts("args"))
+    ]
+    if "\0" in "".join((program, *args)):
+        fields.report("command", "F009", "a command must not hold NUL")
+    env = _read_env_file(fields, values, read_file) if "envFile" in fields.mapping else {}
+    inner = fields.mapping_at("env")
+    env |= {key: values.variable(inner, key) for key in inner.mapping} if inner else {}
+    cwd = values.fill(fields, "cwd", fields.text("cwd"))
+    return ServerSpec(
+        name=name,
+        command=(program, *args),
+        cwd=posixpath.join(values.folder, cwd),
+        env=env,
+        startup_timeout_s=default_startup_s(program),
+    )
+
+
+_ENV_LINE = rf"(?:export\s+)?({_NAME})\s*=\s*(.*)"
+
+
+def _read_env_file(
+    fields: Fields, values: ClientValues, read_file: Callable[[str], str]
+) -> dict[str, str]:
+    """Return the variables of a file with a line NAME=value for each; all values are secrets."""
+    name = values.fill(fields, "envFile", fields.non_empty_text("envFile"))
+    if not name:
+        return {}
+    try:
+        text = read_file(posixpath.join(values.folder, name))
+    except ValueError as error:
+        fields.report("envFile", "F001", f"cannot read {visible(name)}: {error}", on_key=False)
+        return {}
+    found = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        parts = re.fullmatch(_ENV_LINE, line)
+        if not parts or "\0" in line:
+            # The line is not quoted: it may hold a secret.
+            message = f"line {number} of {visible(name)} is not NAME=value"
+            fields.report("envFile", "F009", message, on_key=False)
+            continue
+        value = parts[2]
+        if quoted := re.fullmatch(r"(['\"])(.*)\1(?:\s+#.*)?", value):
+            value = quoted[2]
+        else:
+            value = re.sub(r"\s+#.*", "", value)
+        found[parts[1]] = value
+        values.secrets += parts_of_secret(value)
+    return found
