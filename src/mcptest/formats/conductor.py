@@ -12,6 +12,7 @@ from mcptest.core.plan import Case, Expectation, Performance, SavedValue, Step, 
 from mcptest.core.record import ABSENT
 from mcptest.formats.config import read_server
 from mcptest.formats.keys import (
+    EACH,
     FLAG,
     NON_EMPTY,
     OBJECT,
@@ -46,11 +47,12 @@ from mcptest.protocol.jsonrpc import describe_id, id_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from typing import Any
 
     from mcptest.core.coverage import Use
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
+    from mcptest.formats.each import Row, RowReader
     from mcptest.formats.yaml import Document
     from mcptest.matching.registry import Registry
 
@@ -77,18 +79,22 @@ FORMS = Keys(
             OBJECT,
             "A raw JSON-RPC request; without an id it is a notification.",
             {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+            is_filled=True,
         ),
         "tool": Key(NON_EMPTY, "Call this tool.", "read_file"),
         "resource": Key(NON_EMPTY, "Read the resource of this URI.", "file:///a.txt"),
         "prompt": Key(NON_EMPTY, "Get this prompt.", "greet"),
-        "list": Key(one_of(KINDS), "Ask for a whole list."),
+        "list": Key(one_of(KINDS), "Ask for a whole list.", is_filled=True),
     }
 )
 TEST_KEYS = Keys(
     {
         "it": Key(STRING, "What this test shows.", "reads a file", is_required=True),
+        "each": EACH,
         **FORMS,
-        "arguments": Key(OBJECT, "The arguments of the tool or the prompt.", {"path": "a.txt"}),
+        "arguments": Key(
+            OBJECT, "The arguments of the tool or the prompt.", {"path": "a.txt"}, is_filled=True
+        ),
         "expect": Key("expect", "What is expected of the answer."),
         "timeout": Key("duration", "Longest wait for the answer."),
         "skip": SKIP,
@@ -120,8 +126,10 @@ STDERR_EMPTY = "toBeEmpty"
 
 PERFORMANCE_KEYS = Keys(
     {
-        "maxResponseTime": Key("duration", "The answer takes no longer.", "500ms"),
-        "minResponseTime": Key("duration", "The answer takes at least as long.", "100ms"),
+        "maxResponseTime": Key("duration", "The answer takes no longer.", "500ms", is_filled=True),
+        "minResponseTime": Key(
+            "duration", "The answer takes at least as long.", "100ms", is_filled=True
+        ),
     }
 )
 EXPECT_KEYS = Keys(
@@ -130,6 +138,7 @@ EXPECT_KEYS = Keys(
             "response",
             "The whole answer: what is written must be there, and nothing else.",
             {"result": {"match:partial": {"isError": False}}},
+            is_filled=True,
         ),
         "stderr": Key(
             "stderr",
@@ -137,7 +146,9 @@ EXPECT_KEYS = Keys(
             STDERR_EMPTY,
             "match:ready",
         ),
-        "exitCode": Key(whole_number(-64, 255), "The exit code of the server, when it ends.", 0),
+        "exitCode": Key(
+            whole_number(-64, 255), "The exit code of the server, when it ends.", 0, is_filled=True
+        ),
         "performance": Key("performance", "How long the answer may take."),
         "notifications": Key(
             "notifications",
@@ -256,6 +267,9 @@ class _Loader:
         self._document = document
         self._environment = environment
         self._steps = steps
+        # Of tests with `each`.
+        self._rows: RowReader | None = None
+        self._row_steps: CapturingReader | None = None
         self.diagnostics: list[PathDiagnostic] = steps.diagnostics
 
     def suite(self) -> Suite:
@@ -270,12 +284,14 @@ class _Loader:
         fields.refuse_unknown(FILE_KEYS, "a test file", accepted=("config",))
         fields.require(FILE_KEYS.required, "a test file")
         server = fields.mapping_at("server")
+        cases = self._cases(fields)
         return Suite(
             name=fields.text("description"),
             file=self._document.file,
             format="conductor",
-            cases=self._cases(fields),
+            cases=cases,
             server=read_server(server, self._environment) if server else None,
+            row_files=tuple(self._rows.files) if self._rows else (),
         )
 
     def _cases(self, fields: Fields) -> tuple[Case, ...]:
@@ -290,13 +306,35 @@ class _Loader:
             tests[index] = None
             if isinstance(test, dict):
                 inner = Fields(test, ("tests", index), self.diagnostics)
-                cases.append(self._case(inner, line, index))
+                id = f"{self._document.file}#{index + 1}"
+                if "each" in test:
+                    cases += self._cases_of_rows(inner, line, id)
+                else:
+                    cases.append(self._case(inner, line, id, self._steps))
             else:
                 message = f"a test must be a mapping and is {kind_of(test)}"
                 fields.at(("tests", index)).report("", "F008", message, on_key=False)
         return tuple(cases)
 
-    def _case(self, fields: Fields, line: int, index: int) -> Case:
+    def _cases_of_rows(self, fields: Fields, line: int, id: str) -> list[Case]:
+        """Return one case for each row of a test with `each`."""
+        # Loaded only for files that have rows.
+        from mcptest.formats.each import RowReader  # noqa: PLC0415
+
+        steps = self._row_steps = self._row_steps or self._steps.for_rows()
+        self._rows = self._rows or RowReader(self._document, steps.read_beside)
+
+        def read(inner: Fields, row: Row, number: int) -> Case:
+            steps.columns = row.values
+            case = self._case(inner, row.line, f"{id}.{number}", steps)
+            steps.columns = ()
+            return case.but(row=row.place)
+
+        cases, mistakes = self._rows.expand(fields, line, _ROW_KEYS, steps.diagnostics, read)
+        self.diagnostics += mistakes
+        return cases
+
+    def _case(self, fields: Fields, line: int, id: str, steps: StepReader) -> Case:
         test = fields.mapping
         if not test.keys() <= TEST_KEYS.keys():
             refuse_misplaced(fields)
@@ -304,10 +342,10 @@ class _Loader:
             fields.refuse_unknown(TEST_KEYS, "a test", accepted=reported)
         if not test.keys() >= _PLAIN_TEST_KEYS:
             self._require(fields)
-        step = self._steps.read(fields, f"{self._document.file}#{index + 1}")
+        step = steps.read(fields, id)
         if len(test) == len(_PLAIN_TEST_KEYS):
-            steps = (step,) if step else ()
-            return Case.made_of({"name": fields.text("it"), "line": line, "steps": steps})
+            made = (step,) if step else ()
+            return Case.made_of({"name": fields.text("it"), "line": line, "steps": made})
         if "wire_id" in test and step:
             keeps_id = fields.flag("wire_id", False)
             request = test.get("request")
@@ -358,9 +396,13 @@ class StepReader:
     def __init__(self, registry: Registry, read_beside: ReadBeside) -> None:
         self._compiler = Compiler(registry, read_beside)
         self._registry = registry
-        self._read_beside = read_beside
+        self.read_beside = read_beside
         self._expect = ExpectReader(self._compiler)
         self.diagnostics: list[PathDiagnostic] = self._compiler.diagnostics
+
+    def for_rows(self) -> CapturingReader:
+        """Return the reader for tests with `each`, in which ${…} has a meaning."""
+        return CapturingReader(self._registry, self.read_beside)
 
     def read(self, fields: Fields, id: str) -> Step | None:
         """Return the step of a test, None if it has mistakes; `id` is for the short forms."""
@@ -386,6 +428,9 @@ class StepReader:
 # The keys of a test that may hold `${name}`.
 _FILLED_KEYS = (*FORMS, "arguments", "expect", *SLIPPED_KEYS)
 
+# Those that may hold `${column}` in a test with `each`; first its name.
+_ROW_KEYS = ("it", "tags", "skip", *_FILLED_KEYS)
+
 # Those that are compiled, in which values of a server must not become patterns.
 _COMPARED_KEYS = ("expect", *SLIPPED_KEYS)
 
@@ -400,6 +445,11 @@ class CapturingReader(StepReader):
     def __init__(self, registry: Registry, read_beside: ReadBeside) -> None:
         super().__init__(registry, read_beside)
         self._captured: list[str] = []
+        # The names of the columns while a test with `each` is read.
+        self.columns: Collection[str] = ()
+
+    def for_rows(self) -> CapturingReader:
+        return self
 
     def read(self, fields: Fields, id: str) -> Step | None:
         needs = self._needs(fields)
@@ -426,10 +476,13 @@ class CapturingReader(StepReader):
         for key in _FILLED_KEYS:
             for name, steps in references(fields.mapping.get(key), (key,)):
                 if name not in self._captured and name not in needs:
-                    question = suggest(name, self._captured, "${{{}}}")
+                    question = suggest(name, (*self.columns, *self._captured), "${{{}}}")
                     there = ", ".join(dict.fromkeys(self._captured)) or "none"
                     help = f"captured so far: {there}; to mean this very text, write $${{{name}}}"
                     message = f"no earlier test of this file captures {name!r}{question}"
+                    if self.columns:
+                        message = f'"each" has no column {name!r}, and {message}'
+                        help = f"columns: {', '.join(self.columns)}; {help}"
                     fields.at(steps).report("", "F020", message, help, on_key=False)
                 needs[name] = None
         for key in _COMPARED_KEYS:
@@ -440,7 +493,7 @@ class CapturingReader(StepReader):
         return tuple(needs)
 
     def _filler(self, fields: Fields, id: str) -> Callable[[Mapping[str, object]], Step]:
-        registry, read_beside, steps = self._registry, self._read_beside, fields.steps
+        registry, read_beside, steps = self._registry, self.read_beside, fields.steps
 
         def fill(values: Mapping[str, object]) -> Step:
             reader = StepReader(registry, read_beside)

@@ -11,8 +11,11 @@ import re
 from functools import partial
 
 from mcptest.core.plan import (
+    ACCEPT_DEFAULTS,
+    AUTH_METHODS,
     DEFAULT_TIMEOUT_S,
     ISOLATIONS,
+    PRIVATE_KEY,
     ClientSpec,
     HttpSpec,
     Limits,
@@ -70,6 +73,7 @@ __all__ = [
     "PLUGIN_KEYS",
     "PLUGIN_NAME",
     "SETTINGS",
+    "SHELLS",
     "STRICT",
     "SUBPROCESS_MATCHERS",
     "TRANSPORTS",
@@ -108,8 +112,10 @@ CLIENT = Key(
             ),
             "elicitation": Key(
                 "elicitation",
-                "What the user answers, or a list of answers, in turn.",
+                "What the user answers, or a list of answers, in turn; accept-defaults fills in "
+                "the defaults of the form.",
                 "decline",
+                ACCEPT_DEFAULTS,
                 {"action": "accept", "content": {"name": "Ada"}},
             ),
         }
@@ -157,18 +163,34 @@ ELICITATION_ACTIONS = ("accept", "decline", "cancel")
 TRANSPORTS = ("auto", "streamable-http", "sse")
 GRANT_KEYS = Keys(
     {
-        "token_url": Key(
-            "url", "Where to fetch the token: https, or on this machine.", is_required=True
-        ),
         "client_id": Key(STRING, "The client id."),
         "client_id_env": Key(NON_EMPTY, "The environment variable that holds the client id."),
         "client_secret_env": Key(
-            NON_EMPTY,
-            "The environment variable that holds the client secret.",
-            is_required=True,
+            NON_EMPTY, "The environment variable that holds the client secret."
         ),
-        "scope": Key(STRING, "The scopes to request."),
-        "resource": Key(STRING, "The server that the token is for."),
+        "private_key_env": Key(
+            NON_EMPTY,
+            "The environment variable that holds a private key (PEM), to sign with instead of "
+            "sending a secret.",
+        ),
+        "issuer": Key(
+            "url",
+            "The authorization server that the credentials are for (default: the one that the "
+            "server names).",
+        ),
+        "token_url": Key(
+            "url",
+            "Where to fetch the token: https, or on this machine (default: where the metadata of "
+            "the authorization server says).",
+        ),
+        "token_endpoint_auth_method": Key(
+            one_of(AUTH_METHODS),
+            "How the client authenticates (default: what the authorization server supports).",
+        ),
+        "scope": Key(STRING, "The scopes to request (default: those that the server asks for)."),
+        "resource": Key(
+            STRING, "The server that the token is for (default: what its metadata says)."
+        ),
     }
 )
 AUTH_KEYS = Keys(
@@ -276,7 +298,10 @@ def read_server(
     """
     if "mcpServers" in fields.mapping:
         message = '"mcpServers" is what a client\'s config has; this one describes one server'
-        help = 'copy one entry of mcpServers to the top and give it a "name"'
+        help = (
+            "give the file a name of its own, such as .mcp.json, or copy one entry to the top and "
+            'give it a "name"'
+        )
         fields.report("mcpServers", "F006", message, help)
         return ServerSpec(name="", command=("",))
     fields.refuse_unknown((*KEYS, *also), "the config of a server")
@@ -346,7 +371,7 @@ def _read_ready_pattern(fields: Fields, key: str) -> str:
 
 _VARIABLE = r"\$\{([^}]*)\}"
 _ARGUMENT_VARIABLE = r"\$\{([A-Z][A-Z0-9_]*)\}"
-_SHELLS = frozenset(["bash", "dash", "fish", "ksh", "sh", "zsh"])
+SHELLS = frozenset(["bash", "dash", "fish", "ksh", "sh", "zsh"])
 
 
 def fill_argument_secrets(
@@ -357,7 +382,7 @@ def fill_argument_secrets(
     Programs have their own meanings for `${…}`, so only variables with the name of a secret are
     references, and none in the arguments of a shell.
     """
-    if posixpath.basename(command) in _SHELLS:
+    if posixpath.basename(command) in SHELLS:
         return tuple(args)
 
     def replace(index: int, found: re.Match[str]) -> str:
@@ -488,10 +513,10 @@ def _read_roots(fields: Fields) -> Body:
     return {"result": {"roots": roots}}
 
 
-def _read_answers(fields: Fields, key: str, read: Callable[[Fields, object], Body]) -> object:
-    """Return one answer, or a list of them; each is a result or an error."""
+def _read_answers(fields: Fields, key: str, read: Callable[[Fields, object], Body | str]) -> object:
+    """Return one answer, or a list of them; each is a result, an error or ACCEPT_DEFAULTS."""
 
-    def read_one(place: Fields, value: object) -> Body:
+    def read_one(place: Fields, value: object) -> Body | str:
         if not isinstance(value, dict) or "error" not in value:
             return read(place, value)
         error = value["error"]
@@ -523,10 +548,13 @@ def _read_sample(place: Fields, value: object) -> Body:
     return {"result": value}
 
 
-def _read_elicited(place: Fields, value: object) -> Body:
+def _read_elicited(place: Fields, value: object) -> Body | str:
+    if value == ACCEPT_DEFAULTS:
+        return ACCEPT_DEFAULTS
     result = {"action": value} if isinstance(value, str) else value
     if not isinstance(result, dict) or result.get("action") not in ELICITATION_ACTIONS:
-        message = f"an answer to elicitation says one of {', '.join(ELICITATION_ACTIONS)}"
+        actions = ", ".join((*ELICITATION_ACTIONS, ACCEPT_DEFAULTS))
+        message = f"an answer to elicitation says one of {actions}"
         help = "for example {action: accept, content: {…}}"
         place.report("", "F009", message, help, on_key=False)
         return {"result": {}}
@@ -669,18 +697,26 @@ def _read_auth(
 def _read_grant(fields: Fields, spell: Callable[[str], str], values: Values) -> OAuthSpec:
     where = f'"{spell("client_credentials")}"'
     fields.check_keys(GRANT_KEYS.spelled(spell), where)
-    token_url = fields.text(spell("token_url"))
-    if isinstance(fields.mapping.get(spell("token_url")), str):
-        _check_url(fields, spell("token_url"), token_url, needs_tls=True)
+    for key in map(spell, ("token_url", "issuer")):
+        if isinstance(fields.mapping.get(key), str):
+            _check_url(fields, key, fields.text(key), needs_tls=True)
     id_key, id_env = spell("client_id"), spell("client_id_env")
-    if (id_key in fields.mapping) == (id_env in fields.mapping):
-        message = f'{where} needs either "{id_key}" or "{id_env}"'
-        fields.report("", "F003", message)
-    secret = spell("client_secret_env")
+    secret, private_key = spell("client_secret_env"), spell("private_key_env")
+    for one, other in ((id_key, id_env), (secret, private_key)):
+        if (one in fields.mapping) == (other in fields.mapping):
+            fields.report("", "F003", f'{where} needs either "{one}" or "{other}"')
+    method_key = spell("token_endpoint_auth_method")
+    method = fields.choice(method_key, AUTH_METHODS, "")
+    if method and (method == PRIVATE_KEY) != (private_key in fields.mapping):
+        needed = private_key if method == PRIVATE_KEY else secret
+        fields.report(method_key, "F003", f'"{method}" needs "{needed}"', on_key=False)
     return OAuthSpec(
-        token_url=token_url,
         client_id=fields.text(id_key) or _env(fields, id_env, values),
         client_secret=_env(fields, secret, values),
+        private_key=_env(fields, private_key, values),
+        token_url=fields.text(spell("token_url")),
+        issuer=fields.text("issuer"),
+        auth_method=method,
         scope=fields.text("scope"),
         resource=fields.text("resource"),
     )

@@ -41,12 +41,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANYTHING",
+    "EACH",
+    "EACH_KEYS",
     "FLAG",
     "MAX_DURATION_S",
     "NAME",
     "NON_EMPTY",
     "OBJECT",
     "ONLY",
+    "ROW_ENDINGS",
     "SKIP",
     "STRING",
     "STRINGS",
@@ -152,6 +155,24 @@ SKIP = Key(
     "skip", "true, or the reason why this test is not run.", True, "the server has no clock yet"
 )
 ONLY = Key(FLAG, "true: no other test of this file is run. Take it out before committing.")
+ROW_ENDINGS = (".csv", ".json", ".yaml", ".yml")
+EACH_KEYS = Keys(
+    {
+        "file": Key(
+            "row_file",
+            "A file of rows, relative to this one: CSV with a first line of names, or a list in "
+            "JSON or YAML.",
+            "orders.csv",
+            is_required=True,
+        )
+    }
+)
+EACH = Key(
+    "each",
+    "One test for each of these rows; ${column} stands for the value of its row.",
+    [{"path": "hello.txt", "text": "Hello"}, {"path": "empty.txt", "text": ""}],
+    {"file": "rows.csv"},
+)
 UNLISTED = Key(FLAG, "true: it calls a tool or prompt that the server does not list, on purpose.")
 
 _KINDS = {
@@ -198,6 +219,10 @@ class Fields:
             )
         )
 
+    def add(self, diagnostic: PathDiagnostic) -> None:
+        """Report a diagnostic that has been made already."""
+        self._diagnostics.append(diagnostic)
+
     def at(self, steps: Steps) -> Fields:
         """Return a place further down, for diagnostics about it."""
         return Fields({}, (*self.steps, *steps), self._diagnostics)
@@ -222,12 +247,12 @@ class Fields:
             return float(value)
         return None
 
-    def check_name(self, key: str) -> bool:
+    def check_name(self, key: str, help: str = "") -> bool:
         """True if a key can be the name of a value; an error if not."""
         if re.fullmatch(NAME, key):
             return True
         message = f"{key!r} is no name: letters, digits and _ only, not first a digit"
-        self.report(key, "F009", message)
+        self.report(key, "F009", message, help)
         return False
 
     def require(self, keys: Iterable[str], where: str) -> None:
@@ -406,7 +431,8 @@ def diagnose(
     # A stream knows its places. Not `isinstance`: most runs do not load the reader of streams.
     places = document.places() if hasattr(document, "places") else locate(document)
     found = [point_at(diagnostic, document.file, places) for diagnostic in shown]
-    found.sort(key=lambda diagnostic: (diagnostic.line, diagnostic.column))
+    # The file itself first.
+    found.sort(key=lambda each: (each.file != document.file, each.file, each.line, each.column))
     if hidden := len(diagnostics) - len(shown):
         message = f"there are {hidden:,} more like these in this file, which are not shown"
         last = found[-1]
@@ -416,6 +442,8 @@ def diagnose(
 
 def point_at(diagnostic: PathDiagnostic, file: str, places: Places) -> Diagnostic:
     """Return the diagnostic with its place in the file."""
+    if diagnostic.elsewhere:
+        return diagnostic.elsewhere
     if diagnostic.on_key:
         place = places.key(diagnostic.steps)
     else:

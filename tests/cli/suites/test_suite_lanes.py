@@ -281,7 +281,7 @@ def test_other_names_of_a_check_are_answered_with_the_right_one(
         (mistake,) = ended.report()["error"]["diagnostics"]
         assert mistake["code"] == "F009"
         assert mistake["message"] == f"there is no check {written!r}; did you mean {meant!r}?"
-        assert mistake["help"] == "there are: initialize, ping, list, invariants, rules"
+        assert mistake["help"] == "there are: initialize, ping, list, invariants, rules, active"
         assert (mistake["line"] > 1, ended.code) == (True, 2)
 
 
@@ -310,6 +310,12 @@ def test_a_name_that_resembles_nothing_is_answered_with_all_there_are(tmp_path: 
             "there is no server 'shp'; did you mean 'shop'?",
         ),
         ({"security": {"fail_on": "some"}}, "F008", '"fail_on" must be one of'),
+        ({"security": {"skip": ["SEC-099"]}}, "F009", "there is no rule 'SEC-099'"),
+        (
+            {"security": {"baseline": "none.yaml"}},
+            "F001",
+            "the baseline 'none.yaml': cannot read it",
+        ),
         ({"evals": [{"name": "a", "prompt": "b", "rubric": {}}]}, "F007", '"criteria"'),
     ],
 )
@@ -329,16 +335,14 @@ def test_a_mistake_in_a_lane_is_told_once_with_its_place(
 LEFT: dict[str, Any] = {
     "agents": [{"name": "refunds", "prompt": "Refund A-17", "tags": ["slow"]}],
     "evals": [{"name": "tone", "prompt": "Say no", "rubric": "It stays kind"}],
-    "security": {"scan": True, "fail_on": "high"},
 }
 REASON = 'lane "{}" is not drivable by this version of mcptest; with one that can, run: {} '
 REASONS = {
     "refunds": REASON.format("agents", "mcptest run"),
     "tone": REASON.format("evals", "mcptest eval"),
-    "security scan": REASON.format("security", "mcptest run"),
 }
 CLOSING = (
-    "3 declared tests cannot be run by this version of mcptest, which fails the run; "
+    "2 declared tests cannot be run by this version of mcptest, which fails the run; "
     "--allow-not-run accepts it"
 )
 
@@ -351,7 +355,7 @@ def test_what_cannot_be_run_is_reported_one_by_one_and_fails_the_run(tmp_path: P
         assert tests[name]["reason"].startswith(reason)
     assert "not_run" not in tests["echoes"]
     report = ended.report()
-    assert (report["not_run"], report["not_run_allowed"], ended.code) == (3, False, 1)
+    assert (report["not_run"], report["not_run_allowed"], ended.code) == (2, False, 1)
 
 
 def test_whoever_accepts_it_passes_if_anything_did(tmp_path: Path) -> None:
@@ -359,7 +363,7 @@ def test_whoever_accepts_it_passes_if_anything_did(tmp_path: Path) -> None:
     tests, ended = ran(tmp_path, "--allow-not-run")
     assert (tests["tone"]["status"], tests["tone"]["not_run"]) == ("skipped", True)
     report = ended.report()
-    assert (report["not_run"], report["not_run_allowed"], ended.code) == (3, True, 0)
+    assert (report["not_run"], report["not_run_allowed"], ended.code) == (2, True, 0)
     write(tmp_path, **LEFT)
     assert ran(tmp_path)[1].code == 1
     assert ran(tmp_path, "--allow-not-run")[1].code == 7
@@ -372,7 +376,7 @@ def test_a_terminal_says_not_run_and_how_to_accept_it(tmp_path: Path) -> None:
     assert "skipped:" not in ended.out
     assert ended.out.endswith(CLOSING + "\n")
     accepted = mcptest(tmp_path, "run", "--allow-not-run")
-    assert "3 declared tests cannot be run" in accepted.out
+    assert "2 declared tests cannot be run" in accepted.out
     assert "which --allow-not-run accepts\n" in accepted.out
 
 
@@ -382,8 +386,8 @@ def test_a_terminal_says_not_run_and_how_to_accept_it(tmp_path: Path) -> None:
         (("-k", "refund"), {"refunds"}),
         (("-k", "tone", "-k", "echo"), {"tone", "echoes"}),
         (("--tag", "slow"), {"refunds"}),
-        (("--skip-tag", "slow"), {"echoes", "tone", "security scan"}),
-        (("--tag", "all"), {"echoes", "refunds", "tone", "security scan"}),
+        (("--skip-tag", "slow"), {"echoes", "tone"}),
+        (("--tag", "all"), {"echoes", "refunds", "tone"}),
     ],
 )
 def test_selection_applies_to_what_cannot_be_run(
@@ -427,9 +431,9 @@ def test_files_side_by_side_count_together(tmp_path: Path) -> None:
     other.write_text((tmp_path / "mcptest.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     words = ("mcptest.yaml", "other.yaml", "--format", "suite", "--parallel", "2")
     _, ended = ran(tmp_path, *words)
-    assert (ended.report()["not_run"], ended.code) == (6, 1)
+    assert (ended.report()["not_run"], ended.code) == (4, 1)
     _, accepted = ran(tmp_path, *words, "--allow-not-run")
-    assert (accepted.report()["not_run"], accepted.code) == (6, 0)
+    assert (accepted.report()["not_run"], accepted.code) == (4, 0)
 
 
 # Gates

@@ -67,3 +67,50 @@ def test_a_list_of_answers_is_used_up_and_a_single_one_never_is() -> None:
     assert [script.reply_to(roots) for _ in range(2)] == [
         {"jsonrpc": "2.0", "id": 8, "result": {"roots": []}}
     ] * 2
+
+
+FIELDS = {
+    "name": {"type": "string", "default": "Ada"},
+    "age": {"type": "integer", "default": 0},
+    "note": {"type": "string"},
+}
+
+
+def form(**schema: object) -> dict[str, object]:
+    params = {"message": "?", "requestedSchema": {"type": "object", **schema}}
+    return {"jsonrpc": "2.0", "id": 7, "method": "elicitation/create", "params": params}
+
+
+def test_a_form_is_accepted_with_the_defaults_of_its_fields() -> None:
+    spec = load({"elicitation": "accept-defaults"})
+    assert spec.capabilities == {"elicitation": {}}
+    reply = ClientScript(spec).reply_to(form(properties=FIELDS, required=["name"]))
+    assert reply["result"] == {"action": "accept", "content": {"name": "Ada", "age": 0}}
+
+
+def test_accepting_defaults_may_be_one_of_several_answers() -> None:
+    script = ClientScript(load({"elicitation": ["decline", "accept-defaults"]}))
+    replies = [script.reply_to(form(properties=FIELDS)) for _ in range(3)]
+    assert replies[0]["result"] == {"action": "decline"}
+    assert replies[1]["result"]["action"] == "accept"
+    assert replies[2]["error"]["code"] == -32603
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (form(properties=FIELDS, required=["note"]), 'the required field "note" has no default'),
+        (form(properties=5), "requestedSchema has no properties"),
+        (
+            {**form(), "params": {"mode": "url", "url": "http://a"}},
+            'this is not a form: mode is "url"',
+        ),
+        ({"id": 1, "method": "elicitation/create"}, "requestedSchema has no properties"),
+    ],
+)
+def test_a_form_that_has_not_all_defaults_is_refused(
+    request_: dict[str, object], message: str
+) -> None:
+    reply = ClientScript(load({"elicitation": "accept-defaults"})).reply_to(request_)
+    assert reply["error"]["code"] == -32602
+    assert reply["error"]["message"].endswith(message)

@@ -22,6 +22,7 @@ from mcptest.core.errors import FormatError
 from mcptest.core.results import ExitCode
 from mcptest.engine.loading import SuiteResources, Wanted, load_suites
 from mcptest.formats.cases import is_turn, load_cases
+from mcptest.formats.compliance import read_expected_failures, read_hints
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import load_config
 from mcptest.formats.keys import Key, Keys
@@ -92,7 +93,12 @@ def load(format: str, text: str, file: str) -> tuple[Diagnostic, ...]:
         return load_config(text, file, ENVIRONMENT)[1]
     if format == "manifest":
         return load_manifest(text, file, registry)[1]
-    read_snapshots(text, file)
+    if format == "hints":
+        read_hints(text, file, ENVIRONMENT)
+    elif format == "expected-failures":
+        read_expected_failures(text, file, ["HTTP-02", "BASE-18"])
+    else:
+        read_snapshots(text, file)
     return ()
 
 
@@ -202,6 +208,7 @@ OTHERS: tuple[object, ...] = (None, True, 7, 2.5, -1, 10**12, "zzz", "", [], {})
 
 # What a schema cannot say, and a slip can bring about; in words of the loader.
 BEYOND = {
+    "F001 the baseline": "it is another file",
     "F002 this is not JSON": "no schema reads JSON in a text",
     "F006 a value from the environment has no key": "a variable may be any mapping",
     "F007 a suite needs": "another suite may import this one",

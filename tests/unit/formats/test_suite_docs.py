@@ -9,6 +9,7 @@ import pytest
 from suite_reading import load
 
 from mcptest.core.results import ExitCode
+from mcptest.core.security import SEVERITIES
 from mcptest.formats.suite import lanes
 from mcptest.formats.suite.expect import ASSERTION_KEYS, EXPECT_KEYS
 from mcptest.formats.suite.loader import (
@@ -66,7 +67,7 @@ def test_every_key_of_every_lane_is_in_its_table() -> None:
     keys, checks = tables("compliance")
     assert keys == [*lanes.CHECK_KEYS, *lanes.COMPLIANCE_KEYS]
     assert checks == list(lanes.CHECKS)
-    assert all(f"`{each}`" in section("security") for each in lanes.SEVERITIES)
+    assert all(f"`{each}`" in section("security") for each in SEVERITIES)
     assert all(f"`{each}`" in section("agents") for each in lanes.TARGETS_OF_AGENTS)
     rubric = f"{{criteria: [{{{', '.join(lanes.CRITERION_KEYS)}}}], threshold}}"
     assert rubric in section("evals")
@@ -94,6 +95,11 @@ def test_exit_codes_are_those_there_are() -> None:
     assert known - set(codes) == {ExitCode.OUR_FAULT, ExitCode.INTERRUPTED}
 
 
+# The configs of clients that examples name.
+CLIENTS = {
+    ".mcp.json": '{"mcpServers": {"shop": {"command": "x"}}}',
+    ".vscode/mcp.json": '{"servers": {"post": {"command": "x"}}}',
+}
 EXAMPLES_OF_YAML = re.findall(r"(?ms)^```yaml\n(.*?)^```$", PAGE)
 
 
@@ -109,5 +115,6 @@ def test_every_example_is_read_without_mistakes(example: str) -> None:
             whole += "servers: {shop: {command: [x]}}\n"
         if "tools:" not in text:
             whole += "tools: [{name: n, server: shop, tool: t}]\n"
-        _, warnings = load(whole, None, MAIL_TOKEN="mail-12345", SHOP_TOKEN="shop-12345")
+        files = {**CLIENTS, "pages.csv": "path\nreadme\n"}
+        _, warnings = load(whole, files, MAIL_TOKEN="mail-12345", SHOP_TOKEN="shop-12345")
         assert warnings == ()

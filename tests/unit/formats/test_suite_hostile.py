@@ -104,6 +104,8 @@ FULL: dict[str, Any] = {
             "steps": [STEP, {"tool": "u", "expect": [{**ASSERTION, "matcher": {"exact": "${c}"}}]}],
             "teardown": [{"uri": "x:y"}, {"prompt": "p", "args": {"a": "b"}}],
         },
+        {"name": "e", "each": [{"q": 1}, {"q": "b"}], "tool": "t", "args": {"x": "${q}"}},
+        {"name": "f", "each": {"file": "rows.csv"}, "tool": "t", "args": {"x": "${q}"}},
     ],
     "resources": [{"name": "r", "uri": "x:y", "max_duration_ms": 3}],
     "prompts": [{"name": "p", "prompt": "g", "args": {"a": "b"}, "max_response_tokens": 3}],
@@ -147,7 +149,7 @@ FULL: dict[str, Any] = {
     },
     "run_options": {"parallel": 2, "isolation": "file", "retries": 1, "strict": True},
 }
-FILES = {"other.yaml": "variables: {z: 1}\n"}
+FILES = {"other.yaml": "variables: {z: 1}\n", "rows.csv": "q\n1\n2\n"}
 ENVIRONMENT = {"S": "secret-123"}
 
 # Every type that JSON has, and values of each that are seldom thought of.
@@ -177,7 +179,7 @@ VALUES: list[Any] = [
 ]
 # Places where any value is one that may be meant.
 FREE = {("variables", "v"), ("variables", "w"), ("variables", "s")}
-FREE_KEYS = {"args", "contains", "exact", "env", "headers", "sampling"}
+FREE_KEYS = {"args", "contains", "exact", "env", "headers", "sampling", "q"}
 
 
 def places(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -248,7 +250,8 @@ def read(value: Any) -> bool:
 def test_the_full_suite_has_every_key_and_nothing_wrong() -> None:
     assert read(FULL)
     assert set(FILE_KEYS) == set(FULL)
-    assert set(SERVER_KEYS) == set(FULL["servers"]["a"])
+    # A server with "from" has neither a command nor a URL.
+    assert set(SERVER_KEYS) - {"from"} == set(FULL["servers"]["a"])
     assert set(DEFAULT_KEYS) == set(FULL["defaults"])
     entries = {key for one in FULL["tools"] for key in one}
     budgets = {"threshold", "max_duration_ms", "max_response_tokens"}

@@ -54,7 +54,7 @@ _EXAMPLE = {
 
 def conductor_schema(registry: Registry) -> Schema:
     """The schema of a Conductor file, with the patterns of this registry."""
-    types = Types()
+    types = Types(has_references=True)
     types.named |= {
         "tests": list_of(ref("test")),
         "server": config_server(),

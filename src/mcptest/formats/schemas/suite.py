@@ -33,7 +33,7 @@ from mcptest.formats.suite.loader import (
     IMPORT_KEYS,
     PERFORMANCE_KEYS,
 )
-from mcptest.formats.suite.servers import SERVER_KEYS
+from mcptest.formats.suite.servers import SAID_BY_FROM, SERVER_KEYS
 from mcptest.formats.suite.tests import ARGS, CALL_KEYS, CALLS, ENTRY_KEYS, STEP_KEYS
 from mcptest.formats.suite.variables import CONFIG_DIR
 from mcptest.matching.suite_matchers import ROOTS
@@ -67,7 +67,12 @@ def suite_schema(registry: Registry) -> Schema:
     types = Types(has_references=True)
     header = {**source(types), "type": ["string", "object"]}
     add_server_types(types, header, spell=str)
-    server = {**types.mapping(SERVER_KEYS), **command_or_url(("command",), spell=str)}
+    server = {
+        **types.mapping(SERVER_KEYS),
+        "if": {"required": ["from"]},
+        "then": {"properties": dict.fromkeys(SAID_BY_FROM, False)},
+        "else": command_or_url(("command",), spell=str),
+    }
     types.named |= {
         "matcher": ref(MATCHER),
         "expect": ref("expect"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from mcptest.core.plan import ACCEPT_DEFAULTS, PRIVATE_KEY
 from mcptest.formats.config import (
     AUTH_KEYS,
     ELICITATION_ACTIONS,
@@ -23,9 +24,11 @@ from mcptest.formats.keys import (
     _SWITCHES,
     _WRITTEN,
     ANYTHING,
+    EACH_KEYS,
     MAX_DURATION_S,
     NAME,
     NON_EMPTY,
+    ROW_ENDINGS,
     STRING,
     Key,
     Keys,
@@ -71,12 +74,23 @@ class Types:
 
     def __init__(self, *, has_references: bool = False) -> None:
         self.has_references = has_references
-        self.named: dict[str, Schema] = {"duration": _duration(), "tags": _tags(), "skip": _skip()}
+        self.named: dict[str, Schema] = {
+            "duration": _duration(),
+            "tags": _tags(),
+            "skip": _skip(),
+            "row_file": _row_file(),
+        }
+        self.named["each"] = self._each()
 
     def mapping(self, keys: Keys, required: Iterable[str] | None = None) -> Schema:
         """A mapping with these keys, and no others."""
         members = {name: self.schema(key) for name, key in keys.items()}
         return object_with(members, keys.required if required is None else required)
+
+    def _each(self) -> Schema:
+        """Rows, or a file of them."""
+        row = {"type": "object", "minProperties": 1, "propertyNames": {"pattern": NAME_PATTERN}}
+        return {**list_of(row), **self.mapping(EACH_KEYS), "type": ["array", "object"]}
 
     def schema(self, key: Key) -> Schema:
         """The schema of one key's value."""
@@ -181,6 +195,12 @@ def _duration() -> Schema:
 
 def _tags() -> Schema:
     return {"type": ["string", "array"], "items": STRING}
+
+
+def _row_file() -> Schema:
+    endings = "|".join(map(re.escape, ROW_ENDINGS))
+    wrong = pattern_message(f"a file that ends in {', '.join(ROW_ENDINGS)}")
+    return {"type": "string", "pattern": f"(?:{endings})$", **wrong}
 
 
 def _skip() -> Schema:
@@ -322,7 +342,19 @@ def add_server_types(types: Types, value: Schema, spell: Spell) -> None:
     }
     types.named["grant"] = {
         **types.mapping(GRANT_KEYS.spelled(spell)),
-        "oneOf": [{"required": [spell(key)]} for key in ("client_id", "client_id_env")],
+        "allOf": [
+            {"oneOf": [{"required": [spell(key)]} for key in keys]}
+            for keys in (("client_id", "client_id_env"), ("client_secret_env", "private_key_env"))
+        ],
+        "if": {
+            "properties": {spell("token_endpoint_auth_method"): {"const": PRIVATE_KEY}},
+            "required": [spell("token_endpoint_auth_method")],
+        },
+        "then": {"required": [spell("private_key_env")]},
+        "else": {
+            "if": {"required": [spell("token_endpoint_auth_method")]},
+            "then": {"required": [spell("client_secret_env")]},
+        },
     }
     types.named["auth"] = {
         **types.mapping(AUTH_KEYS.spelled(spell)),
@@ -352,9 +384,11 @@ def _add_client_types(types: Types) -> None:
         }
         return {**one, "type": [*one["type"], "array"], "minItems": 1, "items": one}
 
-    wrong = pattern_message(f"one of {', '.join(ELICITATION_ACTIONS)}")
-    pattern = f"^(?:{'|'.join(ELICITATION_ACTIONS)})$"
-    action = fill({"type": "string", "pattern": pattern, **wrong})
+    def word(*words: str) -> Schema:
+        wrong = pattern_message(f"one of {', '.join(words)}")
+        return fill({"type": "string", "pattern": f"^(?:{'|'.join(words)})$", **wrong})
+
+    action = word(*ELICITATION_ACTIONS)
     elicited: Schema = {
         "properties": {
             "action": describe("What the user does about it.", action),
@@ -366,4 +400,4 @@ def _add_client_types(types: Types) -> None:
     }
     types.named["roots"] = {"type": "array", "items": root}
     types.named["sampling"] = answers({}, {"required": ["role", "content", "model"]})
-    types.named["elicitation"] = answers(action, elicited)
+    types.named["elicitation"] = answers(word(*ELICITATION_ACTIONS, ACCEPT_DEFAULTS), elicited)

@@ -6,8 +6,10 @@ says so, so that nothing that is declared is ever dropped.
 
 from __future__ import annotations
 
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import closest, suggest
+from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case
+from mcptest.core.security import RULE_IDS, SEVERITIES, ScanWish
 from mcptest.formats.keys import (
     FLAG,
     ONLY,
@@ -31,8 +33,10 @@ from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from mcptest.core.plan import ServerSpec
+    from mcptest.core.security import BaselineEntry
     from mcptest.matching.suite_matchers import SuiteMatchers
 
 __all__ = [
@@ -45,16 +49,15 @@ __all__ = [
     "EVAL_KEYS",
     "RUBRIC_KEYS",
     "SECURITY_KEYS",
-    "SEVERITIES",
     "TARGETS_OF_AGENTS",
     "LaneReader",
 ]
 
 TARGETS_OF_AGENTS = ("tool_calls", "tool_names", "final_response", "conversation")
-SEVERITIES = ("low", "medium", "high", "critical")
 
-# What the lane `compliance` can check.
-CHECKS = ("initialize", "ping", "list", "invariants", "rules")
+# What the lane `compliance` can check. Only what sends nothing unusual is checked by default.
+CHECKS = ("initialize", "ping", "list", "invariants", "rules", "active")
+_DEFAULT_CHECKS = CHECKS[:-1]
 
 _MARKS = Keys(
     {
@@ -116,14 +119,18 @@ CHECK_KEYS = Keys({**_MARKS, "check": Key(one_of(CHECKS), "What is checked.", is
 COMPLIANCE_KEYS = Keys(
     {
         "spec_version": Key(one_of(REVISIONS), "The revision of the protocol to judge by."),
-        "tests": Key("checks", "What is checked (default: everything)."),
+        "tests": Key("checks", "What is checked (default: everything but active)."),
         "server": SERVER,
     }
 )
 SECURITY_KEYS = Keys(
     {
         "scan": Key(FLAG, "false: no scan."),
-        "fail_on": Key(one_of(SEVERITIES), "The lowest severity that fails the run."),
+        "fail_on": Key(
+            one_of((*SEVERITIES, "never")), "The lowest severity that fails the run.", "high"
+        ),
+        "skip": Key({**STRINGS, "items": one_of(RULE_IDS)}, "Rules that are left out."),
+        "baseline": Key(STRING, "The file with the accepted findings.", "security-baseline.yaml"),
     }
 )
 
@@ -131,7 +138,6 @@ SECURITY_KEYS = Keys(
 COMMANDS = {
     "agents": "mcptest run",
     "evals": "mcptest eval",
-    "security": "mcptest run",
 }
 
 # Other names that people use for the checks.
@@ -151,6 +157,7 @@ _MEANT = {
         "tools/list",
     ),
     "invariants": ("inv", "invariant", "session", "sessions"),
+    "active": ("probe", "probes", "checks", "all"),
     "rules": ("compliance", "conformance", "passive", "protocol", "rule", "schema", "spec"),
 }
 
@@ -183,15 +190,47 @@ class LaneReader:
     def evals(self, fields: Fields) -> list[tuple[str, Case]]:
         return self._entries(fields, "evals", EVAL_KEYS, self._eval)
 
-    def security(self, fields: Fields, default: str) -> list[tuple[str, Case]]:
+    def security(
+        self,
+        fields: Fields,
+        servers: Mapping[str, ServerSpec],
+        read_beside: Callable[[str], str],
+    ) -> list[tuple[str, Case]]:
+        """Return a scan of each server, and one of all servers together if there are several."""
         inner = fields.mapping_at("security")
         if inner is None:
             return []
         inner.check_keys(SECURITY_KEYS, '"security"')
         is_wanted = inner.flag("scan", True)
-        inner.choice("fail_on", SEVERITIES, "high")
-        case = Case(name="security scan", line=1, tags=_default_tags(fields))
-        return [(default, self._left(case, "security"))] if is_wanted else []
+        skip = inner.texts("skip")
+        for index, id in enumerate(skip):
+            if id not in RULE_IDS:
+                message = f"there is no rule {id!r}{suggest(id, RULE_IDS, '{!r}')}"
+                place = inner.at(("skip", index))
+                place.report("", "F009", message, "mcptest security --list", on_key=False)
+        wish = ScanWish(
+            fail_on=inner.choice("fail_on", (*SEVERITIES, "never"), "high"),
+            skip=skip,
+            baseline=_read_baseline(inner, read_beside),
+        )
+        case = Case(
+            name="security scan",
+            line=1,
+            tags=_default_tags(fields),
+            lane="security",
+            check="security",
+            scan=wish,
+        )
+        if not is_wanted:
+            return []
+        found = [(server, case) for server in servers]
+        if len(servers) > 1:
+            wish = wish.but(is_one_of_several=True)
+            found = [(server, case.but(scan=wish)) for server in servers]
+            first, *others = servers
+            together = wish.but(others=tuple(servers[name] for name in others))
+            found.append((first, case.but(name="security scan of all servers", scan=together)))
+        return found
 
     def compliance(self, fields: Fields) -> list[tuple[str, Case]]:
         """Return checks of a server's conformance, from a list or `{spec_version, tests}`."""
@@ -211,9 +250,9 @@ class LaneReader:
         return found
 
     def _tests(self, fields: Fields) -> Iterator[tuple[str, int]]:
-        """Yield the checks of `tests`, each with its line (default: all checks)."""
+        """Yield the checks of `tests`, each with its line (default: all but the active ones)."""
         if "tests" not in fields.mapping:
-            yield from ((check, 1) for check in CHECKS)
+            yield from ((check, 1) for check in _DEFAULT_CHECKS)
             return
         fields.texts("tests")
         written = fields.mapping["tests"]
@@ -308,6 +347,24 @@ class LaneReader:
             skip=f'lane "{lane}" is not drivable by this version of mcptest; with one that '
             f"can, run: {COMMANDS[lane]} {self._file}",
         )
+
+
+def _read_baseline(fields: Fields, read_beside: Callable[[str], str]) -> tuple[BaselineEntry, ...]:
+    file = fields.text("baseline")
+    if not file:
+        return ()
+    # Few suites have a baseline.
+    from mcptest.formats.security import read_baseline  # noqa: PLC0415
+
+    try:
+        return read_baseline(read_beside(file), file)
+    except (OSError, ValueError) as error:
+        fields.report("baseline", "F001", f"the baseline {file!r}: {error}", on_key=False)
+    except FormatError as error:
+        for each in error.diagnostics:
+            message = f"{file}:{each.line}: {each.message}"
+            fields.report("baseline", each.code, message, each.help, on_key=False)
+    return ()
 
 
 def _meant_by(check: str) -> str:

@@ -35,7 +35,7 @@ from mcptest.formats.keys import (
 )
 from mcptest.formats.suite.expect import DAY_MS
 from mcptest.formats.suite.lanes import SECURITY_KEYS, LaneReader
-from mcptest.formats.suite.servers import read_servers
+from mcptest.formats.suite.servers import ServerFiles, read_servers
 from mcptest.formats.suite.tests import (
     CALLS,
     DEFAULT_KEYS,
@@ -176,7 +176,7 @@ def load_suite(
     parts = read_parts(text, file, context.folder, context.read_beside, real_path)
     loader = _Loader(parts, context)
     suites = loader.suites()
-    found = list(parts.mistakes)
+    found = [*parts.mistakes, *loader.found]
     for part in parts.files:
         # `defaults` is read for each entry; report its mistakes once.
         found += diagnose(part.document, list(dict.fromkeys(part.diagnostics)))
@@ -204,7 +204,10 @@ class _Loader:
         self._servers: dict[str, ServerSpec] = {}
         self._needs: dict[str, tuple[Diagnostic, ...]] = {}
         self._owners: dict[str, str] = {}
+        # Mistakes and warnings in files that servers name.
+        self.found: list[Diagnostic] = []
         self._options: dict[str, object] = {}
+        self._row_files: tuple[str, ...] = ()
         coverage: dict[str, float] = {}
         performance: dict[str, float] = {}
         # Imports first: what the importing file says overrides them.
@@ -253,7 +256,11 @@ class _Loader:
     def _read_servers(self, part: Part) -> None:
         self._variables.turn_to(part.folder, part.point)
         isolation = str(self._options.get("isolation", "run"))
-        for name, (spec, needs) in read_servers(part.top, self._variables, isolation).items():
+        files = ServerFiles(
+            read=part.read_beside, folder=part.folder, file=part.file, found=self.found
+        )
+        servers = read_servers(part.top, self._variables, isolation, files)
+        for name, (spec, needs) in servers.items():
             if name in self._owners:
                 owners = f"{visible(self._owners[name])} and {visible(part.file)}"
                 message = f"the server {name!r} has two owners: {owners}"
@@ -279,11 +286,17 @@ class _Loader:
         self._variables.turn_to(part.folder, part.point)
         by_server: dict[str, list[Case]] = {}
         for server, case in self._cases(part):
-            needs = dict.fromkeys((*self._needs.get(server, ()), *case.needs))
+            also = case.scan.others if case.scan else ()
+            others = [need for each in also for need in self._needs.get(each.name, ())]
+            needs = dict.fromkeys((*self._needs.get(server, ()), *others, *case.needs))
             case = case.but(needs=tuple(needs)) if needs else case
             by_server.setdefault(server, []).append(case)
         name = part.top.mapping.get("name") or part.top.mapping.get("description")
         secrets = self.secrets
+        by_server = {
+            server: [_with_secrets(case, secrets) for case in cases]
+            for server, cases in by_server.items()
+        }
         parallel = self._options.get("parallel")
         return [
             Suite(
@@ -296,6 +309,7 @@ class _Loader:
                 parallel=parallel if isinstance(parallel, int) else None,
                 home=self._parts[0].file,
                 needs=self._needs.get(server, ()),
+                row_files=self._row_files,
             )
             for server, cases in by_server.items()
             if server in self._servers
@@ -320,11 +334,12 @@ class _Loader:
             "agents": lambda: lanes.agents(fields),
             "evals": lambda: lanes.evals(fields),
             "compliance": lambda: lanes.compliance(fields),
-            "security": lambda: lanes.security(fields, next(iter(self._servers), "")),
+            "security": lambda: lanes.security(fields, self._servers, part.read_beside),
         }
         # In the order of the file.
         found = [pair for key in fields.mapping if key in read for pair in read[key]()]
         entries.read_unused()
+        self._row_files = entries.row_files
         return found
 
     def _server_of(self, fields: Fields) -> str:
@@ -355,6 +370,14 @@ class _Loader:
         question = suggest(name, names, "{!r}")
         message = f"there is no server {name!r}{question}"
         place.report("", "F009", message, f"there are: {', '.join(names)}", on_key=False)
+
+
+def _with_secrets(case: Case, secrets: tuple[str, ...]) -> Case:
+    """Return a case whose other servers know what is secret."""
+    if case.scan is None or not case.scan.others:
+        return case
+    others = tuple(each.but(secrets=secrets) for each in case.scan.others)
+    return case.but(scan=case.scan.but(others=others))
 
 
 def _checks_last(suites: list[Suite], server: str) -> list[Suite]:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import posixpath
+
+from mcptest.core.diagnostics import UNQUOTED, UnquotedText
+from mcptest.core.errors import FormatError
 from mcptest.core.plan import ServerSpec
+from mcptest.core.record import Record
 from mcptest.formats.config import HTTP_KEYS, INHERIT_ENV, SETTINGS, read_http, read_settings
-from mcptest.formats.keys import STRING, Fields, Key, Keys, kind_of
+from mcptest.formats.keys import NON_EMPTY, STRING, Fields, Key, Keys, kind_of
 from mcptest.formats.suite.variables import is_source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.plan import HttpSpec
     from mcptest.formats.suite.variables import Variables
 
-__all__ = ["SERVER", "SERVER_KEYS", "read_servers"]
+__all__ = ["SAID_BY_FROM", "SERVER", "SERVER_KEYS", "ServerFiles", "read_servers"]
 
 # How tests name their server.
 SERVER = Key(STRING, "The server that is meant; it may be left out when there is only one.")
@@ -24,6 +32,12 @@ SERVER_KEYS = Keys(
             "The program and its arguments; no shell is involved.",
             ["python3", "server.py"],
             is_filled=True,
+        ),
+        "from": Key(
+            NON_EMPTY,
+            "The config of another program that describes the server; #NAME names one of several.",
+            ".mcp.json",
+            ".mcp.json#shop",
         ),
         "env": Key(
             "env",
@@ -40,8 +54,21 @@ SERVER_KEYS = Keys(
 )
 
 
+class ServerFiles(Record):
+    """Where `from:` finds files: how they are read, by their path from the folder of the suite.
+
+    `folder` is the absolute path of the suite's folder, `file` the name of the suite. Mistakes and
+    warnings in the files are added to `found`.
+    """
+
+    read: Callable[[str], str]
+    folder: str
+    file: str
+    found: list[Diagnostic]
+
+
 def read_servers(
-    fields: Fields, variables: Variables, isolation: str
+    fields: Fields, variables: Variables, isolation: str, files: ServerFiles
 ) -> dict[str, tuple[ServerSpec, tuple[Diagnostic, ...]]]:
     """Return the servers of a file by name, each with the variables that are not set.
 
@@ -59,20 +86,84 @@ def read_servers(
         entry = inner.mapping_at(name)
         if entry:
             variables.asked()
-            spec = _read_server(name, entry, variables, isolation)
-            found[name] = (spec, variables.asked())
+            needs: tuple[Diagnostic, ...] = ()
+            base = None
+            if "from" in entry.mapping:
+                base, needs = _read_from(name, entry, variables, files)
+            spec = _read_server(name, entry, variables, isolation, base)
+            found[name] = (spec, (*needs, *variables.asked()))
     return found
 
 
-def _read_server(name: str, written: Fields, variables: Variables, isolation: str) -> ServerSpec:
+# Keys that a server with "from" may not have: the other file says it.
+SAID_BY_FROM = ("command", "url", "headers", "auth", "transport")
+
+
+def _read_from(
+    name: str, fields: Fields, variables: Variables, files: ServerFiles
+) -> tuple[ServerSpec, tuple[Diagnostic, ...]]:
+    """Return the server of another program's config, and its variables that are not set.
+
+    The server is the one that the key names, else the one with the same name as in the suite, else
+    the only one.
+    """
+    # Loaded only for suites with such a key.
+    from mcptest.formats.client_configs import ChoiceError, ClientConfig  # noqa: PLC0415
+
+    nothing = ServerSpec(name=name, command=())
+    for key in SAID_BY_FROM:
+        if key in fields.mapping:
+            message = f'"from" and "{key}" both say how the server is reached; give one of them'
+            fields.report(key, "F003", message)
+    written = variables.text(fields.mapping["from"], fields.at(("from",)))
+    path, _, wanted = str(written).partition("#")
+    if not isinstance(written, str) or not path:
+        return nothing, ()
+    try:
+        text = files.read(path)
+    except (OSError, ValueError) as error:
+        fields.report("from", "F001", f"cannot read {path!r}: {error}", on_key=False)
+        return nothing, ()
+    place = posixpath.normpath(posixpath.join(files.folder, posixpath.dirname(path)))
+    shown = posixpath.normpath(posixpath.join(posixpath.dirname(files.file), path))
+    try:
+        config = ClientConfig(text, shown, place)
+        chosen, _ = config.choose(wanted or (name if name in config.names() else ""))
+        server = config.read(chosen, variables.environment, files.read)
+    except ChoiceError as error:
+        help = f"write from: {path}#NAME, with one of {error.names}" if error.names else ""
+        fields.report("from", "F009", str(error), help, on_key=False)
+        return nothing, ()
+    except FormatError as error:
+        if isinstance(text, UnquotedText):
+            message = "the config that it names has mistakes"
+            fields.report("from", error.diagnostics[0].code, message, UNQUOTED, on_key=False)
+        else:
+            files.found.extend(error.diagnostics)
+        return nothing, ()
+    variables.secrets += server.spec.secrets
+    files.found.extend(() if isinstance(text, UnquotedText) else server.warnings)
+    return server.spec, server.unset
+
+
+def _read_server(
+    name: str, written: Fields, variables: Variables, isolation: str, base: ServerSpec | None
+) -> ServerSpec:
+    """Return a server; `base` is what the file says that `from` names."""
     written.check_keys(SERVER_KEYS, "a server")
-    if "url" not in written.mapping:
+    if "url" not in written.mapping and not base:
         written.require(("command",), "a server")
     fields = _filled(written, variables)
-    http = read_http(fields, str, _Values(variables))
-    command = () if http and "command" not in fields.mapping else _command(fields)
     env = _env(fields, variables)
     cwd = fields.text("cwd")
+    if base:
+        written.non_empty_text("from")
+        http, command = base.http, base.command
+        env, cwd = (base.env or {}) | env, cwd or base.cwd
+        http = _add_tls(fields, http)
+    else:
+        http = read_http(fields, str, _Values(variables))
+        command = () if http and "command" not in fields.mapping else _command(fields)
     _refuse_nul(fields, "cwd", cwd)
     return ServerSpec(
         name=name,
@@ -86,8 +177,26 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
     )
 
 
+def _add_tls(fields: Fields, http: HttpSpec | None) -> HttpSpec | None:
+    """Return how a server of another file is reached, with the keys about TLS of the suite."""
+    given = [key for key in ("ca_file", "insecure_tls") if key in fields.mapping]
+    if given and not http:
+        fields.report(given[0], "F003", f'"{given[0]}" is for a server on HTTP')
+    insecure_tls = fields.flag("insecure_tls", False)
+    return http.but(ca_file=fields.text("ca_file"), insecure_tls=insecure_tls) if http else None
+
+
 # Keys whose value is a string, even if a reference in it is another value.
-_TEXTS = ("cwd", "ready_pattern", "protocol_version", "isolation", "url", "ca_file", "transport")
+_TEXTS = (
+    "from",
+    "cwd",
+    "ready_pattern",
+    "protocol_version",
+    "isolation",
+    "url",
+    "ca_file",
+    "transport",
+)
 
 # Keys that read values from the environment themselves.
 _OWN_WAY = ("env", "headers")

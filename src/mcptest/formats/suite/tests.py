@@ -6,6 +6,7 @@ from mcptest.core.plan import Case, SavedValue, Step, Template
 from mcptest.core.record import Record
 from mcptest.formats.conductor import use_of
 from mcptest.formats.keys import (
+    EACH,
     NON_EMPTY,
     OBJECT,
     ONLY,
@@ -32,7 +33,14 @@ from mcptest.formats.suite.expect import (
     successful,
 )
 from mcptest.formats.suite.servers import SERVER
-from mcptest.formats.suite.variables import CAPTURED, choosing, least, size_put_in, text_of
+from mcptest.formats.suite.variables import (
+    CAPTURED,
+    CONFIG_DIR,
+    choosing,
+    least,
+    size_put_in,
+    text_of,
+)
 from mcptest.matching.suite_matchers import SuiteMatchers, parse_target
 from mcptest.protocol.framing import encode_line
 
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
+    from mcptest.formats.each import Row, RowReader
     from mcptest.formats.suite.loader import Part
     from mcptest.formats.suite.variables import Variables
 
@@ -114,6 +123,7 @@ ENTRY_KEYS = {
     lane: Keys(
         {
             "name": Key(NON_EMPTY, "What reports call this test.", is_required=True),
+            "each": EACH,
             "server": SERVER,
             "tags": TEST_TAGS,
             "skip": SKIP,
@@ -134,6 +144,9 @@ DEFAULT_KEYS = Keys({"server": SERVER, "tags": TEST_TAGS, **_PATIENCE, **_AROUND
 
 # Keys that may have references to values; `capture` only has paths.
 _FILLED = (*CALLS.values(), "args", "expect", *BUDGETS)
+
+# Those that may hold `${column}` in an entry with `each`; first its name.
+_ROW_KEYS = ("name", "tags", "skip", *_FILLED, "steps", *_AROUND)
 
 # Codes of mistakes that depend on the value.
 _ABOUT_VALUES = frozenset(["F008", "F009", "F011", "F013", "F015", "F017", "F019"])
@@ -156,13 +169,13 @@ class StepReader:
     def __init__(
         self, variables: Variables, words: Words, diagnostics: list[PathDiagnostic]
     ) -> None:
-        self._variables = variables
+        self.variables = variables
         self._words = words
         self._diagnostics = diagnostics
 
     def asked(self) -> tuple[Diagnostic, ...]:
         """Return the variables that are not set, of what was read since the last call."""
-        return self._variables.asked()
+        return self.variables.asked()
 
     def read(
         self, fields: Fields, id: str, name: str, captured: list[str], shared: Budgets
@@ -178,7 +191,7 @@ class StepReader:
         needs = tuple(dict.fromkeys(each for each, _ in references(written) if each in captured))
         # Reports unknown names; captured values are not known before the step.
         values = {
-            key: self._variables.fill(value, fields.at((key,)), captured)
+            key: self.variables.fill(value, fields.at((key,)), captured)
             for key, value in written.items()
         }
         if not needs:
@@ -186,7 +199,7 @@ class StepReader:
         for steps, (message, help) in choosing(fields.mapping, needs):
             fields.at(steps).report("", "F013", message, help, on_key=False)
         # A copy: `CONFIG_DIR` changes from file to file.
-        known = dict(self._variables.values)
+        known = dict(self.variables.values)
         samples = known | {name: f"{_SAMPLE}{name}" for name in needs}
         if not self._can_fill(fields, written, samples):
             return None
@@ -233,7 +246,7 @@ class StepReader:
         for key, value in written.items():
             if any(name not in values for name, _ in references(value)):
                 return False
-            if not self._variables.has_room(value, values, fields.at((key,))):
+            if not self.variables.has_room(value, values, fields.at((key,))):
                 return False
             try:
                 filled(value, values)
@@ -362,6 +375,9 @@ class EntryReader:
         self._server_of = server_of
         self._defaults = defaults
         self._names: dict[str, int] = {}
+        self._rows: RowReader | None = None
+        # The lists of steps as they are written, while an entry with `each` is read.
+        self._sources: dict[str, list[object]] = {}
         self._written = frozenset(_names_in(part.top.mapping))
 
     def read(self, lane: str) -> list[tuple[str, Case]]:
@@ -372,7 +388,39 @@ class EntryReader:
         found = []
         for index, entry in fields.mappings_at(lane, f"an entry of {lane}"):
             line = self._part.document.item_line(fields.list_at(lane), index)
-            found.append(self._entry(lane, entry, index, line))
+            id = f"{self._part.file}#{lane}-{index + 1}"
+            if "each" in entry.mapping:
+                found += self._entries_of_rows(lane, entry, id, line)
+            else:
+                found.append(self._entry(lane, entry, id, line))
+        return found
+
+    @property
+    def row_files(self) -> tuple[str, ...]:
+        """The files of rows that were read."""
+        return tuple(self._rows.files) if self._rows else ()
+
+    def _entries_of_rows(
+        self, lane: str, fields: Fields, id: str, line: int
+    ) -> list[tuple[str, Case]]:
+        """Return one case for each row of an entry with `each`."""
+        # Loaded only for suites that have rows.
+        from mcptest.formats.each import RowReader  # noqa: PLC0415
+
+        part = self._part
+        self._rows = self._rows or RowReader(part.document, part.read_beside, (CONFIG_DIR,))
+        written = {key: fields.mapping.get(key) for key in ("steps", *_AROUND)}
+        self._sources = {key: each for key, each in written.items() if isinstance(each, list)}
+
+        def read(inner: Fields, row: Row, number: int) -> tuple[str, Case]:
+            self._steps.variables.columns = row.values
+            server, case = self._entry(lane, inner, f"{id}.{number}", row.line)
+            return server, case.but(row=row.place)
+
+        found, mistakes = self._rows.expand(fields, line, _ROW_KEYS, part.diagnostics, read)
+        part.diagnostics.extend(mistakes)
+        self._steps.variables.columns = ()
+        self._sources = {}
         return found
 
     def read_unused(self) -> None:
@@ -384,11 +432,10 @@ class EntryReader:
         if "server" in fields.mapping and "server" not in used:
             self._server_of(fields)
 
-    def _entry(self, lane: str, fields: Fields, index: int, line: int) -> tuple[str, Case]:
+    def _entry(self, lane: str, fields: Fields, id: str, line: int) -> tuple[str, Case]:
         fields.check_keys(ENTRY_KEYS[lane], f"an entry of {lane}")
         self._refuse_mixture(lane, fields)
         name = fields.non_empty_text("name")
-        id = f"{self._part.file}#{lane}-{index + 1}"
         captured: list[str] = []
         self._steps.asked()
         key = self._key_of(name)
@@ -457,7 +504,8 @@ class EntryReader:
             title = inner.text("name")
             if step:
                 label = f"{number}: {title or step.label}"
-                at = self._part.document.item_line(fields.list_at(key), index)
+                steps = self._sources.get(key) or fields.list_at(key)
+                at = self._part.document.item_line(steps, index)
                 found.append(step.but(label=label, at=at))
         return found
 

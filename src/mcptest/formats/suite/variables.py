@@ -49,6 +49,7 @@ __all__ = [
     "CAPTURED",
     "CONFIG_DIR",
     "SOURCE_KEYS",
+    "WHOLE_FILE",
     "Size",
     "TooLargeError",
     "Variables",
@@ -93,13 +94,15 @@ class Variables:
     """The values that a suite may refer to, and which of them are secrets."""
 
     def __init__(self, environment: Mapping[str, str], folder: str, is_whole: bool = True) -> None:
-        self._environment = environment
+        self.environment = environment
         # False if a file that could set a value cannot be read.
         self._is_whole = is_whole
         self.values: dict[str, object] = {CONFIG_DIR: folder}
         self.secrets: list[str] = []
         # Names that are declared later in the file.
         self._later: frozenset[str] = frozenset()
+        # The names of the columns while a test with `each` is read, whose values are in place.
+        self.columns: Collection[str] = ()
         self._put_in = Size()
         self._is_full = False
         # Variables that are not set: by value, and those used since the last call of `asked`.
@@ -157,7 +160,7 @@ class Variables:
         name = inner.non_empty_text(source)
         if not name:
             return ""
-        value = self._environment.get(name)
+        value = self.environment.get(name)
         if value is None:
             if default is None:
                 self._miss(name, (*inner.steps, source))
@@ -177,7 +180,7 @@ class Variables:
         name = fields.non_empty_text(key)
         if not name:
             return ""
-        value = self._environment.get(name)
+        value = self.environment.get(name)
         if not value:
             # An empty credential is of no use.
             self._miss(name, (*fields.steps, key), is_empty=value == "")
@@ -189,7 +192,7 @@ class Variables:
     def _miss(self, name: str, steps: Steps, *, is_empty: bool = False) -> None:
         """Record an unset variable; it is an error only for tests that are run and use it."""
         # Commands that start no server pass an environment that contains every name.
-        if (name in self._environment and not is_empty) or self._point is None:
+        if (name in self.environment and not is_empty) or self._point is None:
             return
         diagnostic = PathDiagnostic(
             code="F016",
@@ -260,6 +263,7 @@ class Variables:
         return text_of(value, self.fill(value, place))
 
     def _report(self, name: str, place: Fields, known: set[str]) -> None:
+        known = {*known, *self.columns}
         question = suggest(name, known, "${{{}}}")
         message = f"nothing is known as {name!r}{question}"
         if name in self._later:
