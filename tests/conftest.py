@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
+import processes
 import pytest
 
 # How long an example takes says more of the machine than of the code.
@@ -26,6 +27,22 @@ from connect_back import Listener  # noqa: E402  # found by the line above
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cold", action="store_true", help="start mcptest in a new interpreter every time"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    is_marked = item.get_closest_marker("cold") is not None
+    processes.is_cold = is_marked or item.config.getoption("--cold")
+
+
+def pytest_unconfigure() -> None:
+    processes.end()
 
 
 def pytest_collection() -> None:

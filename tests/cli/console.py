@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import processes
 
 from mcptest.core.text import CI_VARIABLES
 
@@ -20,8 +21,8 @@ PATIENCE_S = 60.0
 # not matter.
 ENVIRONMENT = {
     name: value
-    for name, value in os.environ.items()
-    if name not in (*CI_VARIABLES, "NO_COLOR", "COLUMNS", "TERM", "PYTHONWARNDEFAULTENCODING")
+    for name, value in processes.ENVIRONMENT.items()
+    if name not in (*CI_VARIABLES, "NO_COLOR", "COLUMNS", "TERM")
 }
 CONDUCTOR = "import sys; from mcptest.cli.main import conductor; sys.exit(conductor())"
 
@@ -48,15 +49,15 @@ def conductor(folder: Path, *words: str) -> Ended:
     return run([sys.executable, "-c", CONDUCTOR, *words], folder, {})
 
 
-def run(argv: list[str], folder: Path, environment: dict[str, str]) -> Ended:
-    ended = subprocess.run(
+def run(
+    argv: list[str], folder: Path, environment: dict[str, str], *, patience_s: float = PATIENCE_S
+) -> Ended:
+    ended = processes.run(
         argv,
         cwd=folder,
         env=ENVIRONMENT | environment,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=False,
+        timeout=patience_s,
     )
     return Ended(ended.returncode, ended.stdout.decode("utf-8"), ended.stderr.decode("utf-8"))
 

@@ -10,19 +10,19 @@ import json
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import processes
+from processes import MCPTEST
 from staging import Report, echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from mcptest.core.plan import ServerSpec
 
     Message = dict[str, Any]
-
-MCPTEST = str(Path(sys.executable).with_name("mcptest"))
 
 # Nothing here takes this long; it is where a hang is called a hang.
 _PATIENCE_S = 60.0
@@ -68,8 +68,9 @@ def write_files(folder: Path, spec: ServerSpec, *tests: Message, **config: Any) 
 @contextlib.contextmanager
 def running(folder: Path, words: list[str], **options: Any) -> Iterator[Run]:
     """Start the command in this folder; whatever the test does, it has ended afterwards."""
-    defaults: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(words, cwd=folder, **(defaults | options)) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    defaults: dict[str, Any] = {"env": processes.ENVIRONMENT, **pipes}
+    with processes.start(words, cwd=folder, **(defaults | options)) as process:
         try:
             yield Run(process)
         finally:

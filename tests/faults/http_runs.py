@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import processes
 from staging import Report, echo
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ _PATIENCE_S = 60.0
 
 # A proxy of whoever runs the tests is none of these tests' business.
 ENVIRONMENT = {
-    name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
+    name: value
+    for name, value in processes.ENVIRONMENT.items()
+    if not name.lower().endswith("_proxy")
 }
 
 
@@ -46,14 +48,12 @@ def run_over_http(
 
 
 def run(folder: Path, words: list[str], **environment: str) -> Report:
-    done = subprocess.run(
+    done = processes.run(
         words,
         cwd=folder,
         env=ENVIRONMENT | environment,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
         timeout=_PATIENCE_S,
-        check=False,
     )
     assert b"Traceback" not in done.stderr, done.stderr.decode()
     return Report(done.stdout.decode("utf-8"), done.returncode)

@@ -18,6 +18,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import processes
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -209,13 +211,12 @@ def run(
     log.touch()
     server = server or [sys.executable, "-S", "-E", str(SERVER), "script.json", str(log)]
     words = ["--server-command", shlex.join(server), "--timeout", f"{timeout_s * 1000:.0f}ms"]
-    ended = subprocess.run(
+    ended = processes.run(
         [sys.executable, "-m", "mcptest", "run", *files, "--json", *words, *scenario.words],
         cwd=folder,
+        env=processes.ENVIRONMENT,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
         timeout=PATIENCE_S,
-        check=False,
     )
     assert b"Traceback" not in ended.stderr, ended.stderr.decode()
     report = json.loads(ended.stdout)

@@ -154,6 +154,7 @@ def test_an_answer_without_its_newline_is_a_timeout_that_says_so() -> None:
     assert (report.status, report.statuses) == (1, ["error"])
     assert report.fault["kind"] == "timeout"
     assert "84 bytes came without the newline that ends a message" in report.fault["hint"]
+    assert "does it write one, and flush stdout after it?" in report.fault["hint"]
     assert '"id": 1, "result"' in report.fault["hint"]
 
 

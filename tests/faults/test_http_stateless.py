@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -141,6 +143,60 @@ def test_one_that_refuses_with_a_status_alone_gets_a_hint(tmp_path: Path) -> Non
         report = run_over_http(tmp_path, server.url, words=PINNED)
     assert (report.status, report.fault["kind"]) == (3, "http_status")
     assert "leave out --spec-version" in report.fault["hint"]
+
+
+# A revision that is refused and listed
+
+
+@pytest.mark.parametrize("words", [(), PINNED])
+@pytest.mark.parametrize(("times", "status"), [(1, 0), (2, 3)])
+def test_a_revision_that_is_refused_and_listed_is_offered_once_more(
+    words: tuple[str, ...], times: int, status: int, tmp_path: Path
+) -> None:
+    refused: list[object] = []
+
+    def script(asked: Asked, line: Line) -> None:
+        if asked.about != DISCOVER or len(refused) == times:
+            stateless(asked, line)
+            return
+        refused.append(asked.message["id"])
+        found = error(asked, -32022)
+        found["error"]["data"] = {"supported": [STATELESS], "requested": STATELESS}
+        line.send(as_json(found, "400 Bad Request"))
+
+    with RawHttp(script) as server:
+        report = run_over_http(tmp_path, server.url, ECHO, words=words)
+    assert report.status == status
+    assert len(refused) == times
+    assert len({asked.message["id"] for asked in server.about(DISCOVER)}) == 2
+    if status == 0:
+        told = f"the server refused {STATELESS} and listed it as supported"
+        assert told in str(report.members["findings"])
+
+
+# Tools that must not be called
+
+
+def test_a_tool_with_a_wrong_annotation_is_not_called(tmp_path: Path) -> None:
+    wrong = {"type": "object", "properties": {"text": {"type": "number", "x-mcp-header": "T"}}}
+
+    def script(asked: Asked, line: Line) -> None:
+        found = HINTS | {"tools": [{"name": "echo", "inputSchema": wrong}]}
+        answer = {"jsonrpc": "2.0", "id": asked.message.get("id"), "result": found}
+        (says(as_json(answer)) if asked.about == "tools/list" else stateless)(asked, line)
+
+    words = [sys.executable, "-m", "mcptest", "call", "echo", "text=5", "--url"]
+    with RawHttp(script) as server:
+        done = subprocess.run([*words, server.url], cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == 1
+        told = done.stderr.decode("utf-8")
+        assert "the tool echo must not be called over HTTP: x-mcp-header of properties.text" in told
+        assert "--no-check calls it anyway" in told
+        assert server.about(CALL) == []
+        words += [server.url, "--no-check"]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == 0
+        assert len(server.about(CALL)) == 1
 
 
 # Rounds

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command import MCPTEST
+from processes import MCPTEST
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc"

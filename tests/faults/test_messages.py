@@ -34,9 +34,9 @@ def test_an_answer_under_a_wrong_id_only_is_a_timeout_that_names_it() -> None:
     ("id", "finding", "story"),
     [
         ('"7"', "unknown_id", 'id "7" came: the id must come back as it was sent, a number'),
-        ("7.0", "protocol_violation", '"id" must be text or an integer and is 7.0'),
-        ("true", "protocol_violation", '"id" must be text or an integer and is true'),
-        ("[7]", "protocol_violation", '"id" must be text or an integer and is [7]'),
+        ("7.0", "protocol_violation", '"id" must be a string or an integer and is 7.0'),
+        ("true", "protocol_violation", '"id" must be a string or an integer and is true'),
+        ("[7]", "protocol_violation", '"id" must be a string or an integer and is [7]'),
         ("null", "protocol_violation", "a result must carry the id of its request"),
     ],
 )
@@ -165,7 +165,7 @@ def test_a_batch_in_any_other_revision_is_a_violation(version: str) -> None:
         (b"[]\n", "an empty batch is never legal"),
         (b"42\n", "it is neither a request, a notification nor a response"),
         (b"{}\n", "it is neither a request, a notification nor a response"),
-        (b'{"jsonrpc":"2.0","method":7}\n', '"method" must be text and is 7'),
+        (b'{"jsonrpc":"2.0","method":7}\n', '"method" must be a string and is 7'),
     ],
 )
 def test_a_value_that_is_no_message_is_a_finding_and_the_answer_counts(

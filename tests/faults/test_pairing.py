@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from command import MCPTEST, running, write_files
+from command import running, write_files
 from http_runs import run, run_over_http
+from processes import MCPTEST
 from raw_http import EVENTS, Asked, Line, RawHttp, answer, event, good, result_for
 from staging import Report, call, echo, perform, spec_for
 

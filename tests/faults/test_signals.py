@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from command import running, write_files
+from processes import ENVIRONMENT
 from staging import LONG_S, echo, spec_for
 
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ def test_an_interrupt_is_heeded_while_an_exit_is_awaited(
 def test_an_interrupt_is_heeded_while_messages_pour_in(tmp_path: Path) -> None:
     """Row 33: responsive throughout."""
     words = write_files(tmp_path, spec_for("endless-notifications"))
-    with running(tmp_path, [*words, "--reporter", "terminal"]) as run:
+    unbuffered = {**ENVIRONMENT, "PYTHONUNBUFFERED": "1"}
+    with running(tmp_path, [*words, "--reporter", "terminal"], env=unbuffered) as run:
         assert run.process.stdout is not None
         began = time.monotonic()
         # The first line is written before the test begins; it is all there is to wait for.
@@ -169,6 +171,7 @@ def test_a_run_that_is_stuck_in_a_step_leaves_when_its_time_is_up() -> None:
     assert subprocess.run([sys.executable, "-c", stuck], timeout=LONG_S).returncode == 130
 
 
+@pytest.mark.cold
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_was_ignored_from_the_start_stays_ignored(
     number: signal.Signals, tmp_path: Path, listener: Listener

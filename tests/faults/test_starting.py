@@ -139,6 +139,17 @@ def test_a_script_that_is_not_in_the_folder_of_the_server_is_named_with_that_fol
     )
 
 
+def test_a_hint_about_a_command_line_names_no_keys_of_files(tmp_path: Path) -> None:
+    given = ServerSpec(name="lost", is_named=False, command=("python3", "a.py"), cwd=str(tmp_path))
+    assert perform(given).fault["hint"].endswith("there is no 'a.py'; give the whole path")
+    joined = given.but(command=("python3 a.py",))
+    assert perform(joined).fault["hint"] == (
+        "the command is one program, started without a shell: give each argument as a word of its "
+        'own; or write sh -c "…"'
+    )
+    assert '"args"' in perform(joined.but(is_named=True)).fault["hint"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -221,8 +232,11 @@ def test_every_version_with_a_handshake_is_spoken(version: str) -> None:
         ({"capabilities": []}, "result.capabilities must be an object"),
         ({"serverInfo": None}, "result.serverInfo must be an object and is missing"),
         ({"serverInfo": "me"}, "result.serverInfo must be an object"),
-        ({"serverInfo": {"version": "1"}}, "result.serverInfo.name must be text and is missing"),
-        ({"serverInfo": {"name": "x", "version": 1}}, "result.serverInfo.version must be text"),
+        (
+            {"serverInfo": {"version": "1"}},
+            "result.serverInfo.name must be a string and is missing",
+        ),
+        ({"serverInfo": {"name": "x", "version": 1}}, "result.serverInfo.version must be a string"),
     ],
 )
 def test_a_gap_in_the_answer_to_initialize_is_a_finding_and_the_tests_run(
@@ -233,6 +247,7 @@ def test_a_gap_in_the_answer_to_initialize_is_a_finding_and_the_tests_run(
     assert (report.status, report.statuses) == (0, ["passed"])
     finding = report.findings["protocol_violation"]
     assert finding["message"] == f"in the answer to initialize, {gap}"
+    assert len(report.findings) == 1
 
 
 @pytest.mark.parametrize(
