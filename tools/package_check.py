@@ -22,11 +22,14 @@ def main() -> int:
         venv.create(environment, with_pip=True)
         programs = environment / "bin"
         subprocess.run([str(programs / "pip"), "install", "--quiet", str(wheel)], check=True)
-        # The HTML pages need assets, which only a complete wheel has.
+        # HTML pages need assets, and grades profiles, which only a complete wheel has.
         example = ROOT / "examples" / "filesystem"
         report, page = f"html={folder}/report.html", f"{folder}/library.html"
         contract = ROOT / "examples" / "contract" / "library.cases.yaml"
+        clock = ROOT / "examples" / "compliance"
+        hints = ["--hints", str(clock / "hints.yml"), "--min-grade", "A+"]
         for words in (
+            ["compliance", "run", *hints, "--", sys.executable, str(clock / "clock_server.py")],
             ["run", str(example), "--reporter", report],
             ["docs", str(contract), "-o", page],
         ):

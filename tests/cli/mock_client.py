@@ -10,6 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import processes
 from console import ENVIRONMENT, PATIENCE_S, Ended
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class MockClient:
     """One mock process, and both ends of its pipes."""
 
     def __init__(self, folder: Path, *words: str) -> None:
-        self.process = subprocess.Popen(
+        self.process = processes.start(
             [sys.executable, "-m", "mcptest", "mock", *words],
             cwd=folder,
             env=ENVIRONMENT,

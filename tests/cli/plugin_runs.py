@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import processes
 from console import ENVIRONMENT, PATIENCE_S, Ended, mcptest, write_config, write_suite
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Run:
 @contextlib.contextmanager
 def running(folder: Path, *words: str, **environment: str) -> Iterator[Run]:
     """Start `mcptest run` in a folder; whatever the test does, it has ended afterwards."""
-    with subprocess.Popen(
+    with processes.start(
         [sys.executable, "-m", "mcptest", "run", *words, "--json"],
         cwd=folder,
         env=ENVIRONMENT | environment,

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import processes
 from console import ENVIRONMENT, PATIENCE_S
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Recorded:
         environment = ENVIRONMENT | keys.pop("env", {})
         program = keys.pop("program", [sys.executable, "-m", "mcptest"])
         assert not keys
-        self.process = subprocess.Popen(
+        self.process = processes.start(
             [*program, "record", *(words or ("-o", "s.json")), "--", *command],
             cwd=folder,
             env=environment,

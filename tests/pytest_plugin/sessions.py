@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import processes
 
 from mcptest.core.text import CI_VARIABLES
 
@@ -46,9 +47,9 @@ PATIENCE_S = 120.0
 # What the session around us was told must not reach the one inside.
 ENVIRONMENT = {
     name: value
-    for name, value in os.environ.items()
+    for name, value in processes.ENVIRONMENT.items()
     if not name.startswith(("PYTEST_", "MCPTEST_", "COV_"))
-    and name not in (*CI_VARIABLES, "COLUMNS", "PYTHONWARNDEFAULTENCODING")
+    and name not in (*CI_VARIABLES, "COLUMNS")
 }
 
 
@@ -89,14 +90,12 @@ def mcptest(folder: Path, *words: str, env: Environment = None) -> Ended:
 
 
 def run(command: list[str], folder: Path, env: Environment) -> Ended:
-    done = subprocess.run(
+    done = processes.run(
         command,
         cwd=folder,
         env=environment_with(folder, env),
         stdin=subprocess.DEVNULL,
-        capture_output=True,
         timeout=PATIENCE_S,
-        check=False,
     )
     return Ended(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
 

@@ -67,7 +67,18 @@ def assert_same(folder: Path, *words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["contract", "failing", "filesystem", "http", "notes", "plugins/geo", "pytest", "suite"]
+    "name",
+    [
+        "contract",
+        "failing",
+        "filesystem",
+        "http",
+        "notes",
+        "plugins/geo",
+        "pytest",
+        "rows",
+        "suite",
+    ],
 )
 def test_an_example_ends_as_in_a_run(tmp_path: Path, name: str) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "examples")
@@ -81,6 +92,29 @@ def test_an_example_ends_as_in_a_run(tmp_path: Path, name: str) -> None:
 def test_an_example_passes_as_a_whole(name: str, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / name, tmp_path / name)
     assert pytest_in(tmp_path / name).summary == "7 passed"
+
+
+def test_rows_are_the_same_tests(tmp_path: Path) -> None:
+    rows = [{"says": "a", "wants": "a"}, {"says": "b", "wants": "x"}, {"says": "b", "wants": "b"}]
+    (tmp_path / "rows.csv").write_text("says,wants\na,a\nb::c[1],x\n", encoding="utf-8")
+    keys: dict[str, Any] = {"arguments": {"text": "${says}"}, "tags": ["tag_${says}"]}
+    one = call("one", "echo", text("${wants}"), **keys, each=rows)
+    two = call("two", "echo", text("${wants}"), **keys, each={"file": "rows.csv"})
+    write_conductor(tmp_path / "a.test.mcp.yml", one, two)
+    assert_same(tmp_path)
+    ended = pytest_in(tmp_path, "--collect-only", "-q")
+    ids = [line for line in ended.out.splitlines() if "::" in line]
+    assert [id.rpartition("::mcptest::")[2].partition("::")[2] for id in ids] == [
+        "one [says=a, wants=a]",
+        "one [says=b, wants=x]",
+        "one [says=b, wants=b]",
+        "two [says=a]",
+        "two [says=b: :c[1]]",
+    ]
+    for id in ids:
+        assert pytest_in(tmp_path, id).summary in ("1 passed", "1 failed")
+    assert pytest_in(tmp_path, "-m", "tag_a").summary == "2 passed, 3 deselected"
+    assert pytest_in(tmp_path, "-k", "one and wants=x").code in (1, 4)
 
 
 # Which of two faults it meets first is a matter of time.

@@ -12,6 +12,7 @@ from mcptest.cli.output import (
     StandardOutput,
     describe_exhaustion,
     prepare_streams,
+    silence_broken_stderr,
     silence_stdout,
     write_stderr,
     write_stderr_wrapped,
@@ -69,7 +70,8 @@ COMMANDS = {
     "record": "relay between a client and its server, and write a capture",
     "cases": "create a contract from recorded traffic",
     "migrate": "convert Conductor files and contracts to a suite",
-    "compliance": "check a capture against the rules about sessions",
+    "compliance": "check a server against the specification, or a capture against its rules",
+    "security": "look for what can harm the users of a server",
     "exec": "serve an SDK over standard input and output",
     "report": "render a saved run, or merge several",
     "plugin": "call a plugin and show its answer, or list plugins",
@@ -79,7 +81,6 @@ COMMANDS = {
 # Commands that messages about the lanes of a suite name, and that this version does not have.
 _PLANNED = {
     ("eval",): 'mcptest run checks the lane "evals" for mistakes and reports it as not run',
-    ("compliance", "run"): 'mcptest run runs the lane "compliance" of a suite',
 }
 
 _VERSION_OPTIONS = ("-V", "--version")
@@ -102,6 +103,7 @@ def _exit(status: int) -> NoReturn:
     tracer, a profiler or coverage.
     """
     ignore_signals()
+    silence_broken_stderr()
     is_traced = sys.gettrace() or sys.getprofile() or "coverage" in sys.modules
     if is_traced or status not in (ExitCode.PASSED, ExitCode.FAILED):
         sys.exit(status)
@@ -156,6 +158,8 @@ def _run_conductor(words: list[str]) -> int:
 
 
 def _run_command(command: Command, words: list[str]) -> int:
+    if words[:1] and words[0] in command.subcommands:
+        return _run_command(command.subcommands[words[0]], words[1:])
     arguments = parse_arguments(command, words)
     if arguments.has("--help"):
         StandardOutput().write(render_help(command))

@@ -57,6 +57,7 @@ __all__ = [
     "find_feature",
     "print_fault",
     "print_note",
+    "print_stderr",
     "render_listings",
     "render_messages",
     "render_resource",

@@ -35,6 +35,7 @@ class Command(Record):
     """One command: its name, help, options and function.
 
     With `takes_command`, the words after `--` are the command of a server: `Arguments.command`.
+    `subcommands` are commands with a help and options of their own, by the word that names them.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Command(Record):
     takes_paths: bool = True
     takes_command: bool = False
     details: str = ""
+    subcommands: dict[str, Command] = {}  # noqa: RUF012  # nothing of a record changes
 
 
 class Arguments(Record):

@@ -29,6 +29,7 @@ __all__ = [
     "is_terminal",
     "open_special",
     "prepare_streams",
+    "silence_broken_stderr",
     "silence_stdout",
     "terminal_columns",
     "wants_colour",
@@ -104,8 +105,20 @@ def _to_usage_error(error: OSError) -> OSError | UsageError:
 
 def silence_stdout() -> None:
     """Discard further output: a broken standard output must not cause a traceback at exit."""
+    _send_to_null(sys.stdout.fileno())
+
+
+def silence_broken_stderr() -> None:
+    """Discard what standard error does not take; otherwise Python would exit with status 120."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _send_to_null(sys.stderr.fileno())
+
+
+def _send_to_null(number: int) -> None:
     null = open_null()
-    os.dup2(null, sys.stdout.fileno())
+    os.dup2(null, number)
     os.close(null)
 
 

@@ -50,6 +50,7 @@ STDOUT = ""
 # The options that say which server is tested, and how.
 _SERVER_OPTIONS = (
     "--config",
+    "--server",
     "--server-command",
     "--plugin",
     "--url",

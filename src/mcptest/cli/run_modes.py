@@ -15,7 +15,7 @@ from mcptest.cli.shared_options import (
     parse_http_server,
     parse_request,
 )
-from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.errors import FormatError, McptestError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.secrets import redactor
 from mcptest.core.text import plural, visible
@@ -29,7 +29,7 @@ from mcptest.transport.process.workers import run_again
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any, Self
 
     from mcptest.cli.options import Arguments
@@ -68,12 +68,13 @@ def watch(arguments: Arguments) -> int:
     for name, values in arguments.given.items():
         if name != "--watch":
             options += [f"{name}={value}" for value in values] or [name]
-    roots, outputs = _roots(arguments), _output_files(arguments)
+    used = _UsedFiles(arguments)
+    roots, outputs = _roots(arguments, used), _output_files(arguments)
     status, is_over = 0, False
     command = ["--", *arguments.command] if arguments.command else []
     rounds = files.watch(
         *roots,
-        watch_filter=_filter(files, outputs),
+        watch_filter=_filter(files, outputs, used.rows),
         # The first run starts when the folders are watched, so that no change is missed.
         yield_on_timeout=True,
         rust_timeout=_TICK_MS,
@@ -91,6 +92,9 @@ def watch(arguments: Arguments) -> int:
                 status, is_over = run_again(words, WATCHER_VARIABLE)
                 if is_over:
                     break
+                if number:
+                    # A test may name another file of rows now.
+                    used.read()
                 if number == 0:
                     write_stderr(f"watching {plural(len(roots), 'folder')}; Ctrl-C ends it\n")
         except KeyboardInterrupt:
@@ -142,7 +146,39 @@ class ShownBefore:
             json.dump(shown, file)
 
 
-def _filter(files: Any, outputs: tuple[str, ...]) -> Callable[[Any, str], bool]:
+class _UsedFiles:
+    """The folders of the tests and of their servers, and the files of rows (`each`)."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._arguments = arguments
+        self.folders: set[str] = set()
+        self.rows: set[str] = set()
+        self.read()
+
+    def read(self) -> None:
+        """Read the test files again; what they used before is kept."""
+        try:
+            # The first round shows its notes.
+            plan = load_plan(parse_request(self._arguments).but(note=None), os.environ)
+        except FormatError as error:
+            # One of them may be a file of rows, which is about to be corrected.
+            self._add_rows(each.file for each in error.diagnostics)
+            return
+        except McptestError:
+            return
+        for suite, spec in plan.suites:
+            self.folders |= {os.path.dirname(suite.file), spec.cwd}
+            self._add_rows(suite.row_files)
+
+    def _add_rows(self, files: Iterable[str]) -> None:
+        paths = {os.path.realpath(file) for file in files}
+        self.rows |= paths
+        self.folders |= {os.path.dirname(path) for path in paths}
+
+
+def _filter(
+    files: Any, outputs: tuple[str, ...], rows: Collection[str] = ()
+) -> Callable[[Any, str], bool]:
     """Return a filter for changes that cause a rerun: source files, not files that programs write.
 
     Otherwise a server that writes a log or a database into its own folder, or tests that write
@@ -153,6 +189,7 @@ def _filter(files: Any, outputs: tuple[str, ...]) -> Callable[[Any, str], bool]:
     def is_wanted(change: Any, path: str) -> bool:
         name = os.path.basename(path)
         is_source = name.endswith((*SUITE_ENDINGS, *_SOURCES)) or name in (*CONFIG_NAMES, *_NAMES)
+        is_source = is_source or (bool(rows) and os.path.realpath(path) in rows)
         return is_source and not is_snapshot_path(path) and bool(usual(change, path))
 
     return is_wanted
@@ -176,20 +213,13 @@ def _output_files(arguments: Arguments) -> tuple[str, ...]:
     return tuple(os.path.abspath(file) for file in files)
 
 
-def _roots(arguments: Arguments) -> list[str]:
-    """Return the folders of the test files, of the config and of the server."""
+def _roots(arguments: Arguments, used: _UsedFiles) -> list[str]:
+    """Return the folders of the test files, of the config, of the server and of rows."""
     folders = {path if os.path.isdir(path) else os.path.dirname(path) for path in arguments.paths}
     folders |= {os.path.dirname(arguments.last("--config"))} if arguments.has("--config") else set()
     if not arguments.paths or any(os.path.exists(name) for name in CONFIG_NAMES):
         folders.add(".")
-    try:
-        # The first round shows its notes.
-        plan = load_plan(parse_request(arguments).but(note=None), os.environ)
-    except McptestError:
-        plan = None
-    for suite, spec in plan.suites if plan else ():
-        folders |= {os.path.dirname(suite.file), spec.cwd}
-    roots = {os.path.realpath(folder or ".") for folder in folders}
+    roots = {os.path.realpath(folder or ".") for folder in folders | used.folders}
     missing = [root for root in roots if not os.path.isdir(root)]
     if missing:
         raise UsageError(f"there is no folder {visible(missing[0])!r} to watch")

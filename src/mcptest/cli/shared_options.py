@@ -16,7 +16,9 @@ from mcptest.engine.discovery import (
     FORMATS,
     SUITE_NAMES,
     SuiteFolders,
+    find_client_config,
     find_config,
+    is_client_config,
     is_suite_name,
     read_text,
 )
@@ -25,10 +27,11 @@ from mcptest.engine.loading import (
     Selection,
     Shard,
     Wanted,
+    load_client_servers,
+    load_server,
     load_suites,
-    resolve_folders,
 )
-from mcptest.formats.config import PLUGIN_NAME, default_startup_s, load_config
+from mcptest.formats.config import PLUGIN_NAME, default_startup_s
 from mcptest.formats.keys import parse_duration
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.registry import REPORTERS
@@ -36,6 +39,7 @@ from mcptest.reporters.registry import REPORTERS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
+    from mcptest.core.plan import Suite
     from mcptest.core.results import SnapshotMode
 
 __all__ = [
@@ -45,13 +49,15 @@ __all__ = [
     "PLUGIN_OPTION",
     "SERVER_COMMAND_OPTION",
     "SERVER_DETAILS",
+    "SERVER_NAME_OPTION",
     "SERVER_OPTIONS",
     "SHOWN_VARIABLE",
     "SPEC_VERSION_OPTION",
     "START_TIMEOUT_OPTION",
     "WATCHER_VARIABLE",
     "choose_server",
-    "find_own_config",
+    "choose_servers",
+    "find_server_file",
     "find_suite",
     "min_coverage",
     "parallel",
@@ -102,8 +108,13 @@ PLUGIN_OPTION = Option(
 CONFIG_OPTION = Option(
     names=("-c", "--config"),
     value="FILE",
-    help="config or suite that describes the server (default: conductor.config.json or "
-    "mcptest.yaml in the current folder)",
+    help="config or suite that describes the server, or the config of a client such as .mcp.json "
+    "(default: conductor.config.json, mcptest.yaml or a client's config in the current folder)",
+)
+SERVER_NAME_OPTION = Option(
+    names=("--server",),
+    value="NAME",
+    help="which server of that file, if it has several",
 )
 START_TIMEOUT_OPTION = Option(
     names=("--start-timeout",),
@@ -119,6 +130,7 @@ SERVER_COMMAND_OPTION = Option(
 )
 SERVER_OPTIONS = (
     CONFIG_OPTION,
+    SERVER_NAME_OPTION,
     SERVER_COMMAND_OPTION,
     *HTTP_OPTIONS,
     SPEC_VERSION_OPTION,
@@ -149,6 +161,7 @@ def choose_server(
     named = [name for name, is_given in ways if is_given]
     if len(named) > 1:
         raise UsageError(f"{named[0]} and {named[1]} both name a server; give one of them")
+    _refuse_server_name(arguments)
     if arguments.has("--url"):
         if arguments.has("--config"):
             raise UsageError("--url and --config both name a server; give one of them")
@@ -162,6 +175,33 @@ def choose_server(
         credentials = parse_credentials(arguments)
         spec = _parse_started_server(arguments) or _load_server(arguments, way)
         spec = credentials.to(spec) if credentials else spec
+    return _apply_limits(arguments, spec)
+
+
+def choose_servers(arguments: Arguments) -> list[ServerSpec]:
+    """Return the server that the command line describes, or all servers of a file."""
+    path = find_server_file(arguments)
+    names_server = _names_server(arguments) or arguments.has("--server")
+    suite = find_suite(path) if not names_server and (not path or is_suite_name(path)) else ""
+    if suite:
+        specs = _resolved(_load_suite_servers(suite, is_found=not path))
+    elif path and os.path.exists(path) and is_client_config(path, read_text(path)):
+        specs = _load_from_file(arguments, path, takes_all=not names_server)
+    else:
+        return [choose_server(arguments)]
+    file = visible(suite or path)
+    if not specs:
+        raise UsageError(f"{file} has no server")
+    credentials = parse_credentials(arguments)
+    if credentials and len(specs) > 1:
+        message = f"{credentials.option} is for one server, and {file} has {len(specs)}"
+        raise UsageError(message, "write credentials in the file: auth, headers")
+    specs = [credentials.to(spec) if credentials else spec for spec in specs]
+    return [_apply_limits(arguments, spec) for spec in specs]
+
+
+def _apply_limits(arguments: Arguments, spec: ServerSpec) -> ServerSpec:
+    """Return the server with the revision and the time limits of the command line."""
     limit_s, pinned = parse_timeout_s(arguments), parse_spec_version(arguments)
     spec = spec.but(spec_version=pinned) if pinned else spec
     startup_s = parse_start_timeout_s(arguments)
@@ -186,9 +226,9 @@ def _parse_started_server(arguments: Arguments) -> ServerSpec | None:
 
 def _load_server(arguments: Arguments, way: str) -> ServerSpec:
     """Load the server from the config or suite."""
-    path = find_own_config(arguments)
+    path = find_server_file(arguments)
     if (not path or is_suite_name(path)) and (suite := find_suite(path)):
-        return _load_suite_server(suite, is_found=not path)
+        return _load_suite_server(suite, arguments.last("--server"), is_found=not path)
     if not path:
         raise UsageError(
             "no server to talk to",
@@ -197,19 +237,53 @@ def _load_server(arguments: Arguments, way: str) -> ServerSpec:
         )
     if not os.path.exists(path):
         raise UsageError(f"there is no config file {visible(path)!r}")
+    return _load_from_file(arguments, path)[0]
+
+
+def _load_from_file(
+    arguments: Arguments, path: str, *, takes_all: bool = False
+) -> list[ServerSpec]:
+    """Load the server from a config, or all servers from the config of another program."""
     folders = SuiteFolders((arguments.last("--config"),))
+    name = arguments.last("--server")
     with folders:
-        spec, warnings = load_config(read_text(path), path, os.environ)
+        if takes_all:
+            text = read_text(path)
+            specs, warnings = load_client_servers(
+                path, text, name, os.environ, write_note, takes_all=True
+            )
+        else:
+            spec, warnings = load_server(path, name, os.environ, write_note)
+            specs = [spec]
+    if not arguments.has("--config") and os.path.basename(path) not in CONFIG_NAMES:
+        names = ", ".join(visible(spec.name) for spec in specs)
+        write_note(f"{visible(path)} describes the server: {names}")
     for warning in folders.quotable(warnings):
         write_stderr(render_diagnostic(warning) + "\n\n")
-    return resolve_folders(spec, os.path.dirname(path) or ".")
+    return specs
 
 
-def find_own_config(arguments: Arguments) -> str:
-    """Return the config file that is used if no command is given, or ""."""
-    if arguments.command or arguments.has("--server-command") or arguments.has("--url"):
+def find_server_file(arguments: Arguments) -> str:
+    """Return the file that describes the server if no command is given, or "".
+
+    A suite is returned only if `--config` names it: see `find_suite`.
+    """
+    if _names_server(arguments):
         return ""
-    return arguments.last("--config") or find_config(".")
+    path = arguments.last("--config") or find_config(".")
+    return path or ("" if find_suite() else find_client_config("."))
+
+
+def _names_server(arguments: Arguments) -> bool:
+    """True if the command line says where the server is."""
+    ways = ("--server-command", "--url")
+    return bool(arguments.command) or any(map(arguments.has, ways))
+
+
+def _refuse_server_name(arguments: Arguments) -> None:
+    if arguments.has("--server") and _names_server(arguments):
+        message = "--server chooses a server of a file, and the command line names one already"
+        raise UsageError(message, "give --config FILE with it, or leave it out")
 
 
 def find_suite(config: str = "") -> str:
@@ -219,22 +293,40 @@ def find_suite(config: str = "") -> str:
     return next((name for name in SUITE_NAMES if os.path.isfile(name)), "")
 
 
-def _load_suite_server(path: str, *, is_found: bool) -> ServerSpec:
-    """Return the only server of a suite. `is_found` is true if the user did not name the file."""
+def _load_suite_server(path: str, name: str, *, is_found: bool) -> ServerSpec:
+    """Return a server of a suite: the one that is named, or the only one.
+
+    `is_found` is true if the user did not name the file.
+    """
+    found = _load_suite_servers(path, is_found=is_found)
+    shown = ", ".join(map(visible, found))
+    if name and name not in found:
+        question = suggest(name, found)
+        message = f"{visible(path)} has no server {visible(name)!r}{question}"
+        raise UsageError(message, f"there are: {shown}" if shown else "")
+    if not name and len(found) != 1:
+        names = f"{len(found)} servers: {shown}" if found else "no server"
+        message = f"{visible(path)} has {names}"
+        help = "choose one with --server NAME" if found else "give the command after --"
+        raise UsageError(message, help)
+    return _resolved({name: found[name]} if name else found)[0]
+
+
+def _load_suite_servers(path: str, *, is_found: bool) -> dict[str, Suite]:
+    """Return a suite of each server, by its name."""
     suites, mistakes, _ = load_suites(Wanted(paths=(path,), is_found=is_found), os.environ)
     if mistakes:
         raise FormatError(mistakes)
-    found = {suite.server.name: suite for suite in suites if suite.server}
-    if len(found) != 1:
-        names = f"{len(found)} servers: {', '.join(map(visible, found))}" if found else "no server"
-        message = f"{visible(path)} has {names}"
-        raise UsageError(message, "give the command that starts the server after --")
-    [suite] = found.values()
-    assert suite.server is not None, "suites without a server were filtered out"
+    return {suite.server.name: suite for suite in suites if suite.server}
+
+
+def _resolved(suites: dict[str, Suite]) -> list[ServerSpec]:
+    """Return the servers; a FormatError if variables that they need are unset."""
     # Variables that only the tests need may be unset.
-    if suite.needs:
-        raise FormatError(list(suite.needs))
-    return suite.server
+    needs = [each for suite in suites.values() for each in suite.needs]
+    if needs:
+        raise FormatError(needs)
+    return [suite.server for suite in suites.values() if suite.server]
 
 
 def parse_server_command(arguments: Arguments) -> tuple[str, ...]:
@@ -414,9 +506,10 @@ _SERVER = (
     Option(
         names=("-c", "--config"),
         value="FILE",
-        help="config that describes the server (default: conductor.config.json in the current "
-        "folder)",
+        help="config that describes the server; also that of a client, such as .mcp.json (default: "
+        "conductor.config.json, else a client's config, in the current folder)",
     ),
+    SERVER_NAME_OPTION,
     SERVER_COMMAND_OPTION,
     *HTTP_OPTIONS,
     SPEC_VERSION_OPTION,
@@ -542,9 +635,11 @@ _MOST_RETRIES = 100
 
 def parse_request(arguments: Arguments) -> Wanted:
     """Return the files, the server and the selection that a command line asks for."""
+    _refuse_server_name(arguments)
     return Wanted(
         paths=arguments.paths,
         config=arguments.last("--config"),
+        server_name=arguments.last("--server"),
         server_command=parse_server_command(arguments),
         server=_parse_server_at_url(arguments),
         sent_along=parse_credentials(arguments),
@@ -555,6 +650,8 @@ def parse_request(arguments: Arguments) -> Wanted:
             tags=tuple(arguments.all("--tag")),
             skip_tags=tuple(arguments.all("--skip-tag")),
             shard=_parse_shard(arguments),
+            # Set by mcptest compliance run --from-suite; it is no option of a command line.
+            lane=arguments.last("--lane"),
         ),
         timeout_s=parse_timeout_s(arguments),
         startup_timeout_s=parse_start_timeout_s(arguments),

@@ -60,6 +60,7 @@ CODES = {
     "W001": "slip that is accepted",
     "W002": "tests left out on purpose",
     "W003": "secret that cannot be blanked",
+    "W004": "unknown key in the config of another program",
 }
 
 
@@ -79,6 +80,7 @@ class PathDiagnostic(Record):
     """A mistake by the path of the value in its document, before its place in the file is known.
 
     `on_key` points at the key instead of the value; `offset` and `width` are within its text.
+    `elsewhere` is the diagnostic of a mistake in another file that this one names.
     """
 
     code: str
@@ -89,6 +91,7 @@ class PathDiagnostic(Record):
     offset: int = 0
     width: int = 0
     severity: Severity = "error"
+    elsewhere: Diagnostic | None = None
 
 
 class Diagnostic(Record):

@@ -15,14 +15,20 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import Use
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.security import ScanWish
     from mcptest.protocol.dialogue import Dialogue
 
     # What an answer may have beyond the expectation: nothing, keys, or keys and items.
     Leniency = Literal["", "objects", "all"]
 
 __all__ = [
+    "ACCEPT_DEFAULTS",
+    "AUTH_METHODS",
+    "BASIC",
     "DEFAULT_MAX_LINE_BYTES",
     "ISOLATE_FILES",
+    "POST",
+    "PRIVATE_KEY",
     "START_LIMIT",
     "START_OPTION",
     "Assertion",
@@ -65,13 +71,19 @@ class Limits(Record):
     max_bytes_per_call: int = 4 * 1024 * 1024 * 1024
 
 
+# The answer to elicitation that accepts a form with the defaults of its fields.
+ACCEPT_DEFAULTS = "accept-defaults"
+
+
 class ClientSpec(Record):
     """The capabilities of the client, and its answers to requests of the server.
 
     `answers` has for each method either one body, used every time, or a list of them, used
-    one after the other. A body is `{"result": …}` or `{"error": …}`.
+    one after the other. A body is `{"result": …}`, `{"error": …}` or ACCEPT_DEFAULTS. `name` is
+    what the client calls itself.
     """
 
+    name: str = "mcptest"
     capabilities: dict[str, object] | None = None
     answers: dict[str, object] | None = None
 
@@ -86,12 +98,27 @@ class PluginSpec(Record):
     owner: str = ""
 
 
-class OAuthSpec(Record):
-    """Where a token is fetched, and with which credentials."""
+# How a client authenticates to an authorization server.
+AUTH_METHODS = BASIC, POST, PRIVATE_KEY = (
+    "client_secret_basic",
+    "client_secret_post",
+    "private_key_jwt",
+)
 
-    token_url: str
+
+class OAuthSpec(Record):
+    """With which credentials a token is fetched, and where.
+
+    Without `token_url`, the server says where. `issuer` is the authorization server that the
+    credentials are for, `auth_method` how they are sent; both are found out if they are "".
+    """
+
     client_id: str
-    client_secret: str
+    client_secret: str = ""
+    private_key: str = ""
+    token_url: str = ""
+    issuer: str = ""
+    auth_method: str = ""
     scope: str = ""
     resource: str = ""
 
@@ -266,7 +293,9 @@ class Case(Record):
     conformance. `teardown` is run whatever the result. With `not_run`, this version cannot run
     it, and `skip` says why. With `is_unlisted`, it calls a tool or prompt that the server does not
     list, on purpose. `lane` is set in lanes of a suite other than plain calls. `needs` are
-    diagnostics only if the case is selected: unset variables.
+    diagnostics only if the case is selected: unset variables. `scan` is set in the lane
+    `security`. `row` is the place of its row, `FILE:LINE`, if it is one of several tests that
+    `each` makes of one.
     """
 
     name: str
@@ -284,6 +313,8 @@ class Case(Record):
     is_unlisted: bool = False
     lane: str = ""
     needs: tuple[Diagnostic, ...] = ()
+    scan: ScanWish | None = None
+    row: str = ""
 
 
 class Gates(Record):
@@ -299,7 +330,7 @@ class Suite(Record):
     `server` is set if the file declares its own, `needs` are the diagnostics about variables that
     it needs and that are unset. `gates` and `parallel` belong to the whole file; `home` is the
     file that imports it, or itself. `protocol_version` is the revision of its messages, if the
-    file says it.
+    file says it. `row_files` are the files of rows that its tests were made of.
     """
 
     name: str
@@ -312,3 +343,4 @@ class Suite(Record):
     home: str = ""
     needs: tuple[Diagnostic, ...] = ()
     protocol_version: str = ""
+    row_files: tuple[str, ...] = ()

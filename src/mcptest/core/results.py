@@ -300,7 +300,9 @@ class Verdict(Record):
     """The verdict of one rule on one session.
 
     `exchange` is the index of the first violation, None if it is the session as a whole; `count`
-    is the number of violations.
+    is the number of violations. `reported_by` is what reports the same mistakes, so that each is
+    reported once: a rule, and the status is then "not_applicable", or the kind of the fault in
+    which a test ended.
     """
 
     id: str
@@ -309,6 +311,7 @@ class Verdict(Record):
     message: str
     exchange: int | None = None
     count: int = 0
+    reported_by: str = ""
 
 
 class SessionScore(Record):
@@ -362,9 +365,15 @@ def merge_sessions(sessions: Iterable[SessionScore]) -> tuple[SessionScore, ...]
 def _worse(known: Verdict | None, other: Verdict) -> Verdict:
     if known is None:
         return other
-    if known.status == other.status:
+    if known.status == other.status and bool(known.reported_by) == bool(other.reported_by):
         return known.but(count=known.count + other.count)
-    return max(known, other, key=lambda verdict: _WEIGHTS[verdict.status])
+    return max(known, other, key=_weight)
+
+
+def _weight(verdict: Verdict) -> float:
+    is_covered = verdict.reported_by and verdict.status == "not_applicable"
+    # Worse than a rule that was kept: it was broken, and another rule reports that.
+    return _WEIGHTS["pass"] + 0.5 if is_covered else _WEIGHTS[verdict.status]
 
 
 # Snapshots

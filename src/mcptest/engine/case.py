@@ -18,6 +18,7 @@ from mcptest.engine import faults
 from mcptest.engine.judge import (
     MAX_MISMATCHES,
     describe_allowed_mismatches,
+    expects_error,
     judge_reply,
     quote_server_errors,
 )
@@ -57,6 +58,9 @@ _LAST_S = 5.0
 # Extra time for each attempt at a test: judging, stopping the server, a slow machine.
 _MARGIN_S = 60.0
 
+# How often a scan may start a server or wait for an answer, at most.
+_SCAN_TURNS = 20
+
 # How long it may take to put captured values into a step.
 _FILL_LIMIT = CpuLimit(2.0)
 
@@ -71,6 +75,7 @@ class Performer:
         self.values: dict[str, object] = {}
         self._dialogue_runner: DialogueRunner | None = None
         self._outputs: Outputs | None = None
+        self._file = ""
         self._folder = ""
         self._keeps_times = False
         self._is_suite = False
@@ -90,6 +95,7 @@ class Performer:
         self.values = {}
         self.answered = set()
         self._dialogue_runner = None
+        self._file = suite.file
         self._folder = os.path.dirname(suite.file)
         self._keeps_times = bool(suite.gates and suite.gates.performance)
         self._is_suite = suite.format == "suite"
@@ -129,6 +135,8 @@ class Performer:
         if earlier:
             notes = (*result.notes, *earlier)
             result = result.but(attempts=len(earlier) + 1, notes=notes)
+        if case.row and result.status != "passed" and case.row != f"{self._file}:{result.line}":
+            result = result.but(notes=(*result.notes, f"its row is at {case.row}"))
         return result.but(tags=case.tags) if case.tags else result
 
     def _attempt_with_teardown(
@@ -214,6 +222,7 @@ class Performer:
                 reply = self._send(server, step, case.timeout_s or spec.timeout_s)
                 self._at_hand = None
                 reply, mismatches = judge_reply(server, step.expectation, reply)
+                _note_expected_error(server, step, reply, mismatches)
                 if step.label or step.tool or written_step.captures or self._keeps_times:
                     mismatches += self._judge_further(server, written_step, step, reply, mismatches)
                 if mismatches:
@@ -254,9 +263,13 @@ class Performer:
         )
 
     def _perform_other(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
-        """Perform a dialogue or a compliance check."""
+        """Perform a dialogue, a compliance check or a security scan."""
         if case.dialogue:
             return self._dialogues().perform(case, spec, following)
+        if case.scan:
+            from mcptest.engine.security import scan_server  # noqa: PLC0415  # only suites scan
+
+            return scan_server(case, case.scan, spec, self._pool)
         assert case.check, "a case without steps is a dialogue or a check"
         from mcptest.engine.compliance import comply  # noqa: PLC0415  # only suites have checks
 
@@ -369,6 +382,16 @@ class Performer:
             self._pool.replace(f"the case before ended in {fault.kind}")
 
 
+def _note_expected_error(
+    server: Server, step: Step, reply: Reply, mismatches: tuple[Mismatch, ...]
+) -> None:
+    """An error that a test expects is not held against the server (INV-004)."""
+    if type(reply.message) is not dict or "error" not in reply.message:
+        return
+    if not mismatches or expects_error(step.expectation):
+        server.connection.expected_error(step.method)
+
+
 def _find_step_to_send_ahead(following: Case | None) -> Step | None:
     """The first step of a case, unless it depends on this one or its time is measured."""
     if following is None or not following.steps:
@@ -396,6 +419,9 @@ def time_limit_s(case: Case, spec: ServerSpec, retries: int = 0) -> float:
     `retries` are those of a case that says nothing itself. Each message may need a new server.
     """
     turns = len(case.dialogue.turns) if case.dialogue else len(case.steps) + len(case.teardown)
+    if case.scan:
+        # It starts servers several times, and calls their tools.
+        turns = _SCAN_TURNS * (1 + len(case.scan.others))
     per_turn_s = (case.timeout_s or spec.timeout_s) + spec.startup_timeout_s
     attempts = 1 + (retries if case.retries is None else case.retries)
     return attempts * (max(1, turns) * per_turn_s + _MARGIN_S)

@@ -81,7 +81,9 @@ def comply(case: Case, spec: ServerSpec, pool: ServerPool) -> CaseResult:
     """The verdict of the check that a case names; ServerError when it cannot be made."""
     began = time.monotonic()
     check, _, version = case.check.partition(" ")
-    found = _of_another_revision(spec, pool, version) if version else None
+    # Active checks open sessions of their own, in the revision that they are told.
+    is_given = version and check != "active"
+    found = _of_another_revision(spec, pool, version) if is_given else None
     found = found or _CHECKS[check](case, spec, pool)
     result = CaseResult(
         name=case.name,
@@ -229,12 +231,24 @@ def _list(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
 
 def _invariants(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
     verdicts = [each for each in _judged(spec, pool).verdicts if each.id.startswith("INV-")]
+    # One that another rule reports as well is broken nonetheless.
+    verdicts = [each.but(status="fail") if each.reported_by else each for each in verdicts]
     return _found_in(verdicts, "not_applicable", "does not apply")
 
 
 def _rules(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
     verdicts = _judged(spec, pool).verdicts
     return _found_in(verdicts, "warning", "is only recommended, and not followed")
+
+
+def _active(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
+    """All active checks, on connections of their own; the current session is ended before."""
+    check_actively = pool.launcher.check_actively
+    if check_actively is None:
+        return _Found(nothing="only mcptest run and mcptest compliance run make active checks")
+    _ended(spec, pool)
+    mismatches, notes = check_actively(spec, pool.launcher, case.check.partition(" ")[2])
+    return _Found(mismatches=mismatches, notes=notes)
 
 
 def _found_in(verdicts: Sequence[Verdict], noted: str, why: str) -> _Found:
@@ -287,6 +301,7 @@ _CHECKS: dict[str, Callable[[Case, ServerSpec, ServerPool], _Found]] = {
     "list": _list,
     "invariants": _invariants,
     "rules": _rules,
+    "active": _active,
 }
 
 

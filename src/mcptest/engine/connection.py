@@ -109,6 +109,9 @@ class Connection:
         # their answers, however late, are recorded.
         self._own_question = b""
         self._own_ids: set[str] = set()
+        # The kinds of the faults that tests report, and what the answer to initialize lacks.
+        self._raised: set[str] = set()
+        self.gaps: tuple[str, ...] = ()
         self._replied_bytes = 0
         self._bytes_before = 0
         self._log: MessageLog | None = None
@@ -147,6 +150,11 @@ class Connection:
         """Check rules on what was postponed."""
         if self._watch:
             self._watch.catch_up()
+
+    def expected_error(self, method: str) -> None:
+        """A call of this method was answered with an error, as its test expects."""
+        if self._watch:
+            self._watch.expected_error(method)
 
     def ask_privately(self, line: bytes, id: str) -> None:
         """Do not record this line, nor the answer to it."""
@@ -280,6 +288,7 @@ class Connection:
         """Raise the fault that makes it impossible to go on, if there is one."""
         fault = self.inbox.take_fault()
         if fault:
+            self._raised.add(fault.kind)
             raise ServerError(faults.with_evidence(fault, self.wire))
 
     def _check_budget(self) -> None:
@@ -337,13 +346,32 @@ class Connection:
             return error.reason == "unexpected end of data"
         return True
 
-    def score(self, exit_status: str) -> tuple[SessionScore, Member] | None:
+    def score(self, exit_status: str, ended_by: str) -> tuple[SessionScore, Member] | None:
         """The verdicts of the rules on the session; None if they are not checked."""
         if self._watch is None:
             return None
-        return self._watch.finish(exit_status, is_stderr_utf8=self._is_stderr_utf8())
+        score, member = self._watch.finish(
+            exit_status, ended_by=ended_by, is_stderr_utf8=self._is_stderr_utf8()
+        )
+        return self._mark_reported(score) if self._raised or self.gaps else score, member
 
-    def capture(self, exit_status: str) -> SessionCapture | None:
+    def _mark_reported(self, score: SessionScore) -> SessionScore:
+        """The verdicts, marked if a fault or a finding reports the same mistake."""
+        reported = {id: kind for kind in self._raised for id in faults.REPORTED_RULES.get(kind, ())}
+        if any("result.capabilities" in gap for gap in self.gaps):
+            reported["INV-003"] = "protocol_violation"
+        for verdict in score.verdicts:
+            if verdict.id == "BASE-41" and verdict.count <= len(self.gaps):
+                reported[verdict.id] = "protocol_violation"
+        verdicts = (
+            each.but(reported_by=reported[each.id])
+            if each.status == "fail" and each.id in reported
+            else each
+            for each in score.verdicts
+        )
+        return score.but(verdicts=tuple(verdicts))
+
+    def capture(self, exit_status: str, ended_by: str) -> SessionCapture | None:
         """The capture of the session, if traffic is kept."""
         if self._recorder is None:
             return None
@@ -352,6 +380,7 @@ class Connection:
             self._label,
             self._transport,
             exit_status,
+            ended_by=ended_by,
             is_stderr_utf8=self._is_stderr_utf8(),
             written_id=self.session.written_id,
         )

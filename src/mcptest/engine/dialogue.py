@@ -21,6 +21,7 @@ from mcptest.engine.case import UnsentError, unbound_names_fault
 from mcptest.engine.connection import Waiting
 from mcptest.engine.judge import (
     MAX_MISMATCHES,
+    describes_error,
     judge_reply,
     judge_unexpected_error,
     quote_server_errors,
@@ -487,6 +488,8 @@ class DialogueRun:
         wanted = fill(turn.value, self._values, bound)
         self._values.update(bound)
         self.expected[turn.key], self.actual[turn.key] = source_of(wanted), message
+        if "error" in message and describes_error(self.expected[turn.key]):
+            self._connection.expected_error(self._method_answered_by(turn, message))
         other = describe_other_kind(turn.key, source_of(wanted), message)
         if other:
             self._note(turn, [other])
@@ -497,6 +500,14 @@ class DialogueRun:
         if expectation.may_check_nothing and not mismatches:
             self.notes += find_idle_checks(wanted, message)
         self._note(turn, mismatches)
+
+    def _method_answered_by(self, turn: Turn, message: Message) -> str:
+        """The method of the request that a turn answers; of a batch, that with its id."""
+        asked = self._dialogue.turns[turn.answers].value if turn.answers is not None else None
+        for each in asked if isinstance(asked, list) else (asked,):
+            if isinstance(each, dict) and (each is asked or each.get("id") == message.get("id")):
+                return str(each.get("method", ""))
+        return ""
 
     def _note(self, turn: Turn, mismatches: Sequence[Mismatch]) -> None:
         if mismatches and self.line is None:

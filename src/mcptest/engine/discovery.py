@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CASE_ENDINGS",
+    "CLIENT_CONFIGS",
     "CONDUCTOR_ENDINGS",
     "CONFIG_NAMES",
     "FORMATS",
@@ -27,10 +28,12 @@ __all__ = [
     "SUITE_NAMES",
     "SuiteFolders",
     "begins_like_test_file",
+    "find_client_config",
     "find_config",
     "find_suites",
     "format_of",
     "glob_root",
+    "is_client_config",
     "is_suite_name",
     "is_test_name",
     "open_regular",
@@ -52,6 +55,19 @@ SUITE_ENDINGS = CONDUCTOR_ENDINGS + CASE_ENDINGS + SUITE_NAMES
 # Names that other tools use as well.
 _SHARED_ENDINGS = ("_test.yaml", "_test.yml")
 CONFIG_NAMES = ("conductor.config.json", "mcptest.config.json", "aegis.config.json")
+# Where other programs have their servers, and what the file must contain: other files have some
+# of these names, too.
+CLIENT_CONFIGS = {
+    ".mcp.json": "",
+    "claude_desktop_config.json": "",
+    ".cursor/mcp.json": "",
+    ".vscode/mcp.json": "",
+    ".zed/settings.json": "context_servers",
+    "server.json": "modelcontextprotocol",
+}
+_CLIENT_KEYS = ("mcpServers", "servers", "context_servers", "packages", "remotes")
+# Comments, keys and other strings, brackets.
+_JSON_TOKEN = r'//[^\r\n]*|/\*.*?\*/|"(?:[^"\\]|\\.)*"(?:\s*:)?|[{}\[\]]'
 
 _KNOWN_ENDINGS = f"{CONDUCTOR_ENDINGS[0]}, {CASE_ENDINGS[0]}, {CASE_ENDINGS[2]} or {SUITE_NAMES[0]}"
 
@@ -414,6 +430,33 @@ def find_config(folder: str) -> str:
     return ""
 
 
+def find_client_config(folder: str) -> str:
+    """The config of another program in a folder, or ""."""
+    for name, content in CLIENT_CONFIGS.items():
+        path = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(path) and (not content or content in read_text(path)):
+            return path
+    return ""
+
+
+def is_client_config(path: str, text: str) -> bool:
+    """Whether a file is the config of another program, which may describe several servers."""
+    name = os.path.basename(path)
+    if name in CONFIG_NAMES or is_suite_name(path):
+        return False
+    if CLIENT_CONFIGS.get(name) == "":
+        return True
+    depth = 0
+    for token in re.findall(_JSON_TOKEN, text, re.DOTALL):
+        if token in "{[":
+            depth += 1
+        elif token in "}]":
+            depth -= 1
+        elif depth == 1 and token.endswith(":") and token[1:-1].rstrip(' "') in _CLIENT_KEYS:
+            return True
+    return False
+
+
 # A larger file is certainly not a test file.
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -589,7 +632,10 @@ class SuiteFolders:
         for folder in {os.path.realpath(folder) for folder in (".", *named)}:
             parent = folder + os.sep
             if folder != os.sep and real.startswith(parent):
-                parts = real.removeprefix(parent).split(os.sep)
+                # Configs of servers are hidden, but known.
+                ends = (os.sep + name for name in CLIENT_CONFIGS)
+                known = next((end for end in ends if real.endswith(end)), "")
+                parts = real.removeprefix(parent).removesuffix(known[1:]).split(os.sep)
                 if not any(part.startswith(".") for part in parts):
                     return True
         return False

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOISE",
+    "REPORTED_RULES",
     "STRAYS",
     "add_flush_hint",
     "add_silence_hint",
@@ -65,6 +66,17 @@ STRAYS = {
     "misplaced_response": "the server sent an answer elsewhere than in the response to the POST "
     "of its request; it does not count",
     "unattributed_error": "the server sent an error without an id, which answers no request",
+}
+
+# Rules whose violation a finding or a fault of this kind reports.
+REPORTED_RULES = {
+    "malformed_line": frozenset(["STDIO-01", "STDIO-02", "STDIO-03", "BASE-02"]),
+    "protocol_violation": frozenset(
+        ["BASE-01", "BASE-03", "BASE-04", "BASE-09", "BASE-11", "BASE-17", "STDIO-01"]
+    ),
+    "unknown_id": frozenset(["BASE-08"]),
+    "duplicate_response": frozenset(["BASE-08"]),
+    "late_response": frozenset(["BASE-08"]),
 }
 
 NOISE = "the server wrote to stdout something that is not a message; logs belong on stderr"
@@ -147,7 +159,7 @@ def timeout_fault(
 ) -> Fault:
     """No answer in time; the hint begins with the most likely reason."""
     closed = "it has closed its stdin, so it cannot read requests" if wire.has_no_reader else ""
-    hint = _join(closed, wire.progress(id), _describe_reasons(wire, hints))
+    hint = _join(closed, wire.progress(id), _describe_reasons(wire, hints, is_running=True))
     if wire.unsent_bytes:
         fault = Fault(
             kind="stdin_blocked",
@@ -230,7 +242,8 @@ def exit_fault(
     # A test may do the handshake itself: then the first sign of life tells that it has started.
     has_started = was_open and wire.stdout_tail.total
     hint = _join(
-        _describe_reasons(wire, hints), "" if has_started else _describe_wrong_folder(wire.spec)
+        _describe_reasons(wire, hints, is_running=False),
+        "" if has_started else _describe_wrong_folder(wire.spec),
     )
     if stopped is None:
         what = "closed its stdout and went on running" if wire.is_pipe else "ended its stream"
@@ -360,8 +373,8 @@ def describe_other_messages(messages: int) -> list[str]:
     return [f"{many} came meanwhile"] if messages else []
 
 
-def _describe_reasons(wire: Transport, hints: list[str]) -> str:
-    """The likely reasons of a missing answer."""
+def _describe_reasons(wire: Transport, hints: list[str], *, is_running: bool) -> str:
+    """The likely reasons of a missing answer; a server that is running may send the rest."""
     if hints and "Content-Length" in hints[0]:
         return hints[0]  # the missing newline is part of the same mistake
     partial = reason = ""
@@ -370,6 +383,8 @@ def _describe_reasons(wire: Transport, hints: list[str]) -> str:
         many = f"{size:,} bytes" if size > 1 else "1 byte"
         quote = quote_line(wire.cleaned(head), size, 100)
         partial = f"{many} came without the newline that ends a message: {quote}"
+        if is_running:
+            partial += "; does it write one, and flush stdout after it?"
     if hints:
         more = f" (and {len(hints) - 1:,} more such)" if len(hints) > 1 else ""
         advice = f"; {_NOISE_ADVICE}" if PLAIN_TEXT in hints[0] else ""
@@ -381,8 +396,8 @@ def add_flush_hint(fault: Fault, spec: ServerSpec) -> Fault:
     """The fault of a handshake that was answered only when stdin was closed."""
     hint = (
         "its answer came only when its stdin was closed: does it flush stdout after each "
-        "message? (in Python: print(…, flush=True), or python3 -u); if it is slow, "
-        f"{spec.start_limit}"
+        "message (in Python: print(…, flush=True), or python3 -u), or does it read all of its "
+        f"input before it answers? if it is slow, {spec.start_limit}"
     )
     return fault.but(hint=hint)
 
@@ -395,6 +410,8 @@ def echo_fault() -> Fault:
 def _describe_wrong_folder(spec: ServerSpec) -> str:
     """The hint that an argument is a path to a file that is not in the server's folder."""
     folder = spec.cwd or os.getcwd()
+    # The command line, and SDKs, have other names for it than files.
+    other = '"cwd" names another folder' if spec.is_named else "give the whole path"
     for word in spec.command[1:]:
         path = os.path.join(folder, word)
         if not word or os.path.isabs(word) or os.path.exists(path):
@@ -403,10 +420,10 @@ def _describe_wrong_folder(spec: ServerSpec) -> str:
         if os.path.exists(word):
             return (
                 f"{visible(word)!r} exists in {visible(os.getcwd())}, but {where}; paths in its "
-                'arguments are taken from there, and "cwd" names another folder'
+                f"arguments are taken from there; {other}"
             )
         if _is_script_path(word) and not _is_below_argument(word, spec.command, folder):
-            return f'{where}, and there is no {visible(word)!r}; "cwd" names another folder'
+            return f"{where}, and there is no {visible(word)!r}; {other}"
     return ""
 
 

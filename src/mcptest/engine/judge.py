@@ -49,6 +49,8 @@ __all__ = [
     "MAX_MISMATCHES",
     "count_tokens",
     "describe_allowed_mismatches",
+    "describes_error",
+    "expects_error",
     "find_read_failure",
     "find_read_failure_alone",
     "is_plainly_met",
@@ -107,6 +109,43 @@ def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterat
         yield from judge_notifications(expectation.notifications, reply.notifications)
     if expectation.assertions or expectation.max_tokens:
         yield from judge_assertions(expectation, reply)
+
+
+def expects_error(expectation: Expectation) -> bool:
+    """Whether a test describes an error: `error`, or `isError: true`."""
+    for assertion in expectation.assertions:
+        check = assertion.check
+        checks = check.checks if isinstance(check, Group) else (check,)
+        is_negated = any(isinstance(each, Not) or _is_negated(source_of(each)) for each in checks)
+        if assertion.steps[0] == "error" and not is_negated:
+            return True
+        if assertion.steps == ("result", "isError") and is_met(check, True):
+            return not is_met(check, False)
+    return describes_error(source_of(expectation.response))
+
+
+def describes_error(expected: object, member: str = "error") -> bool:
+    """Whether an expected answer, as it is written, is an error or has `isError: true`."""
+    if isinstance(expected, list):
+        return any(describes_error(each, member) for each in expected)
+    if not isinstance(expected, dict):
+        return False
+    for key, value in expected.items():
+        if key == member:
+            is_described = value is True if member == "isError" else not _is_negated(value)
+        elif key == "result" and member == "error":
+            is_described = describes_error(value, "isError")
+        else:
+            # What a pattern such as match:partial has inside is part of this object.
+            is_pattern = str(key).startswith("match:") and not _is_negated(key)
+            is_described = is_pattern and describes_error(value, member)
+        if is_described:
+            return True
+    return False
+
+
+def _is_negated(pattern: object) -> bool:
+    return isinstance(pattern, str) and pattern.startswith("match:not")
 
 
 def judge_unexpected_error(message: object, key: str = "") -> Iterator[Mismatch]:

@@ -16,10 +16,12 @@ from mcptest.core.text import visible
 from mcptest.engine.discovery import (
     CONFIG_NAMES,
     SuiteFolders,
+    find_client_config,
     find_config,
     find_suites,
     format_of,
     glob_root,
+    is_client_config,
     read_text,
 )
 from mcptest.formats.conductor import load_conductor
@@ -53,7 +55,9 @@ __all__ = [
     "Shard",
     "SuiteResources",
     "Wanted",
+    "load_client_servers",
     "load_plan",
+    "load_server",
     "load_suites",
     "resolve_folders",
     "select",
@@ -77,12 +81,13 @@ class Shard(Record):
 
 
 class Selection(Record):
-    """The options of the command line that select tests."""
+    """The options that select tests; with `lane`, only tests of that lane of suites."""
 
     filters: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     skip_tags: tuple[str, ...] = ()
     shard: Shard | None = None
+    lane: str = ""
 
 
 def select(suites: Sequence[Suite], selection: Selection) -> list[Suite]:
@@ -131,7 +136,7 @@ def describe_shard(suites: Sequence[Suite], selection: Selection, shard: Shard) 
 
 
 def _filter_cases(suite: Suite, selection: Selection) -> Suite:
-    if not (selection.filters or selection.tags or selection.skip_tags):
+    if not (selection.filters or selection.tags or selection.skip_tags or selection.lane):
         return suite
     texts = [text.casefold() for text in selection.filters]
 
@@ -140,6 +145,8 @@ def _filter_cases(suite: Suite, selection: Selection) -> Suite:
         if texts and not any(text in name for text in texts for name in names):
             return False
         if selection.tags and not set(selection.tags) & set(case.tags):
+            return False
+        if selection.lane and selection.lane != (case.lane or (case.check and "compliance")):
             return False
         return not set(selection.skip_tags) & set(case.tags)
 
@@ -161,6 +168,8 @@ def _describe_nothing(suites: Sequence[Suite], selection: Selection) -> str:
         said.append(f"--tag {visible(' --tag '.join(selection.tags))}")
     if selection.skip_tags:
         said.append(f"--skip-tag {visible(' --skip-tag '.join(selection.skip_tags))}")
+    if selection.lane:
+        said.append(f'the lane "{selection.lane}"')
     message = f"no test matches {' and '.join(said)} (of {len(cases)} in all)"
     there = sorted({tag for case in cases for tag in case.tags})
     if selection.tags and not set(selection.tags) & set(there):
@@ -181,6 +190,8 @@ class Wanted(Record):
     # Whether a search found these paths; the user did not write them.
     is_found: bool = False
     config: str = ""
+    # Which server of the config; "" for the only one.
+    server_name: str = ""
     server_command: tuple[str, ...] = ()
     server: ServerSpec | None = None
     sent_along: ExtraHttpOptions | None = None
@@ -278,6 +289,9 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     specs = {_key(suite): servers.server_of(suite, suites) for suite in selected}
     if mistakes:
         raise FormatError(mistakes)
+    if wanted.server_name and not servers.has_config:
+        message = "--server chooses a server of a config, and no test here needs one"
+        raise UsageError(message, "suites and server: blocks name their servers themselves")
     if wanted.sent_along:
         wanted.sent_along.refuse_several(spec for spec in specs.values() if spec)
         # Equal servers stay the same object.
@@ -379,7 +393,8 @@ def _load_all(
                 text, file, format_here, environment, resources, read_beside
             )
         except FormatError as error:
-            mistakes += error.diagnostics
+            # Several files may name the same file of rows.
+            mistakes += (each for each in error.diagnostics if each not in mistakes)
         else:
             imports = {
                 os.path.realpath(suite.file): suite.file
@@ -462,7 +477,8 @@ class Servers:
 
     What the command line says counts most, then what the file itself says, then a config
     in the folder where the command was started, then one beside the file, then one above it, up
-    to a folder that the command line names. Those further up belong to other projects.
+    to a folder that the command line names. Those further up belong to other projects. Configs of
+    other programs are searched for in the same places, after all of our own.
     """
 
     def __init__(
@@ -480,6 +496,8 @@ class Servers:
         self._mistakes = mistakes
         self._warnings = warnings
         self._configs: dict[str, ServerSpec | None] = {}
+        # Whether a server comes from a config.
+        self.has_config = False
         paths = filter(os.path.isdir, map(glob_root, wanted.paths or (".",)))
         self._named = tuple(os.path.abspath(path).rstrip(os.sep) + os.sep for path in paths)
         self._from_options = self._from_command_line()
@@ -493,7 +511,7 @@ class Servers:
         if spec is None and suite.server:
             spec = resolve_folders(suite.server, folder)
         if spec is None and not self._wanted.config:
-            spec = self._from_config_for(folder)
+            spec = self._from_config_for(folder) or self._from_client_config_for(folder)
         limit_s = self._wanted.timeout_s
         if spec and self._wanted.isolation:
             spec = spec.but(isolation=self._wanted.isolation)
@@ -555,12 +573,24 @@ class Servers:
         beside = self._config_near(folder)
         return self._from_config(beside) if beside else None
 
-    def _config_near(self, folder: str) -> str:
+    def _from_client_config_for(self, folder: str) -> ServerSpec | None:
+        """The server of another program's config for a folder."""
+        if find_config(".") or self._config_near(folder):
+            # Our own config has mistakes, which are reported.
+            return None
+        path = find_client_config(".") or self._config_near(folder, find_client_config)
+        is_new = path not in self._configs
+        spec = self._from_config(path) if path else None
+        if spec and is_new and self._wanted.note:
+            self._wanted.note(f"{visible(path)} describes the server: {visible(spec.name)}")
+        return spec
+
+    def _config_near(self, folder: str, find: Callable[[str], str] = find_config) -> str:
         """The config in a folder, or in the next one above that may be looked into; else ""."""
-        found, path = find_config(folder), os.path.abspath(folder)
+        found, path = find(folder), os.path.abspath(folder)
         while not found and any(path.startswith(each) for each in self._named):
             path = os.path.dirname(path)
-            found = find_config(path)
+            found = find(path)
             found = os.path.relpath(found) if found and not os.path.isabs(folder) else found
         return found
 
@@ -588,17 +618,75 @@ class Servers:
         if path in self._configs:
             return self._configs[path]
         self._configs[path] = None
+        self.has_config = True
         try:
-            spec, found_warnings = load_config(read_text(path), path, self._environment)
+            spec, found_warnings = load_server(
+                path, self._wanted.server_name, self._environment, self._wanted.note
+            )
         except FormatError as error:
             self._mistakes += error.diagnostics
             return None
         self._warnings += found_warnings
-        folder = os.path.dirname(path) or "."
         # Plugins run in the folder of the file that declares them.
-        plugins = tuple(each.but(cwd=os.path.abspath(folder)) for each in spec.plugins)
-        self._configs[path] = resolve_folders(spec.but(plugins=plugins), folder)
+        folder = os.path.abspath(os.path.dirname(path))
+        plugins = tuple(each.but(cwd=folder) for each in spec.plugins)
+        self._configs[path] = spec.but(plugins=plugins)
         return self._configs[path]
+
+
+def load_server(
+    path: str,
+    name: str,
+    environment: Mapping[str, str],
+    note: Callable[[str], None] | None = None,
+) -> tuple[ServerSpec, tuple[Diagnostic, ...]]:
+    """The server that a config describes, with absolute paths, and warnings.
+
+    `name` chooses one of several; it may be "". `note` is called about servers that are skipped.
+    """
+    text = read_text(path)
+    if is_client_config(path, text):
+        [spec], warnings = load_client_servers(path, text, name, environment, note)
+        return spec, warnings
+    spec, warnings = load_config(text, path, environment)
+    if name not in ("", spec.name):
+        message = f"{visible(path)} has no server {visible(name)!r}; there is {visible(spec.name)}"
+        raise UsageError(message, "it describes one server, so --server is not needed")
+    return resolve_folders(spec, os.path.dirname(path) or "."), warnings
+
+
+def load_client_servers(
+    path: str,
+    text: str,
+    name: str,
+    environment: Mapping[str, str],
+    note: Callable[[str], None] | None = None,
+    *,
+    takes_all: bool = False,
+) -> tuple[list[ServerSpec], tuple[Diagnostic, ...]]:
+    """The server of another program's config, or all that are enabled, and warnings."""
+    # Loaded only for such files.
+    from mcptest.formats.client_configs import ChoiceError, ClientConfig  # noqa: PLC0415
+
+    config = ClientConfig(text, path, os.path.abspath(os.path.dirname(path)))
+    try:
+        names = config.names()
+        skipped = [each for each, is_disabled in names.items() if is_disabled]
+        if takes_all and not name and len(names) > len(skipped):
+            chosen = [each for each in names if each not in skipped]
+        else:
+            one, skipped = config.choose(name)
+            chosen = [one]
+    except ChoiceError as error:
+        help = f"choose one with --server NAME: {error.names}" if error.names else ""
+        raise UsageError(str(error), help) from None
+    for each in skipped if note else ():
+        assert note
+        note(f"skipped the server {visible(each)!r} of {visible(path)}: it is disabled")
+    read_file = SuiteFolders(()).reader_beside("")
+    servers = [config.read(each, environment, read_file) for each in chosen]
+    specs = [resolve_folders(server.refuse_unset(), config.folder) for server in servers]
+    return specs, tuple(dict.fromkeys(found for server in servers for found in server.warnings))
 
 
 def resolve_folders(spec: ServerSpec, folder: str) -> ServerSpec:

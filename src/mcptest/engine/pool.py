@@ -7,6 +7,7 @@ same faults end its use everywhere.
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import time
 from functools import partial
@@ -25,6 +26,7 @@ from mcptest.engine.server import Server
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.lists import ListPages
+from mcptest.protocol.session import NotificationReceived
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.dialogue import Dialogue
     from mcptest.protocol.lists import ListProblem
+    from mcptest.protocol.session import SessionEvent
     from mcptest.rules.judge import Member
+    from mcptest.transport.http.probe import ProbeClient
 
     # Method, params, time limit in seconds → the whole answer.
     Ask = Callable[[str, object, float], dict[str, Any]]
@@ -585,6 +589,10 @@ def _read_pages(
 _OWN_ID = r' \(id "mcptest-\d+"\)'
 
 
+# So long an answer is awaited at least.
+_LEAST_S = 0.001
+
+
 class SingleServer:
     """A session with one server.
 
@@ -595,6 +603,8 @@ class SingleServer:
         self, spec: ServerSpec, launcher: Launcher, after_waiting: Callable[[], None]
     ) -> None:
         self.spec = spec
+        # No answer is awaited after this moment (of the monotonic clock).
+        self.deadline = math.inf
         self._pool = ServerPool(launcher)
         self._after_waiting = after_waiting
         self._server: Server | None = None
@@ -604,6 +614,8 @@ class SingleServer:
         self.stateless_revision = ""
         # What earlier processes of the server wrote to stderr.
         self._earlier_stderr = ""
+        # Gets every notification of the server, without secrets.
+        self.on_notification: Callable[[Message], None] | None = None
 
     def open(self) -> None:
         """Start the server and shake hands; ServerError when that is impossible."""
@@ -612,8 +624,31 @@ class SingleServer:
         finally:
             self._after_waiting()
         self._server = server
+        if self.on_notification:
+            server.connection.inbox.listener = self._listen
         self._handshake = self.cleaned(server.handshake)
         self.stateless_revision = server.stateless_revision
+
+    def _listen(self, event: SessionEvent) -> bool:
+        if isinstance(event, NotificationReceived) and self.on_notification:
+            self.on_notification(self.cleaned(event.message))
+        return False
+
+    def probe_client(self) -> ProbeClient | None:
+        """Sends single requests to the same server over HTTP; None if it is not on HTTP."""
+        # Sockets, which most commands do not need.
+        from mcptest.transport.http.client import HttpTransport  # noqa: PLC0415
+        from mcptest.transport.http.probe import ProbeClient  # noqa: PLC0415
+
+        wire = self._server.connection.wire if self._server else None
+        if not isinstance(wire, HttpTransport):
+            return None
+        return ProbeClient(wire.http, wire.interrupts, wire.process)
+
+    @property
+    def sends_param_headers(self) -> bool:
+        """Whether headers repeat arguments of tools: over HTTP, without a handshake."""
+        return self.spec.http is not None and bool(self.stateless_revision)
 
     @property
     def capabilities(self) -> Message:
@@ -640,8 +675,9 @@ class SingleServer:
     def ask(self, method: str, params: dict[str, object]) -> Message:
         """The whole answer to a request; ServerError when there is none."""
         assert self._server is not None, "the server has not been opened"
+        left_s = max(_LEAST_S, self.deadline - time.monotonic())
         try:
-            answer: Message = self._server.ask(method, params, self.spec.timeout_s)
+            answer: Message = self._server.ask(method, params, min(self.spec.timeout_s, left_s))
         finally:
             self._after_waiting()
         cleaned: Message = self.cleaned(answer)

@@ -133,6 +133,7 @@ class TrafficRecorder:
         transport: str,
         exit_status: str,
         *,
+        ended_by: str,
         is_stderr_utf8: bool | None,
         written_id: Callable[[object], object],
     ) -> SessionCapture:
@@ -148,6 +149,7 @@ class TrafficRecorder:
             protocol_version=self._recorder.protocol_version,
             started_at=self.started_at,
             exit_status=exit_status,
+            ended_by=ended_by,
             stderr_utf8=is_stderr_utf8,
             prologue=prologue if prologue != _EMPTY_PROLOGUE else None,
         )

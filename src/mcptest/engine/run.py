@@ -44,6 +44,7 @@ from mcptest.core.results import (
 )
 from mcptest.core.text import plural, visible
 from mcptest.engine.case import Performer
+from mcptest.engine.faults import REPORTED_RULES
 from mcptest.engine.pool import ServerPool
 from mcptest.transport import utc_now
 
@@ -603,24 +604,6 @@ def score_conformance(scores: Sequence[Scored]) -> CaptureScore:
     )
 
 
-# Rules whose violation a finding of this kind has already reported.
-_REPORTED_BY_FINDING = {
-    "malformed_line": frozenset(["STDIO-01", "STDIO-02"]),
-    "protocol_violation": frozenset(
-        ["BASE-01", "BASE-03", "BASE-04", "BASE-09", "BASE-11", "BASE-17", "INV-006"]
-    ),
-    "unknown_id": frozenset(["BASE-08"]),
-    "duplicate_response": frozenset(["BASE-08"]),
-    "late_response": frozenset(["BASE-08"]),
-}
-
-# General rules, and the specific ones that report the same mistake.
-_REPORTED_BY_RULE = {
-    "BASE-37": frozenset(["SAMP-01", "ROOT-01", "ELIC-01"]),
-    "BASE-11": frozenset(["INV-006"]),
-}
-
-
 def collect_findings(findings: Iterable[Finding], score: CaptureScore) -> tuple[Finding, ...]:
     """All findings, each once, with one for each broken rule that no other finding reports."""
     merged = merge_findings(findings)
@@ -632,11 +615,10 @@ def _find_broken_rules(score: CaptureScore, findings: Iterable[Finding]) -> Iter
     for session in score.sessions:
         server = session.server_label.partition("://")[2] or session.server_label
         kinds = [kind for name, kind in reported if name == server]
-        known = frozenset(id for kind in kinds for id in _REPORTED_BY_FINDING.get(kind, ()))
-        broken = {verdict.id for verdict in session.verdicts if verdict.status == "fail"}
-        known |= frozenset(id for id, others in _REPORTED_BY_RULE.items() if broken & others)
+        known = frozenset(id for kind in kinds for id in REPORTED_RULES.get(kind, ()))
         for verdict in session.verdicts:
-            if verdict.status == "fail" and verdict.id not in known:
+            is_reported = verdict.id in known or verdict.reported_by
+            if verdict.status == "fail" and not is_reported:
                 message = f"{verdict.id}: {verdict.message}"
                 yield Finding(kind=verdict.id, server=server, message=message, count=verdict.count)
     for conflict in score.conflicts:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.plan import ServerSpec
-    from mcptest.core.results import Effect, LogWish, SessionScore
+    from mcptest.core.results import Effect, LogWish, Mismatch, SessionScore
     from mcptest.engine.connection import Item
     from mcptest.plugins.host import PluginManager
     from mcptest.protocol.capture import SessionCapture
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     _Begun = tuple[int, float]
     # Where a request begins and ends in the bytes sent so far.
     Place = tuple[int, int]
+    ActiveChecks = Callable[
+        [ServerSpec, "Launcher", str], tuple[tuple[Mismatch, ...], tuple[str, ...]]
+    ]
 
 __all__ = ["Launcher", "Reply", "Server", "create_launcher", "launching", "make_bare_launcher"]
 
@@ -462,11 +465,17 @@ class Server:
 
     def capture(self) -> SessionCapture | None:
         """The capture of the session, if traffic is kept."""
-        return self.connection.capture(self._exit_status)
+        return self.connection.capture(self._exit_status, self._ended_by)
 
     def score(self) -> tuple[SessionScore, Member] | None:
         """The verdicts of the rules on the session; None if they are not checked."""
-        return self.connection.score(self._exit_status)
+        return self.connection.score(self._exit_status, self._ended_by)
+
+    @property
+    def _ended_by(self) -> str:
+        """The step that ended the server, "" if it says nothing about the server."""
+        ended_by = self.stopped.ended_by if self.stopped and self._wire.is_pipe else ""
+        return "" if ended_by in ("at_once", "closed") else ended_by
 
     @property
     def _exit_status(self) -> str:
@@ -491,6 +500,9 @@ class Launcher(Record):
     while_waiting: Callable[[], None] | None = None
     # An object in this process that is tested instead of a server.
     memory: MemoryTarget | None = None
+    # Makes all active conformance checks of a server in a revision ("" for its newest): the
+    # mismatches, and notes. Given by a command that has them.
+    check_actively: ActiveChecks | None = None
 
 
 @contextmanager
@@ -618,7 +630,8 @@ def _open_session(server: Server, deadline: float, params: Message | None) -> di
     if fault:
         raise ServerError(faults.with_evidence(fault, wire))
     result: dict[str, Any] = answer["result"]
-    for gap in handshake_gaps(result):
+    server.connection.gaps = tuple(handshake_gaps(result))
+    for gap in server.connection.gaps:
         server.findings.add("protocol_violation", f"in the answer to initialize, {gap}")
     server.connection.send(encode_line(session.accept(result)))
     wire.wait_until_read()
@@ -657,11 +670,15 @@ def _discover(server: Server, deadline: float, *, is_last_try: bool = False) -> 
 
     session = server.connection.session
     session.rounds = InputRounds(session.script, f"-{os.urandom(4).hex()}")
+    offered, request = session.revision.version, session.discover()
     try:
-        answer = server.ask_first(session.discover(), deadline)
+        answer = server.ask_first(request, deadline)
+        if "error" in answer and choose_stateless(answer, offered) == offered:
+            message = f"the server refused {offered} and listed it as supported"
+            server.findings.add("protocol_violation", f"{message}; server/discover was sent again")
+            answer = server.ask_first(request, deadline)
     except ServerError as error:
         raise ServerError(_correct_hint(server, error.fault)) from None
-    offered = session.revision.version
     chosen = "" if server.spec.spec_version else choose_stateless(answer, offered)
     if chosen not in ("", offered) and "error" in answer and not is_last_try:
         return _restart_stateless(server, chosen, is_last_try=True)

@@ -79,12 +79,13 @@ class Setting(Record):
     """What the conversion of a file depends on.
 
     `has_references` says that `${name}` is a reference in this file. `relocate` turns the name
-    of a file beside the source into its name as seen from the new suite.
+    of a file beside the source into its name as seen from the new suite; `read_beside` reads it.
     """
 
     registry: Registry
     has_references: bool
     relocate: Callable[[str], str]
+    read_beside: Callable[[str], str] | None = None
 
 
 # Expected values

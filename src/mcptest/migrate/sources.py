@@ -10,7 +10,8 @@ import re
 
 from mcptest.formats.cases import EXTENSIONS, is_ours, is_turn
 from mcptest.formats.conductor import SLIPPED_KEYS
-from mcptest.formats.keys import NAME, parse_duration, references, strings_in
+from mcptest.formats.each import RowReader
+from mcptest.formats.keys import NAME, Fields, parse_duration, references, strings_in
 from mcptest.formats.yaml.full import Tagged
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.values import parse_field_path
@@ -67,7 +68,7 @@ def read_conductor(document: Document, setting: Setting) -> Source:
     drafts: list[Draft] = []
     notes: list[Note] = []
     for index, test in enumerate(top["tests"]):
-        reader = _TestReader(test, document.file, document.item_line(top["tests"], index), setting)
+        reader = _TestReader(test, document, index, setting)
         try:
             drafts.append(reader.read())
             notes += reader.notes
@@ -101,8 +102,13 @@ class _Reader:
 class _TestReader(_Reader):
     """Reads one test."""
 
-    def __init__(self, test: Mapping, file: str, line: int, setting: Setting) -> None:
-        super().__init__(file, line, str(test["it"]), setting)
+    def __init__(self, test: Mapping, document: Document, index: int, setting: Setting) -> None:
+        assert isinstance(document.value, dict)
+        line = document.item_line(document.value["tests"], index)
+        if "each" in test:
+            setting = setting.but(has_references=True)
+        super().__init__(document.file, line, str(test["it"]), setting)
+        self._document = document
         self._written = test
         escaped = test if setting.has_references else escape_references(test)
         assert isinstance(escaped, dict)
@@ -115,15 +121,39 @@ class _TestReader(_Reader):
         step = {**call, **drop_empty({"capture": capture, "expect": expect})}
         has_references = self._setting.has_references
         needs = dict.fromkeys(name for name, _ in references(step)) if has_references else ()
+        marks = drop_empty({key: self._written.get(key) for key in _MARKS})
+        if "each" in self._test:
+            marks["each"] = self._each([*needs], has_captures=bool(capture))
+            needs = ()
         return Draft(
             file=self._file,
             line=self._line,
             name=self._name,
             steps=(step,),
-            marks=drop_empty({key: self._written.get(key) for key in _MARKS}),
+            marks=marks,
             needs=tuple(needs),
             captures=tuple(capture),
         )
+
+    def _each(self, needs: list[str], *, has_captures: bool) -> object:
+        """Return the rows as a suite has them."""
+        rows = RowReader(self._document, self._setting.read_beside).read(
+            Fields(self._written, (), [])
+        )
+        columns = rows[0].values if rows else {}
+        inner = [name for row in rows for name, _ in references(row.values)]
+        if has_captures or inner or any(name not in columns for name in needs):
+            raise LeftBehindError("it has rows, and shares values with other tests")
+        compared = {name for name, _ in references(_expected(self._written))}
+        for row in rows:
+            for value in (row.values[name] for name in columns if name in compared):
+                if is_pattern(value) or isinstance(value, (dict, list)):
+                    shown = "a pattern" if is_pattern(value) else "more than one value"
+                    raise LeftBehindError(f"one of its rows expects {shown}")
+        written = self._written["each"]
+        if isinstance(written, dict):
+            return {"file": self._setting.relocate(str(written["file"]))}
+        return written
 
     def _call(self) -> tuple[Mapping, object, bool]:
         """Return the call, the id of its request, and whether it is written as a raw request."""
@@ -190,6 +220,8 @@ def _expected(test: Mapping) -> Mapping:
 
 
 def _milliseconds(written: object) -> float:
+    if isinstance(written, str) and "${" in written:
+        raise LeftBehindError("its time limit is a value from elsewhere")
     found = round(parse_duration(written) * 1000, 3)
     return int(found) if found == int(found) else found
 

@@ -126,6 +126,9 @@ class _Writer:
 
 def _render_entry(draft: Draft, section: str, server: str) -> Mapping:
     head: Mapping = {"name": draft.name, **({"server": server} if server else {})}
+    if "each" in draft.marks:
+        head["each"] = draft.marks["each"]
+        draft = draft.but(marks={key: draft.marks[key] for key in draft.marks if key != "each"})
     steps = [{key: step[key] for key in _STEP_ORDER if key in step} for step in draft.steps]
     if len(steps) > 1 or _section_of(draft) != section:
         return {**head, **draft.marks, "steps": steps}

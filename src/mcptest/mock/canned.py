@@ -20,6 +20,7 @@ from mcptest.mock.protocol import (
 )
 from mcptest.mock.session import MockReport, Sent, Session, hide_secrets, problem, unasked
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, result_response
+from mcptest.protocol.revisions import RESOURCE_NOT_FOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ _USES = {
     "resources/read": ("resource", "uri"),
     "prompts/get": ("prompt", "name"),
 }
+
+# From this revision on, arguments that are not valid are an error of the tool.
+_TOOL_ERRORS_SINCE = "2025-11-25"
 
 
 class CannedAnswer(Record):
@@ -223,7 +227,9 @@ class ManifestPlayer:
             hidden = "the arguments are not valid: what is wrong is a hidden value"
             wrong = offer.check(redacted) or hidden
         if wrong:
-            return refuse(wrong, (problem(wrong, "params.arguments"),))
+            refused = refuse(wrong, (problem(wrong, "params.arguments"),))
+            is_for_model = offer.kind == "tool" and session.revision >= _TOOL_ERRORS_SINCE
+            return _tool_error(refused) if is_for_model else refused
         mismatches: list[tuple[Mismatch, ...]] = []
         for answer in offer.answers:
             found: tuple[Mismatch, ...] = ()
@@ -256,4 +262,15 @@ class ManifestPlayer:
             message=f"there is no such {kind}",
         )
         sentence = f"there is no such {kind}: {show_json(name)}"
-        return session.refuse(message, INVALID_PARAMS, sentence, place, (found,))
+        is_old = kind == "resource" and isinstance(name, str) and session.era != "stateless"
+        code = RESOURCE_NOT_FOUND if is_old else INVALID_PARAMS
+        return session.refuse(message, code, sentence, place, (found,))
+
+
+def _tool_error(refused: Sent) -> Sent:
+    """A refused call as the result of its tool, from which a model can learn."""
+    message = refused.message
+    assert isinstance(message, dict)
+    content = [{"type": "text", "text": message["error"]["message"]}]
+    result = result_response(message["id"], {"content": content, "isError": True})
+    return refused.but(message=result)

@@ -45,10 +45,14 @@ if TYPE_CHECKING:
 
     from mcptest.mock.contract import Contract, Incoming, Outgoing
     from mcptest.mock.session import Message
+    from mcptest.protocol.jsonrpc import IdKey
 
 __all__ = ["ContractPlayer"]
 
 _ID_TYPES = (str, int)
+
+# The key of the progress token of the latest request of a case.
+_LATEST: IdKey = ("", None)
 
 
 class _UnboundNameError(Exception):
@@ -362,9 +366,12 @@ class ContractPlayer:
         before = session.copy()
         self._use(session, (incoming,))
         _bind(session, incoming, pull_bound(incoming.binds, message))
-        if incoming.token is not ABSENT:
+        if incoming.kind == "request":
             token = meta_of(message).get("progressToken", ABSENT)
-            session.tokens[incoming.case, id_key(incoming.token)] = token
+            written = token if incoming.token is ABSENT else incoming.token
+            if written is not ABSENT:
+                session.tokens[incoming.case, id_key(written)] = token
+            session.tokens[incoming.case, _LATEST] = token
         sent: list[Sent] = []
         try:
             for index in incoming.replies:
@@ -409,7 +416,9 @@ class ContractPlayer:
             key = self._ask(session, outgoing, message, pending)
         elif outgoing.method == PROGRESS and isinstance(message.get("params"), dict):
             written = message["params"].get("progressToken")
-            token = session.tokens.get((outgoing.case, id_key(written)), written)
+            # Without a request that writes this token, it belongs to the latest one.
+            latest = session.tokens.get((outgoing.case, _LATEST), ABSENT)
+            token = session.tokens.get((outgoing.case, id_key(written)), latest)
             if token is ABSENT:
                 return []
             message["params"] = message["params"] | {"progressToken": token}

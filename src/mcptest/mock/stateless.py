@@ -13,6 +13,7 @@ from collections import deque
 from mcptest.core.diagnostics import suggest
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
+from mcptest.core.text import show_json
 from mcptest.mock.protocol import (
     CLIENT_CAPABILITIES,
     LISTS,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Rejection",
     "check_envelope",
+    "end_subscriptions",
     "has_envelope",
     "rejection_answer",
     "respond_stateless",
@@ -186,6 +188,8 @@ def _check_request(message: Message) -> Rejection | None:
         return unsupported_version(version)
     if method in REMOVED:
         return Rejection(code=METHOD_NOT_FOUND, sentence=f"revision {version} has no {method}")
+    if (level := meta_of(message).get(LOG_LEVEL)) is not None and level not in _LOG_LEVELS:
+        return Rejection(code=INVALID_PARAMS, sentence=f"{LOG_LEVEL} cannot be {show_json(level)}")
     return None
 
 
@@ -430,6 +434,17 @@ def _subscribe(player: Player, session: Session, message: Message, key: IdKey) -
         # The case is exercised, but its answer is not sent: the subscription stays open.
         sent += [each for each in player.request(session, message) if not each.is_answer]
     return [acknowledgement, *_Reply(player, message, message["id"]).convert(session, sent)]
+
+
+def end_subscriptions(player: Player, session: Session) -> list[Sent]:
+    """The results of the requests to listen, when the server ends before the client."""
+    ended, session.subscriptions = session.subscriptions, []
+    answers = []
+    for each in ended:
+        result = {"_meta": {SUBSCRIPTION_ID: each.id}}
+        sent = Sent(message=result_response(each.id, result), method=_LISTEN)
+        answers.append(_with_required(player, sent, each.id))
+    return answers
 
 
 def _wanted_changes(

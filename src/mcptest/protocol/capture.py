@@ -27,7 +27,7 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import BrokenStreamError, JsonStream
-from mcptest.protocol.jsonrpc import id_key, is_illegal, message_kind, meta_of
+from mcptest.protocol.jsonrpc import id_key, is_illegal, is_log_entry, message_kind, meta_of
 from mcptest.protocol.revisions import VERSION_KEY
 
 TYPE_CHECKING = False
@@ -101,8 +101,10 @@ class Exchange(Record):
 class SessionCapture(Record):
     """Everything that one client and one server process sent to each other.
 
-    `transport` identifies the connection. `stderr_utf8` is None if nothing was written to stderr.
-    `prologue` is an exchange without a request: what the server sent before the client did.
+    `transport` identifies the connection. `ended_by` is what the server ended after: "exited" of
+    its own, "stdin" at the end of its input, "term" or "kill". `stderr_utf8` is None if nothing
+    was written to stderr. `prologue` is an exchange without a request: what the server sent before
+    the client did.
     """
 
     server_label: str
@@ -112,6 +114,7 @@ class SessionCapture(Record):
     protocol_version: str = ""
     started_at: str = ""
     exit_status: str = ""
+    ended_by: str = ""
     stderr_utf8: bool | None = None
     prologue: Exchange | None = None
 
@@ -122,7 +125,7 @@ def render_capture(session: SessionCapture) -> dict[str, object]:
         "server_label": session.server_label,
         "server_capabilities": session.server_capabilities,
     }
-    for member in ("transport", "protocol_version", "started_at", "exit_status"):
+    for member in ("transport", "protocol_version", "started_at", "exit_status", "ended_by"):
         if getattr(session, member):
             rendered[member] = getattr(session, member)
     if session.stderr_utf8 is not None:
@@ -248,7 +251,9 @@ class SessionRecorder:
         opened.is_owed = False
         result = message.get("result")
         if opened is self._initialize and isinstance(result, dict):
-            self.capabilities = result.get("capabilities")
+            declared = result.get("capabilities")
+            # Captures have an object there, or null.
+            self.capabilities = declared if isinstance(declared, dict) else None
             self.server_info = result.get("serverInfo")
             version = result.get(
                 "protocolVersion", meta_of(opened.exchange.request).get(VERSION_KEY)
@@ -256,7 +261,7 @@ class SessionRecorder:
             self.protocol_version = version if isinstance(version, str) else ""
 
     def _find_request(self, message: Any, answers: Container[IdKey] | None) -> _OpenExchange | None:
-        if message_kind(message) != "response":
+        if message_kind(message) != "response" or is_log_entry(message):
             return None
         key = id_key(message.get("id"))
         if key not in self._by_id and message.get("id") is None and "error" in message:
@@ -306,7 +311,9 @@ _HELP = (
     'a capture is {"server_label": "…", "server_capabilities": {…}, "exchanges": '
     '[{"request": {…}, "response": {…}}]}, or an array of such sessions'
 )
-_STRINGS = ("server_label", "transport", "protocol_version", "started_at", "exit_status")
+_STRINGS = (
+    *("server_label", "transport", "protocol_version", "started_at", "exit_status", "ended_by"),
+)
 _TYPE_NAMES = {
     str: "a string",
     bool: "a boolean",

@@ -11,6 +11,7 @@ from mcptest.core.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from ipaddress import IPv4Address, IPv6Address
     from typing import Literal
 
     Scheme = Literal["http", "https"]
@@ -55,14 +56,26 @@ class Address(Record):
         host = self.host.removesuffix(".")
         if host == "localhost" or host.endswith(".localhost"):
             return True
+        found = self._number
+        # Who connects to no address in particular connects to this machine.
+        return found is not None and (found.is_loopback or found.is_unspecified)
+
+    @property
+    def is_internal(self) -> bool:
+        """True if the host is this machine, or an address that only its network can reach."""
+        found = self._number
+        return self.is_loopback or (found is not None and not found.is_global)
+
+    @property
+    def _number(self) -> IPv4Address | IPv6Address | None:
+        """The address, if the host is one."""
+        host = self.host.removesuffix(".")
         number = _inet_number(host)
         try:
             found = ip_address(host if number is None else number)
         except ValueError:
-            return False
-        found = getattr(found, "ipv4_mapped", None) or found
-        # Who connects to no address in particular connects to this machine.
-        return found.is_loopback or found.is_unspecified
+            return None
+        return getattr(found, "ipv4_mapped", None) or found
 
 
 def _inet_number(host: str) -> int | None:

@@ -12,6 +12,7 @@ import re
 
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.record import ABSENT, Record
+from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, quote_bytes
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, TransportFault, read_message
@@ -41,6 +42,7 @@ __all__ = [
     "Piece",
     "WebRequest",
     "encoded_value",
+    "header_annotation_fault",
     "media_type",
     "message_headers",
     "own_version",
@@ -354,12 +356,27 @@ def _quote(raw: bytes, size: int = 0) -> str:
 VERSION_HEADER = "MCP-Protocol-Version"
 
 # The member of `params` that the header Mcp-Name repeats.
-_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+# The methods of tasks are those of the extension.
+_NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
 
 # A value that needs no encoding: visible ASCII, with single spaces and tabs inside.
 _PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
 _ENCODED = re.compile(r"=\?base64\?.*\?=", re.DOTALL)
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+
+# The keyword by which an argument of a tool is repeated in a header, and the types it may be on.
+_ANNOTATION = "x-mcp-header"
+_HEADER_TYPES = ("string", "integer", "boolean")
+# Keywords whose values are schemas by name, and those whose values are data.
+_NAMED_SCHEMAS = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+_NO_SCHEMAS = ("const", "default", "enum", "examples")
 
 
 def message_headers(message: object, negotiated: str) -> dict[str, str]:
@@ -418,11 +435,54 @@ def _mirrored(schema: object, arguments: Mapping[str, Any]) -> Iterator[tuple[st
     for key, inner in properties.items() if isinstance(properties, dict) else ():
         if not isinstance(inner, dict) or key not in arguments:
             continue
-        name = inner.get("x-mcp-header")
+        name = inner.get(_ANNOTATION)
         if isinstance(name, str) and _TOKEN.fullmatch(name):
             yield name, arguments[key]
         elif isinstance(arguments[key], dict):
             yield from _mirrored(inner, arguments[key])
+
+
+def header_annotation_fault(schema: object) -> str:
+    """Why no client may call the tool with this schema over HTTP; "" if its annotations are valid.
+
+    A tool is called over HTTP only if each `x-mcp-header` in its schema names a header, once, on a
+    string, an integer or a boolean that is reached through `properties` alone.
+    """
+    seen: dict[str, str] = {}
+    for path, annotated, is_property in _annotated(schema):
+        place = excerpt(".".join(path), 120) or "the schema"
+        name, kind = annotated[_ANNOTATION], annotated.get("type", "string")
+        kinds = kind if isinstance(kind, list) and kind else [kind]
+        what = f"{_ANNOTATION} of {place}"
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            return f"{what} is {excerpt(dump_json(name), 80)}, which is no name of a header"
+        if not is_property:
+            return f"{what} is not reached through properties alone"
+        if kinds == ["null"] or not all(each in (*_HEADER_TYPES, "null") for each in kinds):
+            shown = excerpt(dump_json(kind), 80)
+            return f"{what} is on the type {shown}, not on string, integer or boolean"
+        if name.lower() in seen:
+            return f"{what} is {name}, as that of {seen[name.lower()]} is"
+        seen[name.lower()] = place
+    return ""
+
+
+def _annotated(schema: object) -> Iterator[tuple[tuple[str, ...], dict[str, Any], bool]]:
+    """The annotated schemas: the path of each, and whether only `properties` lead to it."""
+    waiting: list[tuple[tuple[str, ...], object, bool]] = [((), schema, False)]
+    for path, each, is_property in waiting:
+        if isinstance(each, list):
+            waiting += [((*path, str(at)), inner, False) for at, inner in enumerate(each)]
+        if not isinstance(each, dict):
+            continue
+        if _ANNOTATION in each:
+            yield path, each, is_property
+        for key, inner in each.items():
+            if key in _NAMED_SCHEMAS and isinstance(inner, dict):
+                is_reached = key == "properties" and (is_property or not path)
+                waiting += [((*path, key, name), part, is_reached) for name, part in inner.items()]
+            elif key not in _NO_SCHEMAS:
+                waiting.append(((*path, key), inner, False))
 
 
 def _as_text(value: object) -> str | None:
@@ -459,7 +519,7 @@ _HINTS = {
     503: "the server, or something before it, is not ready",
     504: "something before the server gave up waiting for it",
 }
-_UNAUTHORIZED = 401
+_UNAUTHORIZED, _FORBIDDEN = 401, 403
 _WANTED = 'the server wants credentials: give "auth" or "headers", or --bearer-env or --header-env'
 _REFUSED = 'the server refused the credentials it was given: look at "auth" and "headers", or at '
 _REFUSED += "what --bearer-env and --header-env name"
@@ -477,9 +537,9 @@ def status_fault(
     # It says that it is cut: half a secret is recognised by that alone.
     body = f": {quote_bytes(raw)}" if raw.strip() else ", without a word"
     hint = _HINTS.get(status, "")
-    if status == _UNAUTHORIZED:
-        wants = headers.get("www-authenticate", "")
-        hint = _WANTED
+    wants = headers.get("www-authenticate", "")
+    if status in (_UNAUTHORIZED, _FORBIDDEN):
+        hint = _WANTED if status == _UNAUTHORIZED else hint
         hint += f"; it asks for {excerpt(wants, 200)}" if wants else ""
     elif said == "server/discover" and status in NOT_SPOKEN:
         hint = "a server with a handshake may do so: leave out --spec-version"
@@ -495,9 +555,12 @@ def status_fault(
     )
 
 
-def with_refused_credentials(fault: TransportFault) -> TransportFault:
-    """The same fault if credentials were sent and not accepted."""
-    return fault.but(hint=fault.hint.replace(_WANTED, _REFUSED))
+def with_refused_credentials(fault: TransportFault, token: str = "") -> TransportFault:
+    """The same fault if credentials were sent and not accepted; `token` describes a fetched one."""
+    hint = fault.hint.replace(_WANTED, token or _REFUSED)
+    if fault.code == _FORBIDDEN and token:
+        hint += f"; {token}"
+    return fault.but(hint=hint)
 
 
 def without_older_transport(fault: TransportFault, target: str) -> TransportFault:

@@ -31,6 +31,7 @@ __all__ = [
     "find_violations",
     "id_key",
     "is_illegal",
+    "is_log_entry",
     "is_message",
     "is_message_or_batch",
     "is_plain_answer",
@@ -122,17 +123,23 @@ def message_kind(message: object) -> MessageKind:
     return "malformed"
 
 
+def is_log_entry(value: object) -> bool:
+    """True if an object is no message but, for example, an entry of a log.
+
+    It has no version and members that no message has. It may have an id, a method or an error of
+    its own. Some programs omit the version, but then the other members are those of a message.
+    """
+    return isinstance(value, dict) and "jsonrpc" not in value and not value.keys() <= _MEMBERS
+
+
 def is_message(value: object) -> TypeGuard[dict[str, Any]]:
     """True if a JSON value is meant as a message and not, for example, as an entry of a log."""
-    if not isinstance(value, dict) or message_kind(value) == "malformed":
+    if not isinstance(value, dict) or message_kind(value) == "malformed" or is_log_entry(value):
         return False
     if not isinstance(value.get("method", ""), str):
         return False
-    if "jsonrpc" in value:
-        return True
-    # Some programs omit the version; then there may be no other members either.
     is_response = "id" in value and ("result" in value or "error" in value)
-    return value.keys() <= _MEMBERS and (is_response or "method" in value)
+    return "jsonrpc" in value or is_response or "method" in value
 
 
 def is_message_or_batch(value: object) -> bool:
@@ -181,9 +188,9 @@ def find_violations(message: dict[str, object]) -> Iterator[tuple[str, str]]:
 
 def _call_violations(message: dict[str, object]) -> Iterator[tuple[str, str]]:
     if not isinstance(message["method"], str):
-        yield "method", f'"method" must be text and is {_show(message["method"])}'
+        yield "method", f'"method" must be a string and is {_show(message["method"])}'
     if "id" in message and not _is_id(message["id"]):
-        yield "id", f'"id" must be text or an integer and is {_show(message["id"])}'
+        yield "id", f'"id" must be a string or an integer and is {_show(message["id"])}'
     if not isinstance(message.get("params", {}), (dict, list)):
         yield "params", '"params" must be an object or an array'
 
@@ -194,7 +201,7 @@ def _response_violations(message: dict[str, object]) -> Iterator[tuple[str, str]
     elif "result" not in message and "error" not in message:
         yield "", 'a response must carry "result" or "error"'
     if "id" in message and not _is_id(message["id"]) and message["id"] is not None:
-        yield "id", f'"id" must be text or an integer and is {_show(message["id"])}'
+        yield "id", f'"id" must be a string or an integer and is {_show(message["id"])}'
     if "result" in message and message.get("id") is None:
         yield "id", "a result must carry the id of its request"
     if "error" in message:
@@ -210,7 +217,7 @@ def _error_violations(error: object) -> Iterator[tuple[str, str]]:
         seen = "missing" if code is ABSENT else _show(code)
         yield "error.code", f'"error.code" must be an integer and is {seen}'
     if not isinstance(error.get("message"), str):
-        yield "error.message", '"error.message" must be text'
+        yield "error.message", '"error.message" must be a string'
 
 
 def _show(value: object) -> str:

@@ -254,7 +254,7 @@ def handshake_gaps(result: dict[str, Any]) -> Iterator[str]:
         return
     for member in ("name", "version"):
         if not isinstance(info.get(member), str):
-            yield f"result.serverInfo.{member} must be text" + _missing(info, member)
+            yield f"result.serverInfo.{member} must be a string" + _missing(info, member)
 
 
 def _missing(holder: dict[str, Any], member: str) -> str:

@@ -21,7 +21,7 @@ Values from the framing go in, and events that say what they mean come out. In e
 
 from __future__ import annotations
 
-from mcptest.core.plan import ClientSpec
+from mcptest.core.plan import ACCEPT_DEFAULTS, ClientSpec
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json, parse_json
 from mcptest.core.text import excerpt
@@ -232,7 +232,7 @@ class ClientSession:
 
     @property
     def _client_info(self) -> Message:
-        return {"name": "mcptest", "version": self._client_version}
+        return {"name": self._client.name, "version": self._client_version}
 
     def adopt(self, result: Message) -> None:
         """Take the result of a handshake that was done elsewhere."""
@@ -457,8 +457,11 @@ class ClientSession:
 
     def _receive_one(self, value: object, answers: Container[jsonrpc.IdKey] | None) -> SessionEvent:
         kind = jsonrpc.message_kind(value)
-        if kind == "malformed" or not isinstance(value, dict):
+        is_log_entry = jsonrpc.is_log_entry(value)
+        if kind == "malformed" or not isinstance(value, dict) or is_log_entry:
             reason = "it is neither a request, a notification nor a response"
+            if is_log_entry:
+                reason += "; logs belong on stderr"
             return ProtocolViolated(message=value, path="", reason=reason)
         if kind != "notification" and self._is_echo(value):
             self._settle_open(jsonrpc.id_key(value["id"]))
@@ -539,7 +542,8 @@ class ClientSession:
 
     def _violated(self, value: object, path: str, reason: str) -> ProtocolViolated:
         id: object = ABSENT
-        if isinstance(value, dict) and "method" not in value:
+        is_log_entry = jsonrpc.is_log_entry(value)
+        if isinstance(value, dict) and "method" not in value and not is_log_entry:
             id = self._settle_open(jsonrpc.id_key(value.get("id")))
         return ProtocolViolated(message=value, path=path, reason=reason, id=id)
 
@@ -577,7 +581,7 @@ class ClientScript:
         if method not in self._answers:
             message = f"the client does not offer {method}"
             return jsonrpc.error_response(id, jsonrpc.METHOD_NOT_FOUND, message)
-        body = self._next(method)
+        body = self.answer_to(method, jsonrpc.params_of(request))
         if body is None:
             message = f"the client's script has no further answer to {method}"
             return jsonrpc.error_response(id, jsonrpc.INTERNAL_ERROR, message)
@@ -587,18 +591,39 @@ class ClientScript:
         """True if the script has answers to a method, even if they are used up."""
         return isinstance(method, str) and method in self._answers
 
-    def answer_to(self, method: str) -> object | None:
-        """The next result for a method; None if there are no more, or it is an error."""
-        body = self._next(method)
-        return body.get("result") if body else None
-
-    def _next(self, method: str) -> Message | None:
+    def answer_to(self, method: str, params: Message) -> Message | None:
+        """The next answer to a method, a result or an error; None if there are no more."""
         script: Any = self._answers[method]
-        if isinstance(script, dict):
-            return script
-        at = self._used.get(method, 0)
-        self._used[method] = at + 1
-        return script[at] if at < len(script) else None
+        if isinstance(script, list):
+            at = self._used.get(method, 0)
+            self._used[method] = at + 1
+            script = script[at] if at < len(script) else None
+        return _accept_defaults(params) if script == ACCEPT_DEFAULTS else script
+
+
+def _accept_defaults(params: Message) -> Message:
+    """Accept a form with the defaults of its fields; an error if it cannot be done."""
+
+    def refused(why: str) -> Message:
+        message = f"the client accepts forms with their defaults, and {why}"
+        return {"error": {"code": jsonrpc.INVALID_PARAMS, "message": message}}
+
+    if params.get("mode", "form") != "form":
+        return refused(f"this is not a form: mode is {excerpt(dump_json(params['mode']), 80)}")
+    schema = params.get("requestedSchema")
+    fields = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(schema, dict) or not isinstance(fields, dict):
+        return refused("requestedSchema has no properties")
+    content = {
+        name: field["default"]
+        for name, field in fields.items()
+        if isinstance(field, dict) and "default" in field
+    }
+    required = schema.get("required")
+    for name in required if isinstance(required, list) else ():
+        if isinstance(name, str) and name not in content:
+            return refused(f"the required field {excerpt(dump_json(name), 80)} has no default")
+    return {"result": {"action": "accept", "content": content}}
 
 
 # Results that ask for input. In the stateless era a server cannot send requests. It answers a
@@ -725,10 +750,14 @@ class InputRounds:
         if len(wanted) > MAX_INPUTS:
             many = f"{len(wanted):,} inputs at once"
             raise _UnansweredError(f"the server asks for {many}; up to {MAX_INPUTS} are answered")
+        # All of them before the first answer: an answer of a list is used up when it is given.
         methods = {key: self._method(key, each) for key, each in wanted.items()}
         added: Message = {}
         if wanted:
-            added["inputResponses"] = {key: self._answer(each) for key, each in methods.items()}
+            added["inputResponses"] = {
+                key: self._answer(method, jsonrpc.params_of(wanted[key]))
+                for key, method in methods.items()
+            }
         if "requestState" in result:
             added["requestState"] = result["requestState"]
         return added
@@ -743,8 +772,14 @@ class InputRounds:
             raise _UnansweredError(f"no stub answers {excerpt(method, 80)}")
         return method
 
-    def _answer(self, method: str) -> object:
-        answer = self._script.answer_to(method)
+    def _answer(self, method: str, params: Message) -> object:
+        answer = self._script.answer_to(method, params)
+        if answer and "error" in answer:
+            # A response has no place for an error.
+            said = excerpt(str(answer["error"].get("message", "")), 200)
+            raise _UnansweredError(
+                f"the stub of {excerpt(method, 80)} answers with an error: {said}"
+            )
         if answer is None:
             raise _UnansweredError(f"the stubs have no further result for {excerpt(method, 80)}")
-        return answer
+        return answer["result"]

@@ -98,6 +98,8 @@ class Relay(ServerProcess):
         self._watched: dict[int, int] = {}
         self._has_input_ended = False
         self._moved_at = time.monotonic()
+        # What the server ended after, as captures have it; "" if the client sent a signal.
+        self.ended_by = ""
 
     def run(self) -> int | None:
         """Pass everything on until one side ends, then end the other; the server's exit code."""
@@ -116,7 +118,10 @@ class Relay(ServerProcess):
             grace = _AFTER_SIGNAL
         else:
             grace = _AFTER_CLIENT if self._answers.is_refused else _AFTER_SILENCE
-        stop(self, grace)
+        had_input = not self._has_input_ended
+        ended_by = stop(self, grace).ended_by
+        if not self._signals.count:
+            self.ended_by = "stdin" if ended_by == "exited" and not had_input else ended_by
         return self.exit_code()
 
     def _silence_ends(self) -> float | None:

@@ -131,7 +131,7 @@ class RelayCapture:
         while self._chunks:
             self.work()
 
-    def finish(self, exit_status: str) -> None:
+    def finish(self, exit_status: str, ended_by: str = "") -> None:
         """Write the rest, and move the capture to its place."""
         self.catch_up()
         if self.problem:
@@ -144,8 +144,9 @@ class RelayCapture:
                 server_capabilities=self._exchanges.capabilities,
                 protocol_version=self._exchanges.protocol_version,
                 exit_status=exit_status,
+                ended_by=ended_by,
             )
-            names = ("server_capabilities", "protocol_version", "exit_status")
+            names = ("server_capabilities", "protocol_version", "exit_status", "ended_by")
             self._file.complete(self._members(session, names))
         except Exception as error:  # noqa: BLE001  # as above
             self._give_up(error)

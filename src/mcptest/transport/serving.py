@@ -45,10 +45,19 @@ _MAX_WAITING_BYTES = 128 * 1024 * 1024
 _LAST_PATIENCE_S = 2.0
 
 
-def serve_lines(source: int, sink: int, interrupts: Interrupts, react: Reaction) -> None:
-    """React to every line until the input, a reaction, a signal or the client ends it."""
+def serve_lines(
+    source: int,
+    sink: int,
+    interrupts: Interrupts,
+    react: Reaction,
+    last_lines: Callable[[], Iterable[bytes]] = tuple,
+) -> None:
+    """React to every line until the input, a reaction, a signal or the client ends it.
+
+    After a signal only `last_lines` are sent.
+    """
     with contextlib.suppress(_LeftError):
-        _Loop(source, sink, interrupts, react).run()
+        _Loop(source, sink, interrupts, react).run(last_lines)
 
 
 class _LeftError(Exception):
@@ -68,9 +77,14 @@ class _Loop:
         self._count = 0
         self._has_ended = False
 
-    def run(self) -> None:
+    def run(self, last_lines: Callable[[], Iterable[bytes]]) -> None:
         while not self._has_ended:
             if not self._wait_and_move():
+                lines = b"".join(last_lines())
+                if lines and wait_ready({self._sink: select.POLLOUT}, 0):
+                    # What was begun is ended; a client that does not read is not waited for.
+                    self._backlog += lines
+                    self._write()
                 return
         self._finish()
 

@@ -430,10 +430,11 @@ def _spawn_hint(
         if any(map(os.path.exists, there)):
             return "the file is there, but the interpreter its first line names is not"
         if any(mark in command for mark in " =;&|"):
-            return (
-                'the command is one program, started without a shell: its arguments go to "args", '
-                'variables to "env", a folder to "cwd"; or write sh -c "…"'
-            )
+            # The command line, and SDKs, have no such keys.
+            keys = 'its arguments go to "args", variables to "env", a folder to "cwd"'
+            advice = keys if spec.is_named else "give each argument as a word of its own"
+            shell = 'or write sh -c "…"'
+            return f"the command is one program, started without a shell: {advice}; {shell}"
         if os.path.isabs(command):
             return "there is no such file: check the path, and whether it is installed"
         if os.path.dirname(command):

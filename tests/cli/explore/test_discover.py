@@ -317,6 +317,31 @@ def test_the_names_of_called_tools_are_wrapped_and_with_v_complete(
 
 # Time
 
+# A server that answers calls at once, or after a while, and in its second process never.
+STUCK = """
+import json, os, sys, time
+path, slow_s = sys.argv[1], float(sys.argv[2])
+is_second = os.path.exists(path)
+open(path, "w").close()
+info = {"name": "s", "version": "1"}
+for line in sys.stdin:
+    request = json.loads(line)
+    method = request["method"]
+    if "id" not in request:
+        continue
+    result = {"content": [{"type": "text", "text": "hi"}]}
+    if method == "initialize":
+        version = request["params"]["protocolVersion"]
+        offered = {"tools": {}}
+        result = {"protocolVersion": version, "capabilities": offered, "serverInfo": info}
+    elif method == "tools/list":
+        tool = {"name": "get_x", "inputSchema": {"type": "object"}}
+        result = {"tools": [tool | {"annotations": {"readOnlyHint": True}}]}
+    else:
+        time.sleep(60 if is_second else slow_s)
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+
 
 def test_a_bare_number_is_seconds(tmp_path: Path) -> None:
     server = scripted(tmp_path, {"get_x": FINE})
@@ -335,6 +360,22 @@ def test_no_time_at_all_is_said_plainly(tmp_path: Path) -> None:
     assert "no test was completed before the time was over: all requests together" in ended.err
     assert "have 0.001 s\n  give them more with --total-timeout\n" in ended.err
     assert "run them" not in ended.err
+
+
+@pytest.mark.parametrize("slow_s", [0.0, 30.0])
+def test_a_request_under_way_is_given_up_when_the_time_is_over(
+    tmp_path: Path, slow_s: float
+) -> None:
+    # The first time it is slow, or only when the file is run.
+    server = [sys.executable, "-S", "-c", STUCK, str(tmp_path / "seen"), str(slow_s)]
+    words = ("--timeout", "30s", "--total-timeout", "2s", "--", *server)
+    began = time.monotonic()
+    ended = mcptest(tmp_path, "discover", "-o", "a.test.mcp.yml", *words)
+    assert time.monotonic() - began < 15
+    assert ended.code == 0
+    text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
+    assert "not tried a second time: 2 s (--total-timeout) were over" in text
+    assert ("timeout: no answer to tools/call within " in text) is bool(slow_s)
 
 
 def test_what_is_not_tried_in_time_is_skipped_and_named(tmp_path: Path) -> None:

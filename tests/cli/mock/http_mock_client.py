@@ -11,6 +11,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import processes
 from console import ENVIRONMENT, PATIENCE_S, Ended
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class HttpMockProcess:
     """One mock process, and where it listens."""
 
     def __init__(self, folder: Path, *words: str, program: tuple[str, ...] = MCPTEST) -> None:
-        self.process = subprocess.Popen(
+        self.process = processes.start(
             [*program, "mock", *words, "--http", "0"],
             cwd=folder,
             env=ENVIRONMENT,

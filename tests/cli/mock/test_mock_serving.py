@@ -202,3 +202,43 @@ def test_somebody_at_a_terminal_is_told_what_is_waited_for(folder: Path) -> None
         os.close(theirs)
     assert json.loads(out)["id"] == "ping"
     assert err.startswith(b"mcptest mock: waiting for a client on standard input")
+
+
+# Progress
+
+PROGRESS = """\
+case: Has a token
+in: {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+  "params": {"name": "written", "_meta": {"progressToken": "t"}}}
+out_1: {"jsonrpc": "2.0", "method": "notifications/progress",
+  "params": {"progressToken": "t", "progress": 1}}
+out: {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
+---
+case: Has none
+in: {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "unwritten"}}
+out_1: {"jsonrpc": "2.0", "method": "notifications/progress",
+  "params": {"progressToken": "t", "progress": 1}}
+out: {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
+---
+case: Has any
+in: {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+  "params": {"name": "any", "_meta": {"progressToken": !!any }}}
+out_1: {"jsonrpc": "2.0", "method": "notifications/progress",
+  "params": {"progressToken": !!any , "progress": 1}}
+out: {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
+"""
+
+
+@pytest.mark.parametrize("name", ["written", "unwritten", "any"])
+def test_progress_has_the_token_of_the_client_or_is_not_sent(tmp_path: Path, name: str) -> None:
+    (tmp_path / "c.yaml").write_text(PROGRESS, encoding="utf-8")
+    meta = {"progressToken": 77}
+    info = {"name": "c", "version": "1"}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+    with mocking(tmp_path, "c.yaml") as client:
+        client.ask("initialize", hello)
+        client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        progress = client.ask("tools/call", {"name": name, "_meta": meta}, 2)
+        assert progress["params"] == {"progressToken": 77, "progress": 1}
+        assert client.message()["id"] == 2
+        assert client.ask("tools/call", {"name": name}, 3)["id"] == 3

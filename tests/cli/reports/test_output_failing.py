@@ -218,6 +218,8 @@ COMMANDS = {
     "docs of a server": ("docs", *SERVER),
     "cases from": ("cases", "from", "capture.json"),
     "compliance": ("compliance", "invariants", "--capture", "capture.json"),
+    "compliance run": ("compliance", "run", "--only", "BASE-18", *SERVER),
+    "compliance run --list": ("compliance", "run", "--list"),
     "schema": ("schema", "conductor"),
     "migrate": ("migrate", FILESYSTEM, "--to", "suite"),
     "report of a broken file": ("report", "a.test.mcp.yml", "--format", "json"),

@@ -263,7 +263,7 @@ def test_a_part_that_was_interrupted_makes_the_merge_interrupted(folder: Path) -
     with subprocess.Popen(
         [sys.executable, "-m", "mcptest", "run", *words],
         cwd=folder,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | {"PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     ) as run:

@@ -80,10 +80,6 @@ def test_a_server_that_dies_in_the_middle_is_1(folder: Path) -> None:
         (("run", "--json", "--reporter", "junit"), "cannot both go to standard output"),
         (("nope",), "there is no command 'nope'"),
         (("eval", "mcptest.yaml"), "this version has no command mcptest eval"),
-        (
-            ("compliance", "run", "--from-suite", "mcptest.yaml"),
-            "this version has no command mcptest compliance run",
-        ),
     ],
 )
 def test_bad_usage_is_2_and_says_what_is_wrong(

@@ -11,6 +11,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import processes
 import pytest
 from console import ENVIRONMENT, PATIENCE_S, case, mcptest, write_config, write_suite
 
@@ -37,7 +38,7 @@ def temporaries(folder: Path) -> list[str]:
 def stuck_run(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A run that has begun to write its report, and waits for its server."""
     before = temporaries(folder)
-    run = subprocess.Popen(
+    run = processes.start(
         [sys.executable, "-m", "mcptest", "run", "stuck.test.mcp.yml", *REPORT],
         cwd=folder,
         env=ENVIRONMENT,

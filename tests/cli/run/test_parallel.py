@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import processes
 import pytest
 from console import ENVIRONMENT, PATIENCE_S, Ended, mcptest, write_suite
 from test_features import echo, results, said
@@ -100,7 +101,7 @@ def test_a_server_of_one_file_that_never_starts_is_an_error_of_its_tests(tmp_pat
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+    return processes.start(
         [sys.executable, "-m", "mcptest", "run", ".", *words],
         cwd=folder,
         env=ENVIRONMENT | {"MCPTEST_TRACE": str(folder)},
@@ -243,6 +244,7 @@ def test_what_we_were_started_to_ignore_is_heeded_by_workers(tmp_path: Path, ign
     assert servers_in(tmp_path) == []
 
 
+@pytest.mark.cold
 def test_a_hangup_that_we_were_started_to_ignore_is_ignored_by_workers_too(tmp_path: Path) -> None:
     """As `nohup` starts commands: when the terminal goes, all of them go on."""
     write_files(tmp_path, 60_000)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from case_tables import each_case
-from stage import Stage, manifest
+from stage import Stage, manifest, request
 
 from mcptest.core.errors import FormatError
 from mcptest.matching.registry import builtin_registry
@@ -156,18 +156,30 @@ def test_when_no_answer_fits_the_nearest_is_reported(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "params", "meant"),
+    ("method", "params", "meant", "code"),
     [
-        ("tools/call", {"name": "gret"}, "tool greet"),
-        ("resources/read", {"uri": "note://on"}, "resource note://one"),
-        ("prompts/get", {"name": "tall"}, "prompt talk"),
+        ("tools/call", {"name": "gret"}, "tool greet", -32602),
+        ("resources/read", {"uri": "note://on"}, "resource note://one", -32002),
+        ("prompts/get", {"name": "tall"}, "prompt talk", -32602),
     ],
 )
 def test_an_unknown_name_is_reported_with_the_one_that_was_meant(
-    stage: Stage, method: str, params: dict[str, Any], meant: str
+    stage: Stage, method: str, params: dict[str, Any], meant: str, code: int
 ) -> None:
     error = stage.error(method, params)
-    assert (error["code"], error["data"]["nearest"]["case"]) == (-32602, meant)
+    assert (error["code"], error["data"]["nearest"]["case"]) == (code, meant)
+
+
+@pytest.mark.parametrize(("revision", "is_error"), [("2025-06-18", True), ("2025-11-25", False)])
+def test_arguments_that_are_not_valid_are_an_error_of_the_tool_in_newer_revisions(
+    stage: Stage, revision: str, is_error: bool
+) -> None:
+    stage.send(request("initialize", {"protocolVersion": revision, "capabilities": {}}))
+    answer = call(stage, "greet", who=5)
+    assert ("error" in answer) == is_error
+    if not is_error:
+        assert answer["result"]["isError"] is True
+        assert "the arguments are not valid" in answer["result"]["content"][0]["text"]
 
 
 @pytest.mark.parametrize("params", [None, [], {"name": 5}, {"name": "completely else"}])

@@ -119,10 +119,12 @@ def test_a_client_that_gives_no_token_hears_of_no_progress() -> None:
         assert stage.result("work") == {}
 
 
-def test_progress_of_which_no_request_speaks_is_sent_as_it_is() -> None:
+def test_progress_of_which_no_request_speaks_has_the_token_of_the_latest_one() -> None:
     text = progress("abc", "abc").replace("_meta: {progressToken: abc}", "")
-    first, _ = contract(text).send(request("work"))
-    assert first["params"]["progressToken"] == "abc"
+    first, _ = contract(text).send(request("work", {"_meta": {"progressToken": 77}}))
+    assert first["params"]["progressToken"] == 77
+    [answer] = contract(text).send(request("work"))
+    assert answer["result"] == {}
 
 
 # Names within one message

@@ -205,11 +205,11 @@ def test_a_discovery_that_opens_no_session_says_why(
         (GOOD | {"serverInfo": "s"}, ["result.serverInfo must be an object"]),
         (
             GOOD | {"serverInfo": {"version": "1"}},
-            ["result.serverInfo.name must be text and is missing"],
+            ["result.serverInfo.name must be a string and is missing"],
         ),
         (
             GOOD | {"serverInfo": {"name": "s", "version": 1}},
-            ["result.serverInfo.version must be text"],
+            ["result.serverInfo.version must be a string"],
         ),
         (
             {},

@@ -6,9 +6,11 @@ import base64
 from typing import Any
 
 import pytest
+from case_tables import each_case
 
 from mcptest.protocol.http_messages import (
     encoded_value,
+    header_annotation_fault,
     media_type,
     message_headers,
     own_version,
@@ -168,3 +170,42 @@ def test_nothing_else_is_mirrored(schema: object, arguments: object) -> None:
 )
 def test_a_media_type_has_no_parameters(content_type: str, found: str) -> None:
     assert media_type(content_type) == found
+
+
+def schema(**properties: object) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+REGION = {"type": "string", "x-mcp-header": "Region"}
+
+
+@each_case(
+    ("tool", "fault"),
+    [
+        (schema(a=REGION), ""),
+        (schema(a={"x-mcp-header": "A"}), ""),
+        (schema(a={"type": ["integer", "null"], "x-mcp-header": "A"}), ""),
+        (schema(a=schema(b=REGION)), ""),
+        (schema(a={"const": REGION}, b={"enum": [REGION]}, c={"default": REGION}), ""),
+        (schema(**{"x-mcp-header": {"type": "string"}}), ""),
+        ({**schema(a=REGION), "$defs": {"x-mcp-header": {"type": "null"}}}, ""),
+        (5, ""),
+        ({"properties": 5}, ""),
+        (schema(a={"type": "string", "x-mcp-header": ""}), '"", which is no name of a header'),
+        (schema(a={"type": "string", "x-mcp-header": 5}), "5, which is no name of a header"),
+        (schema(a={"type": "string", "x-mcp-header": "A B"}), "which is no name of a header"),
+        (schema(a={"type": "string", "x-mcp-header": "Ré"}), "which is no name of a header"),
+        (schema(a={"type": "number", "x-mcp-header": "A"}), 'on the type "number"'),
+        (schema(a={"type": "null", "x-mcp-header": "A"}), 'on the type "null"'),
+        (schema(a={"type": None, "x-mcp-header": "A"}), "on the type null"),
+        (schema(a={"type": ["string", "array"], "x-mcp-header": "A"}), 'type ["string","array"]'),
+        (schema(a=REGION, b={**REGION, "x-mcp-header": "region"}), "as that of properties.a is"),
+        (schema(a={"type": "array", "items": REGION}), "properties.a.items is not reached"),
+        ({"allOf": [schema(a=REGION)]}, "allOf.0.properties.a is not reached"),
+        ({**schema(), "x-mcp-header": "A"}, "x-mcp-header of the schema is not reached"),
+    ],
+)
+def test_annotations_that_forbid_to_call_a_tool(tool: object, fault: str) -> None:
+    found = header_annotation_fault(tool)
+    assert fault in found
+    assert bool(fault) == bool(found)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.plan import ClientSpec
+from mcptest.core.plan import ACCEPT_DEFAULTS, ClientSpec
 from mcptest.protocol.session import MAX_INPUTS, MAX_ROUNDS, ClientScript, InputRounds
 
 Message = dict[str, Any]
@@ -184,3 +184,20 @@ def test_a_round_that_is_sent_is_not_a_first_request() -> None:
 
 def test_nobody_else_s_answer_is_taken() -> None:
     assert rounds().next_round(1, wants({"k": ELICIT})) is None
+
+
+def test_a_form_is_filled_in_with_its_defaults() -> None:
+    found = rounds(ClientSpec(answers={"elicitation/create": ACCEPT_DEFAULTS}))
+    found.sent(request())
+    schema = {"type": "object", "properties": {"a": {"type": "integer", "default": 3}}}
+    asked = {"method": "elicitation/create", "params": {"requestedSchema": schema}}
+    again = found.next_round(1, wants({"k": asked}))
+    accepted = {"action": "accept", "content": {"a": 3}}
+    assert again == request("mcptest-round-1", inputResponses={"k": accepted})
+
+
+def test_an_answer_that_is_an_error_is_no_input() -> None:
+    found = rounds(ClientSpec(answers={"elicitation/create": ACCEPT_DEFAULTS}))
+    found.sent(request())
+    assert found.next_round(1, wants({"k": ELICIT})) is None
+    assert "answers with an error: the client accepts forms" in found.unfinished(1)

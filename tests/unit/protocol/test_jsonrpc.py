@@ -62,7 +62,7 @@ def test_a_legal_message_has_no_breach(message: dict[str, object]) -> None:
     assert list(jsonrpc.find_violations(message)) == []
 
 
-MUST_BE_ID = '"id" must be text or an integer and is'
+MUST_BE_ID = '"id" must be a string or an integer and is'
 
 
 @each_case(
@@ -71,8 +71,8 @@ MUST_BE_ID = '"id" must be text or an integer and is'
         (RESULT, {"jsonrpc": ABSENT}, [("jsonrpc", '"jsonrpc" must be "2.0" and is missing')]),
         (RESULT, {"jsonrpc": "1.0"}, [("jsonrpc", '"jsonrpc" must be "2.0" and is "1.0"')]),
         (RESULT, {"jsonrpc": 2.0}, [("jsonrpc", '"jsonrpc" must be "2.0" and is 2.0')]),
-        (REQUEST, {"method": 5}, [("method", '"method" must be text and is 5')]),
-        (REQUEST, {"method": None}, [("method", '"method" must be text and is null')]),
+        (REQUEST, {"method": 5}, [("method", '"method" must be a string and is 5')]),
+        (REQUEST, {"method": None}, [("method", '"method" must be a string and is null')]),
         (REQUEST, {"id": None}, [("id", f"{MUST_BE_ID} null")]),
         (REQUEST, {"id": 1.5}, [("id", f"{MUST_BE_ID} 1.5")]),
         (REQUEST, {"id": True}, [("id", f"{MUST_BE_ID} true")]),
@@ -105,7 +105,7 @@ MUST_BE_ID = '"id" must be text or an integer and is'
             {"error": {"code": True, "message": 1}},
             [
                 ("error.code", '"error.code" must be an integer and is true'),
-                ("error.message", '"error.message" must be text'),
+                ("error.message", '"error.message" must be a string'),
             ],
         ),
     ],

@@ -444,7 +444,7 @@ def test_a_broken_call_of_the_server_breaks_no_request_of_ours() -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": 5}
     (event,) = received(opened(1), call)
     assert event == ProtocolViolated(
-        message=call, path="method", reason='"method" must be text and is 5'
+        message=call, path="method", reason='"method" must be a string and is 5'
     )
 
 

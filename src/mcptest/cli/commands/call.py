@@ -22,6 +22,7 @@ from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
 from mcptest.engine.discovery import read_text
 from mcptest.explore.arguments import build_arguments, parse_words
+from mcptest.protocol.http_messages import header_annotation_fault
 from mcptest.protocol.jsonrpc import tool_failure
 
 TYPE_CHECKING = False
@@ -52,6 +53,10 @@ def call(arguments: Arguments) -> int:
         tool = find_feature(visit, KINDS["tools"], name, advice) or {}
         schema = tool.get("inputSchema")
         schema = schema if isinstance(schema, dict) else {}
+        if is_checked and visit.sends_param_headers and (why := header_annotation_fault(schema)):
+            message = f"the tool {visible(name)} must not be called over HTTP: {why}"
+            write_stderr(f"error: {message}; {advice}\n")
+            return ExitCode.FAILED
         built = build_arguments(parsed, schema, given, is_checked=is_checked)
         params = {"name": name, "arguments": built}
         result = ask_and_show(visit, "tools/call", params, arguments, render_tool_result)
@@ -97,7 +102,7 @@ COMMAND = Command(
         ),
         Option(
             names=("--no-check",),
-            help="do not check the tool and its arguments against the server's list",
+            help="do not check the tool, its headers and its arguments against the server's list",
         ),
         *SERVER_OPTIONS,
         *OUTPUT_OPTIONS,

@@ -7,6 +7,7 @@ in it, with the reason. Both tries together have a time limit, half of it each.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import textwrap
@@ -21,7 +22,7 @@ from mcptest.cli.shared_options import (
     SERVER_OPTIONS,
     VERBOSE_OPTION,
     choose_server,
-    find_own_config,
+    find_server_file,
     parse_seconds,
 )
 from mcptest.core.coverage import KINDS
@@ -30,7 +31,12 @@ from mcptest.core.events import CaseFinished, CaseStarted
 from mcptest.core.record import Record
 from mcptest.core.results import ExitCode
 from mcptest.core.text import excerpt, list_names, plural, visible
-from mcptest.engine.discovery import CONDUCTOR_ENDINGS, read_text
+from mcptest.engine.discovery import (
+    CONDUCTOR_ENDINGS,
+    is_client_config,
+    is_suite_name,
+    read_text,
+)
 from mcptest.engine.loading import Plan
 from mcptest.engine.run import RunOptions, run_plan
 from mcptest.explore.caution import reason_not_to_call
@@ -143,7 +149,7 @@ def discover(arguments: Arguments) -> int:
     spec = spec.but(secrets=(*spec.secrets, *values.values()))
 
     def work(visit: SingleServer, launcher: Launcher) -> int:
-        if visit.stateless_revision:
+        if visit.stateless_revision and block is not None:
             # Spares each run of the file a handshake that the server refuses.
             block["protocolVersion"] = visit.stateless_revision
         file = target or "discovered.test.mcp.yml"
@@ -153,6 +159,10 @@ def discover(arguments: Arguments) -> int:
         else:
             StandardOutput().write_utf8(found.text)
         report_discovered(found, options, target)
+        if block is None:
+            words = f"--config {visible(find_server_file(arguments))}"
+            words += f" --server {visible(arguments.last('--server'))}" * arguments.has("--server")
+            print_note(f"the file has no server: block; run it with {words}")
         for credential in hider.found.values():
             print_note(visible(credential.note))
         return ExitCode.PASSED
@@ -188,15 +198,20 @@ def _target(arguments: Arguments) -> str:
 
 def _server_block(
     arguments: Arguments, spec: ServerSpec, target: str, hider: CredentialHider
-) -> Message:
-    """Return the keys under `server:`: those of the config, or the command and its folder."""
-    config = find_own_config(arguments)
+) -> Message | None:
+    """Return the keys under `server:`: those of the config, or the command and its folder.
+
+    None if the config is that of another program: its values are secrets, and stay there.
+    """
+    config = find_server_file(arguments)
+    if config and is_client_config(config, read_text(config)):
+        return None
     block: Message = {"name": spec.name}
     if spec.command:
         block |= {"command": spec.command[0], "args": list(spec.command[1:])}
     if arguments.has("--url"):
         block["url"] = arguments.last("--url")
-    if config:
+    if config and not is_suite_name(config):
         written = read_document(read_text(config), config).value
         assert isinstance(written, dict), "the config has been loaded before"
         block |= {key: value for key, value in written.items() if value is not None}
@@ -242,6 +257,7 @@ def build_verified_suite(
     """Return a test file whose tests have passed or are skipped."""
     began, total_s = time.monotonic(), options.total_s
     half_s = total_s / 2
+    visit.deadline = began + total_s
 
     def left_s() -> float:
         return began + half_s - time.monotonic()
@@ -303,18 +319,39 @@ class _OutOfTimeError(Exception):
     """There is no time to run the rest of the file."""
 
 
+class _Countdown:
+    """Raises _OutOfTimeError once after the deadline: then the server is stopped in order."""
+
+    def __init__(self, deadline: float, show_progress: Callable[[], None] | None) -> None:
+        self._deadline = deadline
+        self._show_progress = show_progress
+
+    def tick(self) -> None:
+        """Called every now and then while an answer is awaited."""
+        if self._show_progress:
+            self._show_progress()
+        self.check()
+
+    def check(self) -> None:
+        if time.monotonic() > self._deadline:
+            self._deadline = math.inf
+            raise _OutOfTimeError
+
+
 def _results(plan: Plan, launcher: Launcher, deadline: float) -> list[CaseResult]:
     """Run the file like `mcptest run`, until the deadline, and return the results."""
     results: list[CaseResult] = []
+    countdown = _Countdown(deadline, launcher.while_waiting)
 
     def listen(event: Event) -> None:
-        if isinstance(event, CaseStarted) and time.monotonic() > deadline:
-            raise _OutOfTimeError
+        if isinstance(event, CaseStarted):
+            countdown.check()
         if isinstance(event, CaseFinished):
             results.append(event.result)
 
     try:
-        finished, _ = run_plan(plan, RunOptions(started_at=""), launcher, listen)
+        bounded = launcher.but(while_waiting=countdown.tick)
+        finished, _ = run_plan(plan, RunOptions(started_at=""), bounded, listen)
     except _OutOfTimeError:
         return results
     if finished.interrupted:

@@ -7,7 +7,7 @@ import os
 from mcptest.cli.one_server import print_note, use_server
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, check_writable, write_file, write_note, write_stderr
-from mcptest.cli.shared_options import SERVER_OPTIONS, choose_server, find_own_config
+from mcptest.cli.shared_options import SERVER_OPTIONS, choose_server, find_server_file
 from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import closest, render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
@@ -55,7 +55,7 @@ def docs(arguments: Arguments) -> int:
     if suites and not is_live:
         _write(describe_server(suites), suites, output)
         return ExitCode.PASSED
-    if not is_live and not find_own_config(arguments):
+    if not is_live and not find_server_file(arguments):
         raise UsageError(
             "nothing to document: neither a file nor a server is given",
             "give case files, or the command that starts the server after --, or put a "

@@ -11,6 +11,7 @@ from mcptest.cli.shared_options import (
     CONFIG_OPTION,
     HTTP_OPTIONS,
     SERVER_COMMAND_OPTION,
+    SERVER_NAME_OPTION,
     SPEC_VERSION_OPTION,
     START_TIMEOUT_OPTION,
     choose_server,
@@ -18,7 +19,7 @@ from mcptest.cli.shared_options import (
 from mcptest.coprocess.serve import Channel
 from mcptest.core.errors import InterruptedRunError, UsageError
 from mcptest.core.results import ExitCode
-from mcptest.core.secrets import secrets_in
+from mcptest.core.secrets import secrets_in, why_not_blanked
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
 from mcptest.core.typed_json import Key, TypedJsonError, check_object
@@ -174,6 +175,10 @@ def _with_environment(spec: ServerSpec, variables: dict[str, str]) -> ServerSpec
         raise UsageError(message, help)
     if not spec.command:
         raise UsageError(f"{_ENV_VARIABLE} is for a server that is started: give its command")
+    for name in secrets:
+        why = why_not_blanked(env[name])
+        if env[name] and why:
+            _warn(f"the value of {name!r} {why}; whatever is written may hold it")
     hidden = (*spec.secrets, *secrets_in(env, secrets))
     return spec.but(env={**(spec.env or {}), **env}, secrets=hidden)
 
@@ -208,6 +213,7 @@ def _warn(text: str) -> None:
 _CONNECTION_OPTIONS = (
     SERVER_COMMAND_OPTION,
     CONFIG_OPTION,
+    SERVER_NAME_OPTION,
     *HTTP_OPTIONS,
     SPEC_VERSION_OPTION,
     Option(names=("--cwd",), value="DIR", help="folder to start the server in"),

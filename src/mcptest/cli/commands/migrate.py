@@ -196,6 +196,7 @@ class _SourceFile:
             registry=folder.registry,
             has_references=has_references,
             relocate=lambda name: os.path.relpath(os.path.join(here, name), folder.path),
+            read_beside=SuiteFolders((self._file,)).reader_beside(self._file),
         )
 
     def _note_plugins(self, text: str) -> None:

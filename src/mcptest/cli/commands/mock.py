@@ -25,7 +25,8 @@ from mcptest.mock.manifest import kind_of_file, load_manifest, merge_manifests
 from mcptest.mock.player import ContractPlayer
 from mcptest.mock.respond import respond, respond_to_noise
 from mcptest.mock.session import render_report, render_summary
-from mcptest.protocol.framing import Frame
+from mcptest.mock.stateless import end_subscriptions
+from mcptest.protocol.framing import Frame, encode_line
 from mcptest.transport.process.signals import CpuLimit, Interrupts
 from mcptest.transport.serving import serve_lines
 
@@ -97,7 +98,11 @@ def _serve_pipes(player: Player, faults: Faults, interrupts: Interrupts) -> Mock
             sent = respond_to_noise(session, item)
         return deliver(faults, sent)
 
-    serve_lines(sys.stdin.fileno(), sys.stdout.fileno(), interrupts, receive)
+    def last_lines() -> Iterator[bytes]:
+        return (encode_line(each.message) for each in end_subscriptions(player, session))
+
+    source, sink = sys.stdin.fileno(), sys.stdout.fileno()
+    serve_lines(source, sink, interrupts, receive, last_lines)
     return player.report(session)
 
 

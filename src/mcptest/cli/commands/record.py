@@ -51,7 +51,7 @@ def record(arguments: Arguments) -> int:
             relay = Relay(command, guardian, signals, recording)
             recording.pid = relay.pid
             code = relay.run()
-            recording.finish(describe_exit(code))
+            recording.finish(describe_exit(code), relay.ended_by)
         except ServerError as error:
             recording.discard()
             help = f"  help: {error.fault.hint}\n" if error.fault.hint else ""

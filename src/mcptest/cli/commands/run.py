@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.cli.run_modes import ShownBefore, TransportMatrix
     from mcptest.core.events import RunFinished
+    from mcptest.core.plan import ServerSpec
+    from mcptest.core.results import Mismatch
     from mcptest.engine.code_coverage import Collectors
     from mcptest.engine.loading import Plan, Wanted
     from mcptest.engine.run import RunOptions
+    from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
 
 __all__ = ["COMMAND", "CONDUCTOR_COMMAND", "run"]
@@ -166,6 +169,7 @@ def _run_and_report(
             keeps_traffic=arguments.has("--capture"),
             keeps_log=reports.wants_log,
             while_waiting=reports.tick,
+            check_actively=_check_actively,
         ) as launcher:
             if matrix:
                 finished, captures = matrix.run(plan, options_for, launcher, reports.emit)
@@ -177,6 +181,15 @@ def _run_and_report(
             files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
         reports.close(files)
     return finished
+
+
+def _check_actively(
+    spec: ServerSpec, launcher: Launcher, version: str
+) -> tuple[tuple[Mismatch, ...], tuple[str, ...]]:
+    """Make the active checks of a server, for `compliance: {tests: [active]}` of a suite."""
+    from mcptest.cli.conformance import check_actively  # noqa: PLC0415  # few suites ask for it
+
+    return check_actively(spec, launcher, version)
 
 
 def _note_shared_servers(plan: Plan) -> None:

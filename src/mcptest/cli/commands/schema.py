@@ -15,6 +15,7 @@ from mcptest.core.results import ExitCode
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import defuse_markers, visible
 from mcptest.engine.discovery import read_text
+from mcptest.formats.schemas.compliance import expected_failures_schema, hints_schema
 from mcptest.formats.schemas.conductor import conductor_schema
 from mcptest.formats.schemas.contracts import (
     ManifestTables,
@@ -77,6 +78,11 @@ FORMATS = {
         files="manifests for mcptest mock", build=lambda known: manifest_schema(known, _MANIFEST)
     ),
     "snapshot": _Format(files="__snapshots__/*.snap.yaml", build=lambda _: snapshot_schema()),
+    "hints": _Format(files="mcptest compliance run --hints FILE", build=lambda _: hints_schema()),
+    "expected-failures": _Format(
+        files="mcptest compliance run --expected-failures FILE",
+        build=lambda _: expected_failures_schema(),
+    ),
 }
 # What SDKs and `mcptest exec` send each other, on one line each.
 CHANNELS = {
