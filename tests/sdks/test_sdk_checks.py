@@ -65,9 +65,11 @@ class Checked:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
-    def run(self, *, is_every: bool = False, **changes: Any) -> tuple[int, str]:
+    def run(
+        self, *, is_every: bool = False, is_oldest: bool = False, **changes: Any
+    ) -> tuple[int, str]:
         self.write("sdks/sdks.json", json.dumps({"go": {**ENTRY, **changes}}))
-        status = sdks.check_sdks([], is_every=is_every)
+        status = sdks.check_sdks([], is_every=is_every, is_oldest=is_oldest)
         return status, self._capsys.readouterr().out
 
 
@@ -115,6 +117,23 @@ def test_a_toolchain_that_is_missing_or_too_old_is_named(
     ended, out = checked.run(is_every=is_every, toolchain=old)
     assert ended == status
     assert "no sh 5.10 or newer found: this is 5.1\n" in out
+
+
+def test_the_oldest_version_of_a_toolchain_is_asked_for_by_its_variables(checked: Checked) -> None:
+    def toolchain(variable: str) -> dict[str, Any]:
+        version = ["sh", "-c", "echo version ${WANTED_SH:-6.0}"]
+        return {"name": "sh", "version": version, "oldest": "5.1", "oldest_by": {variable: "5.1.8"}}
+
+    # Each version has linters of its own, and packages are made with the usual one.
+    without: dict[str, Any] = {
+        "lint": [["sh", "-c", "exit 1"]],
+        "package": {"commands": [["false"]]},
+    }
+    status, out = checked.run(is_oldest=True, **without, toolchain=toolchain("WANTED_SH"))
+    assert (status, out.splitlines()[-1].split()[:4]) == (0, ["go", "sh", "5.1.8", "3"])
+    status, out = checked.run(is_oldest=True, is_every=True, toolchain=toolchain("NOT_HEEDED"))
+    assert status == 1
+    assert "== sdks: go: not checked, no sh 5.1 found: this is 6.0\n" in out
 
 
 @pytest.mark.parametrize(
@@ -189,9 +208,16 @@ def test_ci_checks_every_sdk_and_starts_every_command() -> None:
     assert text.splitlines()[-1] == "exec python3 ./check --every-sdk --cold"
 
 
-def test_an_unknown_sdk_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["cobol"], "there is no SDK 'cobol'; there are: python"),
+        (["--oldest", "jvm"], "there is no SDK 'jvm' with --oldest; there are: go, rust"),
+    ],
+)
+def test_an_unknown_sdk_is_refused(words: list[str], said: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tools.sdks", "cobol"],
+        [sys.executable, "-m", "tools.sdks", *words],
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",
@@ -199,7 +225,7 @@ def test_an_unknown_sdk_is_refused() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no SDK 'cobol'; there are: python" in done.stderr
+    assert said in done.stderr
 
 
 VERSIONS = {

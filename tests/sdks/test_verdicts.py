@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from verdict_check import CHOSEN, LANES, ROOT, check_runner, prepare
+from verdict_check import CHOSEN, GATES, LANES, ROOT, check_runner, prepare
 
 SDKS = json.loads((ROOT / "sdks" / "sdks.json").read_text(encoding="utf-8"))
 
@@ -62,10 +62,14 @@ def repeated(tmp_path: Path) -> Any:
         for each in sentences
         if "suite" not in each
     }
+    gates = {f"left::{name}": ("skipped", "run: mcptest run") for name in GATES}
     mine = {f"clock::{CHOSEN}": ("passed", "")}
     failed = {"clock::counts": ("failed", f"Error:\n{text}\n\nb/mcptest.yaml:7\n")}
     given = {
-        "all": {"tests": {**mine, **failed, **lanes}, "started": ["everything", "files", "clock"]},
+        "all": {
+            "tests": {**mine, **failed, **lanes, **gates},
+            "started": ["everything", "files", "clock"],
+        },
         "one": {"tests": mine, "started": ["clock"]},
     }
     (suite.parent / "given.json").write_text(json.dumps(given), encoding="utf-8")
@@ -97,6 +101,8 @@ def test_a_runner_that_says_the_same_is_right(repeated: Any) -> None:
         ({"lanes::agents": ["", ""]}, "agents: missing"),
         ({"lanes::evals": ["skipped", "later"]}, "evals: skipped, not in the words"),
         ({"lanes::evals": ["failed", ""]}, "evals: failed"),
+        ({"left::coverage gate": ["", ""]}, "coverage gate: missing, not skipped"),
+        ({"left::coverage gate": ["passed", ""]}, "coverage gate: passed, not skipped"),
         ({"journal all": ["files", "clock"]}, "not each server was started once"),
         ({"journal one": ["files", "clock"]}, "which started ['files', 'clock']"),
         ({"journal one": []}, "which started []"),

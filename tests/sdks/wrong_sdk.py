@@ -154,6 +154,7 @@ FAULTS = {
     "data of the server is taken for ours": (
         "errors: data of the server's own is not taken for that of the binary"
     ),
+    "a request of any size is sent": "calls: a request of more than 64 MiB is not sent",
     "NaN is sent": "calls: arguments that JSON cannot express",
     "text is sent as ASCII": "calls: text of every kind goes out and comes back",
     "the prompt has empty arguments": "calls: get_prompt",
@@ -186,6 +187,7 @@ def has(fault: str) -> bool:
 
 VERSION = 2
 NAME = "wrong"
+MAX_REQUEST_BYTES = 64 * 1024 * 1024
 MAX_LINE = 64 * 1024 * 1024 + 64 * 1024
 HANDSHAKE_S = 10.0
 SHUTDOWN_S = 10.0
@@ -545,6 +547,9 @@ class Coprocess:
         limit_s: float,
         cancel: threading.Event | None,
     ) -> Any:
+        if len(json.dumps(params)) > MAX_REQUEST_BYTES and not has("a request of any size is sent"):
+            problem = f"{method} was not sent: it has more than {MAX_REQUEST_BYTES} bytes"
+            raise SdkError("arguments", problem)
         if self._id and not has("an early answer is taken"):
             self._refuse_early(method)
         self._id = 1 if has("all ids are 1") else self._id + 1

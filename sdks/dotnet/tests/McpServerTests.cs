@@ -125,9 +125,15 @@ namespace Mcptest.Tests
             var circle = new Dictionary<string, object>();
             circle["again"] = circle;
             await RefuseAsync(circle, "arguments.again.again");
+            await RefuseAsync(new Unreadable(), "arguments cannot be sent as JSON", "not today");
             await RefuseAsync(new { map = new Dictionary<int, int> { [1] = 2 }, work = Task.CompletedTask.GetType() }, "arguments.");
             Check.True((await server.CallToolAsync("echo")).Success);
             Check.Equal(2, scratch.Lines.Length);
+        }
+
+        private sealed class Unreadable
+        {
+            public int Degrees => throw new InvalidOperationException("not today");
         }
 
         [Test]

@@ -40,6 +40,8 @@ const ENDING_MS = 500;
 const MAX_LINE_BYTES = 64 * 1024 * 1024 + 64 * 1024;
 const MAX_STDERR_BYTES = 4096;
 const MAX_WARNINGS = 100;
+// How long a request may be. What is not its params is shorter than 1024 bytes.
+const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
 // How deep an answer may be nested, the frame included.
 const MAX_DEPTH = 200;
 // The longest delay of setTimeout.
@@ -170,6 +172,11 @@ export class Coprocess implements AsyncDisposable {
     }
     // Now, because the caller may change the arguments while the request waits for its turn.
     const text = params === undefined ? "" : `,"params":${JSON.stringify(params)}`;
+    const size = Buffer.byteLength(text);
+    if (size > MAX_REQUEST_BYTES - 1024) {
+      const limit = `a request has up to ${MAX_REQUEST_BYTES}`;
+      throw new TypeError(`${method} was not sent: its params have ${size} bytes, and ${limit}`);
+    }
     let cancel = () => undefined as void;
     const outcome = await new Promise<Outcome>((settle) => {
       const request: Request = { method, params: text, timeoutMs, settle };

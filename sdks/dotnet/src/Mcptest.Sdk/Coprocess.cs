@@ -31,6 +31,8 @@ namespace Mcptest
         public const string SdkName = "dotnet";
         public const string Handshake = "coprocess/handshake";
 
+        // What is not the params of a request is shorter than 1024 bytes.
+        private const int MaxRequestBytes = 64 * 1024 * 1024;
         // An answer of the server, and a little around it.
         private const int MaxLineBytes = (64 * 1024 * 1024) + (64 * 1024);
 
@@ -126,6 +128,11 @@ namespace Mcptest
             string method, string? parameters = null, TimeSpan? limit = null, CancellationToken cancellationToken = default)
         {
             cancellationToken.ThrowIfCancellationRequested();
+            var size = Encoding.UTF8.GetByteCount(parameters ?? "");
+            if (size > MaxRequestBytes - 1024)
+            {
+                throw new ArgumentException($"{method} was not sent: its params have {size} bytes, and a request has up to {MaxRequestBytes}");
+            }
             var request = new Request(method, parameters, limit ?? _timeout);
             lock (_gate)
             {

@@ -3,6 +3,7 @@ using System.Collections;
 using System.Collections.Generic;
 using System.Globalization;
 using System.Linq;
+using System.Reflection;
 using System.Text;
 using System.Text.Encodings.Web;
 using System.Text.Json;
@@ -177,7 +178,20 @@ namespace Mcptest
                 default:
                     return value.GetType().GetProperties()
                         .Where(property => property.CanRead && property.GetIndexParameters().Length == 0)
-                        .Select(property => ($".{property.Name}", property.GetValue(value)));
+                        .Select(property => ($".{property.Name}", ReadProperty(property, value)));
+            }
+        }
+
+        private static object? ReadProperty(PropertyInfo property, object value)
+        {
+            try
+            {
+                return property.GetValue(value);
+            }
+            catch (TargetInvocationException)
+            {
+                // It is what could not be read, and the serializer has said why.
+                return null;
             }
         }
 

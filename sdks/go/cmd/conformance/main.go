@@ -126,9 +126,9 @@ func milliseconds(number float64) time.Duration {
 }
 
 func describe(err error) object {
-	found := object{"kind": "other", "message": err.Error()}
+	// All errors but those about arguments have a type.
+	found := object{"kind": "arguments", "message": err.Error()}
 	var ours *mcptest.Error
-	var value *json.UnsupportedValueError
 	switch {
 	case errors.As(err, &ours):
 		found["kind"] = string(ours.Kind)
@@ -137,8 +137,6 @@ func describe(err error) object {
 		}
 	case errors.Is(err, context.Canceled):
 		found["kind"] = "cancelled"
-	case errors.As(err, &value):
-		found["kind"] = "arguments"
 	}
 	return object{"error": found}
 }

@@ -32,6 +32,8 @@ const LONGEST_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A line of the server, and a little around it.
 const MAX_LINE_BYTES: usize = 64 * 1024 * 1024 + 64 * 1024;
+/// How long a request may be. What is not its params is shorter than 1024 bytes.
+const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
 const MAX_STDERR_BYTES: usize = 4 * 1024;
 const MAX_WARNINGS: usize = 100;
 
@@ -166,6 +168,13 @@ impl Coprocess {
         limit: Duration,
     ) -> Result<Value, Error> {
         let limit = limit.min(LONGEST_LIMIT);
+        let params = params.map(|params| params.to_string());
+        let size = params.as_ref().map_or(0, String::len);
+        if size > MAX_REQUEST_BYTES - 1024 {
+            let most = format!("a request has up to {MAX_REQUEST_BYTES}");
+            let problem = format!("its params have {size} bytes, and {most}");
+            return Err(Error::Arguments(format!("{method} was not sent: {problem}")));
+        }
         let turn = self.take_turn(method)?;
         let (id, line) = self.exchange(method, params, limit)?;
         let result = match line {
@@ -203,7 +212,7 @@ impl Coprocess {
         } else {
             let id = state.last_id + 1;
             let shutdown = json!({"jsonrpc": "2.0", "id": id, "method": "mcp.shutdown"});
-            state.send(&shutdown);
+            state.send(&shutdown.to_string());
         }
         state.to_binary = None;
         // The answer to the shutdown is not needed.
@@ -275,7 +284,7 @@ impl Coprocess {
     fn exchange(
         &self,
         method: &str,
-        params: Option<Value>,
+        params: Option<String>,
         limit: Duration,
     ) -> Result<(u64, Line), Error> {
         let mut state = self.shared.lock();
@@ -291,14 +300,9 @@ impl Coprocess {
         }
         state.last_id += 1;
         let id = state.last_id;
-        let mut request = Map::new();
-        request.insert("jsonrpc".to_owned(), "2.0".into());
-        request.insert("id".to_owned(), id.into());
-        request.insert("method".to_owned(), method.into());
-        if let Some(params) = params {
-            request.insert("params".to_owned(), params);
-        }
-        state.send(&Value::Object(request));
+        let params = params.map_or(String::new(), |params| format!(",\"params\":{params}"));
+        let method_text = Value::from(method);
+        state.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method_text}{params}}}"#));
         state.is_waiting = true;
         let deadline = Instant::now() + limit;
         let line = loop {
@@ -406,7 +410,7 @@ impl State {
         self.broken.clone().map_or(Ok(()), Err)
     }
 
-    fn send(&self, request: &Value) {
+    fn send(&self, request: &str) {
         let line = format!("{request}\n").into_bytes();
         // If the thread that writes has ended, so has the binary, which is reported as such.
         if let Some(to_binary) = &self.to_binary {
