@@ -37,10 +37,6 @@ __all__ = [
 # How much of a bad line is kept as evidence.
 KEPT_BYTES = 4096
 
-# Pieces of an unfinished line are collected up to this size: a server that writes byte by byte
-# would otherwise cost a whole object for each.
-_PART_BYTES = 64 * 1024
-
 # The reason for a line that is not meant to be a message, such as a banner or a log line.
 PLAIN_TEXT = "it does not begin like JSON"
 
@@ -85,8 +81,8 @@ class LineDecoder:
     ) -> None:
         self._limit = max_line_bytes
         self._keeps_raw = keeps_raw
-        self._parts: list[bytes | bytearray] = []
-        self._pending = 0
+        # The unfinished line. Growing it moves pages, not bytes, so a long line is copied once.
+        self._begun = bytearray()
         self._skipping = False
         self._line = 0
         self.crlf_lines = 0
@@ -97,10 +93,10 @@ class LineDecoder:
         out: list[Frame | Noise | Overlong] = []
         end = chunk.find(b"\n")
         if end < 0:
-            # A piece of a long line: not copied.
+            # A piece of a long line.
             self._extend(chunk, out)
             return out
-        if end == len(chunk) - 1 and end <= self._limit and not (self._pending or self._skipping):
+        if end == len(chunk) - 1 and end <= self._limit and not (self._begun or self._skipping):
             # One whole line, as in nearly every read.
             self._line += 1
             self._read_line(chunk[:end], out)
@@ -115,56 +111,34 @@ class LineDecoder:
     @property
     def begun_line(self) -> int:
         """The number of an unfinished line that is not blank, 0 if there is none."""
-        if not self._parts and not self._skipping:
-            return 0
-        has_begun = self._skipping or any(part.strip() for part in self._parts)
+        has_begun = self._skipping or (self._begun and not self._begun.isspace())
         return self._line + 1 if has_begun else 0
 
     @property
     def remainder(self) -> tuple[bytes, int]:
         """The first bytes of the unfinished line, and its length."""
-        return self._head(KEPT_BYTES), self._pending
-
-    def _head(self, size: int) -> bytes:
-        """The first bytes of the unfinished line, without a copy of all of it."""
-        head = b""
-        for part in self._parts:
-            head += part[: size - len(head)]
-            if len(head) == size:
-                break
-        return head
+        return bytes(self._begun[:KEPT_BYTES]), len(self._begun)
 
     def _extend(self, piece: bytes, out: list[Frame | Noise | Overlong]) -> None:
-        if not piece or self._skipping:
+        if self._skipping:
             return
-        parts = self._parts
-        if parts and len(parts[-1]) + len(piece) <= _PART_BYTES:
-            if not isinstance(parts[-1], bytearray):
-                parts[-1] = bytearray(parts[-1])
-            parts[-1] += piece
-        else:
-            parts.append(piece)
-        self._pending += len(piece)
-        if self._pending > self._limit:
+        self._begun += piece
+        if len(self._begun) > self._limit:
             # Not a byte over the limit, so that the result does not depend on the chunks.
-            head = self._head(min(KEPT_BYTES, self._limit))
+            head = bytes(self._begun[: min(KEPT_BYTES, self._limit)])
             out.append(Overlong(raw=head, limit=self._limit, line=self._line + 1))
             self._skipping = True
-            self._parts.clear()
-            self._pending = 0
+            self._begun = bytearray()
 
     def _finish(self, out: list[Frame | Noise | Overlong]) -> None:
         self._line += 1
         if self._skipping:
             self._skipping = False
             return
-        first = self._parts[0] if len(self._parts) == 1 else b""
-        raw = first if isinstance(first, bytes) and first else b"".join(self._parts)
-        self._parts.clear()
-        self._pending = 0
+        raw, self._begun = self._begun, bytearray()
         self._read_line(raw, out)
 
-    def _read_line(self, raw: bytes, out: list[Frame | Noise | Overlong]) -> None:
+    def _read_line(self, raw: bytes | bytearray, out: list[Frame | Noise | Overlong]) -> None:
         if raw.endswith(b"\r"):
             self.crlf_lines += 1
         if raw.isspace() or not raw:
@@ -172,7 +146,7 @@ class LineDecoder:
         else:
             found = read_message(raw, self._line)
             is_kept = self._keeps_raw and type(found) is Frame
-            out.append(found.but(raw=raw) if is_kept else found)
+            out.append(found.but(raw=bytes(raw)) if is_kept else found)
 
 
 def encode_line(message: object) -> bytes:
@@ -180,7 +154,7 @@ def encode_line(message: object) -> bytes:
     return dump_json(message).encode("utf-8", "backslashreplace") + b"\n"
 
 
-def read_message(raw: bytes, line: int = 0) -> Frame | Noise:
+def read_message(raw: bytes | bytearray, line: int = 0) -> Frame | Noise:
     """The message in a line, or `Noise` with the reason."""
     try:
         return Frame.made_of({"value": parse_json(raw.decode("utf-8")), "line": line})
@@ -188,17 +162,19 @@ def read_message(raw: bytes, line: int = 0) -> Frame | Noise:
         reason, column = _explain_encoding(raw, error), error.start + 1
     except NotJsonError as error:
         reason, column = _explain_text(raw, error), error.column
-    return Noise(raw=raw[:KEPT_BYTES], size=len(raw), reason=reason, line=line, column=column)
+    return Noise(
+        raw=bytes(raw[:KEPT_BYTES]), size=len(raw), reason=reason, line=line, column=column
+    )
 
 
-def _explain_encoding(raw: bytes, error: UnicodeDecodeError) -> str:
+def _explain_encoding(raw: bytes | bytearray, error: UnicodeDecodeError) -> str:
     if _is_utf16(raw):
         return _UTF16
     bad = " ".join(f"{byte:02x}" for byte in raw[error.start : error.end])
     return f"byte {error.start} (hex {bad}) is not valid UTF-8 ({error.reason})"
 
 
-def _explain_text(raw: bytes, error: NotJsonError) -> str:
+def _explain_text(raw: bytes | bytearray, error: NotJsonError) -> str:
     if raw.startswith(codecs.BOM_UTF8):
         return "it begins with a byte order mark (BOM); messages must not"
     if _is_utf16(raw):
@@ -207,7 +183,7 @@ def _explain_text(raw: bytes, error: NotJsonError) -> str:
         return f"byte {raw.index(0)} is NUL; messages must not hold any"
     if raw.lower().startswith(b"content-length:"):
         return "it is a Content-Length header, as LSP uses; MCP messages are lines of JSON"
-    if raw.strip() in _BRACKETS or (raw[:1].isspace() and raw.lstrip()[:1] in (b'"', b"{")):
+    if bytes(raw.strip()) in _BRACKETS or (raw[:1].isspace() and raw.lstrip()[:1] in (b'"', b"{")):
         return "it is a piece of JSON that is spread over several lines; a message is one line"
     return PLAIN_TEXT if error.column == 1 else error.reason
 
@@ -218,7 +194,7 @@ _BRACKETS = frozenset([b"{", b"}", b"[", b"]", b"},", b"],"])
 _UTF16 = "it looks like UTF-16; messages must be UTF-8"
 
 
-def _is_utf16(raw: bytes) -> bool:
+def _is_utf16(raw: bytes | bytearray) -> bool:
     # In UTF-16, every other byte of mostly ASCII text is NUL.
     marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     return raw.startswith(marks) or (len(raw) > 3 and raw.count(0) * 3 > len(raw))

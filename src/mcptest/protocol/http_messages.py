@@ -521,6 +521,7 @@ _HINTS = {
 }
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 _WANTED = 'the server wants credentials: give "auth" or "headers", or --bearer-env or --header-env'
+_LOGIN = ', or log in: mcptest login URL (a file then has "login: true" in its "auth")'
 _REFUSED = 'the server refused the credentials it was given: look at "auth" and "headers", or at '
 _REFUSED += "what --bearer-env and --header-env name"
 
@@ -539,7 +540,8 @@ def status_fault(
     hint = _HINTS.get(status, "")
     wants = headers.get("www-authenticate", "")
     if status in (_UNAUTHORIZED, _FORBIDDEN):
-        hint = _WANTED if status == _UNAUTHORIZED else hint
+        if status == _UNAUTHORIZED:
+            hint = _WANTED + (_LOGIN if "bearer" in wants.lower() else "")
         hint += f"; it asks for {excerpt(wants, 200)}" if wants else ""
     elif said == "server/discover" and status in NOT_SPOKEN:
         hint = "a server with a handshake may do so: leave out --spec-version"
@@ -557,7 +559,7 @@ def status_fault(
 
 def with_refused_credentials(fault: TransportFault, token: str = "") -> TransportFault:
     """The same fault if credentials were sent and not accepted; `token` describes a fetched one."""
-    hint = fault.hint.replace(_WANTED, token or _REFUSED)
+    hint = fault.hint.replace(_LOGIN, "").replace(_WANTED, token or _REFUSED)
     if fault.code == _FORBIDDEN and token:
         hint += f"; {token}"
     return fault.but(hint=hint)

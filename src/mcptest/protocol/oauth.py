@@ -35,11 +35,14 @@ __all__ = [
     "choose_scope",
     "list_resource_metadata_urls",
     "list_server_metadata_urls",
+    "names_in",
     "parse_document",
     "parse_endpoint",
+    "parse_object",
     "read_authorization_server",
     "read_challenge",
     "read_protected_resource",
+    "show",
 ]
 
 
@@ -102,18 +105,18 @@ def parse_endpoint(url: object, what: str, server: Address) -> Address:
     It must not be an address of this machine or its network unless the server is there, too.
     """
     if not isinstance(url, str) or not url:
-        raise OAuthError(f"{what} must be a URL and is {_show(url)}")
+        raise OAuthError(f"{what} must be a URL and is {show(url)}")
     try:
         address = parse_url(url)
     except BadUrlError as error:
-        raise OAuthError(f"{what} is {_show(url)}, which is no URL of a server: {error}") from None
+        raise OAuthError(f"{what} is {show(url)}, which is no URL of a server: {error}") from None
     if "#" in url:
-        raise OAuthError(f"{what} is {_show(url)}, which has a fragment")
+        raise OAuthError(f"{what} is {show(url)}, which has a fragment")
     if address.is_internal and not server.is_internal:
-        message = f"{what} is {_show(url)}, which is in this network, and the server is not"
+        message = f"{what} is {show(url)}, which is in this network, and the server is not"
         raise OAuthError(message, "a server elsewhere must not have requests sent to programs here")
     if address.scheme != "https" and not address.is_loopback:
-        message = f"{what} is {_show(url)}, which does not begin with https://"
+        message = f"{what} is {show(url)}, which does not begin with https://"
         raise OAuthError(message, "credentials and tokens are sent over https only")
     return address
 
@@ -129,7 +132,7 @@ def check_resource_metadata_url(url: str, server: Address) -> str:
     """The URL of the metadata that a challenge names; it must be the server's own."""
     what = "resource_metadata in the WWW-Authenticate header"
     if not same_origin(parse_endpoint(url, what, server), server):
-        message = f"{what} is {_show(url)}, which is not at {server.origin}"
+        message = f"{what} is {show(url)}, which is not at {server.origin}"
         raise OAuthError(message, "a server publishes its protected-resource metadata itself")
     return url
 
@@ -138,7 +141,7 @@ def list_server_metadata_urls(issuer: str, server: Address) -> list[str]:
     """Where an authorization server publishes its metadata, in the order of the specification."""
     address = parse_endpoint(issuer, "the authorization server", server)
     if "?" in issuer:
-        raise OAuthError(f"the authorization server is {_show(issuer)}, which has a query")
+        raise OAuthError(f"the authorization server is {show(issuer)}, which has a query")
     path = address.target.rstrip("/")
     urls = [
         f"{address.origin}{_OAUTH_PATH}{path}",
@@ -157,11 +160,19 @@ def parse_document(status: int, raw: bytes) -> Document | str:
         return f"status {status}, and redirects are not followed"
     if status != 200:
         return f"status {status}"
+    found = parse_object(raw)
+    return "status 200, and the body is not a JSON object" if found is None else found
+
+
+def parse_object(raw: bytes) -> Document | None:
+    """The JSON object in an answer; None if it has none."""
     try:
         found = parse_json(raw.decode("utf-8"))
-    except (UnicodeDecodeError, NotJsonError):
-        found = None
-    return found if isinstance(found, dict) else "status 200, and the body is not a JSON object"
+        # Half a character, which JSON can escape, could be neither sent nor stored.
+        dump_json(found).encode("utf-8")
+    except (UnicodeError, NotJsonError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 class ProtectedResource(Record):
@@ -177,12 +188,12 @@ def read_protected_resource(document: Document, server: Address) -> ProtectedRes
     where = "in the protected-resource metadata, "
     resource = document.get("resource")
     if not _covers(resource, server):
-        message = f"{where}resource is {_show(resource)}, which is not {server.url}"
+        message = f"{where}resource is {show(resource)}, which is not {server.url}"
         hint = "a token for another resource must not be requested for this server"
         raise OAuthError(message, hint)
     issuers = document.get("authorization_servers")
     if not isinstance(issuers, list) or not all(isinstance(each, str) for each in issuers):
-        message = f"{where}authorization_servers must be a list of URLs and is {_show(issuers)}"
+        message = f"{where}authorization_servers must be a list of URLs and is {show(issuers)}"
         raise OAuthError(message)
     if not issuers:
         raise OAuthError(f"{where}authorization_servers is empty")
@@ -214,8 +225,8 @@ def choose_issuer(found: ProtectedResource, wanted: str) -> str:
         return found.issuers[0]
     if any(each.rstrip("/") == wanted.rstrip("/") for each in found.issuers):
         return wanted
-    listed = ", ".join(_show(each) for each in found.issuers[:5])
-    message = f"the server takes tokens of {listed}, and not of {_show(wanted)}"
+    listed = ", ".join(show(each) for each in found.issuers[:5])
+    message = f"the server takes tokens of {listed}, and not of {show(wanted)}"
     raise OAuthError(message, '"issuer" in "auth" is the authorization server of the credentials')
 
 
@@ -229,6 +240,8 @@ class AuthorizationServer(Record):
     token_endpoint: Address
     auth_methods: tuple[str, ...] | None = None
     signing_algorithms: tuple[str, ...] | None = None
+    # The rest of the metadata, which only a login reads (`protocol.oauth_login`).
+    document: Document = {}  # noqa: RUF012  # nothing of a record changes
 
 
 def read_authorization_server(
@@ -244,28 +257,32 @@ def read_authorization_server(
     if ignores_slash and isinstance(said, str):
         is_same = said.rstrip("/") == issuer.rstrip("/")
     if not is_same:
-        message = f"the metadata of the authorization server {_show(issuer)} has the issuer "
+        message = f"the metadata of the authorization server {show(issuer)} has the issuer "
         hint = "the two must be identical; credentials are not sent"
         if isinstance(said, str) and said.rstrip("/") == issuer.rstrip("/"):
-            hint = f'they differ in the slash at the end alone; "issuer" in "auth" may be {said}'
-        raise OAuthError(f"{message}{_show(said)}", hint)
+            hint = 'they differ in the slash at the end alone; "issuer" in "auth" (--issuer of '
+            hint += f"mcptest login) may be {said}"
+        raise OAuthError(f"{message}{show(said)}", hint)
     what = "token_endpoint in the metadata of the authorization server"
     return AuthorizationServer(
         issuer=str(said),
         token_endpoint=parse_endpoint(document.get("token_endpoint"), what, server),
-        auth_methods=_names(document, "token_endpoint_auth_methods_supported"),
-        signing_algorithms=_names(document, "token_endpoint_auth_signing_alg_values_supported"),
+        auth_methods=names_in(document, "token_endpoint_auth_methods_supported"),
+        signing_algorithms=names_in(document, "token_endpoint_auth_signing_alg_values_supported"),
+        document=document,
     )
 
 
-def _names(document: Document, member: str) -> tuple[str, ...] | None:
+def names_in(document: Document, member: str) -> tuple[str, ...] | None:
+    """A list of names in a document; None if there is none."""
     listed = document.get(member)
     if not isinstance(listed, list):
         return None
     return tuple(each for each in listed if isinstance(each, str))
 
 
-def _show(value: object) -> str:
+def show(value: object) -> str:
+    """What a document says, for a sentence."""
     return excerpt(dump_json(value), _SHOWN)
 
 
@@ -293,6 +310,6 @@ def choose_auth_method(wanted: str, has_key: bool, server: AuthorizationServer) 
             return method
     names = excerpt(", ".join(listed or ()), _SHOWN) or "none"
     needed = "a private key" if has_key else "a client secret"
-    message = f"the authorization server {_show(server.issuer)} takes no client with {needed}"
+    message = f"the authorization server {show(server.issuer)} takes no client with {needed}"
     hint = f"it supports {names}; the credentials may be for another one"
     raise OAuthError(message, hint)

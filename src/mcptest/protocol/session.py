@@ -50,6 +50,7 @@ __all__ = [
     "MAX_INPUTS",
     "MAX_ROUNDS",
     "REMEMBERED_IDS",
+    "TRACE_KEY",
     "ClientScript",
     "ClientSession",
     "EchoReceived",
@@ -64,6 +65,9 @@ __all__ = [
     "UnexpectedResponse",
 ]
 
+
+# The trace context of the W3C, in the metadata of a request.
+TRACE_KEY = "traceparent"
 
 INITIALIZE_ID = "mcptest-initialize"
 DISCOVER_ID = "mcptest-discover"
@@ -222,12 +226,34 @@ class ClientSession:
             _CLIENT_KEY: self._client_info,
         }
         message["params"] = params | {"_meta": own | meta}
+        if self.rounds and jsonrpc.id_key(message["id"]) in self._open:
+            self.rounds.sent(message)
+        return self._reopen(message)
+
+    def add_trace(self, line: bytes, traceparent: str) -> tuple[bytes, str]:
+        """A request with this trace context in its metadata, and the context that it has now.
+
+        Its own takes precedence. Other messages have none.
+        """
+        message = _parsed(line)
+        if not isinstance(message, dict) or "method" not in message or "id" not in message:
+            return line, ""
+        params = message.get("params", {})
+        meta = params.get("_meta", {}) if isinstance(params, dict) else None
+        if not isinstance(meta, dict):
+            return line, ""
+        if TRACE_KEY in meta:
+            own = meta[TRACE_KEY]
+            return line, own if isinstance(own, str) else ""
+        message["params"] = params | {"_meta": {**meta, TRACE_KEY: traceparent}}
+        return self._reopen(message), traceparent
+
+    def _reopen(self, message: Message) -> bytes:
+        """The line of a request that was opened, with more metadata."""
         line = encode_line(message)
         key = jsonrpc.id_key(message["id"])
         if key in self._open:
             self._open[key] = self._open[key][0], line
-            if self.rounds:
-                self.rounds.sent(message)
         return line
 
     @property

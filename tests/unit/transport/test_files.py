@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from mcptest.core.errors import InterruptedRunError
 from mcptest.transport.files import locked, replace_file
+from mcptest.transport.process.signals import Interrupts
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -67,6 +69,20 @@ def test_when_it_cannot_be_placed_all_is_as_it_was(
 def test_a_folder_that_is_taken_stays_so_until_the_patience_is_over(tmp_path: Path) -> None:
     with locked(str(tmp_path), 0.0), pytest.raises(TimeoutError), locked(str(tmp_path), 0.05):
         pass
+
+
+def test_a_signal_ends_the_wait_for_a_lock(tmp_path: Path) -> None:
+    interrupts = Interrupts()
+    interrupts.count = 1
+    try:
+        with (
+            locked(str(tmp_path), 0.0),
+            pytest.raises(InterruptedRunError),
+            locked(str(tmp_path), 60.0, interrupts),
+        ):
+            pass
+    finally:
+        interrupts.close()
 
 
 def test_it_is_free_again_afterwards_also_after_a_failure(tmp_path: Path) -> None:

@@ -9,7 +9,11 @@ import threading
 
 import pytest
 
-from mcptest.transport.http.connection import NameLookup
+from mcptest.protocol.http_address import parse_url
+from mcptest.transport.http.connection import NameLookup, look_up
+
+# Nothing here waits for so long.
+PATIENCE_S = 60.0
 
 
 def waited_for(lookup: NameLookup) -> None:
@@ -29,13 +33,20 @@ def waited_for(lookup: NameLookup) -> None:
         ),
     ],
 )
-def test_what_is_known_needs_no_thread(host: str, places: list[object]) -> None:
+def test_what_is_known_needs_no_thread_and_no_descriptor(host: str, places: list[object]) -> None:
     before = threading.active_count()
     lookup = NameLookup(host, 9)
     assert threading.active_count() == before
     assert lookup.result() == places
-    waited_for(lookup)
+    assert lookup.fd == -1
     lookup.close()
+
+
+def test_addresses_that_are_known_are_not_waited_for() -> None:
+    with socket.socket() as silent:
+        address = parse_url("http://127.0.0.1:9/")
+        found = look_up(address, PATIENCE_S, silent.fileno())
+    assert found == [(socket.AF_INET, ("127.0.0.1", 9))]
 
 
 def test_a_name_that_nobody_knows_brings_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,23 +70,24 @@ def test_a_name_that_is_none_brings_a_reason() -> None:
 def test_a_lookup_that_nobody_waits_for_any_more_hurts_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    gate, done = threading.Event(), threading.Event()
+    gate = threading.Event()
 
     def slow(*_: object, **__: object) -> list[object]:
         assert gate.wait(20)
         return []
 
-    close = os.close
-
-    def closes(fd: int) -> None:
-        close(fd)
-        if threading.current_thread() is not threading.main_thread():
-            done.set()
-
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    monkeypatch.setattr(os, "close", closes)
     lookup = NameLookup("slow.example", 80)
     assert lookup.result() is None
+    before = set(os.listdir("/dev/fd"))
     lookup.close()
+    # Another pipe gets the descriptors that are free now.
+    reader, writer = os.pipe()
+    assert {str(reader), str(writer)} <= before
     gate.set()
-    assert done.wait(20)
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(20)
+    assert select.select([reader], [], [], 0)[0] == []
+    os.close(reader)
+    os.close(writer)

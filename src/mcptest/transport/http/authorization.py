@@ -13,10 +13,9 @@ import os
 import time
 from urllib.parse import quote_plus, urlencode
 
-from mcptest.core.plan import BASIC, POST
+from mcptest.core.plan import BASIC, POST, PUBLIC
 from mcptest.core.record import Record
 from mcptest.core.secrets import LEARNED, names_secret
-from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import quote_bytes, visible
 from mcptest.protocol.http_address import parse_url
 from mcptest.protocol.oauth import (
@@ -30,6 +29,7 @@ from mcptest.protocol.oauth import (
     list_resource_metadata_urls,
     list_server_metadata_urls,
     parse_document,
+    parse_object,
     read_authorization_server,
     read_challenge,
     read_protected_resource,
@@ -44,18 +44,27 @@ if TYPE_CHECKING:
     from mcptest.core.plan import HttpSpec, OAuthSpec
     from mcptest.protocol.http_address import Address
     from mcptest.protocol.oauth import ProtectedResource
+    from mcptest.transport.process.signals import Interrupts
 
     Result = TypeVar("Result")
     # Yields requests, is sent their answers.
     Requests = Generator[HttpRequest, "Fetched", Result]
 
 __all__ = [
+    "MARGIN_S",
     "MAX_DOCUMENT_BYTES",
     "Authorization",
     "Credentials",
     "Fetched",
+    "NoMetadataError",
+    "Token",
+    "credentials_for",
+    "describe_flaw",
     "discover_authorization",
+    "is_sendable",
     "missing_answer",
+    "read_token",
+    "token_request",
 ]
 
 # Metadata and answers with a token are much smaller.
@@ -70,12 +79,11 @@ class Fetched(Record):
     problem: str = ""
 
 
-def missing_answer(request: HttpRequest, problem: str) -> OAuthError:
+def missing_answer(request: HttpRequest, problem: str, hint: str) -> OAuthError:
     """The error of a request without an answer that can be used."""
     place = visible(request.address.url.partition("?")[0])
     if request.method == "GET":
         return OAuthError(f"the authorization server could not be found: {place}: {problem}")
-    hint = '"auth" says where the token is fetched and with which credentials'
     return OAuthError(f"no token could be fetched at {place}: {problem}", hint)
 
 
@@ -89,6 +97,19 @@ class Authorization(Record):
     resource: ProtectedResource | None = None
 
 
+_NOT_FOUND = "status 404"
+
+
+class NoMetadataError(OAuthError):
+    """No metadata of an authorization server was found.
+
+    A server `is_of_older_server` if it has none of any kind: in revision 2025-03-26 that means
+    endpoints at fixed paths.
+    """
+
+    is_of_older_server = False
+
+
 def discover_authorization(
     server: Address, challenge: Challenge, wanted_issuer: str = ""
 ) -> Requests[Authorization]:
@@ -96,18 +117,20 @@ def discover_authorization(
     found = yield from _find_resource(server, challenge)
     issuer = choose_issuer(found, wanted_issuer) if found else wanted_issuer or server.origin
     notes: list[str] = []
+    # Without metadata of its own the server is the issuer, as in revision 2025-03-26.
+    is_own = found is None and not wanted_issuer
     for url in list_server_metadata_urls(issuer, server):
         document = yield from _fetch_document(url, notes)
         if document is not None:
-            # Without metadata of its own the server is the issuer, as in revision 2025-03-26.
-            is_own = found is None and not wanted_issuer
             known = read_authorization_server(document, issuer, server, ignores_slash=is_own)
             return Authorization(issued_by=known, resource=found)
     message = f"the authorization server {visible(issuer)} has no metadata"
-    if found is None and not wanted_issuer:
+    if is_own:
         message = "the server wants a token and has no metadata that says where it is issued"
     hint = '"auth" may name the token endpoint itself: "token_url" (in a config "tokenUrl")'
-    raise OAuthError(f"{message}: {'; '.join(notes)}", hint)
+    error = NoMetadataError(f"{message}: {'; '.join(notes)}", hint)
+    error.is_of_older_server = is_own and all(note.endswith(_NOT_FOUND) for note in notes)
+    raise error
 
 
 def _find_resource(server: Address, challenge: Challenge) -> Requests[ProtectedResource | None]:
@@ -144,7 +167,7 @@ def _fetch_document(url: str, notes: list[str]) -> Requests[dict[str, Any] | Non
 
 
 # A token is replaced this long before it expires.
-_MARGIN_S = 10.0
+MARGIN_S = 10.0
 
 # An upper bound for the life of a token.
 _LONGEST_S = 1e9
@@ -180,6 +203,11 @@ class Credentials:
         # The authorization server that the credentials were sent to.
         self._issuer = ""
         self._scope = ""
+
+    @property
+    def hint(self) -> str:
+        """What to look at if no token can be had."""
+        return '"auth" says where the token is fetched and with which credentials'
 
     @property
     def is_ready(self) -> bool:
@@ -258,11 +286,13 @@ class Credentials:
             "scope": self._scope,
             "resource": self._resource,
         }
-        request = _token_request(oauth, issued_by, form)
+        request = token_request(oauth, issued_by, form)
         answer = yield request
-        problem = answer.problem or self._take(answer.status, answer.body)
-        if problem:
-            raise missing_answer(request, problem)
+        token = answer.problem or read_token(answer.status, answer.body)
+        if isinstance(token, str):
+            raise missing_answer(request, token, self.hint)
+        self.token = token.access
+        self._ends_at = time.monotonic() + token.usable_s
 
     def _check_issuer(self, issuer: str) -> None:
         """Credentials belong to the authorization server that they were first sent to."""
@@ -271,26 +301,53 @@ class Credentials:
             message += f"credentials were for {visible(self._issuer)} and are not sent there"
             raise OAuthError(message, '"issuer" in "auth" names the one that they are for')
 
-    def _take(self, status: int, raw: bytes) -> str:
-        """Use the answer of the token endpoint; why there is no token in it, or ""."""
-        found = _object(raw)
-        secrets = [(found or {}).get(name) for name in _SECRET_MEMBERS]
-        # Secrets that were fetched are never shown.
-        LEARNED.add(*(secret for secret in secrets if isinstance(secret, str)))
-        token = (found or {}).get("access_token")
-        if found is None or status != 200 or not isinstance(token, str) or not _is_sendable(token):
-            return f"status {status}, {_flaw(found, raw, status)}"
-        kind = found.get("token_type", "Bearer")
-        if not isinstance(kind, str) or kind.lower() != "bearer":
-            said = quote_bytes(str(kind).encode("utf-8", "backslashreplace"))
-            return f"the token_type is {said}, and only Bearer tokens are supported"
-        lasts_s = found.get("expires_in")
-        self.token = token
-        self._ends_at = float("inf")
-        if isinstance(lasts_s, (int, float)) and lasts_s > 0:
-            lasts_s = min(lasts_s, _LONGEST_S)
-            self._ends_at = time.monotonic() + max(1.0, lasts_s - _MARGIN_S)
-        return ""
+
+def credentials_for(spec: HttpSpec, server: Address, interrupts: Interrupts) -> Credentials:
+    """The credentials of a server: those of the config, or the tokens of a login."""
+    if not spec.uses_login:
+        return Credentials(spec, server)
+    # Most servers have no login.
+    from mcptest.transport.http.stored_login import LoginCredentials  # noqa: PLC0415
+
+    return LoginCredentials(spec, server, interrupts)
+
+
+class Token(Record):
+    """A token that was issued. `lasts_s` is infinite if the answer does not say how long."""
+
+    access: str
+    refresh: str = ""
+    lasts_s: float = float("inf")
+    scope: str = ""
+
+    @property
+    def usable_s(self) -> float:
+        """How long it can be used."""
+        return max(1.0, self.lasts_s - MARGIN_S)
+
+
+def read_token(status: int, raw: bytes) -> Token | str:
+    """The token in an answer of the token endpoint, or why there is none."""
+    found = parse_object(raw)
+    secrets = [(found or {}).get(name) for name in _SECRET_MEMBERS]
+    # Secrets that were fetched are never shown.
+    LEARNED.add(*(secret for secret in secrets if isinstance(secret, str)))
+    token = (found or {}).get("access_token")
+    if found is None or status != 200 or not isinstance(token, str) or not is_sendable(token):
+        return f"status {status}, {describe_flaw(found, raw, status)}"
+    kind = found.get("token_type", "Bearer")
+    if not isinstance(kind, str) or kind.lower() != "bearer":
+        said = quote_bytes(str(kind).encode("utf-8", "backslashreplace"))
+        return f"the token_type is {said}, and only Bearer tokens are supported"
+    lasts_s, refresh, scope = (found.get(key) for key in ("expires_in", "refresh_token", "scope"))
+    if not isinstance(lasts_s, (int, float)) or lasts_s <= 0:
+        lasts_s = float("inf")
+    return Token(
+        access=token,
+        refresh=refresh if isinstance(refresh, str) else "",
+        lasts_s=min(lasts_s, _LONGEST_S) if lasts_s < float("inf") else lasts_s,
+        scope=scope if isinstance(scope, str) else "",
+    )
 
 
 def _configured(oauth: OAuthSpec) -> Authorization | None:
@@ -303,7 +360,7 @@ def _configured(oauth: OAuthSpec) -> Authorization | None:
     return Authorization(issued_by=known)
 
 
-def _token_request(
+def token_request(
     oauth: OAuthSpec, server: AuthorizationServer, form: dict[str, str]
 ) -> HttpRequest:
     """A request to the token endpoint, with the credentials of the client (RFC 6749)."""
@@ -318,6 +375,8 @@ def _token_request(
         basic = base64.b64encode(pair.encode("utf-8")).decode("ascii")
         LEARNED.add(basic)
         headers["Authorization"] = f"Basic {basic}"
+    elif method == PUBLIC:
+        form = {**form, "client_id": oauth.client_id}
     elif method == POST:
         form = {**form, "client_id": oauth.client_id, "client_secret": oauth.client_secret}
     else:
@@ -338,7 +397,7 @@ def _token_request(
     )
 
 
-_EXTRA = "a signature needs the library PyJWT: pip install 'mcptest[oauth]'"
+_EXTRA = "a signature needs PyJWT, of the extra mcptest[oauth]: pip install 'PyJWT[crypto]'"
 
 
 def _sign_assertion(oauth: OAuthSpec, server: AuthorizationServer) -> str:
@@ -397,15 +456,9 @@ def _choose_algorithm(key: object, server: AuthorizationServer) -> str:
     return found
 
 
-def _object(raw: bytes) -> dict[str, Any] | None:
-    try:
-        found = parse_json(raw.decode("utf-8"))
-    except (UnicodeDecodeError, NotJsonError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _flaw(found: dict[str, Any] | None, raw: bytes, status: int) -> str:
+def describe_flaw(
+    found: dict[str, Any] | None, raw: bytes, status: int, wanted: str = "access_token"
+) -> str:
     """What is wrong with an answer. Nothing else of it is quoted: there may be a token in it."""
     if 300 <= status < 400:
         return "and redirects are not followed"
@@ -417,12 +470,12 @@ def _flaw(found: dict[str, Any] | None, raw: bytes, status: int) -> str:
     texts = [each for each in said if each and isinstance(each, str)]
     if texts:
         return ": ".join(quote_bytes(text.encode("utf-8", "backslashreplace")) for text in texts)
-    if "access_token" not in found:
-        return 'and no "access_token" in the body'
+    if wanted not in found:
+        return f'and no "{wanted}" in the body'
     if status != 200:
         return "which is to be 200"
-    return 'and its "access_token" cannot be sent in a header'
+    return f'and its "{wanted}" cannot be sent in a header'
 
 
-def _is_sendable(token: str) -> bool:
+def is_sendable(token: str) -> bool:
     return bool(token) and token.isascii() and token.isprintable() and " " not in token

@@ -7,7 +7,6 @@ only, so no credential ever reaches another server.
 
 from __future__ import annotations
 
-import select
 import time
 
 import h11
@@ -15,7 +14,7 @@ import h11
 from mcptest.core.record import Record
 from mcptest.core.text import excerpt
 from mcptest.protocol.http_address import BadUrlError, redirected, same_origin
-from mcptest.transport import wait_ready
+from mcptest.transport import READABLE, WRITABLE, wait_ready
 from mcptest.transport.http.connection import HttpConnection, HttpConnectionError, Trust, find_proxy
 
 TYPE_CHECKING = False
@@ -298,7 +297,7 @@ class Exchange:
         """The events that the poll is to wait for."""
         if not self.connection.is_open:
             return self.connection.wants
-        return select.POLLIN | (select.POLLOUT if self._outgoing else 0)
+        return READABLE | (WRITABLE if self._outgoing else 0)
 
     @property
     def unsent_bytes(self) -> int:
@@ -465,7 +464,7 @@ def _status(exchange: Exchange, deadline: float) -> int:
             status = piece.status if isinstance(piece, Head) else status
         if status >= _REFUSAL or (status and not exchange.unsent_bytes):
             break
-        _wait(exchange, select.POLLOUT if status else exchange.wants, deadline)
+        _wait(exchange, WRITABLE if status else exchange.wants, deadline)
     if exchange.stopped_reading and status < _REFUSAL:
         raise ConnectionError(f"it answered with status {status} and did not take everything")
     return status

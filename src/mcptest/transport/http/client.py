@@ -15,7 +15,6 @@ import contextlib
 import heapq
 import os
 import re
-import select
 import socket
 import sys
 import time
@@ -39,11 +38,12 @@ from mcptest.protocol.http_messages import (
     with_refused_credentials,
     without_older_transport,
 )
-from mcptest.protocol.jsonrpc import id_key, is_illegal
+from mcptest.protocol.jsonrpc import id_key, is_illegal, meta_of
 from mcptest.protocol.oauth import OAuthError
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.transport import wait_ready
-from mcptest.transport.http.authorization import Credentials, missing_answer
+from mcptest.protocol.session import TRACE_KEY
+from mcptest.transport import READABLE, wait_ready
+from mcptest.transport.http.authorization import credentials_for, missing_answer
 from mcptest.transport.http.channel import HttpChannel, HttpRequest
 from mcptest.transport.http.connection import Trust, look_up
 from mcptest.transport.http.exchanges import Fetch, Post, Stream
@@ -119,6 +119,7 @@ class HttpTransport:
     has_no_reader = False
     unsent_bytes = unread_bytes = sent_bytes = 0
     has_read_all = has_news = True
+    repeats_trace = False
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
         words = (*spec.command, *(spec.env or {}).values())
@@ -146,7 +147,7 @@ class HttpTransport:
         trust = Trust(ca_file=ca_file, skips_verification=self.http.insecure_tls)
         self._channel = HttpChannel(trust, os.environ, self.address)
         self.running: list[Fetch | Post | Stream] = []
-        self.credentials = Credentials(self.http, self.address)
+        self.credentials = credentials_for(self.http, self.address, interrupts)
         # Less than the startup limit: the server must not be blamed for a token that is late.
         self.token_s = min(_TOKEN_S, 0.9 * spec.startup_timeout_s)
         # How a token is being obtained, and the request that is under way for it.
@@ -344,9 +345,18 @@ class HttpTransport:
             "Accept": _ACCEPT,
             **message_headers(message, self.version),
             **self._mirrored(first),
+            **self._trace_header(first),
         }
         request = self._request("POST", headers, line.rstrip(b"\n"))
         self._start(request, Post(self, reader, str(method or ""), line))
+
+    def _trace_header(self, message: Any) -> dict[str, str]:
+        """The trace context of a request, which HTTP servers read from a header."""
+        context = meta_of(message).get(TRACE_KEY) if self.repeats_trace else None
+        if not isinstance(context, str) or not (context.isascii() and context.isprintable()):
+            return {}
+        is_configured = any(name.lower() == TRACE_KEY for name in self.credentials.headers())
+        return {} if is_configured else {TRACE_KEY: context}
 
     def _mirrored(self, message: Any) -> dict[str, str]:
         params = message.get("params") if isinstance(message, dict) else None
@@ -400,9 +410,10 @@ class HttpTransport:
             if self._obtaining is obtaining and self._fetching:
                 problem = f"no answer within {self.token_s:g} s"
                 self._obtaining, request = None, self._fetching
+                obtaining.close()
                 for fetch in [each for each in self.running if isinstance(each, Fetch)]:
                     self.cancel(fetch)
-                self._fail_unauthorized(missing_answer(request, problem))
+                self._fail_unauthorized(missing_answer(request, problem, self.credentials.hint))
 
         self._later(self.token_s, give_up)
         self.take_fetched(None)
@@ -610,14 +621,14 @@ class HttpTransport:
     def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
         wanted = self._handles()
         if heed_interrupts:
-            wanted[self.interrupts.fd] = select.POLLIN
+            wanted[self.interrupts.fd] = READABLE
         return set(wait_ready(wanted, wait_s))
 
     def _handles(self) -> dict[int, int]:
         """The descriptors to wait for, and the events wanted of them."""
         handles = dict(self._channel.handles())
         if self.process:
-            handles |= dict.fromkeys(self.process.handles(), select.POLLIN)
+            handles |= dict.fromkeys(self.process.handles(), READABLE)
         return handles
 
     def _later(self, delay_s: float, action: Callable[[], None]) -> None:

@@ -11,7 +11,6 @@ import base64
 import contextlib
 import errno
 import os
-import select
 import socket
 from ipaddress import ip_address
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -23,7 +22,7 @@ from mcptest.core.record import Record
 from mcptest.core.secrets import LEARNED
 from mcptest.core.text import visible
 from mcptest.protocol.http_address import BadUrlError, parse_url, proxy_for
-from mcptest.transport import wait_ready
+from mcptest.transport import READABLE, WRITABLE, Waker, wait_ready
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +52,9 @@ __all__ = [
 _READ_BYTES = 1 << 16
 _LARGE_READ_BYTES = 1 << 18
 
+
+# What `connect` returns that does not wait; the last on Windows only.
+_UNDER_WAY = (0, errno.EINPROGRESS, getattr(errno, "WSAEWOULDBLOCK", 0))
 
 _WAITING = {
     "lookup": "the host of {} is still being looked up",
@@ -112,7 +114,7 @@ class HttpConnection:
         self._addresses: list[tuple[int, tuple[object, ...]]] = []
         self._lookup: NameLookup | None = NameLookup(self._peer.host, self._peer.port)
         self.state: State = "lookup"
-        self.wants = select.POLLIN
+        self.wants = READABLE
         self.read_bytes = 0
 
     @property
@@ -172,10 +174,10 @@ class HttpConnection:
                 code = self._socket.connect_ex(place)
             except OSError as error:
                 code = error.errno or errno.EINVAL
-            if code in (0, errno.EINPROGRESS):
-                self.state, self.wants = "connect", select.POLLOUT
+            if code in _UNDER_WAY:
+                self.state, self.wants = "connect", WRITABLE
                 return
-            reason = os.strerror(code)
+            reason = _describe_error(code)
         raise HttpConnectionError(
             "connect_failed",
             f"cannot connect to {visible(self._peer.authority)}: {reason}",
@@ -196,16 +198,16 @@ class HttpConnection:
 
     def _finish_connecting(self) -> None:
         assert self._socket
-        if not wait_ready({self._socket.fileno(): select.POLLOUT}, 0):
+        if not wait_ready({self._socket.fileno(): WRITABLE}, 0):
             return
         code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
-            self._connect_next(os.strerror(code))
+            self._connect_next(_describe_error(code))
             return
         is_secure = self.address.scheme == "https"
         if is_secure and self.proxy:
             self._tunnel = Tunnel(self.proxy, self.address)
-            self.state, self.wants = "tunnel", select.POLLOUT
+            self.state, self.wants = "tunnel", WRITABLE
         elif is_secure:
             self._wrap()
         else:
@@ -216,7 +218,7 @@ class HttpConnection:
         try:
             if self._tunnel.outgoing:
                 del self._tunnel.outgoing[: self.write(bytes(self._tunnel.outgoing))]
-            self.wants = select.POLLOUT if self._tunnel.outgoing else select.POLLIN
+            self.wants = WRITABLE if self._tunnel.outgoing else READABLE
             if not self._tunnel.outgoing:
                 chunk = self._receive(_READ_BYTES)
                 if chunk is not None and self._tunnel.is_open(chunk):
@@ -244,9 +246,9 @@ class HttpConnection:
         try:
             self._socket.do_handshake()
         except ssl.SSLWantReadError:
-            self.wants = select.POLLIN
+            self.wants = READABLE
         except ssl.SSLWantWriteError:
-            self.wants = select.POLLOUT
+            self.wants = WRITABLE
         except ssl.SSLCertVerificationError as error:
             authority = visible(self.address.authority)
             message = f"the certificate of {authority} is not valid: {error.verify_message}"
@@ -311,7 +313,7 @@ class HttpConnection:
     @property
     def is_stale(self) -> bool:
         """True if an idle connection can be read, which can only be its end."""
-        return bool(wait_ready({self.fd: select.POLLIN}, 0))
+        return bool(wait_ready({self.fd: READABLE}, 0))
 
     def close(self) -> None:
         if self._lookup:
@@ -329,6 +331,12 @@ class HttpConnection:
 def _is_want(error: OSError) -> bool:
     """True if TLS only asks to wait."""
     return type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")
+
+
+def _describe_error(code: int) -> str:
+    """The system's words for an error of a socket; Windows has them in another table."""
+    known: dict[int, str] = getattr(socket, "errorTab", {})
+    return known.get(code, "").rstrip(".") or os.strerror(code)
 
 
 def _lost(error: Exception) -> str:
@@ -421,30 +429,31 @@ def _authorization(parts: SplitResult) -> str:
 
 
 class NameLookup:
-    """A lookup under way; `fd` is readable when it is done."""
+    """A lookup under way; `fd` is readable when it is done, and -1 if it need not be waited for."""
 
     def __init__(self, host: str, port: int) -> None:
         self._found: list[SocketAddress] | str | None = _known(host, port)
-        self.fd, self._writer = os.pipe()
+        self.fd = -1
         if self._found is not None:
-            os.write(self._writer, b"!")
             return
         # Most servers under test are on this machine and need no lookup.
         import threading  # noqa: PLC0415
 
-        writer = os.dup(self._writer)
-        work = threading.Thread(target=self._look, args=(host, port, writer), daemon=True)
-        work.start()
+        self._waker = Waker()
+        self.fd = self._waker.fd
+        self._lock = threading.Lock()
+        threading.Thread(target=self._look, args=(host, port), daemon=True).start()
 
-    def _look(self, host: str, port: int, writer: int) -> None:
+    def _look(self, host: str, port: int) -> None:
         try:
             answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             self._found = [(family, place) for family, _, _, _, place in answers]
         except (OSError, UnicodeError) as error:
             self._found = str(getattr(error, "strerror", "") or error)
-        with contextlib.suppress(OSError):
-            os.write(writer, b"!")
-        os.close(writer)
+        with self._lock:
+            # Once it is closed, others may have its descriptors.
+            if self.fd >= 0:
+                self._waker.wake()
 
     def result(self) -> list[SocketAddress] | str | None:
         """The addresses found, or why there are none; None while it runs."""
@@ -452,15 +461,19 @@ class NameLookup:
 
     def close(self) -> None:
         """Forget it; its result is ignored."""
-        os.close(self.fd)
-        os.close(self._writer)
+        if self.fd < 0:
+            return
+        with self._lock:
+            self.fd = -1
+            self._waker.close()
 
 
 def look_up(address: Address, limit_s: float, interrupt: int) -> list[SocketAddress]:
     """The addresses of a host; none if its name is unknown, or not found in time."""
     lookup = NameLookup(address.host, address.port)
     try:
-        wait_ready({lookup.fd: select.POLLIN, interrupt: select.POLLIN}, limit_s)
+        if lookup.result() is None:
+            wait_ready({lookup.fd: READABLE, interrupt: READABLE}, limit_s)
         found = lookup.result()
     finally:
         lookup.close()

@@ -7,13 +7,12 @@ method. Nothing is followed, repeated or reused here, and what comes back is ret
 from __future__ import annotations
 
 import os
-import select
 import time
 
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.record import Record
 from mcptest.protocol.http_address import parse_url
-from mcptest.transport import wait_ready
+from mcptest.transport import READABLE, wait_ready
 from mcptest.transport.http.channel import Exchange, Head, HttpRequest
 from mcptest.transport.http.connection import (
     HttpConnection,
@@ -171,8 +170,8 @@ class HttpProbe:
         if wait_s <= 0 or self._error:
             return False
         connection = self._exchange.connection
-        wanted = dict.fromkeys(self._process.handles() if self._process else (), select.POLLIN)
-        wanted |= {connection.fd: self._exchange.wants, self._interrupts.fd: select.POLLIN}
+        wanted = dict.fromkeys(self._process.handles() if self._process else (), READABLE)
+        wanted |= {connection.fd: self._exchange.wants, self._interrupts.fd: READABLE}
         # An address that does not answer leaves the others their share of the time.
         share_s = 0.0 if connection.has_more() else wait_s / (1 + connection.addresses_left)
         if not wait_ready(wanted, share_s) and connection.addresses_left:

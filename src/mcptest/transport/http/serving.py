@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-import select
 import socket
+import sys
 import time
 
 import h11
@@ -18,11 +18,11 @@ from mcptest.core.errors import UsageError
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.record import Record
 from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece, WebRequest
-from mcptest.transport import wait_ready
+from mcptest.transport import READABLE, WRITABLE, wait_ready
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any, Protocol
 
     from mcptest.protocol.http_messages import Act
@@ -63,7 +63,11 @@ def open_listener(port: int) -> socket.socket:
     """A socket that listens on this machine only; port 0 takes a free one."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "win32":
+            # There SO_REUSEADDR would share the port with a server that listens already.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((_ADDRESS, port))
         listener.listen(_BACKLOG)
     except OSError as error:
@@ -75,13 +79,21 @@ def open_listener(port: int) -> socket.socket:
 
 
 def serve_http(
-    listener: socket.socket, interrupts: Interrupts, handler: Handler, limits: Limits | None = None
+    listener: socket.socket,
+    interrupts: Interrupts,
+    handler: Handler,
+    limits: Limits | None = None,
+    *,
+    deadline: float = float("inf"),
+    is_done: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Serve until a signal ends it."""
+    """Serve until a signal or the deadline ends it, or all is done and has been sent."""
     loop = _Loop(listener, handler, limits or Limits())
     try:
-        while not interrupts.count:
-            loop.turn(interrupts.fd)
+        while not interrupts.count and time.monotonic() < deadline:
+            if is_done() and not loop.has_unsent:
+                return
+            loop.turn(interrupts.fd, deadline)
     finally:
         loop.close()
 
@@ -98,9 +110,13 @@ class _Loop:
         self._count = 0
         self._exchanges = 0
 
-    def turn(self, signals: int) -> None:
-        """Wait for the next event, and handle what is ready."""
-        ready = self._ready(signals)
+    @property
+    def has_unsent(self) -> bool:
+        return any(each.wants_to_write for each in self._connections.values())
+
+    def turn(self, signals: int, deadline: float) -> None:
+        """Wait for the next event, at most until the deadline, and handle what is ready."""
+        ready = self._ready(signals, deadline)
         now = time.monotonic()
         for fd, flags in ready.items():
             connection = self._connections.get(fd)
@@ -111,12 +127,12 @@ class _Loop:
         if self._listener.fileno() in ready:
             self._accept(now)
 
-    def _ready(self, signals: int) -> dict[int, int]:
-        wanted = {signals: select.POLLIN, self._listener.fileno(): select.POLLIN}
-        soonest = self._later[0][0] if self._later else float("inf")
+    def _ready(self, signals: int, deadline: float) -> dict[int, int]:
+        wanted = {signals: READABLE, self._listener.fileno(): READABLE}
+        soonest = min(deadline, self._later[0][0]) if self._later else deadline
         for fd, connection in self._connections.items():
-            reading = select.POLLIN if connection.wants_to_read else 0
-            wanted[fd] = reading | (select.POLLOUT if connection.wants_to_write else 0)
+            reading = READABLE if connection.wants_to_read else 0
+            wanted[fd] = reading | (WRITABLE if connection.wants_to_write else 0)
             soonest = min(soonest, connection.deadline)
         is_endless = soonest == float("inf")
         return wait_ready(wanted, None if is_endless else soonest - time.monotonic())
@@ -149,9 +165,10 @@ class _Loop:
         return True
 
     def _move(self, connection: Connection, flags: int, now: float) -> None:
-        if flags & select.POLLOUT:
+        if flags & WRITABLE:
             connection.write(now)
-        if flags & (select.POLLIN | select.POLLHUP | select.POLLERR):
+        if flags & ~WRITABLE:
+            # Its end and errors are read as well.
             connection.read(now)
         self._handle(connection, now)
         if connection.body_bytes > _READ_FREELY_BYTES:
