@@ -68,6 +68,9 @@ _MAX_UNREAD_BYTES = 1_000_000
 # How long the end of a session and each step of stopping a server may take when the run has to end.
 _HURRY_S = 0.5
 
+# How long a server that has closed its stdout may take to exit.
+_EXIT_AFTER_EOF_S = 0.5
+
 
 class Answer(Record):
     """What came back for a message.
@@ -129,8 +132,11 @@ class Answer(Record):
 
 
 def _one_line(value: object) -> str:
-    """What a server said, quoted, with each run of white space as one space."""
-    return dump_json(" ".join(value.split()) if isinstance(value, str) else value)
+    """What a server said, quoted unless it is JSON, with each run of white space as one space."""
+    said = " ".join(value.split()) if isinstance(value, str) else value
+    return (
+        said if isinstance(said, str) and said.startswith(("{", "[{", "[ {")) else dump_json(said)
+    )
 
 
 class Peer:
@@ -559,8 +565,16 @@ class StdioPeer(Peer):
 
     @property
     def end_status(self) -> str:
+        if self.wire.is_closed and not self._stopped:
+            # A process that ends closes its stdout a moment before.
+            self.wire.wait_for_exit(time.monotonic() + _EXIT_AFTER_EOF_S)
         code = self._stopped.exit_code if self._stopped else self.wire.peek_exit_code()
-        return "closed its stdout" if code is None else describe_end(code)
+        if code is None:
+            return "closed its stdout"
+        # The end of a stack trace is what its author looks for first.
+        last = next((line for line in reversed(self.stderr.splitlines()) if line.strip()), "")
+        said = f" (on stderr: {excerpt(dump_json(last.strip()), 160)})" if last and code else ""
+        return f"{describe_end(code)}{said}"
 
     def start(
         self, message: Message, *, headers: Headers | None = None, is_judged: bool = True
@@ -603,6 +617,14 @@ class StdioPeer(Peer):
         for item in items:
             self.take(item)
         return bool(items)
+
+    def settle_until(self, is_wanted: Callable[[Message], bool], seconds: float) -> None:
+        """Wait for a message that need not come, if it has not come by the answer to a request."""
+        self.settle()
+        deadline = self.limit.deadline(seconds)
+        while not any(map(is_wanted, self.messages)) and time.monotonic() < deadline:
+            if not self.pump(deadline):
+                return
 
     def close_input(self, wait_s: float) -> float | None:
         """End the input of the server; the seconds it took to end, None if it did not.

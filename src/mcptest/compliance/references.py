@@ -131,7 +131,8 @@ _HANDSHAKE = {
     "basic/authorization#Authorization Server Location": "AUTH-02 AUTH-04",
     "basic/authorization#Protected Resource Metadata Discovery Requirements": "AUTH-03",
     "basic/authorization#Authorization Server Metadata Discovery": "AUTH-10 AUTH-12",
-    "basic/authorization#Security Considerations": "AUTH-11 AUTH-20 AUTH-22",
+    "basic/authorization#Security Considerations": "AUTH-11 AUTH-22",
+    "basic/security_best_practices#Session Hijacking": "AUTH-20",
 }
 
 _STATELESS = {
@@ -199,7 +200,7 @@ _STATELESS = {
     "basic/authorization#Token Requirements": "AUTH-07 AUTH-08",
     "basic/authorization#Error Handling": "AUTH-01 AUTH-09",
     "basic/authorization#Authorization Server Discovery": "AUTH-03 AUTH-04 AUTH-10",
-    "basic/authorization#Security Considerations": "AUTH-11 AUTH-20 AUTH-22",
+    "basic/authorization#Security Considerations": "AUTH-11 AUTH-22",
 }
 
 

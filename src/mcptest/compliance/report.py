@@ -126,6 +126,18 @@ _MAX_SEARCHED_CHARS = 20_000
 _TYPESCRIPT = "TypeScript SDK 1.x"
 _PYTHON = "Python SDK"
 _CAUSES = (
+    # A call with the member task is refused by a server without tasks, and run by one that has
+    # them, whatever the tool supports.
+    _Cause(
+        ids=("TASK-01",),
+        words=r'"code":-32603,"message":"Server does not support task creation',
+        sdk=_TYPESCRIPT,
+    ),
+    _Cause(
+        ids=("TASK-17",),
+        words=r'"code":-32602,"message":"MCP error -32602: Invalid task creation result',
+        sdk=_TYPESCRIPT,
+    ),
     # A schema that a request does not meet is reported as an internal error, with its issues.
     _Cause(
         ids=("BASE-19", "LOG-04", "COMP-04", "PROMPT-09", "PROMPT-10", "TOOL-18"),
@@ -143,7 +155,12 @@ _CAUSES = (
         words=r'"code":-32602,"message":"Invalid request parameters"',
         sdk=f"{_PYTHON} 1.x",
     ),
-    # An exception of a handler becomes an error with the code 0.
+    # An exception of a handler becomes an error with the code 0, or an internal error.
+    _Cause(
+        ids=("PROMPT-08", "PROMPT-09"),
+        words=r'"code":-32603,"message":"Internal server error"',
+        sdk=_PYTHON,
+    ),
     _Cause(
         ids=("BASE-27", "PROMPT-08", "PROMPT-09", "RES-07", "COMP-04"),
         words=r'"code":0,"message":"Unknown (?:prompt|resource|tool)',

@@ -29,7 +29,7 @@ from mcptest.compliance.report import curl_command
 from mcptest.core.conformance import CheckResult
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.record import Record
-from mcptest.core.strict_json import dump_json
+from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, Noise
@@ -218,6 +218,8 @@ class Run:
         self._passive: dict[str, CheckResult] = {}
         self._offers: dict[str, Offer] = {}
         self._current: dict[str, CheckResult] = {}
+        # Requests at which the server ended, and the check that made them first.
+        self._fatal: dict[str, str] = {}
 
     @property
     def transport(self) -> str:
@@ -255,6 +257,11 @@ class Run:
         interrupts, process = self._launcher.interrupts, self._http.process
         client = ProbeClient(self._http.http, interrupts, process)
         http, name, timeout_s = self._http.http, self.spec.name, self.spec.timeout_s
+        if http.uses_login:
+            # Few servers have one.
+            from mcptest.transport.http.login import with_login_token  # noqa: PLC0415
+
+            http = with_login_token(http, interrupts)
         return HttpPeer(http, client, name, timeout_s, self._limit)
 
     def _start_http(self) -> None:
@@ -396,7 +403,7 @@ class Run:
 
     def check_revision(self, version: str) -> None:
         """Run all checks that apply to a revision, which the server speaks."""
-        self.version, self._passive, self._restarts = version, {}, 0
+        self.version, self._passive, self._restarts, self._fatal = version, {}, 0, {}
         why = "the run was interrupted"
         settings = self.settings
         if any(id in _RULES and id not in _ACTIVE_IDS for id in settings.only):
@@ -495,8 +502,13 @@ class Run:
             elif outcome.found == "could_not_run":
                 outcome = violated(f"{outcome.message}, and after that the server answers nothing")
             return outcome, True
-        if peer.is_lost and outcome.found in ("passed", "not_applicable"):
-            outcome = violated(f"the server {peer.end_status} during this check")
+        if peer.is_lost:
+            fatal = _last_request(peer)
+            earlier = self._fatal.setdefault(fatal, check.id) if fatal else check.id
+            if outcome.found in ("passed", "not_applicable"):
+                outcome = violated(f"the server {peer.end_status} during this check")
+                if earlier != check.id:
+                    outcome = could_not_run(f"the server ends at {fatal}, as {earlier} reports")
         return outcome, peer.is_lost
 
     def _answers(self, peer: Peer) -> bool:
@@ -565,7 +577,7 @@ class Run:
 
     def _repeat(self, id: str) -> str:
         words = ["mcptest", "compliance", "run", "--only", id, "--spec-version", self.version]
-        return f"{shlex.join(words)} {self.settings.target}"
+        return f"{shlex.join(words)} {self.settings.target}".rstrip()
 
     def _curl(self, sent: tuple[str, ...]) -> str:
         return curl_command(sent, self._http.http.url) if self._http else ""
@@ -615,6 +627,19 @@ class Run:
             repeat=self._repeat(rule.id) if is_found else "",
             is_passive=True,
         )
+
+
+def _last_request(peer: Peer) -> str:
+    """The last call of a tool that a check made, as the end of a sentence; "" if it made none."""
+    for text in reversed(peer.sent):
+        try:
+            message = parse_json(text.rpartition("\n")[2])
+        except NotJsonError:
+            continue
+        if isinstance(message, dict) and message.get("method") == "tools/call":
+            name = jsonrpc.params_of(message).get("name")
+            return f"a call of the tool {excerpt(name, 60)}" if isinstance(name, str) else ""
+    return ""
 
 
 def _explain(

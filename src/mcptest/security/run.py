@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         def ask(self, method: str, params: dict[str, object]) -> Message: ...
         def attempt(self, method: str, params: dict[str, object]) -> Message | str: ...
         def probe_client(self) -> ProbeClient | None: ...
+        def credential_headers(self) -> dict[str, str]: ...
         def close(self) -> None: ...
 
 
@@ -416,10 +417,9 @@ class Scanner:
         from mcptest.transport.http.client import listening_addresses  # noqa: PLC0415
 
         self._progress("probing the endpoint")
-        http = session.spec.http
         endpoint = Endpoint(
             client=client,
-            headers=dict(http.headers or {}) if http else {},
+            headers=session.credential_headers(),
             revision=session.stateless_revision or session.protocol_version,
             is_stateless=bool(session.stateless_revision),
             allows_remote=self._options.remote_probes,

@@ -108,6 +108,26 @@ def test_over_http_a_finding_has_a_curl_command(tmp_path: Path) -> None:
     assert "--data-binary" in check["curl"]
 
 
+def test_over_http_the_evidence_is_the_message_and_the_headers_that_matter(tmp_path: Path) -> None:
+    url = "http://127.0.0.1:{port}/mcp"
+    words = ("--url", url, "--", *BROKEN, "--http", "{port}")
+    ended = compliance_run(*ONE, *words)
+    received = ended.out.partition("    received  ")[2].partition("    repeat    ")[0]
+    assert received.startswith("HTTP 200\n")
+    assert "content-type: " in received
+    assert '"result":' in received.replace(" ", "").replace("\n", "")
+    assert "further header" in received
+    assert "date: " not in received
+
+
+def test_the_token_of_the_hints_is_not_given_twice(tmp_path: Path) -> None:
+    hints = write(tmp_path, "hints.yml", "token: {secret_env: SHOP_TOKEN}\n")
+    words = ("--hints", hints, "--bearer-env", "SHOP_TOKEN", "--url", "http://127.0.0.1:1/mcp")
+    ended = compliance_run(*words, folder=tmp_path, SHOP_TOKEN="canary")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--bearer-env and token in the file of --hints both give a token" in ended.err
+
+
 def test_secrets_are_blanked_in_every_report(tmp_path: Path) -> None:
     server = (
         "import json, os, sys\n"
@@ -255,6 +275,7 @@ def test_from_suite_runs_the_lane_and_nothing_else(tmp_path: Path) -> None:
     assert (ended.code, tests) == (0, ["compliance: ping", "compliance: initialize"])
     text = mcptest(tmp_path, *words[:-2])
     assert (text.code, "2 tests: 2 passed" in text.out) == (0, True)
+    assert "coverage" not in text.out
 
 
 def test_a_suite_without_the_lane_has_nothing_to_run(tmp_path: Path) -> None:

@@ -38,6 +38,92 @@ def test_a_server_that_ends_at_what_it_cannot_read_is_found_once() -> None:
     assert "as BASE-20 reports" in checked.checks()["STDIO-06"]["message"]
 
 
+# It answers every method, and ends at what it does not expect.
+ANSWERS_ALL = """\
+import json, sys
+
+for line in sys.stdin:
+    message = json.loads(line)
+    result = {"error": "unknown method"}
+    if message["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "all", "version": "1"},
+                  "capabilities": {"tools": {}}}
+    elif message["method"] == "tools/list":
+        result = {"tools": []}
+    elif message["method"] == "tools/call":
+        result = {"content": [{"type": "text", "text": message["params"]["arguments"]}]}
+    elif message["method"] == "ping":
+        result = {}
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+def test_a_server_that_answers_every_method_is_found_once(tmp_path: Path) -> None:
+    server = tmp_path / "server.py"
+    server.write_text(ANSWERS_ALL, encoding="utf-8")
+    words = ("BASE-18", "BASE-19", "LIFE", "COMP", "PROMPT", "RES")
+    chosen = [word for name in words for word in ("--only", name)]
+    checked = check_server(*chosen, "--", sys.executable, str(server))
+    assert checked.ids("failed") == {"BASE-18", "BASE-19"}
+    found = checked.checks()
+    assert found["LIFE-13"]["message"] == "unknown methods get a result, as BASE-18 reports"
+    # Where the server ended, its last words are told.
+    assert "KeyError: 'arguments'" in found["BASE-19"]["message"]
+
+
+def test_a_tool_that_ends_the_server_is_found_once(tmp_path: Path) -> None:
+    server = tmp_path / "server.py"
+    fatal = ANSWERS_ALL.replace('{"tools": []}', '{"tools": [TOOL]}').replace(
+        'message["params"]["arguments"]', "sys.exit(5)"
+    )
+    tool = "{'name': 'look', 'inputSchema': {'type': 'object'}, 'annotations': HINT}"
+    text = f"HINT = {{'readOnlyHint': True}}\nTOOL = {tool}\n{fatal}"
+    server.write_text(text, encoding="utf-8")
+    chosen = [word for name in ("TOOL", "TASK") for word in ("--only", name)]
+    checked = check_server(*chosen, "--", sys.executable, str(server))
+    assert checked.ids("failed") == {"TOOL-16"}
+    message = checked.checks()["TASK-01"]["message"]
+    assert message == "the server ends at a call of the tool look, as TOOL-16 reports"
+
+
+# It asks for roots a moment after the handshake, and waits for the answer at the end of its input.
+ASKS_LATE = """\
+import json, os, sys, threading
+
+def send(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+def ask():
+    send({"id": "r", "method": "roots/list"})
+
+is_asking = False
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        is_asking = "roots" in message["params"]["capabilities"]
+        info = {"name": "asks", "version": "1"}
+        send({"id": message["id"], "result": {
+            "protocolVersion": "2025-11-25", "serverInfo": info, "capabilities": {}}})
+    elif message["method"] == "notifications/initialized" and is_asking:
+        threading.Timer(0.3, ask).start()
+    elif "id" in message:
+        send({"id": message["id"], "result": {}})
+if is_asking:
+    threading.Event().wait()
+os._exit(0)
+"""
+
+
+def test_a_server_that_asks_late_and_waits_at_its_end_is_found(tmp_path: Path) -> None:
+    server = tmp_path / "server.py"
+    server.write_text(ASKS_LATE, encoding="utf-8")
+    checked = check_server("--only", "STDIO-10", "--", sys.executable, str(server))
+    check = checked.checks()["STDIO-10"]
+    assert check["verdict"] == "warning"
+    assert "while its own request roots/list is unanswered" in check["message"]
+
+
 def test_without_a_tool_that_may_be_called_the_run_is_incomplete(tmp_path: Path) -> None:
     contract = tmp_path / "offer.yaml"
     contract.write_text("name: offer\ntools: [{name: buy, answer: bought}]\n", encoding="utf-8")

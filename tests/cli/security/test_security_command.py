@@ -16,6 +16,8 @@ import pytest
 from console import ENVIRONMENT, Ended, mcptest
 from sarif_pydantic import Sarif  # type: ignore[import-untyped]  # it has no py.typed
 
+from mcptest.security.model import RULES
+
 SERVER = Path(__file__).parents[2] / "servers" / "security_server.py"
 
 READ_ONLY = {"annotations": {"readOnlyHint": True}}
@@ -447,6 +449,46 @@ def test_hints_say_where_tools_may_read(tmp_path: Path) -> None:
     assert "a folder beside the root whose name begins like it" in finding["message"]
 
 
+# Pairs
+
+
+def test_every_rule_is_broken_by_one_server_and_kept_by_another(tmp_path: Path) -> None:
+    """The tables above have a server that breaks each rule, and one that it is judged on and keeps.
+
+    A rule that was not run on the keeping server has shown nothing.
+    """
+    broken = set(HOSTILE_PATHS) | {id for _, ids in HTTP for id in ids}
+    broken |= {id for _, ids in TOKENS for id, _ in ids} | {id for *_, ids in PROBED for id in ids}
+    assert broken == set(RULES)
+    tools = [
+        {"name": "read_safely", **string("path")},
+        {"name": "convert_safely", **string("name")},
+    ]
+    tools += [{"name": "echo", **string("url")}, {"name": "quiet", **READ_ONLY}]
+    scripts: list[tuple[dict[str, Any], bool]] = [
+        ({**GOOD, "tools": tools}, False),
+        ({**GOOD, "http": {"checks_origin": True, "token": "good", "sessions": "random"}}, True),
+        ({**GOOD, "http": {"checks_origin": True}}, True),
+    ]
+    kept: set[str] = set()
+    for number, (script, is_http) in enumerate(scripts):
+        home = tmp_path / f"home{number}"
+        home.mkdir()
+        command = write(tmp_path, f"script{number}", script)
+        words = ["--format", "json"]
+        if is_http:
+            command.append("{port}")
+            words += ["--url", "http://127.0.0.1:{port}/mcp"]
+            words += ["--bearer-env", "TOKEN"] if "token" in script["http"] else []
+        else:
+            words += ["--probe-tools", "read_safely,convert_safely,echo,quiet"]
+        ended = mcptest(home, "security", *words, "--", *command, TOKEN="good")
+        report = ended.report()
+        assert report["findings"] == []
+        kept |= {rule["id"] for rule in report["rules"] if rule["status"] == "ran"}
+    assert kept == set(RULES)
+
+
 # Interruption
 
 
@@ -484,3 +526,53 @@ def test_ctrl_c_leaves_a_partial_report(tmp_path: Path) -> None:
     assert report["summary"]["passed"] is False
     assert report["server"]["name"] == "security"
     assert "the report is not complete" in err
+
+
+# It answers a call with ".." in its arguments never, and others at once.
+HANGS_OUTSIDE = """\
+import json, sys, time
+
+TOOL = {"name": "read", "inputSchema": {"type": "object", "required": ["path"],
+        "properties": {"path": {"type": "string"}}}}
+RESULTS = {
+    "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                   "serverInfo": {"name": "hangs", "version": "1"}},
+    "tools/list": {"tools": [TOOL]},
+    "tools/call": {"content": []},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "tools/call" and ".." in line:
+        time.sleep(600)
+    if "id" in message:
+        result = RESULTS.get(message["method"], {})
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_was_laid_out_is_removed_at_a_signal(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "server.py").write_text(HANGS_OUTSIDE, encoding="utf-8")
+    (tmp_path / "hints.yml").write_text("file_root: root\n", encoding="utf-8")
+    root = tmp_path / "root"
+    root.mkdir()
+    words = [sys.executable, "-m", "mcptest", "security", "--probe-tools", "read"]
+    words += ["--hints", "hints.yml", "--timeout", "60s", "--", sys.executable, "server.py"]
+    running = subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    deadline = time.monotonic() + 60
+    while not list(root.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(root.iterdir())
+    os.kill(running.pid, number)
+    out, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "nothing found until it was interrupted" in out
+    assert list(root.iterdir()) == []
+    assert {each.name for each in tmp_path.iterdir()} == {"server.py", "hints.yml", "root"}

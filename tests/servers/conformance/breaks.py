@@ -42,6 +42,7 @@ BREAKS = {
     "STDIO-04": "a banner is written to stdout at the start",
     "STDIO-05": "a farewell is written to stdout at the end of input and at SIGTERM",
     "STDIO-06": "a traceback is written to stdout with each error",
+    "STDIO-09": "cancelled calls are answered in the stateless era",
     "STDIO-10": "the process does not end at the end of input",
     "STDIO-16": "lines of more than 100 kB are ignored",
     # HTTP with sessions
@@ -125,9 +126,10 @@ BREAKS = {
     "PAGE-04": "a cursor that is used again gives its page in the other order",
     "PROG-02": "progress is sent also without a token",
     "CANC-01": "the cancellation of a request that is not running is answered with an error",
-    "CANC-02": "cancelled calls are answered",
+    "CANC-02": "cancelled calls are answered in sessions with a handshake",
     "CANC-03": "cancelled calls go on, with progress",
     "CANC-08": "closing the stream does not stop a call",
+    "CACHE-06": "tools that only one user has are in a list for all users",
     # Tasks
     "TASK-01": "calls become tasks, and the capability is not declared",
     "TASK-02": "a call with a task is answered with the result of the tool",
@@ -147,6 +149,7 @@ BREAKS = {
     "XTASK-02": "a tool that needs the extension is called without it",
     "XTASK-03": "a task cannot be found at once",
     "XTASK-04": "a completed task has no result",
+    "XTASK-05": "a task whose tool fails is a failed one",
     "XTASK-07": "tasks/cancel is answered with the task",
     "XTASK-08": "unknown tasks get -32603",
     "XTASK-09": "tasks/get is served to clients without the extension",
@@ -173,6 +176,7 @@ BREAKS = {
     "AUTH-10": "the issuer in the metadata of the authorization server is another one",
     "AUTH-11": "the endpoints of the authorization server are not https",
     "AUTH-12": "the metadata of the authorization server is not at the root",
+    "AUTH-20": "sessions can be used with the token of another user",
     "AUTH-21": "an Origin that equals the Host is accepted, whatever the Host",
     "AUTH-22": "refused tokens are repeated in the error",
 }
@@ -184,7 +188,7 @@ class Settings:
     breaks: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
     era = "both"
-    token = ""
+    tokens: frozenset[str] = frozenset()
 
     def has(self, capability: str) -> bool:
         return capability not in self.without

@@ -142,6 +142,7 @@ class Connection:
         self.transport = transport
         self.era = "" if SETTINGS.era == "both" else SETTINGS.era
         self.revision = ""
+        self.token = ""  # of the user, over HTTP
         self.client: Message = {}
         self.level = "warning"
         self.subscribed: set[str] = set()
@@ -202,6 +203,10 @@ class Call:
     def has_tasks_extension(self) -> bool:
         extensions = self.client.get("extensions")
         return isinstance(extensions, dict) and TASKS_EXTENSION in extensions
+
+    @property
+    def answers_cancelled(self) -> bool:
+        return broken("STDIO-09") if self.is_stateless else broken("CANC-02")
 
     def is_cancelled(self) -> bool:
         if self.is_stateless and self.is_gone() and not broken("CANC-08"):
@@ -370,7 +375,7 @@ def _answer(call: Call) -> Reply | None:
     finally:
         if call.method != "subscriptions/listen" or result is not None:
             running.pop(key, None)
-    if result is None or (call.cancelled.is_set() and not broken("CANC-02")):
+    if result is None or (call.cancelled.is_set() and not call.answers_cancelled):
         return None
     return Reply({"jsonrpc": "2.0", "id": id, "result": result})
 

@@ -162,7 +162,7 @@ def _slow(call: Call, arguments: Message) -> Message:
     steps = max(1, round(seconds / _STEP_S))
     call.report_progress(0, steps)
     for step in range(1, steps + 1):
-        if call.is_cancelled() and not (broken("CANC-02") or broken("CANC-03")):
+        if call.is_cancelled() and not (call.answers_cancelled or broken("CANC-03")):
             sys.stderr.write("slow: cancelled\n")
             return text_result("cancelled", is_error=True)
         time.sleep(seconds / steps)
@@ -305,7 +305,7 @@ def _is_answered(responses: Message) -> bool:
 
 
 _TEXT = {"text": {"type": "string", "description": "Any text"}}
-_SECONDS = {"seconds": {"type": "number", "description": "How long it takes"}}
+_SECONDS = {"seconds": {"type": "number", "description": "How long it takes", "default": 0.05}}
 _NUMBERS = {"a": {"type": "number"}, "b": {"type": "number"}}
 _SUM = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
 _REGION = {"region": {"type": "string", "x-mcp-header": "Region"}}
@@ -323,7 +323,7 @@ _ALL_TOOLS = (
         tasks="optional",
         is_blocking=True,
     ),
-    Tool("fail", "Always fails.", _fail, {}),
+    Tool("fail", "Always fails.", _fail, {}, tasks="optional"),
     Tool("links", "Links to a resource.", _links, {}),
     Tool("log_all", "Logs a message of each level.", _log_all, {}),
     Tool("write_note", "Writes a note.", _write_note, _TEXT, ("text",), is_read_only=False),
@@ -362,6 +362,9 @@ def list_tools(call: Call) -> Message:
         tools.reverse()
     if broken("LIFE-24") and call.is_stateless:
         own = Tool(f"tool_{call.connection.number}_{_PROCESS}", "Of one client.", _task_done, {})
+        tools.append(own.definition(call.revision))
+    if broken("CACHE-06") and call.is_stateless and call.connection.token:
+        own = Tool(f"of_{call.connection.token[:5]}", "Of one user.", _task_done, {})
         tools.append(own.definition(call.revision))
     return page(call, "tools", tools)
 
@@ -496,6 +499,9 @@ def start_task(call: Call, tool: Tool, arguments: Message) -> Message:
             message = error.answer(None).message
             assert isinstance(message, dict)
             task.end("failed", {"error": message["error"]})
+            return
+        if result.get("isError") and call.is_stateless and broken("XTASK-05"):
+            task.end("failed", {"error": {"code": INTERNAL_ERROR, "message": "the tool failed"}})
             return
         failed = result.get("isError") and not call.is_stateless
         task.end("failed" if failed else "completed", {"result": result})

@@ -297,7 +297,7 @@ class Handler(BaseHTTPRequestHandler):
         elif not self.is_own(f"http://{host}"):
             self.refuse(403, "this Host is not allowed")
             return False
-        return not SETTINGS.token or self.has_token()
+        return not SETTINGS.tokens or self.has_token()
 
     def is_own(self, origin: str) -> bool:
         try:
@@ -309,9 +309,8 @@ class Handler(BaseHTTPRequestHandler):
     def has_token(self) -> bool:
         given = self.headers.get("Authorization")
         scheme, _, token = (given or "").partition(" ")
-        is_good = scheme.lower() == "bearer" and secrets.compare_digest(
-            token.strip().encode(), SETTINGS.token.encode()
-        )
+        is_good = scheme.lower() == "bearer" and token.strip() in SETTINGS.tokens
+        self.stateless.token = token.strip()
         query = parse_qs(self.path.partition("?")[2]).get("access_token", [""])[0]
         self.had_token |= is_good
         is_known = self.had_token or "Mcp-Session-Id" in self.headers
@@ -375,6 +374,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_reply(reply)
             return
         id = new_session_id()
+        session.connection.token = self.stateless.token
         SESSIONS[id] = session
         self.send_reply(reply, {"Mcp-Session-Id": id})
 
@@ -387,7 +387,10 @@ class Handler(BaseHTTPRequestHandler):
         session = SESSIONS.get(id)
         if session is None and broken("HTTP-14"):
             session = next((each for each in SESSIONS.values() if not each.has_ended), None)
-        if session is None or session.has_ended:
+        is_foreign = session is not None and session.connection.token != self.stateless.token
+        if broken("AUTH-05") or broken("AUTH-07") or broken("AUTH-20"):
+            is_foreign = False
+        if session is None or session.has_ended or is_foreign:
             self.refuse(404, "there is no such session")
             return None
         if version is None and broken("HTTP-18"):
@@ -510,7 +513,7 @@ class Handler(BaseHTTPRequestHandler):
                 "grant_types_supported": ["authorization_code"],
                 "code_challenge_methods_supported": ["S256"],
             }
-        if document is None or not SETTINGS.token:
+        if document is None or not SETTINGS.tokens:
             self.refuse(404, "not found")
         else:
             self.respond(200, json.dumps(document).encode())

@@ -5,7 +5,8 @@
 
 It speaks on stdio, or over HTTP with `--http` (0 chooses a port; the address is written to stderr).
 `breaks.py` lists the ids; `--no` leaves out tools, resources, subscribe, prompts, completions,
-logging or tasks. With `--auth` every request over HTTP needs this token.
+logging or tasks. With `--auth` every request over HTTP needs this token, or
+one of several with commas between them, each of which is a user.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def main() -> None:
     if "resources" in SETTINGS.without:
         SETTINGS.without |= {"subscribe"}
     SETTINGS.era = arguments.era
-    SETTINGS.token = arguments.auth
+    SETTINGS.tokens = frozenset(filter(None, arguments.auth.split(",")))
     can_wait = hasattr(signal, "pthread_sigmask")
     ends = {signal.SIGTERM, signal.SIGINT}
     if can_wait:

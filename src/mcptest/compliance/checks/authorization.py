@@ -1,9 +1,9 @@
 """Checks of authorization over HTTP (AUTH): tokens, and the documents that lead to them.
 
 A server takes part if it refuses requests without a token, or if the user gives one. Only invented
-tokens are sent in these checks, no client is registered, and documents are only read from the
-origin of the server. They run before a session is opened, so that a server can be checked whose
-token is not known.
+tokens are sent in these checks, and the one that the user gives for them; no client is registered,
+and documents are only read from the origin of the server. They run before a session is opened, so
+that a server can be checked whose token is not known.
 """
 
 from __future__ import annotations
@@ -64,6 +64,11 @@ def _first_reply(peer: HttpPeer, run: Run, token: str | None, query: str = "") -
 
 def _has_own_token(peer: HttpPeer) -> bool:
     return any(name.lower() == "authorization" for name in peer.http.headers or {})
+
+
+def _lacks_protection(peer: Peer) -> str:
+    """A server without a token has no users, so no hint is asked for."""
+    return "" if _has_own_token(http_peer(peer)) else "that it needs a token"
 
 
 def _is_protected(peer: HttpPeer, run: Run) -> bool:
@@ -139,6 +144,69 @@ def _needs_tokens_later(peer: Peer, run: Run) -> Outcome:
         "a later request without a token must get HTTP status 401, because a session is no proof "
         f"of identity; the server answered with {answer.describe()}"
     )
+
+
+_OTHER_TOKEN = "other_token"
+
+
+def _with_other_token(peer: HttpPeer, run: Run) -> dict[str, str] | Outcome:
+    """The header with the token of another user; or why there is nothing to check."""
+    token = run.hints[_OTHER_TOKEN]
+    reply = _first_reply(peer, run, token)
+    peer.begin()
+    if not 200 <= reply.status < 300:
+        status = reply.status or reply.error
+        return could_not_run(
+            f"the server does not accept {_OTHER_TOKEN}: it answered with {status}"
+        )
+    return {"Authorization": f"Bearer {token}"}
+
+
+def _binds_sessions_to_users(peer: Peer, run: Run) -> Outcome:
+    peer = http_peer(peer)
+    if not peer.session_id:
+        return not_applicable("the server has no sessions")
+    headers = _with_other_token(peer, run)
+    if not isinstance(headers, dict):
+        return headers
+    answer = peer.request("ping", headers=headers, is_judged=False)
+    if answer.result is None:
+        return PASSED
+    return violated(
+        "a session that one user has opened is served to another: a request with its id and the "
+        f"token in {_OTHER_TOKEN} got {answer.describe()}; who learns the id can act in the session"
+    )
+
+
+_LISTS = (
+    *(("tools", "tools/list"), ("prompts", "prompts/list"), ("resources", "resources/list")),
+    ("resources", "resources/templates/list"),
+)
+
+
+def _shares_only_what_is_public(peer: Peer, run: Run) -> Outcome:
+    """Compare lists that are public for two users; one that changes by itself proves nothing."""
+    peer = http_peer(peer)
+    headers = _with_other_token(peer, run)
+    if not isinstance(headers, dict):
+        return headers
+    is_seen = False
+    for capability, method in _LISTS:
+        if not peer.has(capability):
+            continue
+        peer.begin()
+        first = peer.request(method).result
+        if first is None or first.get("cacheScope") != "public":
+            continue
+        is_seen = True
+        other = peer.request(method, headers=headers).result
+        if other is None or other == first or peer.request(method).result != first:
+            continue
+        return violated(
+            f"the result of {method} has the cacheScope public, and is not the same for the token "
+            f"in {_OTHER_TOKEN}; a shared cache gives one user what is meant for the other"
+        )
+    return PASSED if is_seen else not_applicable("no list has the cacheScope public")
 
 
 # Documents
@@ -352,6 +420,24 @@ CHECKS = {
         "the authorization server is described at the root of the origin, or has default paths",
         _is_described_at_the_root,
         until=_FIRST,
+    ),
+    "AUTH-20 state-bound-to-user": _check(
+        "a session is served only to the user who opened it",
+        _binds_sessions_to_users,
+        since=_RESOURCE_SERVER_SINCE,
+        until=_DISCOVERY_SINCE,
+        level="SHOULD",
+        phase="session",
+        hint=_OTHER_TOKEN,
+        server_lacks=_lacks_protection,
+    ),
+    "CACHE-06 public-not-personal": _check(
+        "lists that are public are the same for every user",
+        _shares_only_what_is_public,
+        since="2026-07-28",
+        phase="session",
+        hint=_OTHER_TOKEN,
+        server_lacks=_lacks_protection,
     ),
     "AUTH-21 dns-rebinding": _check(
         "a request with a foreign Host and Origin is refused",

@@ -124,7 +124,7 @@ def _survives_parse_errors(peer: Peer, run: Run) -> Outcome:
     if jsonrpc.PARSE_ERROR in codes or answer.status >= 400:
         return PASSED
     return violated(
-        "something that is not JSON should get error -32700 (parse error) with the id null; the "
+        "something that is not JSON should get error -32700 (parse error); the "
         f"server answered with {_describe_codes(codes)}",
         level="SHOULD",
     ).but(is_shared=not codes)

@@ -146,6 +146,9 @@ def _answers_ping(peer: Peer, run: Run) -> Outcome:
     )
 
 
+_ANSWERS_EVERYTHING = not_applicable("unknown methods get a result, as BASE-18 reports")
+
+
 def _declares_logging_truly(peer: Peer, run: Run) -> Outcome:
     answer = peer.request_or_silence(peer.message("logging/setLevel", {"level": "info"}))
     if peer.has("logging"):
@@ -155,6 +158,8 @@ def _declares_logging_truly(peer: Peer, run: Run) -> Outcome:
                 "do not declare logging"
             )
         return PASSED
+    if answer.result is not None and run.has_failed("BASE-18"):
+        return _ANSWERS_EVERYTHING
     if answer.result is not None:
         return violated(
             "the server answers logging/setLevel, but does not declare logging; declare it, or "
@@ -178,6 +183,8 @@ def _declares_subscriptions_truly(peer: Peer, run: Run) -> Outcome:
             "the server declares resources.subscribe, but has no method resources/subscribe; "
             "implement it, or do not declare resources.subscribe"
         )
+    if not is_declared and answer.result is not None and run.has_failed("BASE-18"):
+        return _ANSWERS_EVERYTHING
     if not is_declared and answer.result is not None:
         return violated(
             "the server accepts resources/subscribe, but does not declare resources.subscribe; "

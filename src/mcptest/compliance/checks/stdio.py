@@ -11,6 +11,8 @@ from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mcptest.compliance.check import Outcome
     from mcptest.compliance.peer import Peer
     from mcptest.compliance.run import Run
@@ -23,6 +25,9 @@ _BANNER_S = 1.0
 # How soon a server ends that has noticed the end of its input, and how long it may take at all.
 _PROMPT_S = 2.0
 _EXIT_S = 3.0
+
+# How long after the handshake a server may begin to ask the client something.
+_ASKS_S = 0.8
 
 _LARGE_CHARS = 900_000
 
@@ -88,8 +93,9 @@ def _ends_with_its_input(peer: Peer, run: Run) -> Outcome:
     assert isinstance(asked, StdioPeer), "as above"
     asked.is_mute = True
     asked.open(run.version)
-    asked.settle()
-    requests = [each for each in asked.messages if "method" in each and "id" in each]
+    # Many ask a moment after the handshake: without the wait it would depend on luck.
+    asked.settle_until(_is_request, _ASKS_S)
+    requests = [each for each in asked.messages if _is_request(each)]
     if requests:
         when = f" while its own request {requests[0]['method']} is unanswered"
         outcome = _judge_exit(asked.close_input(_EXIT_S), when)
@@ -98,6 +104,10 @@ def _ends_with_its_input(peer: Peer, run: Run) -> Outcome:
     asked.terminate(signal.SIGTERM, 1.0)
     asked.end()
     return outcome
+
+
+def _is_request(message: dict[str, Any]) -> bool:
+    return "method" in message and "id" in message
 
 
 def _judge_exit(seconds: float | None, when: str) -> Outcome:

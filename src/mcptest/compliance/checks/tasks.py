@@ -1,7 +1,7 @@
 """Checks of tasks: experimental in 2025-11-25 (TASK), an extension in 2026-07-28 (XTASK).
 
 The extension is checked only where the server declares it. Checks that need a task make one of the
-tool that the hint `slow_tool` names, and cancel it.
+tool that the hint `slow_tool` names, one of them of `failing_tool`, and cancel it.
 """
 
 from __future__ import annotations
@@ -435,11 +435,11 @@ def _compares_task_header(peer: Peer, run: Run) -> Outcome:
 
 
 class _ExtensionTask:
-    """A task that the server made of a call of the slow tool of the hints."""
+    """A task that the server made of a call of a tool of the hints."""
 
-    def __init__(self, peer: Peer, run: Run) -> None:
+    def __init__(self, peer: Peer, run: Run, hint: str) -> None:
         self.peer = peer
-        self.answer = peer.request("tools/call", hinted_call(run.hints, "slow_tool") | _DECLARED)
+        self.answer = peer.request("tools/call", hinted_call(run.hints, hint) | _DECLARED)
         result = self.answer.result or {}
         self.id = result.get("taskId") if result.get("resultType") == "task" else None
 
@@ -448,14 +448,14 @@ class _ExtensionTask:
 
 
 def _with_extension_task(
-    judge: Callable[[_ExtensionTask, float], Outcome],
+    judge: Callable[[_ExtensionTask, float], Outcome], hint: str = "slow_tool"
 ) -> Callable[[Peer, Run], Outcome]:
     def check(peer: Peer, run: Run) -> Outcome:
-        task = _ExtensionTask(peer, run)
+        task = _ExtensionTask(peer, run, hint)
         if not isinstance(task.id, str):
-            return not_applicable("the server did not make a task of the call of slow_tool")
-        hint = run.hints["slow_tool"]
-        seconds = hint.get("seconds", 0) if isinstance(hint, dict) else 0
+            return not_applicable(f"the server did not make a task of the call of {hint}")
+        call = run.hints[hint]
+        seconds = call.get("seconds", 0) if isinstance(call, dict) else 0
         try:
             return judge(task, seconds + peer.timeout_s)
         finally:
@@ -499,6 +499,31 @@ def _has_outcome(task: _ExtensionTask, wait_s: float) -> Outcome:
             return PASSED
         if time.monotonic() > deadline:
             return could_not_run("the task did not end in time: is slow_tool.seconds long enough?")
+        time.sleep(0.1)
+
+
+def _completes_with_failure(task: _ExtensionTask, wait_s: float) -> Outcome:
+    """A tool that fails has a result, so its task is completed; failed is for JSON-RPC errors."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        task.peer.begin()
+        answer = task.request("tasks/get")
+        shown = answer.result
+        if shown is None:
+            return could_not_run(f"tasks/get got {answer.describe()}")
+        status = shown.get("status")
+        if status == "completed":
+            result = shown.get("result")
+            if isinstance(result, dict) and tool_failure(result):
+                return PASSED
+            return could_not_run("the call of failing_tool did not fail")
+        if status == "failed":
+            return violated(
+                "the task of a tool that fails with isError has the status failed; expected "
+                "completed, with the result of the tool: failed is for JSON-RPC errors"
+            )
+        if status in _ENDED or time.monotonic() > deadline:
+            return could_not_run(f"the task of failing_tool has the status {dump_json(status)}")
         time.sleep(0.1)
 
 
@@ -636,6 +661,13 @@ CHECKS = {
         server_lacks=_lacks_extension,
         since=_E,
         hint="slow_tool",
+    ),
+    "XTASK-05 failed-only-jsonrpc": Check(
+        property="the task of a tool that fails with isError is completed",
+        run=_with_extension_task(_completes_with_failure, "failing_tool"),
+        server_lacks=_lacks_extension,
+        since=_E,
+        hint="failing_tool",
     ),
     "XTASK-07 update-cancel-ack": Check(
         property="tasks/cancel is answered with an empty result",
