@@ -8,13 +8,22 @@ session, lists what the server offers, and uses all of it once. The suite says t
 environment: `MCP_CONFORMANCE_SCENARIO` is the name of the scenario,
 `MCP_CONFORMANCE_PROTOCOL_VERSION` the revision to use, and `MCP_CONFORMANCE_CONTEXT` has
 credentials and calls, as JSON. docs/conformance-client.md describes how to run it.
+
+In scenarios in which a user logs in, the program is the user: when an error says to run
+`mcptest login`, it runs that command, and follows the page that the command prints.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
+import subprocess
 import sys
+import tempfile
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
 
 from mcptest.core.coverage import KINDS
 from mcptest.core.errors import FormatError, ServerError
@@ -46,9 +55,70 @@ __all__ = ["main"]
 _SCHEMA_ECHO = "json_schema_echo"
 
 
+# Scenarios of client credentials, in which no user takes part.
+_WITHOUT_USER = "auth/client-credentials-"
+
+# How often the user logs in before giving up.
+_MAX_LOGINS = 3
+
+# How long a login may take.
+_LOGIN_S = 30
+
+# What the authorization server may fetch of this client. The suite knows this URL.
+_CLIENT_DOCUMENT = "https://conformance-test.local/client-metadata.json"
+
+
 def main(url: str, environment: Mapping[str, str]) -> int:
     """Use the server at this URL as the scenario demands; return the exit code."""
     context = json.loads(environment.get("MCP_CONFORMANCE_CONTEXT", "{}"))
+    scenario = environment.get("MCP_CONFORMANCE_SCENARIO", "")
+    if not scenario.startswith("auth/") or scenario.startswith(_WITHOUT_USER):
+        return _use(url, context, environment)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        # Logins of this scenario alone; both this process and the command use them.
+        os.environ["XDG_DATA_HOME"] = folder
+        command = ["mcptest", "login", url]
+        for _ in range(_MAX_LOGINS):
+            if not _log_in(command, context):
+                return ExitCode.NO_SERVER
+            status, hint = _use(url, context, environment)
+            found = re.search(r"run (mcptest login .+?)(?=;|$)", hint)
+            if status == ExitCode.PASSED or not found:
+                return status
+            command = shlex.split(found[1])
+    return status
+
+
+def _log_in(command: list[str], context: Message) -> bool:
+    """Run `mcptest login` and follow the page that it prints; True if it succeeds."""
+    options = ["--no-browser", "--timeout", str(_LOGIN_S)]
+    given = dict(os.environ)
+    if "client_id" in context:
+        options += ["--client-id", context["client_id"], "--client-secret-env", "CLIENT_SECRET"]
+        given["CLIENT_SECRET"] = context["client_secret"]
+    else:
+        options += ["--client-metadata-url", _CLIENT_DOCUMENT]
+    words = [sys.executable, "-m", *command, *options]
+    with subprocess.Popen(words, env=given, stderr=subprocess.PIPE, encoding="utf-8") as process:
+        assert process.stderr
+        for line in process.stderr:
+            sys.stderr.write(line)
+            if line.startswith("  http"):
+                _visit(line.strip())
+    return process.returncode == ExitCode.PASSED
+
+
+def _visit(page: str) -> None:
+    """Follow redirects, as a browser does where the user need not do anything."""
+    try:
+        with build_opener(ProxyHandler({})).open(page, timeout=_LOGIN_S) as answer:
+            answer.read()
+    except (URLError, OSError) as error:
+        sys.stderr.write(f"the page could not be followed: {error}\n")
+
+
+def _use(url: str, context: Message, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Use all of the server once; the exit code, and what to do about a failure."""
     try:
         spec = _read_server(url, context, environment)
         with Interrupts() as interrupts, launching(interrupts, None, judges=False) as launcher:
@@ -63,11 +133,12 @@ def main(url: str, environment: Mapping[str, str]) -> int:
                 visit.close()
     except ServerError as error:
         fault = error.fault
-        return _report(f"{fault_headline(fault)}\n  {fault.hint}", ExitCode.NO_SERVER)
+        status = _report(f"{fault_headline(fault)}\n  {fault.hint}", ExitCode.NO_SERVER)
+        return status, fault.hint
     except FormatError as error:
         mistakes = "; ".join(each.message for each in error.diagnostics)
-        return _report(mistakes, ExitCode.BAD_INPUT)
-    return ExitCode.PASSED
+        return _report(mistakes, ExitCode.BAD_INPUT), ""
+    return ExitCode.PASSED, ""
 
 
 def _report(message: str, status: ExitCode) -> int:
@@ -85,13 +156,15 @@ def _read_server(url: str, context: Message, environment: Mapping[str, str]) -> 
         "elicitation": "accept-defaults",
     }
     known = dict(environment)
-    if environment.get("MCP_CONFORMANCE_SCENARIO", "").startswith("auth/"):
-        # Where the suite has no credentials, made-up ones show what is done with metadata.
+    scenario = environment.get("MCP_CONFORMANCE_SCENARIO", "")
+    if scenario.startswith(_WITHOUT_USER):
         key = context.get("private_key_pem", "")
-        known |= {"PRIVATE_KEY": key, "SECRET": context.get("client_secret", "conformance-secret")}
-        grant = {"clientId": context.get("client_id", "mcptest")}
+        known |= {"PRIVATE_KEY": key, "SECRET": context.get("client_secret", "")}
+        grant = {"clientId": context["client_id"]}
         grant |= {"privateKeyEnv": "PRIVATE_KEY"} if key else {"clientSecretEnv": "SECRET"}
         config["auth"] = {"clientCredentials": grant}
+    elif scenario.startswith("auth/"):
+        config["auth"] = {"login": True}
     spec, _ = load_config(json.dumps(config), "conformance", known)
     return spec.but(spec_version=environment.get("MCP_CONFORMANCE_PROTOCOL_VERSION", ""))
 

@@ -35,11 +35,11 @@ def told_by(test: dict[str, Any]) -> list[str]:
     return [*found[:10], *(test.get("notes") or ())]
 
 
-def assert_same(folder: Path, *words: str) -> None:
+def assert_same(folder: Path, *words: str, options: tuple[str, ...] = ()) -> None:
     ran = mcptest(folder, "run", ".", "--json", *words)
     report = json.loads(ran.out)
     assert "suites" in report, ran.out
-    ended = pytest_in(folder, "--junitxml", "report.xml", "-rs")
+    ended = pytest_in(folder, "--junitxml", "report.xml", "-rs", *options)
     # What fails after a test that failed itself is a second entry of the same name.
     entries = [
         (each.attrib["classname"], each.attrib["name"], each)
@@ -209,3 +209,23 @@ def test_a_snapshot_is_written_and_held_against_the_next_answer(tmp_path: Path) 
     write_suite(tmp_path / "mcptest.yaml", tools=tools)
     assert pytest_in(tmp_path).summary == "1 failed, 1 passed"
     assert_same(tmp_path)
+
+
+@pytest.mark.parametrize("way", ["option", "ini"])
+def test_a_trace_is_sent_and_shown_as_in_a_run(tmp_path: Path, way: str) -> None:
+    expected = {"response": {"match:partial": {"result": {"other": 1}}}}
+    test = {"it": "says it", "tool": "say", "arguments": {}, "expect": expected}
+    config = {"command": sys.executable, "args": [str(SERVERS / "traced_server.py"), "log"]}
+    suite = {"description": "a", "server": {"name": "traced", **config}, "tests": [test]}
+    (tmp_path / "a.test.mcp.yml").write_text(json.dumps(suite), encoding="utf-8")
+    if way == "ini":
+        (tmp_path / "pytest.ini").write_text("[pytest]\nmcptest_trace = true\n", encoding="utf-8")
+    assert_same(tmp_path, "--trace", options=("--mcptest-trace",) if way == "option" else ())
+    lines = map(json.loads, (tmp_path / "log").read_text(encoding="utf-8").splitlines())
+    sent = [each["meta"] for each in lines if each["method"] == "tools/call"]
+    # Once by the command, once by pytest.
+    assert len(set(sent)) == 2
+    (entry,) = cases_of(tmp_path / "report.xml")
+    shown = re.findall(r"trace: ([0-9a-f]{32})", "".join(entry.itertext()))
+    assert shown
+    assert shown[0] in sent[1]

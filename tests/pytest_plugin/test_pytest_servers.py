@@ -386,4 +386,4 @@ def test_an_isolation_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\nmcptest_isolation = x\n", encoding="utf-8")
     ended = pytest_in(tmp_path)
     assert ended.code == 4
-    assert "mcptest_isolation takes run, file, test, not 'x'" in ended.err
+    assert "mcptest_isolation takes run, file or test, not 'x'" in ended.err

@@ -72,6 +72,11 @@ class Line:
             with contextlib.suppress(OSError):
                 self._connection.sendall(part)
 
+    def hold(self) -> None:
+        """Hold back what is sent until the connection is closed: both arrive together."""
+        if sys.platform == "linux":
+            self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+
     def flood(self, part: bytes) -> None:
         """Send the same for ever, until nobody listens."""
         with contextlib.suppress(OSError):

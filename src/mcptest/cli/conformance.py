@@ -12,7 +12,7 @@ import time
 
 from mcptest import __version__
 from mcptest.cli.one_server import print_fault, print_note, print_stderr
-from mcptest.cli.options import NO_COLOR_OPTION, Command, Option
+from mcptest.cli.options import COLOR_OPTIONS, Command, Option, parse_color
 from mcptest.cli.output import (
     StandardOutput,
     check_writable,
@@ -25,6 +25,7 @@ from mcptest.cli.output import (
 from mcptest.cli.report_files import refuse_clashes
 from mcptest.cli.shared_options import (
     CONFIG_OPTION,
+    ENV_FILE_OPTION,
     HTTP_OPTIONS,
     SERVER_COMMAND_OPTION,
     SERVER_DETAILS,
@@ -60,7 +61,7 @@ from mcptest.reporters.conformance.pages import render_html, render_markdown
 from mcptest.reporters.conformance.text import render_text
 from mcptest.reporters.style import NO_COLOUR, Paint, narrow_encoding
 from mcptest.rules.registry import RULES
-from mcptest.transport import refuse_windows, utc_now
+from mcptest.transport import utc_now
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False
@@ -96,7 +97,15 @@ _TARGET_OPTIONS = (
 )
 
 # The options that go with --from-suite, and the reporter of `mcptest run` for each format.
-_SUITE_OPTIONS = ("--from-suite", "--format", "--output", "--no-color", "--verbose")
+_SUITE_OPTIONS = (
+    "--from-suite",
+    "--env-file",
+    "--format",
+    "--output",
+    "--color",
+    "--no-color",
+    "--verbose",
+)
 _REPORTERS = {name: name for name in ("json", "junit", "sarif", "html", "markdown")}
 
 
@@ -115,7 +124,6 @@ def check_live_server(arguments: Arguments) -> int:
     settings, judgement = _parse_settings(arguments), _parse_judgement(arguments)
     least = _parse_min_grade(arguments, settings)
     settings, spec = _choose_server(arguments, settings)
-    refuse_windows()
     report, fault = _check(spec, settings, judgement)
     if fault:
         print_fault(fault, arguments)
@@ -252,8 +260,22 @@ def _add_hints(
         # Relative to the file, like paths in configs.
         folder = os.path.dirname(os.path.abspath(file))
         hints = hints.but(values=hints.values | {"file_root": os.path.join(folder, root)})
+    spec = _with_token(arguments, hints.values.get("token"), spec)
     secrets = (*spec.secrets, *hints.secrets)
     return settings.but(hints=hints.values), spec.but(secrets=secrets)
+
+
+def _with_token(arguments: Arguments, token: str | None, spec: ServerSpec) -> ServerSpec:
+    """The server, reached with the token of the hints."""
+    if not token:
+        return spec
+    if arguments.has("--bearer-env"):
+        message = "--bearer-env and token in the file of --hints both give a token"
+        raise UsageError(message, "give one of them")
+    if not spec.http:
+        return spec
+    headers = {**(spec.http.headers or {}), "Authorization": f"Bearer {token}"}
+    return spec.but(http=spec.http.but(headers=headers))
 
 
 def _credentials_of(spec: ServerSpec) -> list[str]:
@@ -357,7 +379,7 @@ def _render(
     is_verbose = arguments.has("--verbose")
     if is_file:
         return render_text(report, NO_COLOUR, is_verbose=is_verbose)
-    paint = Paint(on=wants_colour(arguments.has("--no-color")))
+    paint = Paint(on=wants_colour(parse_color(arguments)))
     encoding = narrow_encoding(sys.stdout)
     return render_text(report, paint, encoding, terminal_columns(), is_verbose=is_verbose)
 
@@ -408,7 +430,8 @@ def _run_lane(arguments: Arguments, format: str) -> int:
         raise UsageError(f"--from-suite takes an mcptest.yaml, not {visible(file)!r}")
     target = _output_file(arguments)
     given: dict[str, list[str]] = {"--lane": ["compliance"]}
-    given |= {name: [] for name in ("--no-color", "--verbose") if arguments.has(name)}
+    shown = ("--color", "--no-color", "--verbose")
+    given |= {name: arguments.all(name) for name in shown if arguments.has(name)}
     if format in _REPORTERS:
         given["--reporter"] = [f"{format}={target}" if target else format]
     elif format != "text" or target:
@@ -473,9 +496,11 @@ RUN_COMMAND = Command(
         SERVER_NAME_OPTION,
         SERVER_COMMAND_OPTION,
         *HTTP_OPTIONS,
+        ENV_FILE_OPTION,
         Option(
             names=("--spec-version",),
             value="REVISION|all",
+            choices=("auto", "all", *REVISIONS),
             help="revision to check (default: the newest of each era that the server speaks)",
         ),
         Option(
@@ -493,6 +518,7 @@ RUN_COMMAND = Command(
         Option(
             names=("--level",),
             value="must|should",
+            choices=("must", "should"),
             help="must leaves out what the specification only recommends (default: should)",
         ),
         Option(
@@ -541,6 +567,7 @@ RUN_COMMAND = Command(
         Option(
             names=("--min-grade",),
             value="GRADE",
+            choices=GRADES,
             help="exit with 6 if the grade is below this: A+, A, B, C or D",
         ),
         Option(names=("--require-complete",), help="exit with 6 if a check could not run"),
@@ -552,6 +579,7 @@ RUN_COMMAND = Command(
         Option(
             names=("--format",),
             value="NAME",
+            choices=_FORMATS,
             help=f"{', '.join(_FORMATS[:-1])} or {_FORMATS[-1]} (default: text)",
         ),
         Option(
@@ -560,7 +588,7 @@ RUN_COMMAND = Command(
             help="file to write the report to (default: standard output)",
         ),
         Option(names=("--list",), help="list all checks, with their sections of the specification"),
-        NO_COLOR_OPTION,
+        *COLOR_OPTIONS,
         Option(
             names=("-v", "--verbose"), help="also show the evidence of findings that do not count"
         ),

@@ -7,7 +7,7 @@ import sys
 from itertools import pairwise
 
 from mcptest import __version__
-from mcptest.cli.options import parse_arguments, render_help
+from mcptest.cli.options import parse_arguments, parse_color, render_help
 from mcptest.cli.output import (
     StandardOutput,
     describe_exhaustion,
@@ -65,22 +65,43 @@ COMMANDS = {
     "call": "call a tool and show its result",
     "read": "read a resource and show its contents",
     "prompt": "get a prompt and show its messages",
+    "login": "log in to a server once; later runs use the tokens",
+    "logout": "remove the tokens of a login",
     "docs": "write documentation of a server",
     "mock": "serve a contract, a capture or a manifest, to test clients",
     "record": "relay between a client and its server, and write a capture",
     "cases": "create a contract from recorded traffic",
     "migrate": "convert Conductor files and contracts to a suite",
-    "compliance": "check a server against the specification, or a capture against its rules",
+    "compliance": "check a server, or a capture, against the specification",
     "security": "look for what can harm the users of a server",
     "exec": "serve an SDK over standard input and output",
     "report": "render a saved run, or merge several",
     "plugin": "call a plugin and show its answer, or list plugins",
     "schema": "print the JSON Schema of a file format, for editors",
+    "completion": "print a script that completes commands in a shell",
 }
 
 # Commands that messages about the lanes of a suite name, and that this version does not have.
 _PLANNED = {
     ("eval",): 'mcptest run checks the lane "evals" for mistakes and reports it as not run',
+}
+
+# Commands that other tools have, and what does that here.
+_ELSEWHERE = {
+    "test": "mcptest run runs tests",
+    "lint": "mcptest validate checks test files, and mcptest compliance run a server",
+    "check": "mcptest validate checks test files, and mcptest compliance run a server",
+    "inspect": "mcptest list shows what a server offers; call, read and prompt try it out, and "
+    "discover writes tests for it",
+    "doctor": "mcptest validate checks test files, mcptest list tries to start a server, and "
+    "mcptest plugin list shows what is installed",
+    "new": "mcptest init creates a first test",
+    "generate": "mcptest discover writes tests for what a server offers",
+    "scan": "mcptest security looks for what can harm the users of a server",
+    "tools": "mcptest list tools lists the tools of a server",
+    "serve": "mcptest mock serves a contract, to test clients",
+    "watch": "mcptest run --watch runs tests again when a file changes",
+    "version": "mcptest --version shows the version",
 }
 
 _VERSION_OPTIONS = ("-V", "--version")
@@ -140,6 +161,8 @@ def _run_mcptest(words: list[str]) -> int:
         if tuple(words[: len(planned)]) == planned:
             raise UsageError(f"this version has no command mcptest {' '.join(planned)}", help)
     name, *rest = words
+    if name in _ELSEWHERE:
+        raise UsageError(f"there is no command {name!r}", _ELSEWHERE[name])
     if name not in COMMANDS:
         meant = closest(name, COMMANDS)
         question = f"; did you mean {meant!r}?" if meant else ""
@@ -164,6 +187,12 @@ def _run_command(command: Command, words: list[str]) -> int:
     if arguments.has("--help"):
         StandardOutput().write(render_help(command))
         return ExitCode.PASSED
+    parse_color(arguments)
+    if arguments.has("--env-file"):
+        from mcptest.cli.shared_options import read_env_file  # noqa: PLC0415  # for those who want it
+
+        for file in arguments.all("--env-file"):
+            read_env_file(file)
     try:
         os.getcwd()
     except OSError:

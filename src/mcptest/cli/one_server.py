@@ -10,7 +10,7 @@ import sys
 import time
 
 from mcptest import __version__
-from mcptest.cli.options import NO_COLOR_OPTION, Option
+from mcptest.cli.options import COLOR_OPTIONS, Option, parse_color
 from mcptest.cli.output import (
     StandardOutput,
     hide_secrets,
@@ -72,7 +72,7 @@ __all__ = [
 OUTPUT_OPTIONS = (
     Option(names=("--json",), help="print JSON on a terminal, too (elsewhere it is the default)"),
     Option(names=("--raw",), help="print the complete answers of the server, one per line"),
-    NO_COLOR_OPTION,
+    *COLOR_OPTIONS,
 )
 
 
@@ -82,7 +82,7 @@ class OutputStyle:
     def __init__(self, arguments: Arguments) -> None:
         self.is_raw = arguments.has("--raw")
         self.is_pretty = is_terminal() and not (self.is_raw or arguments.has("--json"))
-        self.paint = Paint(on=wants_colour(arguments.has("--no-color")))
+        self.paint = Paint(on=wants_colour(parse_color(arguments)))
         self.width = max(40, terminal_columns() or 80)
 
 

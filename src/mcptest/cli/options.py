@@ -9,22 +9,37 @@ from __future__ import annotations
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
-from mcptest.core.text import visible
+from mcptest.core.text import join_words, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["NO_COLOR_OPTION", "Arguments", "Command", "Option", "parse_arguments", "render_help"]
+__all__ = [
+    "COLOR_OPTIONS",
+    "HELP",
+    "Arguments",
+    "Command",
+    "Option",
+    "parse_arguments",
+    "parse_choice",
+    "parse_color",
+    "parse_number",
+    "render_help",
+]
 
 
 class Option(Record):
-    """One option. Without `value` it is a flag."""
+    """One option. Without `value` it is a flag.
+
+    `choices` are the values that there are, or what they begin with (`json` of `json=FILE`).
+    """
 
     names: tuple[str, ...]
     help: str
     value: str = ""
     repeatable: bool = False
+    choices: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -36,6 +51,7 @@ class Command(Record):
 
     With `takes_command`, the words after `--` are the command of a server: `Arguments.command`.
     `subcommands` are commands with a help and options of their own, by the word that names them.
+    `words` are fixed words that it takes beside paths, such as the names of formats.
     """
 
     name: str
@@ -47,6 +63,7 @@ class Command(Record):
     takes_paths: bool = True
     takes_command: bool = False
     details: str = ""
+    words: tuple[str, ...] = ()
     subcommands: dict[str, Command] = {}  # noqa: RUF012  # nothing of a record changes
 
 
@@ -68,8 +85,15 @@ class Arguments(Record):
 
 
 HELP = Option(names=("-h", "--help"), help="show this help and exit")
-NO_COLOR_OPTION = Option(
-    names=("--no-color",), help="disable colour, as NO_COLOR in the environment does"
+COLOR_OPTIONS = (
+    Option(
+        names=("--color",),
+        value="auto|always|never",
+        choices=("auto", "always", "never"),
+        help="colour (default: auto, on a terminal, unless NO_COLOR, FORCE_COLOR or "
+        "CLICOLOR_FORCE in the environment says otherwise)",
+    ),
+    Option(names=("--no-color",), help="--color never"),
 )
 
 
@@ -134,6 +158,39 @@ def _add_value(
     if option.key in given and not option.repeatable:
         raise UsageError(f"{name} is given twice")
     given.setdefault(option.key, []).append(value)
+
+
+def parse_choice(arguments: Arguments, option: Option) -> str:
+    """Return the value of an option with fixed choices, "" if it is not given."""
+    text = arguments.last(option.key)
+    if arguments.has(option.key) and text not in option.choices:
+        meant = closest(text, option.choices)
+        question = f"; did you mean {meant}?" if meant else ""
+        known = join_words(option.choices, "or")
+        raise UsageError(f"{option.key} takes {known}, not {visible(text)!r}{question}")
+    return text
+
+
+def parse_color(arguments: Arguments) -> str:
+    """Return "always", "never" or, if the environment decides, ""."""
+    wish = parse_choice(arguments, COLOR_OPTIONS[0])
+    if arguments.has("--no-color"):
+        if wish not in ("", "never"):
+            raise UsageError(f"--no-color and --color {wish} contradict each other; give one")
+        return "never"
+    return "" if wish == "auto" else wish
+
+
+def parse_number(arguments: Arguments, option: str, least: int, most: int) -> int | None:
+    """Return the whole number that an option gives, None if it is not given."""
+    if not arguments.has(option):
+        return None
+    text = arguments.last(option)
+    is_number = text.isascii() and text.isdigit() and len(text) <= 9
+    if not is_number or not least <= int(text) <= most:
+        message = f"{option} takes a number from {least} to {most:,}"
+        raise UsageError(f"{message}, not {visible(text)!r}")
+    return int(text)
 
 
 def _unknown_option(name: str, command: Command, by_name: dict[str, Option]) -> UsageError:

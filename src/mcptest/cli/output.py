@@ -15,6 +15,9 @@ from mcptest.core.text import defuse, visible
 from mcptest.transport import OPEN_FLAGS
 from mcptest.transport.process.child import open_null
 
+if sys.platform == "win32":
+    from mcptest.transport.windows import interpret_escapes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,6 +36,7 @@ __all__ = [
     "silence_stdout",
     "terminal_columns",
     "wants_colour",
+    "write_commands",
     "write_file",
     "write_special",
     "write_stderr",
@@ -130,6 +134,15 @@ def write_stderr(text: str) -> None:
         sys.stderr.flush()
 
 
+def write_commands(text: str) -> None:
+    """Write commands to the CI system on standard error; the caller has made the text safe."""
+    stream = sys.stderr
+    with contextlib.suppress(OSError):
+        stream = stream.stream if isinstance(stream, _SafeStderr) else stream
+        stream.write(text)
+        stream.flush()
+
+
 def write_note(text: str) -> None:
     """Write a remark to standard error that changes nothing."""
     write_stderr_wrapped(f"note: {text}\n")
@@ -155,14 +168,14 @@ class _SafeStderr:
     """
 
     def __init__(self, stream: TextIO, secrets: Sequence[str]) -> None:
-        self._stream = stream
+        self.stream = stream
         self._redact = redactor(secrets)
 
     def write(self, text: str) -> int:
-        return self._stream.write(defuse(self._redact(text)))
+        return self.stream.write(defuse(self._redact(text)))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        return getattr(self.stream, name)
 
 
 def hide_secrets(secrets: Sequence[str]) -> None:
@@ -191,6 +204,8 @@ def prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
+        if sys.platform == "win32" and stream.isatty():
+            interpret_escapes(stream.fileno())
 
 
 def is_terminal() -> bool:
@@ -209,10 +224,16 @@ def terminal_columns() -> int:
         return 0
 
 
-def wants_colour(refused: bool) -> bool:
-    """True on a terminal, unless the user or the environment disables colour."""
-    if refused or os.environ.get("NO_COLOR"):
-        return False
+def wants_colour(wish: str = "") -> bool:
+    """Whether to use colour: as `wish` says ("always", "never"), else the environment.
+
+    NO_COLOR counts before FORCE_COLOR and CLICOLOR_FORCE, and these before the terminal.
+    """
+    if wish or os.environ.get("NO_COLOR"):
+        return wish == "always"
+    forcing = (os.environ.get(name, "") for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
+    if any(value not in ("", "0", "false") for value in forcing):
+        return True
     return is_terminal() and os.environ.get("TERM") != "dumb"
 
 

@@ -107,7 +107,8 @@ class ReportStream:
         try:
             if self._temporary and self._error is None:
                 os.fsync(self._fd)
-                put_in_place(self._temporary, self._target)
+                fd, self._fd = self._fd, -1
+                put_in_place(self._temporary, fd, self._target)
             if self._fd >= 0:
                 os.close(self._fd)
         except OSError as error:
@@ -124,9 +125,18 @@ class ReportStream:
 
 def append_file(path: str, text: str) -> None:
     """Append a report to a file that other programs write to as well."""
+    raw = text.encode("utf-8", "backslashreplace")
     try:
+        if is_special(path):
+            # A pipe without a reader must not stop the run.
+            fd = open_special(path)
+            try:
+                write_special(fd, raw)
+            finally:
+                os.close(fd)
+            return
         with open(path, "ab") as target:
-            target.write(text.encode("utf-8", "backslashreplace"))
+            target.write(raw)
     except OSError as error:
         raise _unwritable(path, error) from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from mcptest import __version__
+from mcptest.cli.options import parse_color, parse_number
 from mcptest.cli.output import (
     StandardOutput,
     check_writable,
@@ -12,6 +13,7 @@ from mcptest.cli.output import (
     silence_stdout,
     terminal_columns,
     wants_colour,
+    write_commands,
     write_file,
     write_stderr_wrapped,
 )
@@ -44,8 +46,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Reports", "split_target"]
 
-# The file name that means standard output.
+# The file names that mean standard output and, for annotations in GitHub Actions, standard error.
 STDOUT = ""
+STDERR = "\0stderr"
+
+# The most tests that --durations lists.
+MOST_DURATIONS = 1_000_000
 
 # The options that say which server is tested, and how.
 _SERVER_OPTIONS = (
@@ -90,18 +96,22 @@ class Reports:
         self,
         targets: dict[str, list[str]],
         *,
-        no_colour: bool,
+        colour: str,
         verbose: bool,
         all_logs: bool,
+        quiet: bool = False,
+        durations: int | None = None,
         options: Sequence[str] = (),
         has_capture: bool = False,
     ) -> None:
         self._targets = targets
         self.has_files = has_capture or any(
-            file != STDOUT for files in targets.values() for file in files
+            file not in (STDOUT, STDERR) for files in targets.values() for file in files
         )
-        self._no_colour = no_colour
+        self._colour = colour
         self._verbose = verbose
+        self._quiet = quiet
+        self._durations = durations
         self._all_logs = all_logs
         self._options = tuple(options)
         # Reporters of other packages are made now, so that errors are reported before the run.
@@ -122,37 +132,38 @@ class Reports:
         self.terminal_warnings: tuple[Diagnostic, ...] | None = None
 
     @classmethod
-    def of(cls, arguments: Arguments, *, all_logs: bool = False) -> Reports:
-        """Return the reports of a command line; raise a `UsageError` if one cannot be written."""
-        asked = [split_target(word, "--reporter") for word in arguments.all("--reporter")]
-        if arguments.has("--json"):
-            asked.append(("json", STDOUT))
-        if arguments.has("--junit"):
-            check_writable(arguments.last("--junit"))
-            asked.append(("junit", arguments.last("--junit")))
-        if all(file != STDOUT for _, file in asked):
-            asked.append(("terminal", STDOUT))
+    def of(
+        cls, arguments: Arguments, *, all_logs: bool = False, on_github: bool = False
+    ) -> Reports:
+        """Return the reports of a command line; raise a `UsageError` if one cannot be written.
+
+        With `on_github`, those are added that GitHub Actions shows.
+        """
+        asked = _find_asked(arguments)
         named = [*(file for _, file in asked if file != STDOUT), *arguments.all("--capture")]
         if named:
             from mcptest.cli.report_files import refuse_clashes  # noqa: PLC0415  # rare
 
             refuse_clashes(named, arguments)
-        on_stdout = [name for name, file in asked if file == STDOUT]
-        if len(set(on_stdout)) > 1:
-            names = " and ".join(on_stdout)
-            raise UsageError(f"{names} cannot both go to standard output; give one a =FILE")
         targets: dict[str, list[str]] = {}
+        if on_github and os.environ.get("GITHUB_ACTIONS") == "true":
+            for name, file in () if arguments.has("--no-github") else _on_github(asked):
+                targets.setdefault(name, []).append(file)
         for name, file in asked:
             if file != STDOUT:
                 check_writable(file)
             targets.setdefault(name, []).append(file)
         if arguments.has("--capture"):
             check_writable(arguments.last("--capture"))
-        verbose = arguments.has("--verbose")
+        verbose, quiet = arguments.has("--verbose"), arguments.has("--quiet")
+        if verbose and quiet:
+            raise UsageError("--quiet and --verbose contradict each other; give one of them")
         return cls(
             targets,
-            no_colour=arguments.has("--no-color"),
+            colour=parse_color(arguments),
             verbose=verbose,
+            quiet=quiet,
+            durations=parse_number(arguments, "--durations", 0, MOST_DURATIONS),
             all_logs=all_logs or verbose,
             options=_server_options(arguments),
             has_capture=arguments.has("--capture"),
@@ -179,7 +190,7 @@ class Reports:
                         self._on_stdout(listener) if file == STDOUT else listener
                     )
                 else:
-                    rendering = self._installed.get((name, file)) or self._make(name)
+                    rendering = self._installed.get((name, file)) or self._make(name, file)
                     self._listeners.append(rendering)
                     self._rendered.append((rendering, name, file))
 
@@ -187,10 +198,12 @@ class Reports:
         is_live = is_terminal()
         reporter: TerminalReporter = _load_reporter("terminal")(
             StandardOutput(),
-            colour=wants_colour(self._no_colour),
+            colour=wants_colour(self._colour),
             live=is_live,
             width=terminal_columns() or 80,
             verbose=self._verbose,
+            quiet=self._quiet,
+            durations=self._durations,
         )
         reporter.warnings = self.redacted(self.terminal_warnings)
         self.tick = self._on_stdout(reporter.tick) if is_live else None
@@ -205,16 +218,16 @@ class Reports:
                 output.write_utf8(text)
                 output.flush()
 
-            listener = self._make("ndjson", write=write_line)
+            listener = self._make("ndjson", file, write=write_line)
             return listener
         from mcptest.cli.report_files import ReportStream  # noqa: PLC0415  # rare
 
         stream = ReportStream(file)
         self._streams.append(stream)
-        listener = self._make("ndjson", write=stream.write)
+        listener = self._make("ndjson", file, write=stream.write)
         return listener
 
-    def _make(self, name: str, **more: object) -> Any:
+    def _make(self, name: str, file: str, **more: object) -> Any:
         """Create a reporter with the settings that its entry names."""
         if name not in REPORTERS:
             return _load_reporter(name)()
@@ -222,8 +235,11 @@ class Reports:
             "tool_version": __version__,
             "all_logs": self._all_logs,
             "options": self.redacted(self._options),
+            "folder": _folder_in_workspace(),
         }
         entry = REPORTERS[name]
+        if file == STDERR:
+            more["has_log"] = False
         return entry.load()(**{key: settings[key] for key in entry.made_with}, **more)
 
     def _on_stdout(self, act: Callable[P, object]) -> Callable[P, None]:
@@ -274,10 +290,10 @@ class Reports:
         for name, file in sorted(dict.fromkeys(asked), key=lambda target: target[1] == STDOUT):
             is_left_out = name == "terminal" or (name == "json" and not json_on_stdout)
             if file != STDOUT or not is_left_out:
-                self._write(name, file, self._failure_text(name, error, started_at))
+                self._write(name, file, self._failure_text(name, file, error, started_at))
         error.unwritten = tuple(self._unwritten)
 
-    def _failure_text(self, name: str, error: McptestError, started_at: str) -> str:
+    def _failure_text(self, name: str, file: str, error: McptestError, started_at: str) -> str:
         """The report of a run that never began."""
         # Needed only here: a run that begins loads none of these.
         from mcptest.cli.main import failure_kind  # noqa: PLC0415
@@ -300,7 +316,8 @@ class Reports:
         fault = Fault(kind=kind, message=str(error), hint=hint)
         lines: list[str] = []
         try:
-            listener = self._make(name, **({"write": lines.append} if name == "ndjson" else {}))
+            more = {"write": lines.append} if name == "ndjson" else {}
+            listener = self._make(name, file, **more)
             for event in failed_run(fault, diagnostics, started_at):
                 listener(event)
             return "".join(lines) if name == "ndjson" else str(listener.render())
@@ -364,6 +381,14 @@ class Reports:
         return status if status == ExitCode.INTERRUPTED else ExitCode.BAD_INPUT
 
 
+def _folder_in_workspace() -> str:
+    """The current folder from the root of the repository in a job of GitHub, "" elsewhere."""
+    root, folder = os.environ.get("GITHUB_WORKSPACE", ""), os.getcwd()
+    if root and folder.startswith(os.path.join(os.path.realpath(root), "")):
+        return os.path.relpath(folder, os.path.realpath(root))
+    return ""
+
+
 def _load_reporter(name: str) -> Any:
     """The class of a reporter of ours, or of an installed package."""
     if name in REPORTERS:
@@ -373,7 +398,44 @@ def _load_reporter(name: str) -> Any:
     return load_reporter(name)
 
 
+def _find_asked(arguments: Arguments) -> list[tuple[str, str]]:
+    """The reports that a command line asks for, with their files; one of them is on stdout."""
+    asked = [split_target(word, "--reporter") for word in arguments.all("--reporter")]
+    if arguments.has("--json"):
+        asked.append(("json", STDOUT))
+    if arguments.has("--junit"):
+        check_writable(arguments.last("--junit"))
+        asked.append(("junit", arguments.last("--junit")))
+    if all(file != STDOUT for _, file in asked):
+        asked.append(("terminal", STDOUT))
+    on_stdout = [name for name, file in asked if file == STDOUT]
+    if len(set(on_stdout)) > 1:
+        names = " and ".join(on_stdout)
+        raise UsageError(f"{names} cannot both go to standard output; give one a =FILE")
+    return asked
+
+
+def _on_github(asked: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The reports that GitHub Actions shows and that are not asked for: annotations, a summary.
+
+    Annotations go to standard error, which GitHub reads as well: standard output has one report.
+    """
+    found = [] if any(name == "github" for name, _ in asked) else [("github", STDERR)]
+    summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    is_given = any(
+        name == "markdown" and file and os.path.realpath(file) == os.path.realpath(summary)
+        for name, file in asked
+    )
+    # It was not asked for, so a pipe, a device or a folder does not get it.
+    if os.path.isfile(summary) and not is_given and os.access(summary, os.W_OK):
+        found.append(("markdown", summary))
+    return found
+
+
 def _write_report(name: str, file: str, text: str) -> None:
+    if file == STDERR:
+        write_commands(text)
+        return
     if file == STDOUT:
         output, entry = StandardOutput(), REPORTERS.get(name)
         (output.write if entry and entry.is_for_people else output.write_utf8)(text)

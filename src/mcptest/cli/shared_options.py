@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 
-from mcptest.cli.options import NO_COLOR_OPTION, Option
+from mcptest.cli.options import COLOR_OPTIONS, Option, parse_number
 from mcptest.cli.output import write_note, write_stderr
 from mcptest.core.diagnostics import render_diagnostic, suggest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ISOLATIONS, HttpSpec, PluginSpec, ServerSpec
-from mcptest.core.text import visible
+from mcptest.core.text import join_words, visible
 from mcptest.engine.discovery import (
     CONFIG_NAMES,
     FORMATS,
@@ -41,9 +41,12 @@ if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.plan import Suite
     from mcptest.core.results import SnapshotMode
+    from mcptest.protocol.http_address import Address
 
 __all__ = [
+    "CA_FILE_OPTION",
     "CONFIG_OPTION",
+    "ENV_FILE_OPTION",
     "HTTP_OPTIONS",
     "OPTIONS",
     "PLUGIN_OPTION",
@@ -59,8 +62,10 @@ __all__ = [
     "choose_servers",
     "find_server_file",
     "find_suite",
+    "max_failures",
     "min_coverage",
     "parallel",
+    "parse_ca_file",
     "parse_command",
     "parse_format",
     "parse_http_server",
@@ -69,10 +74,15 @@ __all__ = [
     "parse_seconds",
     "parse_server_command",
     "parse_timeout_s",
+    "read_env_file",
+    "repeat",
     "retries",
 ]
 
 
+CA_FILE_OPTION = Option(
+    names=("--ca-file",), value="FILE", help="additional CA certificates to trust (PEM)"
+)
 HTTP_OPTIONS = (
     Option(
         names=("--url",),
@@ -91,11 +101,16 @@ HTTP_OPTIONS = (
         repeatable=True,
         help="send a header with the value of this environment variable; repeatable",
     ),
-    Option(names=("--ca-file",), value="FILE", help="additional CA certificates to trust (PEM)"),
+    Option(
+        names=("--no-login",),
+        help="do not use the tokens of mcptest login for the server at --url",
+    ),
+    CA_FILE_OPTION,
 )
 SPEC_VERSION_OPTION = Option(
     names=("--spec-version",),
     value="REVISION",
+    choices=("auto", *REVISIONS),
     help="protocol revision to use (default: auto-negotiate)",
 )
 PLUGIN_OPTION = Option(
@@ -128,12 +143,21 @@ SERVER_COMMAND_OPTION = Option(
     value='"ARGV"',
     help="command that starts the server; split like in a shell, run without one",
 )
+ENV_FILE_OPTION = Option(
+    names=("--env-file",),
+    value="FILE",
+    repeatable=True,
+    help="set the environment variables in this file (a line NAME=value for each) that are "
+    "not set; their values are secrets; repeatable",
+)
+
 SERVER_OPTIONS = (
     CONFIG_OPTION,
     SERVER_NAME_OPTION,
     SERVER_COMMAND_OPTION,
     *HTTP_OPTIONS,
     SPEC_VERSION_OPTION,
+    ENV_FILE_OPTION,
     Option(
         names=("--timeout",),
         value="TIME",
@@ -232,8 +256,8 @@ def _load_server(arguments: Arguments, way: str) -> ServerSpec:
     if not path:
         raise UsageError(
             "no server to talk to",
-            f"give {way}, --url URL or --config FILE, or put a "
-            f"{CONFIG_NAMES[0]} or an mcptest.yaml into this folder",
+            f"give {way}, --url URL or --config FILE, or put a {CONFIG_NAMES[0]}, an "
+            "mcptest.yaml or the config of a client, such as .mcp.json, into this folder",
         )
     if not os.path.exists(path):
         raise UsageError(f"there is no config file {visible(path)!r}")
@@ -257,7 +281,8 @@ def _load_from_file(
             specs = [spec]
     if not arguments.has("--config") and os.path.basename(path) not in CONFIG_NAMES:
         names = ", ".join(visible(spec.name) for spec in specs)
-        write_note(f"{visible(path)} describes the server: {names}")
+        servers = "server" if len(specs) == 1 else "servers"
+        write_note(f"{visible(path)} describes the {servers}: {names}")
     for warning in folders.quotable(warnings):
         write_stderr(render_diagnostic(warning) + "\n\n")
     return specs
@@ -408,25 +433,55 @@ def parse_http_server(arguments: Arguments, command: tuple[str, ...]) -> ServerS
         raise UsageError(message, "give the command that starts it, or the number of the port")
     secrets: list[str] = []
     headers = dict(_parse_headers(arguments, secrets))
-    http = HttpSpec(url=url, headers=headers, ca_file=_parse_ca_file(arguments))
+    http = HttpSpec(
+        url=url,
+        headers=headers,
+        uses_login=_uses_login(arguments, address, headers),
+        ca_file=parse_ca_file(arguments),
+    )
     # A port that changes with every start is not part of the name.
     name = address.host if "{port}" in url else address.authority
     return ServerSpec(name=name, is_named=False, command=(), http=http, secrets=tuple(secrets))
 
 
+def _uses_login(arguments: Arguments, server: Address, headers: dict[str, str]) -> bool:
+    """True if the user has logged in to this very URL, and nothing else says who we are."""
+    is_said = any(name.lower() == "authorization" for name in headers)
+    if arguments.has("--no-login") or is_said or "{port}" in arguments.last("--url"):
+        return False
+    # Only for servers on HTTP.
+    from mcptest.protocol.oauth import OAuthError  # noqa: PLC0415
+    from mcptest.transport.http.token_store import find_store  # noqa: PLC0415
+
+    try:
+        login = find_store(os.environ).read().get(server.url)
+    except OAuthError as error:
+        write_note(f"{error.message}: {error.hint}")
+        return False
+    if login:
+        write_note(f"your login for {visible(server.url)} is used; --no-login leaves it out")
+    return login is not None
+
+
 def parse_credentials(arguments: Arguments) -> ExtraHttpOptions | None:
     """Return the headers and certificates to add to a server that a file describes, or None."""
+    if arguments.has("--no-login") and not arguments.has("--url"):
+        message = (
+            "--no-login is for the server at --url; a file says itself whether it uses a login"
+        )
+        raise UsageError(message, 'leave out "login: true" in its "auth"')
     named = [name for name in ("--bearer-env", "--header-env", "--ca-file") if arguments.has(name)]
     if not named or arguments.has("--url"):
         return None
     secrets: list[str] = []
     headers = dict(_parse_headers(arguments, secrets))
     return ExtraHttpOptions(
-        option=named[0], headers=headers, secrets=tuple(secrets), ca_file=_parse_ca_file(arguments)
+        option=named[0], headers=headers, secrets=tuple(secrets), ca_file=parse_ca_file(arguments)
     )
 
 
-def _parse_ca_file(arguments: Arguments) -> str:
+def parse_ca_file(arguments: Arguments) -> str:
+    """Return the file of `--ca-file`, "" if it is not given."""
     path = arguments.last("--ca-file")
     if arguments.has("--ca-file") and not os.path.isfile(path):
         raise UsageError(f"--ca-file: there is no file {visible(path)!r}")
@@ -525,6 +580,14 @@ _SERVER = (
         "port in both",
     ),
     PLUGIN_OPTION,
+    Option(
+        names=("--variable",),
+        value="NAME=VALUE",
+        repeatable=True,
+        help="value of a variable that suites declare; NAME:=JSON gives one that is not a string; "
+        "repeatable",
+    ),
+    ENV_FILE_OPTION,
 )
 
 _SELECTION = (
@@ -540,8 +603,17 @@ _SELECTION = (
         names=("--skip-tag",), value="TAG", repeatable=True, help="do not run tests with this tag"
     ),
     Option(
+        names=("--lf", "--last-failed"),
+        help="run only tests that failed in the last run in this folder; all if none did",
+    ),
+    Option(
+        names=("--list",),
+        help="list the selected tests and start nothing; as one JSON object with --json",
+    ),
+    Option(
         names=("--format",),
         value="NAME",
+        choices=FORMATS,
         help="read all files as conductor, cases or suite (default: by name, else by content)",
     ),
     Option(
@@ -555,15 +627,27 @@ _RUNNING = (
     Option(
         names=("-j", "--parallel"),
         value="N|auto",
+        choices=("auto",),
         help="run N files at a time; files that share a server stay together; auto: one per core",
     ),
     Option(
         names=("--isolation",),
         value="|".join(ISOLATIONS),
+        choices=ISOLATIONS,
         help="one server process for the whole run, for each file or for each test, instead of "
         "what configs and suites say (default: run)",
     ),
     Option(names=("-x", "--bail"), help="stop after the first test that does not pass"),
+    Option(
+        names=("--max-failures",),
+        value="N",
+        help="stop after N tests that do not pass; --bail is --max-failures 1",
+    ),
+    Option(
+        names=("--repeat",),
+        value="N",
+        help="run each test N times; it passes if it passes every time; nothing is retried",
+    ),
     Option(
         names=("--retries",),
         value="N",
@@ -576,6 +660,11 @@ _RUNNING = (
         help='time limit for each answer: 500, "500ms" or "2s" (default: 30s)',
     ),
     START_TIMEOUT_OPTION,
+    Option(
+        names=("--trace",),
+        help="send a fresh W3C traceparent with the requests of each test, and show the trace of "
+        "a failure",
+    ),
     Option(
         names=("--update-snapshots",),
         help="accept the current answers as snapshots; refused in CI",
@@ -600,8 +689,14 @@ _REPORTS = (
     Option(
         names=("--reporter",),
         value="NAME[=FILE]",
+        choices=tuple(REPORTERS),
         repeatable=True,
         help=f"{', '.join(REPORTERS)}; to standard output or, except terminal, to FILE; repeatable",
+    ),
+    Option(
+        names=("--no-github",),
+        help="in GitHub Actions, add neither annotations nor a job summary unless a reporter is "
+        "given for them",
     ),
     Option(
         names=("--capture",), value="FILE", help="write all traffic as a capture (sessions in JSON)"
@@ -620,10 +715,19 @@ _REPORTS = (
         value="DIR",
         help="collect the code coverage of a Python (coverage.py) or Node (V8) server in DIR",
     ),
-    NO_COLOR_OPTION,
+    *COLOR_OPTIONS,
     Option(
         names=("-v", "--verbose"),
         help="show more: requests and answers of failing tests, folders, stderr",
+    ),
+    Option(
+        names=("-q", "--quiet"),
+        help="show less: only tests that do not pass, and the totals",
+    ),
+    Option(
+        names=("--durations",),
+        value="N",
+        help="list the N slowest tests at the end of the terminal report; 0 lists all",
     ),
 )
 
@@ -631,13 +735,20 @@ OPTIONS = _SERVER + _SELECTION + _RUNNING + _REPORTS
 
 _MOST_WORKERS = 256
 _MOST_RETRIES = 100
+_MOST_FAILURES = 999_999
+_MOST_REPEATS = 10_000
 
 
 def parse_request(arguments: Arguments) -> Wanted:
     """Return the files, the server and the selection that a command line asks for."""
     _refuse_server_name(arguments)
+    paths, lines = arguments.paths, Selection().lines
+    if any(":" in path for path in paths):
+        from mcptest.engine.lines import split_lines  # noqa: PLC0415  # for those who want it
+
+        paths, lines = split_lines(paths, has_format=arguments.has("--format"))
     return Wanted(
-        paths=arguments.paths,
+        paths=paths,
         config=arguments.last("--config"),
         server_name=arguments.last("--server"),
         server_command=parse_server_command(arguments),
@@ -652,14 +763,69 @@ def parse_request(arguments: Arguments) -> Wanted:
             shard=_parse_shard(arguments),
             # Set by mcptest compliance run --from-suite; it is no option of a command line.
             lane=arguments.last("--lane"),
+            lines=lines,
+            last_failed=_read_last_failed() if arguments.has("--last-failed") else {},
         ),
         timeout_s=parse_timeout_s(arguments),
         startup_timeout_s=parse_start_timeout_s(arguments),
         format=parse_format(arguments),
         plugins=parse_plugins(arguments),
         snapshots=_parse_snapshot_mode(arguments),
+        variables=_parse_variables(arguments),
         note=write_note,
     )
+
+
+def _parse_variables(arguments: Arguments) -> dict[str, object]:
+    values: dict[str, object] = {}
+    for word in arguments.all("--variable"):
+        found = re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)(:?)=(.*)", word, re.DOTALL)
+        if not found:
+            message = f"--variable takes NAME=VALUE or NAME:=JSON, not {visible(word)!r}"
+            raise UsageError(message, "for example --variable region=eu --variable count:=3")
+        name, value = found[1], found[3]
+        if name in values:
+            raise UsageError(f"--variable {name} is given twice")
+        values[name] = value
+        if found[2]:
+            from mcptest.core.strict_json import NotJsonError, parse_json  # noqa: PLC0415  # rare
+
+            try:
+                values[name] = parse_json(value)
+            except NotJsonError as error:
+                raise UsageError(f"--variable {name}:= is not JSON: {error}") from None
+    return values
+
+
+def read_env_file(file: str) -> None:
+    """Set the variables of a file, as an export in the shell would; those that are set stay."""
+    # For those who want it.
+    from mcptest.core.secrets import LEARNED  # noqa: PLC0415
+    from mcptest.formats.client_configs import parse_env_file, parts_of_secret  # noqa: PLC0415
+
+    if not os.path.exists(file):
+        raise UsageError(f"--env-file: there is no file {visible(file)!r}")
+    found, mistakes = parse_env_file(read_text(file))
+    if mistakes:
+        # The line is not quoted: it may hold a secret.
+        raise UsageError(f"--env-file: line {mistakes[0]} of {visible(file)} is not NAME=value")
+    kept = [name for name, value in found.items() if os.environ.get(name, value) != value]
+    if kept:
+        names = visible(", ".join(kept))
+        write_note(f"--env-file {visible(file)}: already set otherwise, and left so: {names}")
+    for name, value in found.items():
+        os.environ.setdefault(name, value)
+        LEARNED.add(*parts_of_secret(os.environ[name]))
+
+
+def _read_last_failed() -> dict[str, frozenset[str]]:
+    """Return the tests that failed the last time; if there are none, say that all run."""
+    from mcptest.engine.last_failed import read_failed  # noqa: PLC0415  # for those who want it
+
+    failed, why = read_failed()
+    if not failed:
+        write_note(f"--last-failed: {why or 'no test has failed here'}, so all tests run")
+    return failed
 
 
 def _parse_server_at_url(arguments: Arguments) -> ServerSpec | None:
@@ -676,7 +842,8 @@ def _parse_isolation(arguments: Arguments) -> str:
     text = arguments.last("--isolation")
     if arguments.has("--isolation") and text not in ISOLATIONS:
         question = suggest(text, ISOLATIONS)
-        message = f"--isolation takes {', '.join(ISOLATIONS)}, not {visible(text)!r}{question}"
+        known = join_words(ISOLATIONS, "or")
+        message = f"--isolation takes {known}, not {visible(text)!r}{question}"
         raise UsageError(message)
     return text
 
@@ -714,13 +881,26 @@ def parallel(arguments: Arguments) -> int | None:
 
 
 def retries(arguments: Arguments) -> int:
-    if not arguments.has("--retries"):
-        return 0
-    text = arguments.last("--retries")
-    if not re.fullmatch("[0-9]{1,9}", text) or int(text) > _MOST_RETRIES:
-        message = f"--retries takes a number from 0 to {_MOST_RETRIES}"
-        raise UsageError(f"{message}, not {visible(text)!r}")
-    return int(text)
+    return parse_number(arguments, "--retries", 0, _MOST_RETRIES) or 0
+
+
+def max_failures(arguments: Arguments) -> int:
+    """Return after how many tests that do not pass the run stops; 0 if it does not."""
+    limit = parse_number(arguments, "--max-failures", 1, _MOST_FAILURES)
+    if arguments.has("--bail"):
+        if limit not in (None, 1):
+            raise UsageError(f"--bail is --max-failures 1, and --max-failures {limit} is given too")
+        return 1
+    return limit or 0
+
+
+def repeat(arguments: Arguments) -> int:
+    """Return how often each test is run; 0 without the option."""
+    count = parse_number(arguments, "--repeat", 1, _MOST_REPEATS)
+    if count and arguments.has("--retries"):
+        message = "--repeat finds tests that pass only sometimes, and --retries lets them pass"
+        raise UsageError(message, "give one of them")
+    return count or 0
 
 
 def min_coverage(arguments: Arguments) -> float | None:

@@ -1,4 +1,4 @@
-"""Signal handling until a run installs its own: SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt.
+"""Signal handling until a run installs its own: those that end it raise KeyboardInterrupt.
 
 While the commands are being imported, Ctrl-C exits at once. Afterwards it raises KeyboardInterrupt.
 Python drops exceptions that are raised while it finalizes an object, which happens often during
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from contextlib import contextmanager
 
 TYPE_CHECKING = False
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["exit_on_interrupt", "ignore_signals", "interrupt_on_signals", "without_gc"]
 
-# Windows has no SIGHUP.
-_TERMINATING = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT))
+if sys.platform == "win32":
+    _TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGBREAK)
+else:
+    _TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _received: list[int] = []
 
@@ -41,7 +44,7 @@ def interrupt_on_signals() -> None:
     for number in _TERMINATING:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler, _exit):
             signal.signal(number, _interrupt)
-    if hasattr(signal, "SIGCHLD") and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+    if sys.platform != "win32" and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         # Inherited from the parent; with SIGCHLD ignored, exit statuses of children are lost.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 

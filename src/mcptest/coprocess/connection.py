@@ -5,7 +5,12 @@ from __future__ import annotations
 import contextlib
 import time
 
-from mcptest.coprocess.protocol import CONNECTION_METHODS, RefusedError
+from mcptest.coprocess.protocol import (
+    CONNECTION_METHODS,
+    OPTIONAL_METHODS,
+    UPSTREAM_ERROR,
+    RefusedError,
+)
 from mcptest.coprocess.serve import Session
 from mcptest.coprocess.stores import Cassette
 from mcptest.coprocess.uploads import BadTargetError, UploadError, Uploads, read_target
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.coprocess.protocol import Request
+    from mcptest.coprocess.protocol import Methods, Request
     from mcptest.coprocess.stores import Cache
     from mcptest.coprocess.uploads import Post
     from mcptest.coprocess.upstream import Upstream
@@ -41,7 +46,7 @@ class ConnectionSession(Session):
     `stderr_file` is where the SDK reads what the server wrote to stderr during a request.
     """
 
-    methods = CONNECTION_METHODS
+    methods: Methods = {**CONNECTION_METHODS, **OPTIONAL_METHODS}  # noqa: RUF012  # not changed
 
     def __init__(self, upstream: Upstream, cache: Cache, post: Post, stderr_file: str = "") -> None:
         super().__init__()
@@ -82,12 +87,12 @@ class ConnectionSession(Session):
     def _initialize(self, params: Params) -> object:
         return self._cassette.perform("initialize", {}, self._upstream.initialize)
 
-    def _call(self, params: Params) -> object:
+    def _call(self, params: Params, *, with_progress: bool = False) -> object:
         call = {"tool": params["tool"], "arguments": params.get("arguments", {})}
         # The time the server takes to start is not part of the first call.
         began = time.monotonic() - self._upstream.start_s
         try:
-            result = self._call_tool(**call)
+            outcome = self._call_tool(**call) if not with_progress else self._progress_of(**call)
         except RefusedError as error:
             # With a kind, it is not the server that refused.
             if not (isinstance(error.data, dict) and "kind" in error.data):
@@ -99,12 +104,13 @@ class ConnectionSession(Session):
             message = "the wait for the answer was interrupted"
             self._queue(call, began, {"error": {"code": INTERNAL_ERROR, "message": message}})
             raise
+        result = outcome["result"] if with_progress else outcome
         self._queue(call, began, {"result": result})
         if tool_failure(result):
             self._failed[params["tool"]] = None
         else:
             self._succeeded.add(params["tool"])
-        return result
+        return outcome
 
     def _call_tool(self, tool: str, arguments: Params) -> Params:
         # With a cassette the cache is not used: recordings are answers of the server, and answers
@@ -117,6 +123,16 @@ class ConnectionSession(Session):
         if is_cached and self._cache.stores and self._upstream.cleaned(result) == result:
             self._cache.keep(tool, arguments, result)
         return result
+
+    def _progress_of(self, tool: str, arguments: Params) -> Params:
+        """The answer to a call with the progress before it; cached results have none."""
+        params = {"name": tool, "arguments": arguments}
+        outcome: Params = self._cassette.perform(
+            "mcp.callWithProgress",
+            params,
+            lambda: self._upstream.ask_with_progress("tools/call", params),
+        )
+        return outcome
 
     def _queue(self, call: Params, began: float, outcome: Params) -> None:
         """Queue a call for the next upload, if uploads are enabled."""
@@ -131,8 +147,8 @@ class ConnectionSession(Session):
         }
         self._uploads.add(self._upstream.cleaned(record))
 
-    def _list(self, key: str) -> object:
-        method = f"{key}/list"
+    def _list(self, key: str, method: str = "") -> object:
+        method = method or f"{key}/list"
         return self._cassette.perform(method, {}, lambda: self._upstream.ask_all(method, key))
 
     def _call_prompt(self, params: Params) -> object:
@@ -144,6 +160,20 @@ class ConnectionSession(Session):
     def _ask(self, method: str, params: Params) -> Any:
         """The answer of the server, or of the cassette."""
         return self._cassette.perform(method, params, lambda: self._upstream.ask(method, params))
+
+    def _notifications(self, params: Params) -> object:
+        self._cassette.refuse_in_replay("notifications")
+        wait_s = params.get("wait_ms", 0) / 1000
+        return self._upstream.notifications(
+            params.get("after", 0), params.get("method", ""), wait_s
+        )
+
+    def _stderr(self, params: Params) -> object:
+        self._cassette.refuse_in_replay("stderr")
+        if not self._upstream.spec.command:
+            message = "mcptest did not start the server, so its stderr is not known"
+            raise RefusedError(UPSTREAM_ERROR, message)
+        return {"stderr": self._upstream.stderr()}
 
     def _set_upload(self, params: Params) -> object:
         if "target" in params:
@@ -219,4 +249,17 @@ _METHODS: dict[str, Callable[[ConnectionSession, Params], object]] = {
     "mcp.reporter.flush": ConnectionSession._flush,
     "mcp.cache.set_mode": ConnectionSession._set_cache,
     "mcp.cassette.set_mode": ConnectionSession._set_cassette,
+    "mcp.listPrompts": lambda session, _: session._list("prompts"),
+    "mcp.listResourceTemplates": lambda session, _: session._list(
+        "resourceTemplates", "resources/templates/list"
+    ),
+    "mcp.callWithProgress": lambda session, params: session._call(params, with_progress=True),
+    "mcp.complete": lambda session, params: session._ask("completion/complete", params),
+    "mcp.ping": lambda session, params: session._ask("ping", params),
+    "mcp.subscribeResource": lambda session, params: session._ask("resources/subscribe", params),
+    "mcp.unsubscribeResource": lambda session, params: session._ask(
+        "resources/unsubscribe", params
+    ),
+    "mcp.notifications": ConnectionSession._notifications,
+    "mcp.stderr": ConnectionSession._stderr,
 }

@@ -36,6 +36,7 @@ __all__ = [
     "CASSETTE_MODES",
     "CONNECTION_METHODS",
     "COPROCESS_PROTOCOL_VERSION",
+    "OPTIONAL_METHODS",
     "SUITE_CHANNEL_VERSION",
     "SUITE_METHODS",
     "UPSTREAM_ERROR",
@@ -198,6 +199,7 @@ CACHE_MODES = ("off", "read_write", "read_only", "refresh")
 CASSETTE_MODES = ("off", "record", "replay")
 
 
+_OBJECT = Key(type=dict)
 _OPTIONAL_STRING = Key(type=str, required=False)
 _OPTIONAL_OBJECT = Key(type=dict, required=False)
 
@@ -227,6 +229,24 @@ CONNECTION_METHODS: Methods = {
         "path": _OPTIONAL_STRING,
     },
     "mcp.shutdown": {},
+}
+
+# Added since version 2 was published. An SDK that sends one must expect that a binary of version 2
+# does not know it (-32601).
+OPTIONAL_METHODS: Methods = {
+    "mcp.listPrompts": {},
+    "mcp.listResourceTemplates": {},
+    "mcp.callWithProgress": {"tool": STRING, "arguments": _OPTIONAL_OBJECT},
+    "mcp.complete": {"ref": _OBJECT, "argument": _OBJECT, "context": _OPTIONAL_OBJECT},
+    "mcp.ping": {},
+    "mcp.subscribeResource": {"uri": STRING},
+    "mcp.unsubscribeResource": {"uri": STRING},
+    "mcp.notifications": {
+        "after": Key(type=int, required=False),
+        "method": _OPTIONAL_STRING,
+        "wait_ms": Key(type=int, required=False),
+    },
+    "mcp.stderr": {},
 }
 
 SUITE_METHODS: Methods = {
@@ -271,6 +291,9 @@ def _check_together(method: str, params: dict[str, Any]) -> None:
         raise _refused('mcp.callPrompt needs the param "name" (or "prompt"), and one of them')
     if method == "mcp.reporter.setUpload" and params["enabled"] and not params.get("target"):
         raise _refused('mcp.reporter.setUpload needs the param "target" to be enabled')
+    for name in ("after", "wait_ms"):
+        if params.get(name, 0) < 0:
+            raise _refused(f'the param "{name}" of {method} is 0 or more')
     mode = params.get("mode", "off")
     if method == "mcp.cassette.set_mode" and mode != "off" and not params.get("path"):
         raise _refused(f'mcp.cassette.set_mode needs the param "path" to {mode}')

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from mcptest.coprocess.protocol import CONNECTION_METHODS, SUITE_CHANNEL_VERSION, SUITE_METHODS
+from mcptest.coprocess.protocol import (
+    CONNECTION_METHODS,
+    OPTIONAL_METHODS,
+    SUITE_CHANNEL_VERSION,
+    SUITE_METHODS,
+)
+from mcptest.core.project import schema_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +64,20 @@ _CONNECTION_RESULTS: dict[str, Schema] = {
     "mcp.reporter.flush": _closed(flushed=_COUNT),
     "mcp.cache.set_mode": _closed(mode=_STRING),
     "mcp.cassette.set_mode": _closed(mode=_STRING),
+    "mcp.listPrompts": _closed(prompts={"type": "array"}),
+    "mcp.listResourceTemplates": _closed(resourceTemplates={"type": "array"}),
+    "mcp.callWithProgress": _closed(result=_ANY_OBJECT, progress=_list_of(_ANY_OBJECT)),
+    "mcp.complete": _ANY_OBJECT,
+    "mcp.ping": _ANY_OBJECT,
+    "mcp.subscribeResource": _ANY_OBJECT,
+    "mcp.unsubscribeResource": _ANY_OBJECT,
+    "mcp.notifications": _closed(
+        received=_COUNT,
+        notifications=_list_of(
+            _closed(number={"type": "integer", "minimum": 1}, method=_STRING, params={})
+        ),
+    ),
+    "mcp.stderr": _closed(stderr=_STRING),
 }
 
 _SUITE_RESULTS: dict[str, Schema] = {
@@ -95,7 +115,8 @@ _SUITE_RESULTS: dict[str, Schema] = {
 def connection_schema() -> Schema:
     """The frames of `mcptest exec --connection-server`."""
     description = "A line of the channel over which an SDK calls a server: docs/coprocess.md."
-    return _document("coprocess", description, CONNECTION_METHODS, _CONNECTION_RESULTS)
+    methods = {**CONNECTION_METHODS, **OPTIONAL_METHODS}
+    return _document("coprocess", description, methods, _CONNECTION_RESULTS)
 
 
 def suite_channel_schema() -> Schema:
@@ -112,7 +133,7 @@ def _document(name: str, description: str, methods: Methods, results: dict[str, 
     answer_id = {"type": ["number", "string", "null"]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:mcptest:schema:{name}",
+        "$id": schema_url(name),
         "title": f"mcptest {name} frames",
         "description": description,
         "anyOf": [{"$ref": "#/$defs/request"}, {"$ref": "#/$defs/response"}],

@@ -72,6 +72,11 @@ class Cassette:
         """Whether anything is recorded or replayed."""
         return bool(self._recorder or self._player)
 
+    def refuse_in_replay(self, what: str) -> None:
+        """Raise if a cassette is replayed, which has no such thing."""
+        if self._player:
+            raise RefusedError(UPSTREAM_ERROR, f"a cassette is replayed, and it has no {what}")
+
     def set_mode(self, mode: str, path: str) -> None:
         """Record to a cassette, replay one, or neither. If that fails, the mode stays."""
         recorder: CassetteRecorder | None = None
@@ -396,6 +401,7 @@ def server_key(spec: ServerSpec) -> str:
     """
     http = spec.http
     where = [http.url, sorted(http.headers or {})] if http else []
+    where += ["login"] if http and http.uses_login else []
     folder = os.path.abspath(spec.cwd or ".")
     parts = [list(spec.command), folder, spec.env or {}, where, spec.spec_version]
     return _digest(canonical_json(parts))

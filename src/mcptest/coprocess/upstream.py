@@ -13,6 +13,7 @@ from mcptest.core.record import ABSENT
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import excerpt, visible
 from mcptest.engine.pool import FATAL_FAULTS, ServerPool
+from mcptest.engine.recorder import NotificationLog
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.lists import ListPages
@@ -42,7 +43,9 @@ class Upstream:
 
     def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
         self.spec = spec
-        self._pool = ServerPool(launcher)
+        self._notifications = NotificationLog()
+        self._pool = ServerPool(launcher.but(on_notification=self._notifications.add))
+        self._server: Server | None = None
         self._redact = redactor(spec.secrets)
         # Once it is gone: the message about that, and the data with it.
         self._lost: tuple[str, Message] | None = None
@@ -94,11 +97,7 @@ class Upstream:
         try:
             answer = server.perform(step, limit_s or self.spec.timeout_s).message
         except ServerError as error:
-            fault = _without_id(error.fault, step.id)
-            if fault.kind in FATAL_FAULTS or not server.is_usable:
-                raise self._lose(fault) from None
-            message, data = self.cleaned(fault.message), self._evidence(fault)
-            raise RefusedError(UPSTREAM_ERROR, message, data) from None
+            raise self._refusal(server, _without_id(error.fault, step.id)) from None
         _refuse_unusual(answer, step)
         if "error" in answer:
             said = answer["error"]
@@ -106,6 +105,49 @@ class Upstream:
             raise RefusedError(UPSTREAM_ERROR, f"the server refused {method}: {words}", said)
         result: Message = answer["result"]
         return result
+
+    def ask_with_progress(self, method: str, params: Message) -> Message:
+        """The result of a request, and the progress that the server reported before it."""
+        since, token = self._notifications.count, f"mcptest-progress-{self._asked + 1}"
+        result = self.ask(method, {**params, "_meta": {"progressToken": token}})
+        return {"result": result, "progress": self._notifications.progress(token, since)}
+
+    def notifications(self, after: int, method: str, wait_s: float) -> Message:
+        """The notifications after the one with this number, waited for if there is none."""
+        found: list[Message] = []
+
+        def find() -> list[Message]:
+            found[:] = self._notifications.since(after, method)
+            return found
+
+        if not self._lost:
+            server = self._ready("notifications", None) if self._server is None else self._server
+            self.asked_at = time.monotonic()
+            try:
+                server.listen(self.asked_at + wait_s, find)
+            except ServerError as error:
+                raise self._refusal(server, error.fault) from None
+            if wait_s and not find() and not server.is_usable:
+                raise self._lose(server.exit_fault("while a notification was awaited"))
+        elif wait_s and not find():
+            self._ready("notifications", None)
+        return {"received": self._notifications.count, "notifications": find()}
+
+    def stderr(self) -> str:
+        """What the server has written to stderr so far, as far as it was kept."""
+        if self._server is None:
+            return ""
+        connection = self._server.connection
+        if not self._lost:
+            connection.wire.drain_stderr()
+        text: str = self.cleaned(connection.stderr_since(0))
+        return text
+
+    def _refusal(self, server: Server, fault: Fault) -> RefusedError:
+        """The error for a fault of the server, which is stopped if it cannot be used any more."""
+        if fault.kind in FATAL_FAULTS or not server.is_usable:
+            return self._lose(fault)
+        return RefusedError(UPSTREAM_ERROR, self.cleaned(fault.message), self._evidence(fault))
 
     def _step(self, method: str, params: Message) -> Step:
         id, self.next_id = self.next_id, ABSENT
@@ -164,7 +206,7 @@ class Upstream:
             raise self._lose(fault.but(message=f"{fault.message} ({shown})")) from None
         finally:
             self.start_s += 0.0 if is_running else time.monotonic() - began
-        self.handshake = server.handshake
+        self.handshake, self._server = server.handshake, server
         return server
 
     def _lose(self, fault: Fault) -> RefusedError:

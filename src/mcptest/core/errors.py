@@ -63,6 +63,9 @@ class UsageError(McptestError):
         super().__init__(message)
         self.message = message
         self.help = help
+        if help:
+            # Tracebacks show it to callers in Python.
+            self.add_note(f"help: {help}")
 
 
 class FormatError(McptestError):

@@ -74,6 +74,7 @@ class SuiteStarted(Event):
     format: str
     server: str
     total: int
+    started_at: str = ""
 
 
 class CaseStarted(Event):

@@ -104,6 +104,8 @@ AUTH_METHODS = BASIC, POST, PRIVATE_KEY = (
     "client_secret_post",
     "private_key_jwt",
 )
+# The client of a login may have no secret.
+PUBLIC = "none"
 
 
 class OAuthSpec(Record):
@@ -127,12 +129,13 @@ class HttpSpec(Record):
     """A server on HTTP: its URL, the headers to send, and the certificates to trust.
 
     `transport` is Streamable HTTP, the older one of two endpoints ("sse"), or whichever of them
-    the server has ("auto").
+    the server has ("auto"). With `uses_login`, the tokens of `mcptest login` are sent.
     """
 
     url: str
     headers: dict[str, str] | None = None
     oauth: OAuthSpec | None = None
+    uses_login: bool = False
     ca_file: str = ""
     insecure_tls: bool = False
     transport: str = "auto"

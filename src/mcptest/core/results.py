@@ -42,6 +42,7 @@ __all__ = [
     "Conflict",
     "Evidence",
     "ExitCode",
+    "FailedAttempt",
     "Fault",
     "Finding",
     "LogLine",
@@ -140,12 +141,22 @@ class LogLine(Record):
     text: str
 
 
+class FailedAttempt(Record):
+    """An attempt at a case that was retried; `kind` is that of its fault, "" for a mismatch."""
+
+    kind: str
+    message: str
+    duration_s: float = 0.0
+
+
 class CaseResult(Record):
     """The result of one case, with its reasons.
 
     `attempts` counts the attempts of a case that may be retried; one that passed after a failure
-    is flaky. `log` is empty unless requested. `not_run` marks a case that this version of mcptest
-    cannot run. `times_s` are the response times, if measured; `snapshots` those that it used.
+    is flaky; `earlier` are those before the last. `repeats` is how often it was run. `log` is empty
+    unless requested. `not_run` marks a case that this version of mcptest cannot run. `times_s` are
+    the response times, if measured; `snapshots` those that it used. `trace_id` is the trace of its
+    last request, if tests send one.
     """
 
     name: str
@@ -162,10 +173,13 @@ class CaseResult(Record):
     stderr: str = ""
     tags: tuple[str, ...] = ()
     attempts: int = 1
+    earlier: tuple[FailedAttempt, ...] = ()
+    repeats: int = 1
     log: tuple[LogLine, ...] = ()
     not_run: bool = False
     times_s: tuple[float, ...] = ()
     snapshots: tuple[SnapshotTaken, ...] = ()
+    trace_id: str = ""
 
     @property
     def is_flaky(self) -> bool:

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 
 from mcptest.core.errors import CheckError, InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.record import ABSENT
-from mcptest.core.results import CaseResult, Fault, Finding, Mismatch
+from mcptest.core.results import CaseResult, FailedAttempt, Fault, Finding, Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
 from mcptest.engine import faults
@@ -60,6 +60,9 @@ _MARGIN_S = 60.0
 
 # How often a scan may start a server or wait for an answer, at most.
 _SCAN_TURNS = 20
+
+# How many repetitions in which a test failed are listed.
+_MAX_SHOWN = 10
 
 # How long it may take to put captured values into a step.
 _FILL_LIMIT = CpuLimit(2.0)
@@ -118,9 +121,15 @@ class Performer:
             following = None
         failures = self._pool.failures
         result = self._attempt_with_teardown(case, spec, following)
-        earlier: list[str] = []
+        earlier: list[FailedAttempt] = []
         while result.status in ("failed", "error") and len(earlier) < retries:
-            earlier.append(f"attempt {len(earlier) + 1}: {describe_failure(result)}")
+            earlier.append(
+                FailedAttempt(
+                    kind=result.fault.kind if result.fault else "",
+                    message=describe_failure(result),
+                    duration_s=result.duration_s,
+                )
+            )
             if self._snapshots:
                 self._snapshots.try_again()
             why = describe_restart_reason(case, result.fault.kind if result.fault else "")
@@ -130,14 +139,53 @@ class Performer:
             result = self._attempt_with_teardown(case, spec, None)
         if (result.status == "failed" or earlier) and self._pool.keeps_log and not result.fault:
             result = result.but(log=self._pool.log())
+        if self._pool.launcher.traces:
+            result = result.but(trace_id=self._pool.trace_id())
         if self._times:
             result, self._times = result.but(times_s=tuple(self._times)), []
         if earlier:
-            notes = (*result.notes, *earlier)
-            result = result.but(attempts=len(earlier) + 1, notes=notes)
+            notes = [f"attempt {at}: {each.message}" for at, each in enumerate(earlier, 1)]
+            result = result.but(
+                attempts=len(earlier) + 1, notes=(*result.notes, *notes), earlier=tuple(earlier)
+            )
         if case.row and result.status != "passed" and case.row != f"{self._file}:{result.line}":
             result = result.but(notes=(*result.notes, f"its row is at {case.row}"))
         return result.but(tags=case.tags) if case.tags else result
+
+    def perform_repeatedly(self, case: Case, spec: ServerSpec, count: int) -> CaseResult:
+        """The verdict on a case that is run so often and must pass every time.
+
+        It is that of the first failure, if there is one, with the time of all repetitions.
+        """
+        failures = self._pool.failures
+        results: list[CaseResult] = []
+        for _ in range(count):
+            if results:
+                last = results[-1].fault
+                if self._snapshots:
+                    self._snapshots.try_again()
+                is_alone = spec.isolation == "test"
+                if is_alone or describe_restart_reason(case, last.kind if last else ""):
+                    self._pool.retire()
+                self._pool.restore_failures(failures)
+            results.append(self.perform(case, spec, 0, None))
+        failed = [at for at, each in enumerate(results) if each.status != "passed"]
+        result = results[failed[0] if failed else -1]
+        result = result.but(
+            repeats=count,
+            duration_s=sum(each.duration_s for each in results),
+            times_s=tuple(took_s for each in results for took_s in each.times_s),
+        )
+        if not failed:
+            return result
+        note = f"it failed all {count:,} times"
+        if len(failed) < count:
+            shown = ", ".join(f"{at + 1:,}" for at in failed[:_MAX_SHOWN])
+            shown += ", …" if len(failed) > _MAX_SHOWN else ""
+            which = "repetition" if len(failed) == 1 else "repetitions"
+            passed = f"it passed {count - len(failed):,} of {count:,} times"
+            note = f"{passed}; it failed in {which} {shown}"
+        return result.but(notes=(*result.notes, note))
 
     def _attempt_with_teardown(
         self, case: Case, spec: ServerSpec, following: Case | None

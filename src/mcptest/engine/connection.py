@@ -91,6 +91,7 @@ class Connection:
         self.session = ClientSession(offer, __version__, spec.client)
         self.wire = _open_wire(spec, launcher)
         self.inbox = Inbox(self.session, self.findings, self.wire.redact, spec.line_limit)
+        self.inbox.on_notification = launcher.on_notification
         self._label = self.wire.label
         self._recorder: TrafficRecorder | None = None
         if launcher.keeps_traffic:
@@ -119,6 +120,10 @@ class Connection:
         # How long stderr was at the first step of the test; None before it. What the server writes
         # while it starts belongs to no test, also if it is started for one.
         self._test_mark: int | None = None
+        # The trace context for requests of the test, "" for none; and the trace of its last one.
+        self.traceparent = ""
+        self.trace_id = ""
+        self.wire.repeats_trace = launcher.traces
 
     @property
     def _transport(self) -> str:
@@ -202,13 +207,25 @@ class Connection:
         is_own = line is self._own_question
         if self.session.is_stateless:
             line = self.session.add_metadata(line)
+        written = line
+        if self.traceparent and not is_own:
+            line = self._add_trace(line)
         if self._log:
             self._log.sent(line)
+        # As written: a trace is of one run, and captures are compared and replayed.
         if self._recorder and not is_own:
-            self._recorder.sent(line)
+            self._recorder.sent(written)
         self.wire.send(line)
         if self._watch and not is_own:
-            self._watch.sent(line)
+            self._watch.sent(written)
+
+    def _add_trace(self, line: bytes) -> bytes:
+        line, context = self.session.add_trace(line, self.traceparent)
+        if context:
+            # version-trace-parent-flags; what a test writes itself may be anything.
+            _, _, rest = context.partition("-")
+            self.trace_id = rest.partition("-")[0] or context
+        return line
 
     def _record(self, items: Sequence[Item]) -> None:
         if self._own_ids:
@@ -243,9 +260,12 @@ class Connection:
         while True:
             pause = min(deadline, time.monotonic() + _TICK_S)
             items = self.wire.receive(pause)
-            if items or self.wire.is_closed or pause == deadline:
+            if items or self.wire.is_closed:
                 return items
+            # At the deadline, too: it may raise because more than this wait is over.
             tick()
+            if pause == deadline:
+                return items
 
     def take(self, items: Sequence[Item]) -> None:
         """Sort what has arrived, and send the replies that the server expects."""
@@ -315,6 +335,7 @@ class Connection:
     def start_test(self) -> None:
         """The next step is the first of another test."""
         self._test_mark = None
+        self.traceparent = self.trace_id = ""
 
     def stderr_of_test(self) -> str:
         """What the server has written to stderr since the first step of the test."""
@@ -466,6 +487,7 @@ class Inbox:
         self._keeps_notifications = False
         # How often the server has announced that its tools changed.
         self.tool_changes = 0
+        self.on_notification: Callable[[Message], None] | None = None
         # Gets each event first; if it returns true, the event is not processed further.
         self.listener: Callable[[SessionEvent], bool] | None = None
 
@@ -594,6 +616,8 @@ class Inbox:
     def _take_notification(self, event: NotificationReceived) -> None:
         if event.message["method"] == _TOOLS_CHANGED:
             self.tool_changes += 1
+        if self.on_notification:
+            self.on_notification(event.message)
         if self._keeps_notifications and len(self.notifications) < _MAX_NOTIFICATIONS:
             self.notifications.append(event.message)
 

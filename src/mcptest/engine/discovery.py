@@ -280,7 +280,9 @@ def _refuse_other_files(path: str) -> None:
     if os.path.isfile(path) and not name.endswith((".yml", ".yaml", ".json")):
         raise UsageError(
             f"{visible(path)} is not a test file; test files end in {_KNOWN_ENDINGS}",
-            "a server is started with --server-command",
+            "rows run with the test that names their file; -k TEXT selects some of them"
+            if name.endswith(".csv")
+            else "a server is started with --server-command",
         )
 
 

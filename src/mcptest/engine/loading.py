@@ -6,7 +6,7 @@ import os
 import time
 from functools import partial
 
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import closest, suggest
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.events import ReportedShard
 from mcptest.core.plan import PluginSpec, ServerSpec, Suite
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Case
     from mcptest.core.results import SnapshotMode
     from mcptest.engine.snapshots import Book, Snapshots
+    from mcptest.formats.suite.variables import GivenVariables
     from mcptest.matching.registry import Matcher, Registry
     from mcptest.plugins.host import PluginManager
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     ]
 
 __all__ = [
+    "STATE_FILE",
     "ExtraHttpOptions",
     "PlaceholderEnvironment",
     "Plan",
@@ -70,6 +72,9 @@ __all__ = [
 # there, as skipped, because the file itself says so.
 
 
+# Where `mcptest.engine.last_failed` keeps the tests that failed.
+STATE_FILE = os.path.join(".mcptest", "last-failed.json")
+
 _LEFT_OUT = "another test of this file says only"
 
 
@@ -81,13 +86,18 @@ class Shard(Record):
 
 
 class Selection(Record):
-    """The options that select tests; with `lane`, only tests of that lane of suites."""
+    """What selects tests; with `lane`, only tests of that lane of suites."""
 
     filters: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     skip_tags: tuple[str, ...] = ()
     shard: Shard | None = None
     lane: str = ""
+    # Files and lines: in these files, only tests at these lines.
+    lines: tuple[tuple[str, int], ...] = ()
+    # Names of tests that failed the last time, by file relative to the current folder; only these
+    # are run if there are any.
+    last_failed: dict[str, frozenset[str]] = {}  # noqa: RUF012  # nothing of a record changes
 
 
 def select(suites: Sequence[Suite], selection: Selection) -> list[Suite]:
@@ -136,15 +146,20 @@ def describe_shard(suites: Sequence[Suite], selection: Selection, shard: Shard) 
 
 
 def _filter_cases(suite: Suite, selection: Selection) -> Suite:
-    if not (selection.filters or selection.tags or selection.skip_tags or selection.lane):
+    if selection.but(shard=None, lines=()) == Selection():
         return suite
     texts = [text.casefold() for text in selection.filters]
+    failed: frozenset[str] = frozenset()
+    if selection.last_failed:
+        failed = selection.last_failed.get(os.path.relpath(suite.file), failed)
 
     def is_wanted(case: Case) -> bool:
         names = (suite.name.casefold(), case.name.casefold())
         if texts and not any(text in name for text in texts for name in names):
             return False
         if selection.tags and not set(selection.tags) & set(case.tags):
+            return False
+        if selection.last_failed and case.name not in failed:
             return False
         if selection.lane and selection.lane != (case.lane or (case.check and "compliance")):
             return False
@@ -170,6 +185,8 @@ def _describe_nothing(suites: Sequence[Suite], selection: Selection) -> str:
         said.append(f"--skip-tag {visible(' --skip-tag '.join(selection.skip_tags))}")
     if selection.lane:
         said.append(f'the lane "{selection.lane}"')
+    if selection.lines:
+        said.append(", ".join(f"{visible(file)}:{line}" for file, line in selection.lines))
     message = f"no test matches {' and '.join(said)} (of {len(cases)} in all)"
     there = sorted({tag for case in cases for tag in case.tags})
     if selection.tags and not set(selection.tags) & set(there):
@@ -204,15 +221,14 @@ class Wanted(Record):
     format: str = ""
     plugins: tuple[PluginSpec, ...] = ()
     snapshots: SnapshotMode | None = None
+    # Values of variables of suites, instead of those that they say.
+    variables: dict[str, object] = {}  # noqa: RUF012  # nothing of a record changes
     # Whether unset variables are checked by the caller when a case is run.
     is_chosen_later: bool = False
+    # Whether nothing is run, so that neither servers nor variables are needed.
+    is_only_listed: bool = False
     # Called with a sentence about each file that is skipped, because it belongs to another tool.
     note: Callable[[str], None] | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether no test of the files is left out."""
-        return self.selection.but(shard=None) == Selection()
 
     def find_suites(self) -> list[str]:
         """The files that the paths name."""
@@ -268,7 +284,7 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     servers = Servers(wanted, environment, mistakes, warnings)
-    resources = SuiteResources(servers.plugins_of, wanted.snapshots)
+    resources = SuiteResources(servers.plugins_of, wanted.snapshots, wanted.variables)
     # If the command line names the server, those of files may have unset variables.
     is_named = bool(wanted.server_command or wanted.config or wanted.server)
     known = PlaceholderEnvironment(environment) if is_named else environment
@@ -276,19 +292,14 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     # Suites use the environment for more than starting servers.
     resources.environment = environment
     suites = _load_all(files, known, mistakes, warnings, wanted.format, resources, folders)
-    asked = wanted.selection.shard
-    shard = describe_shard(suites, wanted.selection, asked) if asked else None
-    selected = suites
+    selection, shard, selected = wanted.selection, None, suites
     if not mistakes:
-        try:
-            selected = select(suites, wanted.selection)
-        except NothingSelectedError as error:
-            error.shard = shard
-            raise
+        selection, shard, selected = _select(suites, wanted)
     # A config is read only if a selected file needs it.
     specs = {_key(suite): servers.server_of(suite, suites) for suite in selected}
     if mistakes:
         raise FormatError(mistakes)
+    _refuse_unknown_variables(resources.variables)
     if wanted.server_name and not servers.has_config:
         message = "--server chooses a server of a config, and no test here needs one"
         raise UsageError(message, "suites and server: blocks name their servers themselves")
@@ -297,25 +308,70 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
         # Equal servers stay the same object.
         changed = {id(spec): wanted.sent_along.to(spec) for spec in specs.values() if spec}
         specs = {key: changed[id(spec)] if spec else None for key, spec in specs.items()}
-    if not wanted.is_chosen_later:
+    if not (wanted.is_chosen_later or wanted.is_only_listed):
         _refuse_unset(selected)
     gated: dict[str, dict[str, None]] = {}
     for suite in suites:
         if suite.gates:
             gated.setdefault(suite.home, {})[suite.file] = None
-    paired = [(suite, specs[_key(suite)] or _no_server(suite)) for suite in selected]
+    no_server = _NO_SERVER if wanted.is_only_listed else None
+    paired = [(suite, specs[_key(suite)] or no_server or _no_server(suite)) for suite in selected]
     plan = Plan(
         suites=tuple(paired),
         warnings=tuple(warnings),
         plugins=resources.plugin_manager,
         snapshots=resources.snapshots,
-        is_whole=wanted.is_whole,
+        is_whole=selection.but(shard=None) == Selection(),
         gated_files={home: tuple(found) for home, found in gated.items()},
         shard=shard,
     )
     if resources.snapshots:
         resources.snapshots.redact = redactor(plan.secrets)
     return plan
+
+
+# The server of a test that is only listed, if nothing names one.
+_NO_SERVER = ServerSpec(name="", command=())
+
+
+def _select(
+    suites: Sequence[Suite], wanted: Wanted
+) -> tuple[Selection, ReportedShard | None, list[Suite]]:
+    """The selection that counts, the shard, and the suites with the selected tests."""
+    selection = wanted.selection
+    if selection.lines:
+        from mcptest.engine.lines import select_lines  # noqa: PLC0415  # for those who want it
+
+        suites = select_lines(suites, selection.lines)
+    if selection.last_failed:
+        selection = _without_unknown_failures(suites, selection, wanted.note)
+    shard = describe_shard(suites, selection, selection.shard) if selection.shard else None
+    try:
+        return selection, shard, select(suites, selection)
+    except NothingSelectedError as error:
+        error.shard = shard
+        raise
+
+
+def _without_unknown_failures(
+    suites: Sequence[Suite], selection: Selection, note: Callable[[str], None] | None
+) -> Selection:
+    """The selection; without the last failures if none of them is among the selected tests."""
+    if any(_filter_cases(suite, selection).cases for suite in suites):
+        return selection
+    if note:
+        note("--last-failed: none of the tests that failed is among these, so all of them run")
+    return selection.but(last_failed={})
+
+
+def _refuse_unknown_variables(given: GivenVariables | None) -> None:
+    """Raise a UsageError if the command line gives a variable that no suite declares."""
+    declared = sorted(given.declared) if given else []
+    for name in given.values if given else ():
+        if name not in declared:
+            message = f"--variable: no suite here declares the variable {visible(name)!r}"
+            shown = f"there are: {visible(', '.join(declared))}" if declared else ""
+            raise UsageError(message + suggest(name, declared), shown)
 
 
 def _refuse_unset(suites: Iterable[Suite]) -> None:
@@ -438,6 +494,7 @@ def _load(
         registry_with=lambda plugins: resources.registry_with(file, plugins),
         book_of=resources.book_of,
         real_path=os.path.realpath,
+        variables=resources.variables,
     )
     return load_suite(text, file, context)
 
@@ -722,6 +779,7 @@ class ExtraHttpOptions(Record):
             headers={name: text for name, text in written if name.lower() not in own}
             | self.headers,
             oauth=None if "authorization" in own else spec.http.oauth,
+            uses_login=spec.http.uses_login and "authorization" not in own,
             ca_file=self.ca_file or spec.http.ca_file,
         )
         return spec.but(http=http, secrets=(*spec.secrets, *self.secrets))
@@ -750,6 +808,7 @@ class SuiteResources:
         self,
         plugins_of: Callable[[str], Iterable[PluginSpec]],
         snapshots: SnapshotMode | None = None,
+        variables: Mapping[str, object] | None = None,
     ) -> None:
         self._registry = builtin_registry(
             time.time, outside=self._installed, try_schema=self._find_schema_failure
@@ -763,6 +822,12 @@ class SuiteResources:
         self.environment: Mapping[str, str] | None = None
         self._mode = snapshots
         self.snapshots: Snapshots | None = None
+        # The variables of suites that the command line gives.
+        self.variables: GivenVariables | None = None
+        if variables:
+            from mcptest.formats.suite.variables import GivenVariables  # noqa: PLC0415  # rare
+
+            self.variables = GivenVariables(variables)
 
     def book_of(self, file: str) -> Book:
         """The snapshots of a suite."""

@@ -177,7 +177,7 @@ class _MatrixRun:
         if plan.plugins:
             # Those of the way before have been reported.
             plan.plugins.findings.clear()
-        options = self._options_for(plan).but(may_give_up=False)
+        options = self._options_for(plan).but(may_give_up=False, max_failures=self._failures_left())
         finished, captures = run_plan(plan, options, self._launcher, emit)
         self.captures += captures
         self._results.append((way, results))
@@ -186,9 +186,15 @@ class _MatrixRun:
 
     def _is_over(self) -> bool:
         finished = self._ends[-1][1]
-        has_failed = finished.summary.failed or finished.summary.errors
-        is_bailed = self._options.bail and has_failed
+        is_bailed = self._options.max_failures and self._failures_left() <= 0
         return bool(finished.interrupted or finished.fault or is_bailed)
+
+    def _failures_left(self) -> int:
+        """After how many further failures the run stops; 0 if it does not."""
+        summaries = [finished.summary for _, finished in self._ends]
+        return self._options.max_failures and self._options.max_failures - sum(
+            summary.failed + summary.errors for summary in summaries
+        )
 
     def _finish(self, ways: Sequence[Way]) -> RunFinished:
         matrix = self._matrix()

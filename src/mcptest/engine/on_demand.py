@@ -59,10 +59,12 @@ class Session:
 
     Nothing is started before the first case is performed. With a `launcher`, the process is ours
     and the launcher's owner stops what is left. Otherwise we are a guest in the process of a host:
-    Ctrl-C ends the case at hand, and is then raised as KeyboardInterrupt.
+    Ctrl-C ends the case at hand, and is then raised as KeyboardInterrupt. With `traces`, each case
+    sends a trace context with its requests.
     """
 
-    def __init__(self, launcher: Launcher | None = None) -> None:
+    def __init__(self, launcher: Launcher | None = None, *, traces: bool = False) -> None:
+        self._traces = traces
         self.files: list[FileRun] = []
         self.current: SuiteRun | None = None
         # A host may run tests in several threads.
@@ -89,7 +91,9 @@ class Session:
     def launcher(self) -> Launcher:
         if self._launcher is None:
             # Other children of this process belong to the host.
-            self._launcher = create_launcher(self.interrupts, adopts_orphans=False)
+            self._launcher = create_launcher(
+                self.interrupts, adopts_orphans=False, traces=self._traces
+            )
         return self._launcher
 
     def forget_parent(self) -> None:

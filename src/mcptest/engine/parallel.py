@@ -128,11 +128,11 @@ class _JobProgress:
         finished = RunFinished(summary=self.tally.summary, duration_s=0.0)
         self.ending = Ending(finished=finished)
 
-    def time_limit_s(self, retries: int) -> float:
+    def time_limit_s(self, retries: int, repeat: int) -> float:
         """Longer than any one test of these files can take, with starting and stopping."""
         cases = ((case, spec) for suite, spec in self.suites for case in suite.cases)
         limits = (time_limit_s(case, spec, retries) for case, spec in cases)
-        return max(limits, default=0.0)
+        return max(limits, default=0.0) * max(1, repeat)
 
 
 class _LearnedSecrets(Record):
@@ -158,6 +158,10 @@ class _ParallelRun:
         self._next_job = 0
         self._turn = 0
         self._endings: list[Ending] = []
+        # Of the results that were emitted.
+        self._tally = Tally()
+        # The kinds of events that were left out.
+        self._left_out: set[type[Event]] = set()
         self._is_over = False
         self._is_interrupted = False
 
@@ -174,6 +178,8 @@ class _ParallelRun:
         finished = merge_endings(self._endings)
         scores = [score for ending in self._endings for score in ending.scores]
         conformance = score_conformance(scores)
+        if self._left_out:
+            finished = finished.but(summary=self._tally.summary, not_run=self._tally.not_run)
         finished = finished.but(
             duration_s=time.monotonic() - began,
             interrupted=self._is_interrupted,
@@ -271,7 +277,8 @@ class _ParallelRun:
         for worker in workers.alive:
             if worker.job is not None:
                 silent_s = time.monotonic() - worker.last_message_at
-                if silent_s > self._jobs[worker.job].time_limit_s(self._options.retries):
+                job, options = self._jobs[worker.job], self._options
+                if silent_s > job.time_limit_s(options.retries, options.repeat):
                     worker.kill()
 
     def _pass_interrupt_on(self, workers: Workers) -> None:
@@ -322,13 +329,30 @@ class _ParallelRun:
             job = self._jobs[self._turn]
             waiting, job.waiting = job.waiting, []
             for event in waiting:
-                self._emit(event)
+                self._emit_one(event)
             if job.ending is None:
                 return
             finished = job.ending.finished
             self._endings.append(job.ending)
             self._turn += 1
-            has_failed = finished.summary.failed or finished.summary.errors
-            if finished.fault or (self._options.bail and has_failed):
+            if finished.fault or self._has_failed_enough():
                 self._is_over = True
                 return
+
+    def _emit_one(self, event: Event) -> None:
+        """Emit an event, unless it is that of a test after the last failure that is accepted.
+
+        A worker does not know of the failures in other files.
+        """
+        is_of_case = isinstance(event, (CaseStarted, CaseFinished))
+        if (is_of_case or isinstance(event, SuiteStarted)) and self._has_failed_enough():
+            self._left_out.add(type(event))
+            return
+        if isinstance(event, SuiteFinished) and SuiteStarted in self._left_out:
+            return
+        if isinstance(event, CaseFinished):
+            self._tally.add(event.result)
+        self._emit(event)
+
+    def _has_failed_enough(self) -> bool:
+        return 0 < self._options.max_failures <= self._tally.failures

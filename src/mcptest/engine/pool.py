@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import re
 import time
 from functools import partial
@@ -104,6 +105,9 @@ class ServerPool:
         self._stateless = ""
         self.has_started_one = False
         self._own_name = ""
+        # The trace context of the current test, if it has one, and the trace of the last one.
+        self._traceparent = ""
+        self._last_trace = ""
         # By server name, what it offers; and what the current process has listed.
         self.inventories: dict[str, Inventory] = {}
         self._listed: Inventory | None = None
@@ -137,7 +141,9 @@ class ServerPool:
                     "a fresh server was started: a late answer to an earlier message could be "
                     "taken for the answer to this one"
                 )
-        return self._ready(spec, note, with_handshake=True)
+        server, note = self._ready(spec, note, with_handshake=True)
+        server.connection.traceparent = self._traceparent
+        return server, note
 
     def server_for_dialogue(
         self, spec: ServerSpec, dialogue: Dialogue, hello: dict[str, object] | None
@@ -160,6 +166,8 @@ class ServerPool:
             except ServerError as error:
                 raise self._give_up(server, error) from None
             self.has_started_one = True
+        # Not for the handshake, which belongs to no test.
+        server.connection.traceparent = self._traceparent
         return server, note
 
     def own_name_of(self, spec: ServerSpec) -> str:
@@ -181,7 +189,9 @@ class ServerPool:
         """Send the next step to the server that passed the last one, if it can have it."""
         server = self._server
         if server and server.is_usable and not server.needs_fresh_process_for(step):
+            self._last_trace = server.connection.trace_id
             server.connection.start_test()
+            server.connection.traceparent = self._begin_trace()
             server.send_ahead(step)
 
     def take_inventory(self, wanted: ServerSpec | None = None) -> None:
@@ -201,8 +211,26 @@ class ServerPool:
 
     def start_test(self) -> None:
         """Another test begins, unless its first step has been sent ahead."""
-        if self._server and not self._server.has_begun:
+        self._last_trace = ""
+        if self._server and self._server.has_begun:
+            return
+        if self._server:
             self._server.connection.start_test()
+        self._begin_trace()
+
+    def _begin_trace(self) -> str:
+        """The trace context of another test, "" if tests have none."""
+        if self.launcher.traces:
+            # Sampled, so that the server's telemetry keeps it.
+            self._traceparent = f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-01"
+        return self._traceparent
+
+    def trace_id(self) -> str:
+        """The trace of the last request of the test; "" if there is none."""
+        server = self._server
+        if server is None or server.has_begun:
+            return self._last_trace
+        return server.connection.trace_id or self._last_trace
 
     def stderr_of_test(self) -> str:
         """What the server has written to stderr since the test began."""
@@ -276,6 +304,7 @@ class ServerPool:
         if server is None:
             return
         self._own_name = server.own_name or self._own_name
+        self._last_trace = server.connection.trace_id or self._last_trace
         if server.is_initialised:
             http = server.spec.http
             revision = server.connection.session.revision.version
@@ -644,6 +673,12 @@ class SingleServer:
         if not isinstance(wire, HttpTransport):
             return None
         return ProbeClient(wire.http, wire.interrupts, wire.process)
+
+    def credential_headers(self) -> dict[str, str]:
+        """The headers of the user that requests over HTTP carry now, with the current token."""
+        wire = self._server.connection.wire if self._server else None
+        credentials = getattr(wire, "credentials", None)
+        return dict(credentials.headers()) if credentials else {}
 
     @property
     def sends_param_headers(self) -> bool:

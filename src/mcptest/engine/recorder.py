@@ -1,8 +1,9 @@
-"""Record traffic: the log of one step, and the capture of a whole session."""
+"""Record traffic: the log of one step, the notifications and the capture of a whole session."""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 
 from mcptest.core.record import ABSENT
 from mcptest.core.results import LogLine
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     Item = Frame | Noise | Overlong | TransportFault
 
-__all__ = ["MessageLog", "TrafficRecorder"]
+__all__ = ["MessageLog", "NotificationLog", "TrafficRecorder"]
 
 
 _MAX_LINES = 200
@@ -97,6 +98,47 @@ def _cut(text: str) -> str:
     if len(text) <= _MAX_CHARS:
         return text
     return f"{text[:_MAX_CHARS]}… [{len(text) - _MAX_CHARS:,} more characters]"
+
+
+# How many notifications of a session are kept, and how many bytes of them.
+_MAX_NOTIFICATIONS = 1000
+_MAX_NOTIFICATION_BYTES = 8 * 1024 * 1024
+
+
+class NotificationLog:
+    """The notifications of a session, numbered from 1. The newest are kept.
+
+    Each is a dict of its `number`, `method` and `params`, which are {} if it has none.
+    """
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[dict[str, Any], int]] = deque()
+        self._bytes = 0
+        self.count = 0
+
+    def add(self, message: dict[str, Any]) -> None:
+        self.count += 1
+        params = message.get("params", {})
+        kept = {"number": self.count, "method": message["method"], "params": params}
+        size = len(dump_json(kept))
+        self._kept.append((kept, size))
+        self._bytes += size
+        while len(self._kept) > _MAX_NOTIFICATIONS or self._bytes > _MAX_NOTIFICATION_BYTES:
+            self._bytes -= self._kept.popleft()[1]
+
+    def since(self, number: int = 0, method: str = "") -> list[dict[str, Any]]:
+        """Those with a higher number, of this method if one is given."""
+        kept = (each for each, _ in self._kept if each["number"] > number)
+        return [each for each in kept if method in ("", each["method"])]
+
+    def progress(self, token: str, since: int) -> list[dict[str, Any]]:
+        """The progress of the request with this token, without the token."""
+        found = (each["params"] for each in self.since(since, "notifications/progress"))
+        return [
+            {name: value for name, value in params.items() if name != "progressToken"}
+            for params in found
+            if isinstance(params, dict) and params.get("progressToken") == token
+        ]
 
 
 # The prologue of a session in which the server sent nothing before the first request.

@@ -93,8 +93,11 @@ class RunOptions(Record):
     """How a plan is run."""
 
     started_at: str
-    bail: bool = False
+    # After how many tests that do not pass the run stops; 0: it does not.
+    max_failures: int = 0
     retries: int = 0
+    # How often each test is run, without retries; 0: once.
+    repeat: int = 0
     min_coverage: float | None = None
     strict_invariants: bool = False
     gates: GateWatch | None = None
@@ -253,9 +256,13 @@ class Run:
         return apply_gates(finished, self._options, coverage)
 
     def start_counting(self, suite: Suite) -> None:
-        """Count offers and uses for this suite: two suites may name their servers the same."""
+        """Count offers and uses for this suite: two suites may name their servers the same.
+
+        Where there are only checks of sessions, which use nothing, offers are not counted.
+        """
         self._file = suite.file
-        self.pool.inventories = self._offers.setdefault(suite.home, {})
+        is_counted = not all(case.check for case in suite.cases)
+        self.pool.inventories = self._offers.setdefault(suite.home, {}) if is_counted else {}
         self.performer.uses = self._uses.setdefault(suite.home, {})
 
     def count_coverage(self) -> CoverageCounts:
@@ -270,7 +277,8 @@ class Run:
         )
 
     def _is_over(self) -> bool:
-        return self._options.bail and self._tally.has_failed
+        limit = self._options.max_failures
+        return 0 < limit <= self._tally.failures
 
     def _run_suites(self, suites: Sequence[tuple[Suite, ServerSpec]]) -> None:
         if not self._can_start(suites):
@@ -346,7 +354,11 @@ class Run:
             retries = self._options.retries if case.retries is None else case.retries
             may_follow = following and following.skip is None and spec.isolation != "test"
             next_case = following if may_follow and not is_judged_now else None
-            result = self.performer.perform(case, spec, retries, next_case)
+            if self._options.repeat > 1:
+                result = self.performer.perform_repeatedly(case, spec, self._options.repeat)
+            else:
+                retries = 0 if self._options.repeat else retries
+                result = self.performer.perform(case, spec, retries, next_case)
             result = self._name_other_files(result, spec)
         if self._plan.snapshots and (taken := self._plan.snapshots.taken()):
             from mcptest.core.results import with_snapshots  # noqa: PLC0415  # as above
@@ -435,8 +447,8 @@ class Tally:
         self.add(other)
 
     @property
-    def has_failed(self) -> bool:
-        return bool(self._counts["failed"] or self._counts["error"])
+    def failures(self) -> int:
+        return self._counts["failed"] + self._counts["error"]
 
     @property
     def summary(self) -> Summary:
@@ -545,6 +557,7 @@ def make_suite_started(suite: Suite, spec: ServerSpec) -> SuiteStarted:
         format=suite.format,
         server=spec.name,
         total=len(suite.cases),
+        started_at=utc_now(),
     )
 
 
@@ -689,7 +702,7 @@ def merge_endings(endings: Sequence[Ending]) -> RunFinished:
 # Measure what suites demand of a whole run: coverage by kind of offer, and response times.
 
 
-_FILTERED = "-k, --tag or --skip-tag left tests out"
+_FILTERED = "-k, --tag, --skip-tag, FILE:LINE, --last-failed or --from-suite left tests out"
 _SHARD = (
     "this shard has only some of its files; "
     "mcptest report merge asks them when it has the JSON reports of all shards"

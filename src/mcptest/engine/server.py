@@ -30,6 +30,7 @@ from mcptest.protocol.revisions import (
     is_server_failure,
     pinned_fault,
 )
+from mcptest.transport import IS_WINDOWS
 from mcptest.transport.process.child import Guardian, NoGuardian, NoInterrupts
 from mcptest.transport.process.signals import CpuLimit
 from mcptest.transport.process.stopping import Grace, Stopped, describe_exit
@@ -268,6 +269,13 @@ class Server:
             self.connection.take(self.connection.receive(deadline))
         return True
 
+    def listen(self, deadline: float, is_enough: Callable[[], object]) -> None:
+        """Take what arrives until it is enough, the time is up, or nothing more can arrive."""
+        self.connection.poll()
+        self.connection.start_step()
+        while not is_enough() and self.is_usable and time.monotonic() < deadline:
+            self.connection.take(self.connection.receive(deadline))
+
     @property
     def notifications(self) -> tuple[Any, ...]:
         """Those that arrived since the step began, if it looks at them."""
@@ -498,6 +506,10 @@ class Launcher(Record):
     judges: bool = False
     keeps_log: LogWish = ""
     while_waiting: Callable[[], None] | None = None
+    # Whether each test sends a trace context with its requests.
+    traces: bool = False
+    # Gets every notification of every server.
+    on_notification: Callable[[Message], None] | None = None
     # An object in this process that is tested instead of a server.
     memory: MemoryTarget | None = None
     # Makes all active conformance checks of a server in a revision ("" for its newest): the
@@ -526,8 +538,10 @@ def create_launcher(
 ) -> Launcher:
     """A launcher with a guardian of its own; `settings` are fields of `Launcher`.
 
-    A second signal kills every server.
+    A second signal kills every server. On Windows no server is started.
     """
+    if IS_WINDOWS:
+        return make_bare_launcher(interrupts, judges=judges, **settings)
     guardian = Guardian(adopts_orphans=adopts_orphans)
     interrupts.on_second = guardian.kill_all
     return Launcher(guardian=guardian, interrupts=interrupts, judges=judges, **settings)

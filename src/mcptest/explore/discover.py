@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from mcptest.core.project import schema_comment
 from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, required_names
 from mcptest.core.text import excerpt, shorten
@@ -439,7 +440,8 @@ def render_suite(
     if server is not None:
         document["server"] = dict(server)
     document["tests"] = [_test(probe, id) for id, probe in enumerate(probes, 1)]
-    return render_yaml(Commented(comments=(_HEAD,), value=document))
+    text = render_yaml(Commented(comments=(_HEAD,), value=document))
+    return schema_comment("conductor") + text
 
 
 def _test(probe: Probe, id: int) -> object:

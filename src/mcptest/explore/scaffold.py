@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 
+from mcptest.core.project import REQUIREMENT, schema_comment
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
@@ -135,7 +136,8 @@ def render_first_suite() -> str:
     }
     remark = "mcptest discover writes a test for everything that the server offers."
     document = {"description": "First steps", "tests": [test]}
-    return render_yaml(Commented(comments=(remark,), value=document))
+    text = render_yaml(Commented(comments=(remark,), value=document))
+    return schema_comment("conductor") + text
 
 
 _SETUP: dict[str, list[dict[str, object]]] = {
@@ -143,7 +145,10 @@ _SETUP: dict[str, list[dict[str, object]]] = {
         {"uses": "actions/setup-node@v4", "with": {"node-version": "22"}},
         {"run": "npm ci && npm run build --if-present"},
     ],
-    "python": [{"run": "if [ -f pyproject.toml ]; then pip install .; fi"}],
+    "python": [
+        {"run": "if [ -f requirements.txt ]; then pip install -r requirements.txt; fi"},
+        {"run": "if [ -f pyproject.toml ]; then pip install .; fi"},
+    ],
 }
 
 
@@ -165,7 +170,7 @@ def render_workflow(runtime: str, variables: Iterable[str] = ()) -> str:
         {"uses": "actions/setup-python@v5", "with": {"python-version": "3.13"}},
         Commented(comments=("What the server itself needs.",), value=_SETUP[runtime][0]),
         *_SETUP[runtime][1:],
-        {"run": "pip install mcptest"},
+        {"run": f'pip install "{REQUIREMENT}"'},
         run,
         {
             "uses": "actions/upload-artifact@v4",

@@ -43,6 +43,7 @@ __all__ = [
     "ClientServer",
     "ClientValues",
     "input_variable",
+    "parse_env_file",
     "parts_of_secret",
     "warn_of_unknown",
 ]
@@ -158,10 +159,12 @@ class ClientConfig:
         skipped = [each for each, is_disabled in names.items() if is_disabled]
         left = [each for each in names if each not in skipped]
         if not left:
-            listed = f" that is not disabled: {', '.join(map(visible, skipped))}" if skipped else ""
-            raise ChoiceError(f"{shown} has no server{listed}", names)
+            listed = ", ".join(map(visible, skipped))
+            message = f"all servers of {shown} are disabled: {listed}"
+            raise ChoiceError(message if skipped else f"{shown} has no server", names)
         if len(left) > 1:
             listed = ", ".join(map(visible, left))
+            listed += f"; disabled: {', '.join(map(visible, skipped))}" if skipped else ""
             raise ChoiceError(f"{shown} has {len(left)} servers: {listed}", names)
         return left[0], skipped
 
@@ -183,6 +186,7 @@ class ClientConfig:
             spec = read_registered(self._top, fields, values)
         secrets = (*_secrets_in(fields.mapping), *values.secrets)
         spec = spec.but(secrets=tuple(dict.fromkeys(secrets)))
+        self._written = tuple(dict.fromkeys((*self._written, *spec.secrets)))
         found, unset = self._diagnose(self._diagnostics), self._diagnose(values.unset)
         if any(each.severity == "error" for each in found):
             raise FormatError([*found, *unset])
@@ -216,9 +220,12 @@ class ClientConfig:
                 what = f'an entry of "{key}"'
                 for _, entry in self._top.mappings_at(key, what):
                     word = entry.mapping.get("registryType" if key == "packages" else "type")
-                    kind = word if isinstance(word, str) and word else key
-                    alike = [name for name in self._entries if name.split("#")[0] == kind]
-                    self._entries[f"{kind}#{len(alike) + 1}" if alike else kind] = entry
+                    kind = name = word if isinstance(word, str) and word else key
+                    number = 1
+                    while name in self._entries:
+                        number += 1
+                        name = f"{kind}#{number}"
+                    self._entries[name] = entry
         if any(each.severity == "error" for each in self._diagnostics):
             raise FormatError(self._diagnose(self._diagnostics))
         return self._entries
@@ -260,15 +267,53 @@ def warn_of_unknown(fields: Fields, used: tuple[str, ...], ignored: tuple[str, .
 
 def _secrets_in(value: object, key: str = "") -> Iterator[str]:
     """Yield the values of `env` and `headers`, and of keys and options that name secrets."""
+    if key in ("env", "headers") and not _is_of_objects(value):
+        yield from _secret_texts(value)
+        return
+    if isinstance(value, str) and key == "command":
+        # Arguments that belong in "args".
+        value = [word.strip("'\"") for word in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", value)]
     if not isinstance(value, dict | list):
         return
-    is_of_secrets = isinstance(value, dict) and key in ("env", "headers")
     for _, name, inner in members_of(value, key):
-        if isinstance(inner, dict | list):
-            yield from _secrets_in(inner, name if isinstance(value, dict) else "")
+        is_listed = isinstance(value, list)
+        if isinstance(inner, dict | list) or (
+            not is_listed and name in ("command", "env", "headers")
+        ):
+            yield from _secrets_in(inner, "" if is_listed else name)
         # A reference is not a secret; its value is.
-        elif (is_of_secrets or is_secret(name, inner)) and "${" not in str(inner):
-            yield from parts_of_secret("" if isinstance(inner, bool | None) else str(inner))
+        elif is_secret(name, inner):
+            yield from _secret_texts(inner)
+        elif is_listed and isinstance(inner, str):
+            yield from _secret_texts(_named_in(inner))
+
+
+def _named_in(argument: str) -> str:
+    """Return the secret in an argument such as --token=value or Authorization: value, or ""."""
+    pattern = r"-{0,2}([A-Za-z][\w.-]*)\s*[=:\s]\s*(.+)"
+    while found := re.fullmatch(pattern, argument, re.DOTALL):
+        name, argument = found.groups()
+        if names_secret(name):
+            return argument
+    return ""
+
+
+def _is_of_objects(value: object) -> bool:
+    """True for headers of a `server.json`, which are objects with a name and a value."""
+    return isinstance(value, list) and any(isinstance(each, dict) for each in value)
+
+
+def _secret_texts(value: object) -> Iterator[str]:
+    """Yield the strings and numbers in a value, however wrong its type is where it is."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _secret_texts(inner)
+            if isinstance(value, list) and isinstance(inner, str):
+                # A variable or a header in one string: NAME=value, Name: value
+                yield from parts_of_secret(re.split("[=:]", inner, maxsplit=1)[-1].strip())
+    # A reference is not a secret; its value is.
+    elif not isinstance(value, bool | None) and "${" not in str(value):
+        yield from parts_of_secret(str(value))
 
 
 def parts_of_secret(text: str) -> Iterator[str]:
@@ -283,7 +328,8 @@ def parts_of_secret(text: str) -> Iterator[str]:
 # JSON with comments and trailing commas
 
 _STRING = r'"(?:[^"\\\r\n]|\\.)*"'
-_COMMENT = rf"{_STRING}|//[^\r\n]*|/\*.*?\*/"
+# A comment that is never closed is matched, too: else, every /* would be a search to the end.
+_COMMENT = rf"{_STRING}|//[^\r\n]*|/\*(?:.*?\*/|.*)"
 _COMMA = rf"{_STRING}|,(?=\s*[}}\]])"
 
 
@@ -291,7 +337,9 @@ def _read_json(text: str, file: str) -> Document:
     """Return the document; what JSON does not allow is replaced by spaces, so places stay."""
 
     def blank(found: re.Match[str]) -> str:
-        return found[0] if found[0][0] == '"' else re.sub(r"[^\r\n]", " ", found[0])
+        part = found[0]
+        is_open = part.startswith("/*") and (len(part) < len("/**/") or not part.endswith("*/"))
+        return part if part[0] == '"' or is_open else re.sub(r"[^\r\n]", " ", part)
 
     plain = re.sub(_COMMENT, blank, text.removeprefix("\ufeff"), flags=re.DOTALL)
     plain = re.sub(_COMMA, blank, plain)
@@ -391,6 +439,9 @@ class ClientValues:
             if written in self._fixed:
                 return self._fixed[written]
             way, colon, rest = written.partition(":")
+            if way in ("env", "input") and colon and not rest:
+                fields.report(key, "F009", f"{found[0]} names nothing", _WAYS, on_key=False)
+                return ""
             if way == "input" and colon:
                 return self._input(fields, key, rest, is_secret=is_secret)
             if (way == "env" and colon) or written == "userHome":
@@ -477,10 +528,12 @@ def _read_entry(
         message = f'"command" and "{url_key}" both say where the server is; give one of them'
         fields.report(url_key, "F003", message, 'or say which with "type"')
     if is_started or not (url_key or transport):
+        _warn_of_useless(fields, ("headers",), "that is started")
         return _read_command(name, fields, values, read_file)
     if not url_key:
         fields.report("", "F007", f'a server on HTTP needs the key "{_URLS[0]}"')
         return ServerSpec(name=name, command=())
+    _warn_of_useless(fields, ("args", "env", "envFile", "cwd"), "at a URL, which is not started")
     keys = {"url": fields.mapping[url_key]}
     keys |= {"headers": fields.mapping["headers"]} if "headers" in fields.mapping else {}
     http = read_http(fields.replaced(keys), str, values)
@@ -488,6 +541,13 @@ def _read_entry(
     return ServerSpec(
         name=name, command=(), http=http.but(transport=transport or "auto"), cwd=values.folder
     )
+
+
+def _warn_of_useless(fields: Fields, keys: tuple[str, ...], of: str) -> None:
+    for key in keys:
+        if fields.mapping.get(key):
+            message = f'"{key}" means nothing for a server {of}, and is ignored'
+            fields.report(key, "W004", message, severity="warning")
 
 
 def _flatten_zed(fields: Fields) -> Fields:
@@ -514,7 +574,9 @@ _REPORTED = "not given"
 def _read_command(
     name: str, fields: Fields, values: ClientValues, read_file: Callable[[str], str]
 ) -> ServerSpec:
-    fields.require(("command",), "a server")
+    if "command" not in fields.mapping:
+        either = "" if "type" in fields.mapping else f' or "{_URLS[0]}"'
+        fields.report("", "F007", f'a server needs the key "command"{either}')
     program = values.fill(fields, "command", fields.non_empty_text("command"))
     is_shell = posixpath.basename(program) in SHELLS
     args = [
@@ -536,7 +598,7 @@ def _read_command(
     )
 
 
-_ENV_LINE = rf"(?:export\s+)?({_NAME})\s*=\s*(.*)"
+_ENV_LINE = rf"(?s)(?:export\s+)?({_NAME})\s*=\s*(.*)"
 
 
 def _read_env_file(
@@ -549,24 +611,42 @@ def _read_env_file(
     try:
         text = read_file(posixpath.join(values.folder, name))
     except ValueError as error:
-        fields.report("envFile", "F001", f"cannot read {visible(name)}: {error}", on_key=False)
+        reason = str(error).removeprefix("cannot read it: ")
+        fields.report("envFile", "F001", f"cannot read {visible(name)}: {reason}", on_key=False)
         return {}
-    found = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    found, mistakes = parse_env_file(text)
+    for number in mistakes:
+        # The line is not quoted: it may hold a secret.
+        message = f"line {number} of {visible(name)} is not NAME=value"
+        fields.report("envFile", "F009", message, on_key=False)
+    values.secrets += (part for value in found.values() for part in parts_of_secret(value))
+    return found
+
+
+def parse_env_file(text: str) -> tuple[dict[str, str], list[int]]:
+    """Return the variables of a file with a line NAME=value for each, and the numbers of others.
+
+    Blank lines and comments are left out. The last line with a name counts.
+    """
+    found: dict[str, str] = {}
+    mistakes = []
+    # Other characters that end a line elsewhere, such as U+2028, may be part of a value.
+    for number, line in enumerate(re.split(r"\r\n|\n|\r", text), 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
         parts = re.fullmatch(_ENV_LINE, line)
         if not parts or "\0" in line:
-            # The line is not quoted: it may hold a secret.
-            message = f"line {number} of {visible(name)} is not NAME=value"
-            fields.report("envFile", "F009", message, on_key=False)
+            mistakes.append(number)
             continue
         value = parts[2]
         if quoted := re.fullmatch(r"(['\"])(.*)\1(?:\s+#.*)?", value):
             value = quoted[2]
+        elif value.startswith(("'", '"')) and value.count(value[0]) == 1:
+            # The first line of several, of which others could look like NAME=value.
+            mistakes.append(number)
+            continue
         else:
             value = re.sub(r"\s+#.*", "", value)
         found[parts[1]] = value
-        values.secrets += parts_of_secret(value)
-    return found
+    return found, mistakes

@@ -480,7 +480,9 @@ class CapturingReader(StepReader):
                     there = ", ".join(dict.fromkeys(self._captured)) or "none"
                     help = f"captured so far: {there}; to mean this very text, write $${{{name}}}"
                     message = f"no earlier test of this file captures {name!r}{question}"
-                    if self.columns:
+                    if name in self.columns:
+                        message = f"the value of a row cannot refer to a column, such as {name!r}"
+                    elif self.columns:
                         message = f'"each" has no column {name!r}, and {message}'
                         help = f"columns: {', '.join(self.columns)}; {help}"
                     fields.at(steps).report("", "F020", message, help, on_key=False)

@@ -199,6 +199,7 @@ AUTH_KEYS = Keys(
             NON_EMPTY, "The environment variable that holds a token.", "SHOP_TOKEN"
         ),
         "client_credentials": Key("grant", "Fetch a token by OAuth client credentials."),
+        "login": Key({"const": True}, "true: send the tokens of mcptest login."),
     }
 )
 # Names as suites spell them; configs use camel case.
@@ -642,10 +643,15 @@ def read_http(fields: Fields, spell: Callable[[str], str], values: Values) -> Ht
     headers = _headers(fields, values)
     auth = fields.mapping_at("auth")
     oauth = _read_auth(auth, spell, values, headers) if auth else None
+    uses_login = auth is not None and auth.mapping.get("login") is True
+    if auth and uses_login and "{port}" in url:
+        message = '"login" is for a server at one address, and {port} differs each time'
+        auth.report("login", "F003", message)
     return HttpSpec(
         url=url,
         headers=headers,
         oauth=oauth,
+        uses_login=uses_login,
         ca_file=fields.text(spell("ca_file")),
         insecure_tls=fields.flag(spell("insecure_tls"), False),
         transport=fields.choice("transport", TRANSPORTS, "auto"),
@@ -675,13 +681,16 @@ def _refuse_unsendable(fields: Fields, key: str, value: str) -> None:
 def _read_auth(
     fields: Fields, spell: Callable[[str], str], values: Values, headers: dict[str, str]
 ) -> OAuthSpec | None:
-    bearer, grant = (spell(key) for key in AUTH_KEYS)
-    fields.refuse_unknown((bearer, grant), '"auth"')
-    given = [key for key in (bearer, grant) if key in fields.mapping]
+    known = bearer, grant, login = tuple(spell(key) for key in AUTH_KEYS)
+    fields.refuse_unknown(known, '"auth"')
+    given = [key for key in known if key in fields.mapping]
     # A misspelt key has been reported already.
     if len(given) > 1 or not fields.mapping:
-        message = f'"auth" needs either "{bearer}" or "{grant}"'
+        message = f'"auth" needs one of "{bearer}", "{grant}" and "{login}"'
         fields.report(given[1] if given else "", "F003" if given else "F007", message)
+    if login in fields.mapping and fields.mapping[login] is not True:
+        message = f'"{login}" is true, or left out'
+        fields.report(login, "F009", message, on_key=False)
     if any(name.lower() == "authorization" for name in headers):
         message = '"auth" and the header "Authorization" both say who we are; give one of them'
         fields.report("", "F003", message)

@@ -20,7 +20,7 @@ from mcptest.core.diagnostics import Diagnostic, PathDiagnostic, UnquotedText
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import show_json, visible
+from mcptest.core.text import plural, show_json, visible
 from mcptest.formats.keys import (
     _REFERENCE,
     EACH_KEYS,
@@ -54,6 +54,9 @@ MAX_ROWS = 10_000
 # Names of tests: how much of a value they show, and how many columns.
 _SHOWN_CHARS = 30
 _SHOWN_COLUMNS = 4
+
+_MORE_CELLS = "put a cell that has a comma in it between double quotes"
+_FEWER_CELLS = "write a comma for an empty cell, too"
 
 
 class Row(Record):
@@ -312,8 +315,9 @@ class RowReader:
         mistakes += self._header_mistakes(header, lines)
         for record in rest:
             if len(record) != len(header):
-                message = f"this row has {len(record)} cells, and the first line {len(header)}"
-                help = "put a cell that has a comma in it between double quotes"
+                cells = plural(len(record), "cell")
+                message = f"this row has {cells}, and the first line {len(header)}"
+                help = (_FEWER_CELLS, _MORE_CELLS)[len(record) > len(header)]
                 mistakes.append(lines.diagnostic("F008", message, record[0][1], help=help))
         if not rest and not mistakes:
             message = "there are no rows: it tests nothing"

@@ -64,7 +64,10 @@ def read_registered(top: Fields, fields: Fields, values: ClientValues) -> Server
         key = entry.text("name")
         value = _read_input(entry, values, (key,), known, is_secret=True)
         entry.require(("name",), "a variable")
-        if value is not None and key:
+        if "name" in entry.mapping and (not key or "=" in key or "\0" in key + (value or "")):
+            message = "the name of a variable must not be empty or hold =, and no value holds NUL"
+            entry.report("name", "F009", message, on_key=False)
+        elif value is not None and key:
             env[key] = known[key] = value
     runtime = _read_arguments(fields, "runtimeArguments", values, known)
     arguments = _read_arguments(fields, "packageArguments", values, known)
@@ -72,6 +75,8 @@ def read_registered(top: Fields, fields: Fields, values: ClientValues) -> Server
     package = _name_package(kind, identifier, fields.text("version"))
     command = (program, *_runtime_words(program, runtime, env), package)
     command += ("--yes", "--", *arguments) if program == "dnx" else tuple(arguments)
+    if "\0" in "".join(command):
+        fields.report("", "F009", "a command must not hold NUL")
     transport = fields.mapping_at("transport")
     http: HttpSpec | None = None
     if transport and transport.mapping.get("type") not in (None, "stdio"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
+from mcptest.core.project import schema_comment
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.config import SETTINGS, camel_case, fill_argument_secrets
@@ -107,9 +108,10 @@ class _Writer:
                 entry = _render_entry(draft, section, server if len(servers) > 1 else "")
                 sections[section].append(entry)
         document = {"name": self._title, "servers": servers, "variables": self._variables}
-        return render_compact(
+        text = render_compact(
             drop_empty({**document, **sections}), blocks=_BLOCKS, entries=_ENTRIES
         )
+        return schema_comment("suite") + text
 
     def drop_mistakes(self, check: Check) -> None:
         """Leave behind each test that has a mistake even in a suite of its own."""

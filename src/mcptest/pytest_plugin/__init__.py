@@ -46,13 +46,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mcptest")
     group.addoption("--mcptest-isolation", choices=_ISOLATIONS, help=help)
     parser.addini("mcptest_isolation", f"{help} (default: what configs and suites say)", default="")
+    help = "send a fresh W3C traceparent with the requests of each test in test files of mcptest"
+    group.addoption("--mcptest-trace", action="store_true", help=help)
+    parser.addini("mcptest_trace", help, type="bool", default=False)
+
+
+def has_traces(config: pytest.Config) -> bool:
+    """Whether each test sends a trace context with its requests."""
+    return bool(config.getoption("--mcptest-trace") or config.getini("mcptest_trace"))
 
 
 def isolation_of(config: pytest.Config) -> str:
     """What gets a server process of its own, "" to leave it to the files."""
     found = str(config.getoption("--mcptest-isolation") or config.getini("mcptest_isolation"))
     if found and found not in _ISOLATIONS:
-        message = f"mcptest_isolation takes {', '.join(_ISOLATIONS)}, not {found!r}"
+        *others, last = _ISOLATIONS
+        message = f"mcptest_isolation takes {', '.join(others)} or {last}, not {found!r}"
         raise pytest.UsageError(message)
     return found
 

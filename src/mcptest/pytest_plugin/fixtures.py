@@ -137,8 +137,8 @@ def _connected(
 
     if not command and not url:
         message = "no server to test: give --mcp-server-command or --mcp-server-url, set "
-        message += "mcp_server_command or mcp_server_url in the config, or write a fixture "
-        pytest.fail(f"{message}mcp_server_command", pytrace=False)
+        message += "mcp_server_command or mcp_server_url in the config of pytest, or write a "
+        pytest.fail(f"{message}fixture mcp_server_command", pytrace=False)
     try:
         connection = connect(command, url=url, **{**_home_of(config, command), **options})
     except (TypeError, ValueError) as error:

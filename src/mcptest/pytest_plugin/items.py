@@ -25,7 +25,14 @@ from mcptest.core.plan import ISOLATE_FILES
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import defuse, visible
 from mcptest.engine.on_demand import Session
-from mcptest.pytest_plugin import ENDINGS, FILE_NOTE, NOTE, McptestWarning, isolation_of
+from mcptest.pytest_plugin import (
+    ENDINGS,
+    FILE_NOTE,
+    NOTE,
+    McptestWarning,
+    has_traces,
+    isolation_of,
+)
 from mcptest.reporters.text import SeenFailures, describe_case
 
 if TYPE_CHECKING:
@@ -85,7 +92,7 @@ MismatchError.__module__ = BrokenError.__module__ = "builtins"
 def session_of(config: pytest.Config) -> Session:
     """The engine's session of this pytest session: its files and servers."""
     if _SESSION not in config.stash:
-        config.stash[_SESSION] = Session()
+        config.stash[_SESSION] = Session(traces=has_traces(config))
     return config.stash[_SESSION]
 
 

@@ -133,8 +133,7 @@ class AgentReporter(CollectedRun):
             yield f"   … and {hidden:,} more that differ"
         if result.fault is None or not result.fault.evidence.stderr_tail:
             yield from _stderr_lines(result.stderr, "   ")
-        for note in result.notes:
-            yield f"   note: {_short(note)}"
+        yield from _note_lines(result)
         for other in same[:MAX_FAILURES]:
             yield f"   same: {other}"
         if len(same) > MAX_FAILURES:
@@ -232,6 +231,13 @@ def _fault_lines(fault: Fault, indent: str) -> Iterator[str]:
     if fault.evidence.command:
         yield f"{indent}command: {visible(shlex.join(fault.evidence.command))}"
     yield from _stderr_lines(fault.evidence.stderr_tail, indent)
+
+
+def _note_lines(result: CaseResult) -> Iterator[str]:
+    for note in result.notes:
+        yield f"   note: {_short(note)}"
+    if result.trace_id:
+        yield f"   trace: {_short(result.trace_id)}"
 
 
 def _stderr_lines(stderr: str, indent: str) -> Iterator[str]:

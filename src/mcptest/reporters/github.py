@@ -7,6 +7,7 @@ and text in them is escaped the way GitHub reads it, so the only commands are ou
 from __future__ import annotations
 
 import io
+import posixpath
 
 from mcptest.core.events import RunFinished, SuiteFinished, SuiteStarted
 from mcptest.core.text import defuse_markers, plural, shorten, visible
@@ -29,10 +30,16 @@ MAX_TITLE_CHARS = 200
 
 
 class GithubReporter(CollectedRun):
-    """A listener that collects the log, and writes the annotations at the end."""
+    """A listener that collects the log, and writes the annotations at the end.
 
-    def __init__(self) -> None:
+    `folder` is the current one, from the root of the repository. Without `has_log` there are only
+    annotations.
+    """
+
+    def __init__(self, folder: str = "", *, has_log: bool = True) -> None:
         super().__init__()
+        self._folder = folder
+        self._has_log = has_log
         self._log = io.StringIO()
         self._terminal = TerminalReporter(
             self._log, colour=False, live=False, width=WIDTH, verbose=False
@@ -41,6 +48,8 @@ class GithubReporter(CollectedRun):
 
     def __call__(self, event: Event) -> None:
         super().__call__(event)
+        if not self._has_log:
+            return
         if isinstance(event, SuiteStarted):
             self._end_group()
             name = shorten(event.name or event.file, MAX_TITLE_CHARS)
@@ -64,25 +73,35 @@ class GithubReporter(CollectedRun):
             self._log.write(_command("endgroup", {}, ""))
             self._is_in_group = False
 
+    def _place(self, file: str, line: int, column: int | None = None) -> dict[str, str]:
+        # GitHub looks for files from the root of the repository, wherever the step runs.
+        if self._folder and file:
+            file = posixpath.normpath(posixpath.join(self._folder, file))
+        place = {"file": file}
+        if line:
+            place["line"] = str(line)
+            place |= {} if column is None else {"col": str(column)}
+        return place
+
     def _annotations(self) -> Iterator[str]:
         for diagnostic in self.started.warnings:
-            properties = _place(diagnostic.file, diagnostic.line, diagnostic.column)
+            properties = self._place(diagnostic.file, diagnostic.line, diagnostic.column)
             text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
             yield _command(diagnostic.severity, {**properties, "title": diagnostic.code}, text)
         for suite, result in self.failures():
             verdict = "failed" if result.status == "failed" else "ended in an error"
-            properties = _place(suite.file, result.line)
+            properties = self._place(suite.file, result.line)
             title = f"{case_title(self.started, suite, result)} {verdict}"
             lines = render_result(result, columns=WIDTH, verbose=False)
             text = "\n".join(line.text for line in lines).strip("\n")
             yield _command("error", {**properties, "title": title}, text)
         for suite, result in self.flaky():
-            properties = _place(suite.file, result.line)
+            properties = self._place(suite.file, result.line)
             title = f"{case_title(self.started, suite, result)} is flaky"
             message = f"passed on attempt {result.attempts:,}"
             yield _command("warning", {**properties, "title": title}, message)
         for suite, result in self.not_run():
-            properties = _place(suite.file, result.line)
+            properties = self._place(suite.file, result.line)
             title = f"{case_title(self.started, suite, result)} was not run"
             yield _command("warning", {**properties, "title": title}, result.reason)
         finished = self.finished
@@ -101,14 +120,6 @@ class GithubReporter(CollectedRun):
         if finished.interrupted:
             text = f"{finished.summary.total:,} of {plural(self.started.total, 'test')} ran"
             yield _command("error", {"title": "mcptest: interrupted"}, text)
-
-
-def _place(file: str, line: int, column: int | None = None) -> dict[str, str]:
-    place = {"file": file}
-    if line:
-        place["line"] = str(line)
-        place |= {} if column is None else {"col": str(column)}
-    return place
 
 
 def _command(name: str, properties: dict[str, str], text: str) -> str:

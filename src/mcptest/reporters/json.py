@@ -305,7 +305,8 @@ def _head_members(tool_version: str) -> Members:
 
 
 def _suite_members(suite: SuiteStarted) -> Members:
-    return _some_fields(suite, "name", "file", "format", "server")
+    members = _some_fields(suite, "name", "file", "format", "server")
+    return members | ({"started_at": suite.started_at} if suite.started_at else {})
 
 
 def _some_fields(record: Record, *names: str) -> Members:
@@ -340,8 +341,9 @@ def _case_members(result: CaseResult, *, all_logs: bool) -> Members:
         members["not_run"] = True
     if result.tags:
         members["tags"] = list(result.tags)
-    if result.attempts > 1:
-        members |= {"attempts": result.attempts, "flaky": result.is_flaky}
+    members |= _attempt_members(result)
+    if result.trace_id:
+        members["trace_id"] = result.trace_id
     log = result.log if all_logs or result.status != "passed" or result.is_flaky else ()
     left_out = (
         (len(result.mismatches) - MAX_MISMATCHES, "more mismatches"),
@@ -362,6 +364,25 @@ def _case_members(result: CaseResult, *, all_logs: bool) -> Members:
             {"at_ms": _milliseconds(line.at_s), "direction": line.direction, "text": line.text}
             for line in log[-MAX_LOG_LINES:]
         ]
+    return members
+
+
+def _attempt_members(result: CaseResult) -> Members:
+    """How often a test was tried or repeated, when more than once."""
+    members: Members = {}
+    if result.attempts > 1:
+        members |= {"attempts": result.attempts, "flaky": result.is_flaky}
+    if result.earlier:
+        members["earlier"] = [
+            {
+                "kind": each.kind,
+                "message": each.message,
+                "duration_ms": _milliseconds(each.duration_s),
+            }
+            for each in result.earlier
+        ]
+    if result.repeats > 1:
+        members["repeats"] = result.repeats
     return members
 
 

@@ -85,6 +85,8 @@ class JunitReporter(CollectedRun):
             attributes["file"] = suite.file
         attributes |= _counts(results)
         attributes["time"] = _seconds(sum(result.duration_s for result in results))
+        if started_at := suite.started_at or self.started.started_at:
+            attributes["timestamp"] = started_at
         # Readers group by class; a file can have tests of several servers.
         class_ = ".".join(part for part in (_dotted(suite.file), server) if part) or "mcptest"
         written = _properties(properties)
@@ -104,8 +106,12 @@ class JunitReporter(CollectedRun):
         pairs = [("tag", tag) for tag in result.tags]
         if result.attempts > 1:
             pairs += [("attempts", str(result.attempts)), ("flaky", str(result.is_flaky).lower())]
+        if result.repeats > 1:
+            pairs.append(("repeats", str(result.repeats)))
         if result.not_run:
             pairs.append(("not_run", "true"))
+        if result.trace_id:
+            pairs.append(("trace_id", result.trace_id))
         if result.status == "passed":
             pairs += [("note", note) for note in result.notes]
         more: list[str] = []
@@ -114,6 +120,7 @@ class JunitReporter(CollectedRun):
             for diagnostic in self.started.warnings:
                 more += ["", *render_diagnostic(diagnostic).split("\n")]
         inner = [part for part in (_properties(pairs), _verdict(result, file, more)) if part]
+        inner += _earlier_attempts(result)
         if not inner:
             return f"    {_tag('testcase', attributes, is_empty=True)}"
         body = "".join(f"      {part}\n" for part in inner)
@@ -148,6 +155,21 @@ def _verdict(result: CaseResult, file: str, more: Sequence[str]) -> str:
         message = next((line for line in lines if line), "")
         attributes = {"type": "mismatch" if result.mismatches else "failed", "message": message}
     return f"{_tag(name, attributes)}{text}</{name}>"
+
+
+def _earlier_attempts(result: CaseResult) -> list[str]:
+    """The failed attempts before the last one, as Maven Surefire writes them.
+
+    A test that passed in the end has flaky failures, one that failed has failures of reruns.
+    """
+    lead = "flaky" if result.status == "passed" else "rerun"
+    elements = []
+    for each in result.earlier:
+        name = f"{lead}{'Error' if each.kind else 'Failure'}"
+        tag = _tag(name, {"type": each.kind or "mismatch", "message": each.message})
+        trace = _escaped(defuse(each.message))
+        elements.append(f"{tag}<stackTrace>{trace}</stackTrace></{name}>")
+    return elements
 
 
 def _dotted(file: str) -> str:

@@ -59,6 +59,7 @@ REPORTERS = {
     "github": ReporterEntry(
         source="github.GithubReporter",
         purpose="the log of a GitHub Actions job",
+        made_with=("folder",),
     ),
     "markdown": ReporterEntry(
         source="markdown.MarkdownReporter",

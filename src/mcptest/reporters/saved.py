@@ -35,6 +35,7 @@ from mcptest.core.results import (
     CaseResult,
     Conflict,
     Evidence,
+    FailedAttempt,
     Fault,
     Finding,
     LogLine,
@@ -236,6 +237,7 @@ def _read_suite(part: JsonObject) -> tuple[SuiteStarted, list[CaseResult]]:
         format=part.string("format"),
         server=part.string("server"),
         total=len(results),
+        started_at=part.string("started_at", ""),
     )
     return suite, results
 
@@ -256,8 +258,19 @@ def _read_result(part: JsonObject) -> CaseResult:
         stderr=part.string("stderr", ""),
         tags=part.strings("tags"),
         attempts=max(1, part.count("attempts", 1)),
+        earlier=part.objects("earlier", _read_attempt),
+        repeats=max(1, part.count("repeats", 1)),
         log=part.objects("log", _read_log_line),
         not_run=part.flag("not_run", default=False),
+        trace_id=part.string("trace_id", ""),
+    )
+
+
+def _read_attempt(part: JsonObject) -> FailedAttempt:
+    return FailedAttempt(
+        kind=part.string("kind"),
+        message=part.string("message"),
+        duration_s=part.seconds("duration_ms"),
     )
 
 

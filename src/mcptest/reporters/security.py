@@ -75,7 +75,9 @@ def _text_lines(report: ScanReport, paint: Paint, encoding: str) -> Iterator[str
             yield from _finding_lines(finding, report, paint, marks)
         is_unread = any(each.startswith(f"{server.name}: ") for each in report.unread)
         if not mine and not is_unread:
-            yield f"  {marks['passed']} nothing found"
+            found = "skipped", "nothing found until it was interrupted"
+            mark, said = found if report.interrupted else ("passed", "nothing found")
+            yield f"  {marks[mark]} {said}"
         yield ""
     for finding, reason in report.accepted:
         yield paint.dim(f"accepted: {finding.id} {finding.path}: {visible(reason)}")

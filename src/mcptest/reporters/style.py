@@ -234,7 +234,9 @@ def ending_line(started: RunStarted, finished: RunFinished) -> str:
         return f"interrupted: {ran:,} of {plural(total, 'test')} ran"
     if finished.bailed:
         left = f"{max(0, total - ran):,} of {plural(total, 'test')} not run"
-        return f"stopped after the first failure: {left}"
+        failures = finished.summary.failed + finished.summary.errors
+        what = "the first failure" if failures < 2 else plural(failures, "failure")
+        return f"stopped after {what}: {left}"
     return ""
 
 

@@ -135,6 +135,8 @@ def _diagnostics(suite: SuiteStarted, result: CaseResult, server: str) -> dict[s
             members["stderr"] = visible(result.stderr[-MAX_TAIL_CHARS:], keep_newlines=True)
     if result.attempts > 1:
         members |= {"attempts": result.attempts, "flaky": result.is_flaky}
+    if result.trace_id:
+        members["trace_id"] = visible(result.trace_id)
     if result.tags:
         members["tags"] = [visible(tag) for tag in result.tags]
     if result.notes:

@@ -57,7 +57,11 @@ MAX_QUOTE_CHARS = 300
 
 
 class TerminalReporter:
-    """A listener that writes each event of a run to `stream` as text."""
+    """A listener that writes each event of a run to `stream` as text.
+
+    With `quiet`, only tests that did not pass are shown, and no coverage. `durations` is the number
+    of slowest tests to list at the end; 0 lists all.
+    """
 
     wants_log: LogWish = ""
 
@@ -69,6 +73,8 @@ class TerminalReporter:
         live: bool,
         width: int,
         verbose: bool,
+        quiet: bool = False,
+        durations: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
@@ -76,6 +82,12 @@ class TerminalReporter:
         self._live = live
         self._width = width
         self._verbose = verbose
+        self._quiet = quiet
+        self._durations = durations
+        # How long each test took, and its suite, if the slowest are to be listed.
+        self._took: list[tuple[float, SuiteStarted, CaseResult]] = []
+        # The title of a suite of which nothing is shown yet.
+        self._title: list[str] = []
         self._clock = clock
         self._encoding = narrow_encoding(stream)
         self._marks = status_marks(self._paint, self._encoding)
@@ -123,7 +135,7 @@ class TerminalReporter:
 
             first, *rest = render_diagnostic(warning).split("\n")
             lines += [self._paint.yellow(first), *rest, ""]
-        if event.server:
+        if event.server and not self._quiet:
             lines += [self._paint.bold(visible(event.server)), ""]
         self._write(lines)
         self._announce_start(event.total)
@@ -143,7 +155,10 @@ class TerminalReporter:
             title += f"  {self._paint.dim(visible(event.file))}"
         if event.server not in ("", self._run.server):
             title += f"  {self._paint.dim('on ' + visible(event.server))}"
-        self._write([*self._gap(), title])
+        if self._quiet:
+            self._title = [title]
+        else:
+            self._write([*self._gap(), title])
 
     def _case_started(self, event: CaseStarted) -> None:
         if self._progress is not None:
@@ -156,6 +171,10 @@ class TerminalReporter:
     def _case_finished(self, result: CaseResult) -> None:
         self._finished += 1
         has_failed = result.status in ("failed", "error")
+        if self._durations is not None and result.status != "skipped":
+            self._took.append((result.duration_s, self._suite, result))
+        if self._quiet and not has_failed:
+            return
         same_as, details = "", list[str]()
         if has_failed or result.notes or self._verbose:
             same_as, details = self._details(result)
@@ -163,6 +182,9 @@ class TerminalReporter:
         lines = self._wrapped([title + self._remark(result, same_as)]) + details
         if has_failed and len(lines) > 1:
             lines.append("")
+        if self._title:
+            lines = [*self._gap(), *self._title, *lines]
+            self._title = []
         self._write(lines)
 
     def _remark(self, result: CaseResult, same_as: str) -> str:
@@ -173,6 +195,7 @@ class TerminalReporter:
             return self._paint.yellow(f"({word}{reason})")
         took = render_duration(result.duration_s)
         tries = f", {plural(result.attempts, 'attempt')}" if result.attempts > 1 else ""
+        tries += f", {result.repeats:,} times" if result.repeats > 1 else ""
         remark = self._paint.dim(f"({took}{tries}){same_as}")
         return f"{remark} {self._paint.yellow('flaky')}" if result.is_flaky else remark
 
@@ -233,7 +256,8 @@ class TerminalReporter:
             details = [] if is_shown else fault_details(fault, verbose=True)
             lines.append(f"{paint.red('error:')} {_cut(fault.message)}{above}")
             lines += [*(paint.diff_line(line) for line in details), ""]
-        lines += _section(coverage_lines(finished.coverage, whole=self._verbose))
+        coverage = () if self._quiet else finished.coverage
+        lines += _section(coverage_lines(coverage, whole=self._verbose))
         if finished.matrix:
             from mcptest.reporters.matrix import matrix_lines  # noqa: PLC0415  # rare
 
@@ -243,6 +267,7 @@ class TerminalReporter:
                 f"{visible(each.server)}  {visible(each.url) or 'stdio'}, {visible(each.revision)}"
                 for each in finished.server_revisions
             )
+        lines += _section(self._slowest())
         lines.append(totals(finished.summary, finished.duration_s, paint))
         if finished.broken_rules:
             lines.append(paint.red(f"rules broken: {_cut_list(finished.broken_rules)}"))
@@ -258,6 +283,18 @@ class TerminalReporter:
         if finished.interrupted and finished.interrupted_in:
             name = excerpt(finished.interrupted_in, MAX_QUOTE_CHARS)
             lines.append(f'  in the middle of "{name}"; its call may have taken effect')
+        return lines
+
+    def _slowest(self) -> list[str]:
+        """The slowest tests, slowest first."""
+        took = sorted(self._took, key=lambda each: -each[0])[: self._durations or None]
+        if not took:
+            return []
+        title = "the slowest test:" if len(took) == 1 else f"the {len(took):,} slowest tests:"
+        lines = [self._paint.bold(title)]
+        for seconds, suite, result in took:
+            place = self._paint.dim(f"{visible(suite.file)}:{result.line}")
+            lines.append(f"  {render_duration(seconds):>8}  {visible(result.name)}  {place}")
         return lines
 
     def _wrapped(self, lines: list[str]) -> list[str]:

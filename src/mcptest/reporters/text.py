@@ -151,11 +151,14 @@ def _label_lines(rows: list[tuple[str, str]]) -> list[DiffLine]:
 
 
 def note_lines(result: CaseResult) -> list[DiffLine]:
-    """The notes of the runner about a case, whatever its status."""
-    return [
+    """The notes of the runner about a case, whatever its status, and the trace of a failure."""
+    lines = [
         DiffLine(sign="…", text=f"note: {excerpt(note, MAX_MESSAGE_CHARS)}")
         for note in result.notes
     ]
+    if result.trace_id and result.status in ("failed", "error"):
+        lines.append(DiffLine(sign="…", text=f"trace: {excerpt(result.trace_id, 200)}"))
+    return lines
 
 
 def stderr_lines(stderr: str) -> list[DiffLine]:

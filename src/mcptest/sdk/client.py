@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.sdk.arguments import (
     check_choice,
@@ -16,7 +18,15 @@ from mcptest.sdk.arguments import (
     read_arguments,
 )
 from mcptest.sdk.coprocess import Coprocess
-from mcptest.sdk.errors import ContractError, CoprocessError, quote_json
+from mcptest.sdk.errors import (
+    UPSTREAM_ERROR,
+    ContractError,
+    CoprocessError,
+    RefusedError,
+    UpstreamError,
+    VersionError,
+    quote_json,
+)
 from mcptest.sdk.expect import Verdict, read_verdict, remember_stderr
 
 TYPE_CHECKING = False
@@ -37,6 +47,20 @@ __tracebackhide__ = True
 
 # The binary's time limit ends first, so that it can report what it saw.
 _SLACK_S = 15.0
+# A binary of the same version of the channel may be older than these.
+_NEWER_METHODS = frozenset(
+    [
+        "mcp.listPrompts",
+        "mcp.listResourceTemplates",
+        "mcp.callWithProgress",
+        "mcp.complete",
+        "mcp.ping",
+        "mcp.subscribeResource",
+        "mcp.unsubscribeResource",
+        "mcp.notifications",
+        "mcp.stderr",
+    ]
+)
 _CACHE_MODES = ("off", "read_write", "read_only", "refresh")
 
 
@@ -157,18 +181,34 @@ class Client:
 
     def __init__(self, coprocess: Coprocess) -> None:
         self.coprocess = coprocess
+        # By method, the number of the last notification that was waited for.
+        self._waited_for: dict[str, int] = {}
 
     def initialize(self) -> dict[str, Any]:
         """What the server answered to `initialize`."""
         return self._request("mcp.initialize")
 
-    def call_tool(self, name: str, arguments: Arguments = None) -> Verdict:
-        """Call a tool; an error that the tool reports is a verdict without success."""
+    def call_tool(
+        self, name: str, arguments: Arguments = None, *, progress: bool = False
+    ) -> Verdict:
+        """Call a tool; an error that the tool reports is a verdict without success.
+
+        With `progress`, the server is asked to report the progress of the call.
+        """
         params = {"tool": check_string("name", name), "arguments": _check_arguments(arguments)}
         began = time.monotonic()
-        result = self.coprocess.request("mcp.call", params)
+        reported: list[dict[str, Any]] | None = None
+        if progress:
+            method = "mcp.callWithProgress"
+            outcome = self._request(method, params)
+            result, reported = outcome.get("result"), outcome.get("progress")
+            if not isinstance(reported, list):
+                raise _contract_error(method, outcome)
+        else:
+            result = self.coprocess.request("mcp.call", params)
         took_ms = round((time.monotonic() - began) * 1000, 3)
         verdict = read_verdict(result, took_ms, self.coprocess.last_stderr)
+        verdict = verdict.but(progress=reported) if progress else verdict
         remember_stderr(verdict.stderr, verdict.raw, verdict.data, verdict.text)
         return verdict
 
@@ -186,6 +226,85 @@ class Client:
         if arguments is not None:
             params["arguments"] = _check_arguments(arguments)
         return self._request("mcp.callPrompt", params)
+
+    def list_prompts(self) -> list[dict[str, Any]]:
+        return self._request_list("mcp.listPrompts", "prompts")
+
+    def list_resource_templates(self) -> list[dict[str, Any]]:
+        return self._request_list("mcp.listResourceTemplates", "resourceTemplates")
+
+    def complete(
+        self, ref: dict[str, Any], argument: dict[str, Any], context: Arguments = None
+    ) -> dict[str, Any]:
+        """Ask for values of an argument of a prompt or a template.
+
+        `ref` is `{"type": "ref/prompt", "name": …}` or `{"type": "ref/resource", "uri": …}`,
+        `argument` has the `name` and the `value` so far, `context` the `arguments` already given.
+        """
+        params = {"ref": ref, "argument": argument}
+        params |= {} if context is None else {"context": context}
+        for name, value in params.items():
+            if not isinstance(value, dict):
+                raise TypeError(f"{name} is a dict, not {type(value).__name__}")
+            check_json(name, value)
+        return self._request("mcp.complete", params)
+
+    def ping(self) -> None:
+        """Ask the server whether it is there."""
+        self._request("mcp.ping")
+
+    def subscribe(self, uri: str) -> None:
+        """Ask the server for a notification whenever this resource changes."""
+        self._request("mcp.subscribeResource", {"uri": check_string("uri", uri)})
+
+    def unsubscribe(self, uri: str) -> None:
+        self._request("mcp.unsubscribeResource", {"uri": check_string("uri", uri)})
+
+    @property
+    def notifications(self) -> list[dict[str, Any]]:
+        """The notifications that the server has sent so far, the last 1,000 of them."""
+        return [_without_number(each) for each in self._notifications({})[0]]
+
+    def wait_for_notification(self, method: str, timeout: float = 5.0) -> dict[str, Any]:
+        """The next notification of this method, which may have been received already.
+
+        Each is returned once. `UpstreamError` if there is none within `timeout` seconds.
+        """
+        limit_s = check_seconds("timeout", timeout)
+        after = self._waited_for.get(check_string("method", method), 0)
+        params = {"after": after, "method": method, "wait_ms": max(1, round(limit_s * 1000))}
+        found, received = self._notifications(params, limit_s + _SLACK_S)
+        if not found:
+            methods = ", ".join(dict.fromkeys(each["method"] for each in self.notifications))
+            message = f"the server did not send {method} within {limit_s:g} s"
+            seen = f"of {received} notifications, it sent {methods}" if methods else "it sent none"
+            hint = {"kind": "timeout", "effect": "definite", "hint": seen}
+            raise UpstreamError(UPSTREAM_ERROR, message, hint)
+        self._waited_for[method] = found[0]["number"]
+        return _without_number(found[0])
+
+    def _notifications(
+        self, params: dict[str, Any], limit_s: float | None = None
+    ) -> tuple[list[dict[str, Any]], int]:
+        """Those that the params ask for, and how many there were in all."""
+        method = "mcp.notifications"
+        result = self._request(method, params, limit_s)
+        found, received = result.get("notifications"), result.get("received")
+        if not isinstance(found, list) or type(received) is not int:
+            raise _contract_error(method, result)
+        for each in found:
+            if not isinstance(each, dict) or set(each) != {"number", "method", "params"}:
+                raise _contract_error(method, each)
+        return found, received
+
+    @property
+    def stderr(self) -> str:
+        """What the server has written to stderr so far, the last 256 KiB of it."""
+        method = "mcp.stderr"
+        text = self._request(method).get("stderr")
+        if not isinstance(text, str):
+            raise _contract_error(method, text)
+        return text
 
     def set_cache(self, mode: str) -> None:
         """Keep results of tools for the next run: off, read_write, read_only or refresh."""
@@ -216,8 +335,18 @@ class Client:
             raise _contract_error(method, count)
         return count
 
-    def _request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        result = self.coprocess.request(method, params)
+    def _request(
+        self, method: str, params: dict[str, Any] | None = None, limit_s: float | None = None
+    ) -> dict[str, Any]:
+        try:
+            result = self.coprocess.request(method, params, timeout=limit_s)
+        except RefusedError as error:
+            if error.code != METHOD_NOT_FOUND or method not in _NEWER_METHODS:
+                raise
+            binary = f"the mcptest binary {self.coprocess.binary_version}".rstrip()
+            message = f"{binary} is too old for this call: it does not know {method}"
+            advice = "upgrade it, or set MCPTEST_BIN to a newer one; other calls work"
+            raise VersionError(f"{message}; {advice}") from None
         if not isinstance(result, dict):
             raise _contract_error(method, result)
         remember_stderr(self.coprocess.last_stderr, result)
@@ -238,6 +367,11 @@ def _check_arguments(value: object) -> dict[str, Any]:
         raise TypeError(f"arguments is a dict, not {type(value).__name__}")
     check_json("arguments", value)
     return value
+
+
+def _without_number(notification: dict[str, Any]) -> dict[str, Any]:
+    """Only its method and its params."""
+    return {name: notification[name] for name in ("method", "params")}
 
 
 def _contract_error(method: str, result: object) -> ContractError:
@@ -271,8 +405,11 @@ class AsyncClient:
     async def initialize(self) -> dict[str, Any]:
         return await self._run(self._client.initialize)
 
-    async def call_tool(self, name: str, arguments: Arguments = None) -> Verdict:
-        return await self._run(self._client.call_tool, name, arguments)
+    async def call_tool(
+        self, name: str, arguments: Arguments = None, *, progress: bool = False
+    ) -> Verdict:
+        call = partial(self._client.call_tool, progress=progress)
+        return await self._run(call, name, arguments)
 
     async def list_tools(self) -> list[dict[str, Any]]:
         return await self._run(self._client.list_tools)
@@ -285,6 +422,37 @@ class AsyncClient:
 
     async def get_prompt(self, name: str, arguments: Arguments = None) -> dict[str, Any]:
         return await self._run(self._client.get_prompt, name, arguments)
+
+    async def list_prompts(self) -> list[dict[str, Any]]:
+        return await self._run(self._client.list_prompts)
+
+    async def list_resource_templates(self) -> list[dict[str, Any]]:
+        return await self._run(self._client.list_resource_templates)
+
+    async def complete(
+        self, ref: dict[str, Any], argument: dict[str, Any], context: Arguments = None
+    ) -> dict[str, Any]:
+        return await self._run(self._client.complete, ref, argument, context)
+
+    async def ping(self) -> None:
+        await self._run(self._client.ping)
+
+    async def subscribe(self, uri: str) -> None:
+        await self._run(self._client.subscribe, uri)
+
+    async def unsubscribe(self, uri: str) -> None:
+        await self._run(self._client.unsubscribe, uri)
+
+    @property
+    async def notifications(self) -> list[dict[str, Any]]:
+        return await self._run(lambda: self._client.notifications)
+
+    async def wait_for_notification(self, method: str, timeout: float = 5.0) -> dict[str, Any]:
+        return await self._run(self._client.wait_for_notification, method, timeout)
+
+    @property
+    async def stderr(self) -> str:
+        return await self._run(lambda: self._client.stderr)
 
     async def set_cache(self, mode: str) -> None:
         await self._run(self._client.set_cache, mode)

@@ -95,6 +95,7 @@ _HANDSHAKE_S = 10.0
 _SHUTDOWN_S = 10.0
 # How often a waiting request checks whether another thread has closed the channel.
 _POLL_S = 0.25
+_MAX_REQUEST_BYTES = Limits().max_line_bytes
 # An answer is the server's, and a little around it.
 _ENVELOPE_BYTES = 64 * 1024
 
@@ -288,9 +289,12 @@ class Coprocess:
         if early:
             line = early[0].raw.decode("utf-8", "backslashreplace")
             self._fail_contract(f"before {method} was asked, there came {quote_line(line)}")
-        self._last_id += 1
-        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method}
+        request = {"jsonrpc": "2.0", "id": self._last_id + 1, "method": method}
         raw = encode_line(request if params is None else {**request, "params": params})
+        if len(raw) > _MAX_REQUEST_BYTES:
+            limit = f"a request has up to {_MAX_REQUEST_BYTES}"
+            raise ValueError(f"{method} was not sent: it has {len(raw)} bytes, and {limit}")
+        self._last_id += 1
         try:
             self._peer.send(raw)
             return self._read_result(self._read_item(method, limit_s), method)

@@ -224,7 +224,7 @@ class Verdict(Record):
     """The outcome of a tool call. `raw` is the server's answer, or one made from a verdict.
 
     `data` is its structured content, `text` its text blocks joined by newlines, `stderr` what the
-    server wrote to stderr during the call.
+    server wrote to stderr during the call, `progress` what it reported of it, if asked to.
     """
 
     success: bool
@@ -234,6 +234,7 @@ class Verdict(Record):
     duration_ms: float = 0.0
     raw: dict[str, Any] = {}  # noqa: RUF012  # records are not changed
     stderr: str = ""
+    progress: list[dict[str, Any]] | None = None
 
 
 def read_verdict(result: object, took_ms: float, stderr: str = "") -> Verdict:

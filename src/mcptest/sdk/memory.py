@@ -20,12 +20,13 @@ from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import excerpt, visible
 from mcptest.engine.loading import Selection, Wanted, load_plan
 from mcptest.engine.pool import FATAL_FAULTS
+from mcptest.engine.recorder import NotificationLog
 from mcptest.engine.run import make_options, run_plan
 from mcptest.engine.server import Server, make_bare_launcher
 from mcptest.formats.config import read_client
 from mcptest.formats.keys import Fields
 from mcptest.protocol.http_address import BadUrlError, parse_url
-from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
+from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.style import Paint, not_run_line, totals
@@ -47,7 +48,7 @@ from mcptest.sdk.errors import (
     UpstreamError,
     UpstreamGoneError,
 )
-from mcptest.transport import refuse_windows
+from mcptest.transport import Waker
 from mcptest.transport.memory.server import MemoryTarget
 from mcptest.transport.memory.thread import RAISED
 from mcptest.transport.process.child import make_guardian
@@ -75,6 +76,18 @@ __tracebackhide__ = True
 _LISTS = {
     "mcp.listTools": ("tools/list", "tools"),
     "mcp.listResources": ("resources/list", "resources"),
+    "mcp.listPrompts": ("prompts/list", "prompts"),
+    "mcp.listResourceTemplates": ("resources/templates/list", "resourceTemplates"),
+}
+
+# Requests whose params are sent unchanged.
+_PLAIN = {
+    "mcp.readResource": "resources/read",
+    "mcp.callPrompt": "prompts/get",
+    "mcp.complete": "completion/complete",
+    "mcp.ping": "ping",
+    "mcp.subscribeResource": "resources/subscribe",
+    "mcp.unsubscribeResource": "resources/unsubscribe",
 }
 
 # In memory, a message that is not read does not block the next one.
@@ -99,7 +112,6 @@ def connect_memory(
     to an app go to `path`, with these `headers`. Enter the connection with `with` for a `Client`,
     with `async with` for an `AsyncClient`.
     """
-    refuse_windows()
     if client is not None and not isinstance(client, dict):
         raise TypeError(f"client is a dict, not {type(client).__name__}")
     limit_s = check_seconds("timeout", timeout)
@@ -123,19 +135,21 @@ class _Waker:
 
     def __init__(self) -> None:
         self.count = 0
-        self.fd, self._writer = os.pipe()
+        self._waker = Waker()
+        self.fd = self._waker.fd
 
     def wake(self) -> None:
         self.count += 1
-        os.write(self._writer, b"!")
+        self._waker.wake()
 
     def close(self) -> None:
-        os.close(self.fd)
-        os.close(self._writer)
+        self._waker.close()
 
 
 class _MemoryChannel:
     """Implements the interface of `Coprocess` that a `Client` uses."""
+
+    binary_version = ""
 
     def __init__(self, spec: ServerSpec, target: MemoryTarget) -> None:
         self._spec = spec
@@ -145,10 +159,14 @@ class _MemoryChannel:
         self._server: Server | None = None
         self._lost: UpstreamGoneError | None = None
         self._is_closed = False
+        self._notifications = NotificationLog()
+        self._tokens = 0
         # Of each thread: what the server wrote to stderr during its last request.
         self._last = threading.local()
 
-    def request(self, method: str, params: Message | None = None) -> Message:
+    def request(
+        self, method: str, params: Message | None = None, *, timeout: float | None = None
+    ) -> Message:
         """The result of a request; a `CoprocessError` if there is none."""
         self._last.stderr = ""
         with self._lock:
@@ -177,13 +195,19 @@ class _MemoryChannel:
             return server.handshake
         if method in _LISTS:
             return self._list(server, *_LISTS[method])
-        if method == "mcp.call":
+        if method in _PLAIN:
+            return self._ask(server, _PLAIN[method], params)
+        if method in ("mcp.call", "mcp.callWithProgress"):
             call = {"name": params["tool"], "arguments": params["arguments"]}
-            return self._ask(server, "tools/call", call)
-        if method == "mcp.readResource":
-            return self._ask(server, "resources/read", params)
-        if method == "mcp.callPrompt":
-            return self._ask(server, "prompts/get", params)
+            if method == "mcp.call":
+                return self._ask(server, "tools/call", call)
+            return self._ask_with_progress(server, "tools/call", call)
+        if method == "mcp.notifications":
+            return self._listen(server, **params)
+        if method == "mcp.stderr":
+            advice = "the fixture capfd of pytest reads that of this process"
+            message = f"a server in memory has no stderr of its own; {advice}"
+            raise RefusedError(INVALID_PARAMS, message)
         features = "caches, cassettes and uploads"
         message = f"{method} is not available in memory: {features} are for connect()"
         raise RefusedError(METHOD_NOT_FOUND, message)
@@ -198,7 +222,9 @@ class _MemoryChannel:
             raise self._lost.with_traceback(None)
         if self._server is None:
             self._waker = _Waker()
-            launcher = make_bare_launcher(self._waker, memory=self._target)
+            launcher = make_bare_launcher(
+                self._waker, memory=self._target, on_notification=self._notifications.add
+            )
             try:
                 self._server = Server(self._spec, launcher)
                 self._server.open()
@@ -212,10 +238,7 @@ class _MemoryChannel:
         try:
             answer = server.ask(method, params, limit_s or self._spec.timeout_s)
         except ServerError as error:
-            if error.fault.kind in _FATAL_FAULTS or not server.is_usable:
-                raise self._gone(error.fault) from None
-            words, data = _describe(error.fault), _build_data(error.fault)
-            raise UpstreamError(UPSTREAM_ERROR, words, data) from None
+            raise self._refusal(server, error.fault) from None
         if "error" in answer:
             said = answer["error"]
             words = excerpt(str(said.get("message")), 1000)
@@ -224,6 +247,34 @@ class _MemoryChannel:
         if not isinstance(result, dict):
             raise _bad_answer(f"its answer to {method} has no result that is an object")
         return result
+
+    def _ask_with_progress(self, server: Server, method: str, params: Message) -> Message:
+        self._tokens += 1
+        since, token = self._notifications.count, f"mcptest-progress-{self._tokens}"
+        result = self._ask(server, method, {**params, "_meta": {"progressToken": token}})
+        return {"result": result, "progress": self._notifications.progress(token, since)}
+
+    def _listen(
+        self, server: Server, after: int = 0, method: str = "", wait_ms: int = 0
+    ) -> Message:
+        """The notifications after the one with this number, waited for if there is none."""
+
+        def find() -> list[Message]:
+            return self._notifications.since(after, method)
+
+        try:
+            server.listen(time.monotonic() + wait_ms / 1000, find)
+        except ServerError as error:
+            raise self._refusal(server, error.fault) from None
+        if wait_ms and not find() and not server.is_usable:
+            raise self._gone(server.exit_fault("while a notification was awaited"))
+        return {"received": self._notifications.count, "notifications": find()}
+
+    def _refusal(self, server: Server, fault: Fault) -> UpstreamError | UpstreamGoneError:
+        """The error for a fault of the server, which is gone if it cannot be used any more."""
+        if fault.kind in _FATAL_FAULTS or not server.is_usable:
+            return self._gone(fault)
+        return UpstreamError(UPSTREAM_ERROR, _describe(fault), _build_data(fault))
 
     def _list(self, server: Server, method: str, key: str) -> Message:
         """Every page of a list, in one; all together may take as long as one answer."""
@@ -351,7 +402,6 @@ def run_memory(
     The object replaces whatever server the files name. `filters` and `tags` select tests as `-k`
     and `--tag` do. Mistakes in the files raise `FormatError`.
     """
-    refuse_windows()
     if threading.current_thread() is not threading.main_thread():
         raise UsageError("run_memory() is called in the main thread: only it can bound patterns")
     if not files:

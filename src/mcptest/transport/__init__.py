@@ -88,6 +88,9 @@ if TYPE_CHECKING:
         def begun_line(self) -> int:
             """The number of the line or event that has arrived in part; 0 if there is none."""
 
+        # Whether a header repeats the trace context of a request, where there are headers.
+        repeats_trace: bool
+
         @property
         def foreign_listener(self) -> str:
             """The process that listens in place of the server we started; "" if none is known."""
@@ -121,10 +124,20 @@ if TYPE_CHECKING:
             """End the session, and the process if we started it."""
 
 
-__all__ = ["IS_WINDOWS", "OPEN_FLAGS", "refuse_windows", "utc_now", "wait_ready"]
+__all__ = [
+    "IS_WINDOWS",
+    "OPEN_FLAGS",
+    "READABLE",
+    "URL_INSTEAD",
+    "WRITABLE",
+    "Waker",
+    "refuse_windows",
+    "utc_now",
+    "wait_ready",
+]
 
-# Windows has no poll, process groups or timers by signal. Modules that need them can be imported
-# there anyway, so that the commands that start nothing work.
+# Windows has no poll, process groups or timers by signal. What needs only sockets and files works
+# there, by `mcptest.transport.windows`; modules that start processes can be imported.
 IS_WINDOWS = sys.platform == "win32"
 
 # Open a file without waiting for the other end of a pipe, without passing it on to children and
@@ -132,14 +145,15 @@ IS_WINDOWS = sys.platform == "win32"
 OPEN_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
-def refuse_windows() -> None:
-    """Raise a `UsageError` on Windows: called before a server is started or reached."""
+# What can be done about a server that cannot be started.
+URL_INSTEAD = "start the server yourself and name its URL"
+
+
+def refuse_windows(what: str, instead: str = "") -> None:
+    """Raise a `UsageError` on Windows: called before a process is started, or a pipe served."""
     if IS_WINDOWS:
-        raise UsageError(
-            "starting a server, a plugin or a mock, or reaching one over HTTP, is not supported on "
-            "Windows yet",
-            "use WSL; validate, docs FILE, cases, migrate, compliance, report and schema work here",
-        )
+        help = f"use WSL, or {instead}" if instead else "use WSL"
+        raise UsageError(f"{what} is not supported on Windows yet", help)
 
 
 def utc_now() -> str:
@@ -147,17 +161,47 @@ def utc_now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def wait_ready(wanted: Mapping[int, int], wait_s: float | None) -> dict[int, int]:
-    """Wait until a file descriptor has one of the events wanted of it; those that have.
+if sys.platform == "win32":
+    from mcptest.transport.windows import READABLE, WRITABLE, Waker, wait_ready
+else:
+    READABLE = select.POLLIN
+    WRITABLE = select.POLLOUT
 
-    At most `wait_s` seconds, None for no limit. Negative descriptors are ignored.
-    """
-    refuse_windows()
-    poll = select.poll()
-    for fd, events in wanted.items():
-        if fd >= 0:
-            poll.register(fd, events)
-    if wait_s is None:
-        return dict(poll.poll())
-    # Rounded up: the last fraction of a millisecond would become a busy loop.
-    return dict(poll.poll(int(wait_s * 1000) + 1 if wait_s > 0 else 0))
+    def wait_ready(wanted: Mapping[int, int], wait_s: float | None) -> dict[int, int]:
+        """Wait until a descriptor is `READABLE` or `WRITABLE`, as wanted of it; those that are.
+
+        At most `wait_s` seconds, None for no limit. Negative descriptors are ignored.
+        """
+        poll = select.poll()
+        for fd, events in wanted.items():
+            if fd >= 0:
+                poll.register(fd, events)
+        if wait_s is None:
+            return dict(poll.poll())
+        # Rounded up: the last fraction of a millisecond would become a busy loop.
+        return dict(poll.poll(int(wait_s * 1000) + 1 if wait_s > 0 else 0))
+
+    class Waker:
+        """Ends a wait: `fd` is readable from `wake`, by a signal or another thread, to `reset`."""
+
+        def __init__(self) -> None:
+            self.fd, self._writer = os.pipe()
+            os.set_blocking(self.fd, False)
+            os.set_blocking(self._writer, False)
+
+        def wake(self) -> None:
+            try:
+                os.write(self._writer, b"!")
+            except BlockingIOError:
+                # It was woken thousands of times, and is readable.
+                return
+
+        def reset(self) -> None:
+            try:
+                os.read(self.fd, 64)
+            except BlockingIOError:
+                return
+
+        def close(self) -> None:
+            os.close(self.fd)
+            os.close(self._writer)

@@ -9,14 +9,19 @@ import stat
 import sys
 import time
 
+from mcptest.core.errors import InterruptedRunError
 from mcptest.transport import OPEN_FLAGS
 
-if sys.platform != "win32":
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mcptest.transport.process.signals import Interrupts
 
 __all__ = [
     "PATIENCE_S",
@@ -32,45 +37,71 @@ __all__ = [
 PATIENCE_S = 10.0
 _PAUSE_S = 0.02
 
+# On Windows a file that another program has open cannot be replaced; virus scanners and editors
+# have it for a moment.
+_REPLACE_S = 2.0
 
-def replace_file(path: str, raw: bytes) -> None:
+# On Windows a temporary file is not open when it is put in its place. One that is younger may be
+# in use.
+_ABANDONED_S = 60.0
+
+
+def replace_file(path: str, raw: bytes, *, mode: int = 0o666) -> None:
     """Write a whole file, or leave what is there as it was. `path` is not a link.
 
-    An OSError names `path`, not the temporary file.
+    A new file gets `mode`, less the umask. An OSError names `path`, not the temporary file.
     """
     temporary, fd = "", -1
     try:
-        temporary, fd = open_beside(path)
+        temporary, fd = open_beside(path, mode=mode)
         with open(fd, "wb", closefd=False) as target:
             target.write(raw)
             target.flush()
             os.fsync(fd)
-        if sys.platform == "win32":
-            # An open file cannot be renamed there.
-            os.close(fd)
-            fd = -1
-        put_in_place(temporary, path)
+        put_in_place(temporary, fd, path)
+        fd = -1
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from None
     finally:
         if fd >= 0:
-            os.close(fd)
+            with contextlib.suppress(OSError):
+                os.close(fd)
         if temporary:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
 
 
-def put_in_place(temporary: str, path: str) -> None:
-    """Replace `path` by a complete file, which gets the mode of the old one."""
+def put_in_place(temporary: str, fd: int, path: str) -> None:
+    """Replace `path` by a complete file, which gets the mode of the old one; close the file."""
     with contextlib.suppress(FileNotFoundError):
         mode = os.lstat(path).st_mode
         # A link is replaced like a file, but its mode means nothing.
         if stat.S_ISREG(mode):
             os.chmod(temporary, stat.S_IMODE(mode))
-    os.replace(temporary, path)
+    if sys.platform == "win32":
+        # An open file cannot be renamed there.
+        os.close(fd)
+        _replace_patiently(temporary, path)
+    else:
+        os.replace(temporary, path)
+        os.close(fd)
 
 
-def open_beside(path: str, *, cleans: bool = True) -> tuple[str, int]:
+def _replace_patiently(temporary: str, path: str) -> None:
+    """Replace `path` as soon as no other program has it open; PermissionError if that lasts."""
+    deadline = time.monotonic() + _REPLACE_S
+    while True:
+        try:
+            os.replace(temporary, path)
+        except PermissionError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
+
+
+def open_beside(path: str, *, cleans: bool = True, mode: int = 0o666) -> tuple[str, int]:
     """Create a temporary file beside `path`; its name and descriptor.
 
     Those that killed processes left for the same path are removed first, if `cleans`. Keep the
@@ -84,7 +115,7 @@ def open_beside(path: str, *, cleans: bool = True) -> tuple[str, int]:
         name = f"{path}.mcptest-{os.getpid()}{f'-{number}' if number > 1 else ''}.tmp"
         number += 1
         try:
-            fd = os.open(name, flags, 0o666)
+            fd = os.open(name, flags, mode)
         except FileExistsError:
             continue
         # Another process may have removed it before it was locked.
@@ -95,14 +126,14 @@ def open_beside(path: str, *, cleans: bool = True) -> tuple[str, int]:
 
 def _try_lock(fd: int) -> bool:
     """Lock a file or folder; False if another process has. No-op on systems without locks."""
-    if sys.platform == "win32":
-        return True
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass
+        if sys.platform == "win32":
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        is_taken = PermissionError if sys.platform == "win32" else BlockingIOError
+        return not isinstance(error, is_taken)
     return True
 
 
@@ -120,37 +151,52 @@ def _remove_abandoned(path: str) -> None:
     with contextlib.suppress(OSError):
         if sys.platform == "win32":
             # A file that a process has open cannot be removed there.
-            os.unlink(path)
-            return
-        fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            status = os.fstat(fd)
-            if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
-                # An OSError here: it is in use, or the file system has no locks.
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(status, os.lstat(path)):
-                    os.unlink(path)
-        finally:
-            os.close(fd)
+            if time.time() - os.stat(path).st_mtime > _ABANDONED_S:
+                os.unlink(path)
+        else:
+            fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                status = os.fstat(fd)
+                if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+                    # An OSError here: it is in use, or the file system has no locks.
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.path.samestat(status, os.lstat(path)):
+                        os.unlink(path)
+            finally:
+                os.close(fd)
 
 
 @contextlib.contextmanager
-def locked(folder: str, patience_s: float) -> Iterator[None]:
+def locked(folder: str, patience_s: float, interrupts: Interrupts | None = None) -> Iterator[None]:
     """Lock a folder against other callers of this function; TimeoutError if it stays locked.
+
+    InterruptedRunError if a signal comes first, where signals are counted.
 
     The lock is on the folder itself: it leaves no file, and ends with its process. On a file
     system without locks this is a no-op.
     """
-    if sys.platform == "win32":
-        yield
-        return
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    fd = _open_for_lock(folder)
     try:
         deadline = time.monotonic() + patience_s
         while not _try_lock(fd):
+            if interrupts and interrupts.count:
+                raise InterruptedRunError
             if time.monotonic() >= deadline:
                 raise TimeoutError
             time.sleep(_PAUSE_S)
         yield
     finally:
         os.close(fd)
+
+
+def _open_for_lock(folder: str) -> int:
+    if sys.platform == "win32":
+        # A folder cannot be locked there: a file in the folder for temporary files stands for it.
+        import hashlib  # noqa: PLC0415  # only there
+        import tempfile  # noqa: PLC0415  # only there
+
+        name = os.path.normcase(os.path.realpath(folder))
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        path = os.path.join(tempfile.gettempdir(), f"mcptest-{digest}.lock")
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_BINARY | os.O_NOINHERIT)
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -14,7 +14,6 @@ from contextlib import suppress
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.text import visible
 from mcptest.protocol.framing import LineDecoder
-from mcptest.transport import refuse_windows
 from mcptest.transport.process.child import NoInterrupts, make_guardian
 from mcptest.transport.process.stopping import Grace, describe_exit, stop
 from mcptest.transport.stdio import StdioTransport
@@ -82,7 +81,6 @@ class LinePeer:
         """Start it, unless it runs; ServerError if that is impossible."""
         if self._process:
             return
-        refuse_windows()
         if self._guardian is None:
             self._guardian = make_guardian()
         try:

@@ -16,7 +16,7 @@ import time
 
 from mcptest.core.errors import UsageError
 from mcptest.protocol.framing import LineDecoder
-from mcptest.transport import wait_ready
+from mcptest.transport import READABLE, WRITABLE, wait_ready
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class _Loop:
         while not self._has_ended:
             if not self._wait_and_move():
                 lines = b"".join(last_lines())
-                if lines and wait_ready({self._sink: select.POLLOUT}, 0):
+                if lines and wait_ready({self._sink: WRITABLE}, 0):
                     # What was begun is ended; a client that does not read is not waited for.
                     self._backlog += lines
                     self._write()
@@ -103,11 +103,11 @@ class _Loop:
         return True
 
     def _ready(self, wait_s: float | None, *, listening: bool) -> set[int]:
-        wanted = {self._interrupts.fd: select.POLLIN}
+        wanted = {self._interrupts.fd: READABLE}
         if listening:
-            wanted[self._source] = select.POLLIN
+            wanted[self._source] = READABLE
         if self._backlog:
-            wanted[self._sink] = select.POLLOUT
+            wanted[self._sink] = WRITABLE
         return set(wait_ready(wanted, wait_s))
 
     def _read(self) -> None:
@@ -141,7 +141,7 @@ class _Loop:
     def _write(self) -> None:
         for _ in range(_WRITES_AT_ONCE):
             del self._backlog[: _written(self._sink, self._backlog[:_WRITE_BYTES])]
-            if not self._backlog or not wait_ready({self._sink: select.POLLOUT}, 0):
+            if not self._backlog or not wait_ready({self._sink: WRITABLE}, 0):
                 return
 
     def _finish(self) -> None:

@@ -76,6 +76,7 @@ class StdioTransport(ServerProcess):
 
     is_pipe = True
     foreign_listener = ""
+    repeats_trace = False
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
         mark = guardian.next_mark()

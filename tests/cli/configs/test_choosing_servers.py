@@ -72,8 +72,17 @@ def test_a_disabled_server_is_taken_if_it_is_named(tmp_path: Path) -> None:
     write_client(tmp_path, {"shop": local(disabled=True)})
     assert mcptest(tmp_path, "list", "--server", "shop").code == 0
     (tmp_path / "seen.json").unlink()
-    assert "error: .mcp.json has no server that is not disabled: shop\n" in refused(
-        tmp_path, "list"
+    assert refused(tmp_path, "list") == (
+        "error: all servers of .mcp.json are disabled: shop\n"
+        "  help: choose one with --server NAME: shop\n"
+    )
+
+
+def test_several_servers_are_named_with_those_that_are_disabled(tmp_path: Path) -> None:
+    write_client(tmp_path, {**TWO, "off": local(disabled=True)})
+    assert refused(tmp_path, "list") == (
+        "error: .mcp.json has 2 servers: shop, mail; disabled: off\n"
+        "  help: choose one with --server NAME: shop, mail, off\n"
     )
 
 
@@ -190,18 +199,42 @@ def test_security_scans_all_servers_of_a_client_together(tmp_path: Path) -> None
     write_client(tmp_path, {**TWO, "off": {"command": "none", "disabled": True}})
     ended = mcptest(tmp_path, "security", "--format", "json")
     assert {"shop", "mail"} <= set(json.dumps(ended.report()).replace('"', " ").split())
-    assert "note: skipped the server 'off' of .mcp.json: it is disabled\n" in ended.err
+    assert ended.err == (
+        "note: skipped the server 'off' of .mcp.json: it is disabled\n"
+        "note: .mcp.json describes the servers: shop, mail\n"
+    )
+
+
+def test_a_check_is_repeated_without_words_for_the_server_that_is_found(tmp_path: Path) -> None:
+    write_client(tmp_path, {"shop": local()})
+    words = ("compliance", "run", "--only", "BASE-20", "--spec-version", "2025-11-25")
+    ended = mcptest(tmp_path, *words)
+    assert (ended.code, f"    repeat    mcptest {' '.join(words)}\n" in ended.out) == (1, True)
 
 
 def test_discover_leaves_the_server_in_the_config(tmp_path: Path) -> None:
     write_client(tmp_path, {"shop": local(env={"KEY": SECRET})})
     ended = mcptest(tmp_path, "discover", "-o", "a.test.mcp.yml")
     assert ended.code == 0
-    assert "note: the file has no server: block; run it with --config .mcp.json\n" in ended.err
+    assert ended.err.endswith("run them: mcptest run a.test.mcp.yml --config .mcp.json\n")
+    printed = mcptest(tmp_path, "discover", "--server", "shop").err
+    hint = "the file does not name its server: run it with --config .mcp.json --server shop"
+    assert printed.endswith(f"note: {hint}\n")
     text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
-    assert "server:" not in text
+    assert "\nserver:" not in text
     assert SECRET not in text
     assert mcptest(tmp_path, "run", "a.test.mcp.yml").code == 0
+
+
+@pytest.mark.parametrize("words", [("list",), ("call", "units"), ("compliance", "run"), ("docs",)])
+def test_variables_of_a_file_are_for_every_command(tmp_path: Path, words: tuple[str, ...]) -> None:
+    write_client(tmp_path, {"shop": local(env={"KEY": "${SHOP_KEY}"})})
+    assert mcptest(tmp_path, *words).code == 2
+    (tmp_path / "dev.env").write_text(f"SHOP_KEY={SECRET}\n", encoding="utf-8")
+    ended = mcptest(tmp_path, *words, "--env-file", "dev.env")
+    assert ended.code in (0, 1)
+    assert seen_in(tmp_path)["env"]["KEY"] == SECRET
+    assert SECRET not in ended.out + ended.err
 
 
 # mcptest run

@@ -40,7 +40,8 @@ NPM = '"registryType": "npm", "identifier": "x"'
 
 # Text, and what is reported: code, line, column and message.
 MISTAKES: dict[str, tuple[str, str]] = {
-    "no command": (entry('"args": []'), 'F007 2:2 a server needs the key "command"'),
+    "no command": (entry('"args": []'), 'F007 2:2 a server needs the key "command" or "url"'),
+    "stdio": (entry('"type": "stdio"'), 'F007 2:2 a server needs the key "command"'),
     "command": (entry('"command": 1'), 'F008 3:12 "command" must be text and is a number'),
     "empty": (entry('"command": ""'), 'F009 3:12 "command" is empty'),
     "args": (entry('"command": "x", "args": "y"'), 'F008 3:25 "args" must be a list and is text'),
@@ -93,7 +94,11 @@ MISTAKES: dict[str, tuple[str, str]] = {
     ),
     "env file": (
         entry('"command": "x", "envFile": "none.env"'),
-        "F001 3:28 cannot read none.env: cannot read it: No such file or directory",
+        "F001 3:28 cannot read none.env: No such file or directory",
+    ),
+    "no variable": (
+        entry('"command": "x", "args": ["${env:}"]'),
+        "F009 3:26 ${env:} names nothing",
     ),
     "entry": ('{"mcpServers": {\n"shop": []}}', 'F008 2:9 "shop" must be a mapping and is a list'),
     "servers": ('{\n"mcpServers": []}', 'F008 2:15 "mcpServers" must be a mapping and is a list'),
@@ -104,6 +109,8 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "packages, remotes",
     ),
     "syntax": ('{"mcpServers":\n {"a" {}}}', "F002 2:7 this is not JSON: expecting ':' delimiter"),
+    "open comments": ("/* " * 300_000, "F002 1:1 this is not JSON: expecting value"),
+    "open comment": ("{}/*/", "F002 1:3 this is not JSON: something follows the end of the JSON"),
     "end": ('{"mcpServers": {', "F002 1:17 this is not JSON: expecting property name"),
     "twice": ('{"mcpServers": {\n"a": {}, "a": {}}}', 'F003 2:10 the key "a" is written twice'),
     "input": (
@@ -131,6 +138,14 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "choices": (
         package(NPM + ', "packageArguments": [{"default": "a", "choices": ["b"]}]'),
         "F009 3:92 the value must be one of b",
+    ),
+    "name of its variable": (
+        package(NPM + ', "environmentVariables": [{"name": "A=B", "value": ""}]'),
+        "F009 3:77 the name of a variable must not be empty or hold =, and no value holds NUL",
+    ),
+    "argument with NUL": (
+        package(NPM + ', "packageArguments": [{"value": "\\u0000"}]'),
+        "F009 2:2 a command must not hold NUL",
     ),
     "remote": (remote('"type": "sse"'), 'F007 2:2 a remote needs the key "url"'),
     "our header": (
@@ -234,6 +249,22 @@ def test_an_unknown_key_is_a_warning_with_its_place(tmp_path: Path) -> None:
     assert "help: give credentials with --bearer-env NAME or --header-env HEADER=NAME" in ended.err
 
 
+def test_a_key_that_means_nothing_for_this_server_is_a_warning(tmp_path: Path) -> None:
+    write_client(tmp_path, {"shop": local(headers={"A": "canary"})})
+    ended = mcptest(tmp_path, "list")
+    assert ended.code == 0
+    message = '"headers" means nothing for a server that is started, and is ignored'
+    assert f"warning[W004]: {message}\n" in ended.err
+    write_text(tmp_path, entry('"url": "http://127.0.0.1:1/", "args": ["a"], "env": {"A": "b"}'))
+    ended = mcptest(tmp_path, "list")
+    assert ended.code == 3
+    message = "means nothing for a server at a URL, which is not started, and is ignored"
+    assert re.findall(r'warning\[W004\]: "(.*)" (.*)', ended.err) == [
+        ("args", message),
+        ("env", message),
+    ]
+
+
 # Variables
 
 
@@ -316,6 +347,59 @@ def test_secrets_are_blanked_in_the_lines_that_a_mistake_quotes(tmp_path: Path) 
     lines = ended.err.splitlines()
     [at] = [index for index, line in enumerate(lines) if "^" in line]
     assert lines[at - 1][lines[at].index("^")] == "1"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        '"command": "x", "env": "canary-one"',
+        '"command": "x", "env": ["A=canary-one"]',
+        '"command": "x", "env": {"A": {"B": ["canary-one"]}}',
+        '"url": "http://x", "headers": ["A: canary-one"]',
+        '"url": "http://x", "headers": {"A": {"B": "Bearer canary-one"}}',
+        '"url": "http://x", "headers": "canary-one"',
+    ],
+)
+def test_secrets_of_the_wrong_type_are_blanked_too(keys: str, tmp_path: Path) -> None:
+    write_text(tmp_path, entry(keys))
+    ended = mcptest(tmp_path, "list")
+    assert (ended.code, ended.out) == (2, "")
+    assert "canary" not in ended.err
+    assert "***" in ended.err
+
+
+def test_headers_of_a_published_server_are_not_quoted(tmp_path: Path) -> None:
+    headers = '[{"name": "A", "value": "canary-one"}, {"name": "b c", "value": "d"}]'
+    write_text(tmp_path, remote(f'"type": "sse", "url": "http://x", "headers": {headers}'))
+    ended = mcptest(tmp_path, "list")
+    assert "'b c' is no name of a header" in ended.err
+    assert "canary" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "--token=canary-one",
+        "--api-key canary-one",
+        "SHOP_TOKEN=canary-one",
+        "Authorization: Bearer canary-one",
+        "--header=X-Api-Key: canary-one",
+    ],
+)
+def test_secrets_within_an_argument_are_blanked(argument: str, tmp_path: Path) -> None:
+    for server in ({"command": "none", "args": [argument]}, {"command": f"none '{argument}'"}):
+        write_client(tmp_path, {"shop": server})
+        ended = mcptest(tmp_path, "list")
+        assert ended.code == 3
+        assert "canary" not in ended.err
+        assert "[secret]" in ended.err
+
+
+def test_packages_of_any_kind_are_all_there(tmp_path: Path) -> None:
+    kinds = [{"registryType": each, "identifier": "x"} for each in ("a#b", "npm", "a#b", "npm")]
+    write_text(tmp_path, json.dumps({"name": "a/b", "packages": kinds}))
+    err = mcptest(tmp_path, "list").err
+    assert err.startswith("error: .mcp.json has 4 servers: a#b, npm, a#b#2, npm#2\n")
 
 
 def test_a_line_that_is_not_json_is_not_quoted(tmp_path: Path) -> None:

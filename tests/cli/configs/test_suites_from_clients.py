@@ -100,7 +100,8 @@ def test_mistakes_there_have_their_place_there(tmp_path: Path) -> None:
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
-    "none": ({"from": "none.json"}, "cannot read 'none.json': cannot read it: No such file or"),
+    "none": ({"from": "none.json"}, "cannot read 'none.json': No such file or directory"),
+    "no file": ({"from": "#mail"}, '"from" names a server, and no file'),
     "several": ({"from": ".mcp.json"}, ".mcp.json has 2 servers: mail, post"),
     "other": ({"from": ".mcp.json#mial"}, ".mcp.json has no server 'mial'; did you mean mail?"),
     "both": (

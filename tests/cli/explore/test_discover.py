@@ -42,6 +42,11 @@ def verdicts(folder: Path, *words: str, **environment: str) -> dict[str, str]:
 def test_the_time_server_becomes_a_file_that_passes(tmp_path: Path) -> None:
     ended = discover(tmp_path, sys.executable, "-m", "mcp_server_time")
     assert (ended.code, ended.out) == (0, "")
+    text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
+    assert text.startswith(
+        "# yaml-language-server: "
+        "$schema=https://mcptest.github.io/mcptest/schemas/conductor.schema.json\n"
+    )
     found = verdicts(tmp_path)
     assert found["calls convert_time"] == "passed"
     assert set(found.values()) == {"passed"}
@@ -394,6 +399,13 @@ def test_what_is_not_tried_in_time_is_skipped_and_named(tmp_path: Path) -> None:
 
 
 # Files
+
+
+def test_a_file_needs_a_name(tmp_path: Path) -> None:
+    ended = mcptest(tmp_path, "discover", "-o", "", "--", "none")
+    help = "for example -o server.test.mcp.yml"
+    wanted = f"error: the name of the test file is empty\n  help: {help}\n"
+    assert (ended.code, ended.err) == (2, wanted)
 
 
 def test_a_file_that_is_there_is_left_alone_unless_it_is_forced(tmp_path: Path) -> None:

@@ -240,7 +240,10 @@ def test_a_config_and_a_command_line_name_the_server_as_well(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ([], "error: no server to talk to"),
+        (
+            [],
+            "error: no server to talk to\n  help: give the command that starts it after --, --url",
+        ),
         (["--url", "ftp://localhost"], "error: --url is not the URL of a server"),
         (["--bearer-env", "PATH", "--", "b"], "error: --bearer-env is for servers on HTTP; give"),
         (["--config", "no.json"], "error: there is no config file 'no.json'"),

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from console import mcptest
 
+from mcptest.core.project import schema_comment
+
 EXAMPLE = Path(__file__).parents[3] / "examples" / "filesystem"
 SERVERS = Path(__file__).parents[2] / "servers"
 FILES = (
@@ -47,6 +49,36 @@ def test_a_folder_with_a_server_gets_everything_and_is_told_what_was_assumed(
     assert mcptest(tmp_path, "validate", "tests").code == 0
 
 
+def test_beside_the_config_of_a_client_there_is_no_second_one(tmp_path: Path) -> None:
+    command = {"command": "python3", "args": [str(EXAMPLE / "server.py"), str(EXAMPLE)]}
+    config = tmp_path / ".mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"files": command}}), encoding="utf-8")
+    ended = mcptest(tmp_path, "init")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == [
+        *(f"wrote {path}" for path in FILES[1:]),
+        "left .mcp.json as it is",
+        "",
+        "the server is the one that .mcp.json describes",
+        "",
+        "next:",
+        "  mcptest run",
+        "  mcptest discover -o tests/server.test.mcp.yml",
+    ]
+    assert mcptest(tmp_path, "run").code == 0
+
+
+@pytest.mark.parametrize("servers", [{}, {"a": {"command": "x"}, "b": {"command": "y"}}])
+def test_the_config_of_a_client_without_one_server_is_no_help(
+    tmp_path: Path, servers: dict[str, object]
+) -> None:
+    config = tmp_path / ".mcp.json"
+    config.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    ended = mcptest(tmp_path, "init")
+    assert ended.code == 0
+    assert ended.out.startswith("wrote conductor.config.json\n")
+
+
 def test_an_empty_folder_gets_something_to_fill_in(tmp_path: Path) -> None:
     ended = mcptest(tmp_path, "init")
     assert ended.code == 0
@@ -74,7 +106,9 @@ def test_a_command_gives_a_first_suite_that_passes_at_once(tmp_path: Path) -> No
     assert ended.code == 0
     config = json.loads((tmp_path / FILES[0]).read_text(encoding="utf-8"))
     assert config["args"] == ["my_server.py", "data"]
-    assert "server:" not in (tmp_path / FILES[1]).read_text(encoding="utf-8")
+    text = (tmp_path / FILES[1]).read_text(encoding="utf-8")
+    assert text.startswith(schema_comment("conductor"))
+    assert "\nserver:" not in text
     report = mcptest(tmp_path, "run", "--json")
     assert report.code == 0
     assert report.report()["summary"]["passed"] >= 2
@@ -144,11 +178,18 @@ def test_a_config_of_another_name_counts_as_one(tmp_path: Path) -> None:
     assert not (tmp_path / FILES[0]).exists()
 
 
-def test_a_file_where_a_folder_should_be_is_told(tmp_path: Path) -> None:
-    (tmp_path / "tests").touch()
+@pytest.mark.parametrize(
+    ("file", "wanted"),
+    [("tests", "tests/first.test.mcp.yml"), (".github", ".github/workflows/mcptest.yml")],
+)
+def test_a_file_where_a_folder_should_be_is_told_and_nothing_is_written(
+    file: str, wanted: str, tmp_path: Path
+) -> None:
+    (tmp_path / file).touch()
     ended = mcptest(tmp_path, "init")
-    assert ended.code == 2
-    assert ended.err.startswith("error: cannot write tests/first.test.mcp.yml: ")
+    reason = "a file is where its folder should be"
+    assert (ended.code, ended.err) == (2, f"error: cannot write {wanted}: {reason}\n")
+    assert [each.name for each in tmp_path.iterdir()] == [file]
 
 
 def test_a_word_that_is_no_command_is_refused(tmp_path: Path) -> None:

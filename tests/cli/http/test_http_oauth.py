@@ -132,7 +132,7 @@ def test_without_the_library_for_signatures_the_extra_is_named(tmp_path: Path) -
         (tmp_path / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
         words = ("call", "echo", "text=hi", "--config", "conductor.config.json")
         ended = mcptest(tmp_path, *words, **KEYS, PYTHONPATH=str(tmp_path))
-    assert_refused(ended, "PyJWT is missing", "pip install 'mcptest[oauth]'")
+    assert_refused(ended, "PyJWT is missing", "pip install 'PyJWT[crypto]'")
 
 
 def test_a_suite_has_the_same_and_reports_hide_it(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_a_misspelt_grant_is_one_mistake(tmp_path: Path) -> None:
     assert (told.out + told.err).count("error[") == 1
     assert "clientCredentials" in told.out + told.err
     empty = with_config(tmp_path, config | {"auth": {}}, "run")
-    assert '"auth" needs either' in empty.out + empty.err
+    assert '"auth" needs one of' in empty.out + empty.err
 
 
 def test_a_server_at_a_url_has_host_and_port_for_its_name(tmp_path: Path) -> None:

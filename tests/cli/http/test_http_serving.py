@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import os
 import queue
 import random
 import select
@@ -34,11 +33,7 @@ class Stop(Interrupts):
 
     def stop(self) -> None:
         self.count = 1
-        os.write(self._writer, b"!")
-
-    def close(self) -> None:
-        os.close(self.fd)
-        os.close(self._writer)
+        self._waker.wake()
 
 
 class Handler:

@@ -319,7 +319,11 @@ def test_a_secret_in_a_wrong_call_is_told_nowhere(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ([], "error: mcptest mock needs a file"),
+        (
+            [],
+            "error: mcptest mock needs a file: cases, a capture or a manifest\n"
+            "  help: for example mcptest mock server.cases.yaml\n",
+        ),
         (["contract_tst.yaml"], "did you mean 'contract_test.yaml'?"),
         (["."], "error: . is a folder"),
         (["contract_test.yaml", "manifest.yaml"], "error: a manifest and cases cannot be played"),

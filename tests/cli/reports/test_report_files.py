@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def files(folder: Path) -> set[str]:
-    inputs = {"conductor.config.json", "a.test.mcp.yml", "started"}
+    inputs = {"conductor.config.json", "a.test.mcp.yml", "started", ".mcptest"}
     return {path.name for path in folder.iterdir()} - inputs
 
 

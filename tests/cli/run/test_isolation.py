@@ -136,7 +136,7 @@ def test_a_word_that_it_does_not_know_is_refused(tmp_path: Path) -> None:
     write_three(tmp_path, *RUN)
     ended = mcptest(tmp_path, "run", ".", "--isolation", "files")
     assert ended.code == 2
-    assert "--isolation takes run, file, test, not 'files'; did you mean file?" in ended.err
+    assert "--isolation takes run, file or test, not 'files'; did you mean file?" in ended.err
 
 
 def test_suites_follow_the_option_too(tmp_path: Path) -> None:

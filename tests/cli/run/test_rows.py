@@ -231,6 +231,49 @@ def test_all_mistakes_are_reported_at_once_each_at_its_place(tmp_path: Path) -> 
     )
 
 
+@pytest.mark.parametrize(
+    ("row", "message", "help"),
+    [
+        ("a", "this row has 1 cell, and the first line 2", "write a comma for an empty cell, too"),
+        (
+            "a,b,c",
+            "this row has 3 cells, and the first line 2",
+            "put a cell that has a comma in it between double quotes",
+        ),
+    ],
+)
+def test_a_row_with_another_number_of_cells_is_explained(
+    tmp_path: Path, row: str, message: str, help: str
+) -> None:
+    (tmp_path / "rows.csv").write_text(f"says,wants\n{row}\n", encoding="utf-8")
+    write_suite(tmp_path / "a.test.mcp.yml", echoes({"file": "rows.csv"}), server=features())
+    ended = mcptest(tmp_path, "validate")
+    assert ended.code == 2
+    assert f"error[F008]: {message}\n --> rows.csv:2:1\n" in ended.err
+    assert f"= help: {help}\n" in ended.err
+
+
+def test_a_row_that_refers_to_a_column_is_explained(tmp_path: Path) -> None:
+    rows = [{"says": "${wants}", "wants": "a"}, {"says": "b", "wants": "b"}]
+    write_suite(tmp_path / "a.test.mcp.yml", echoes(rows), server=features())
+    test = {"name": "t", "each": rows, "tool": "echo", "args": {"text": "${says}${wants}"}}
+    suite = {"servers": {"s": {"command": ["none"]}}, "tools": [test]}
+    (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    err = mcptest(tmp_path, "validate", ".").err
+    assert "error[F020]: the value of a row cannot refer to a column, such as 'wants'\n" in err
+    message = "'wants' is a column, to which values of rows and defaults cannot refer"
+    assert f"error[F020]: {message}\n" in err
+
+
+def test_a_file_of_rows_is_not_run_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("says,wants\na,a\n", encoding="utf-8")
+    ended = mcptest(tmp_path, "run", "rows.csv:2")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.endswith(
+        "  help: rows run with the test that names their file; -k TEXT selects some of them\n"
+    )
+
+
 def test_rows_outside_the_folders_of_the_run_are_refused_and_not_quoted(tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("says,wants\nhush,hush\n", encoding="utf-8")
     folder = tmp_path / "project"

@@ -13,6 +13,7 @@ import pytest
 from console import Ended, mcptest
 from migrate_corpus import CASES, SCHEMA, contract, samples
 
+from mcptest.core.project import schema_comment
 from mcptest.formats.yaml import read_document
 
 SERVERS = Path(__file__).parents[2] / "servers"
@@ -198,6 +199,8 @@ def test_what_is_left_behind_is_told_with_its_place_and_the_rest_is_written(tmp_
         "1 thing left behind\n"
     )
     assert ended.out == (
+        "# yaml-language-server: "
+        "$schema=https://mcptest.github.io/mcptest/schemas/suite.schema.json\n"
         "name: Greetings\n\n"
         "servers:\n  shop:\n    command: [python3, server.py]\n"
         "    env: {TOKEN: {secret_env: SHOP_TOKEN}}\n\n"
@@ -232,6 +235,7 @@ def test_files_of_one_server_become_one_suite(tmp_path: Path) -> None:
     ended = migrated(tmp_path, "tests", "-o", "mcptest.yaml")
     assert ended.err.count("only: it would also exclude the tests of the other files") == 2
     assert text_of(tmp_path, "mcptest.yaml").startswith(
+        f"{schema_comment('suite')}"
         "name: a, b\n\nservers:\n  shop:\n    command: [python3, shop.py]\n\ntools:\n  - name: a\n"
     )
 
@@ -307,7 +311,7 @@ def test_a_file_that_exists_is_replaced_only_by_force(tmp_path: Path) -> None:
     assert "mcptest.yaml exists already and was not changed" in ended.err
     assert text_of(tmp_path, "mcptest.yaml") == "mine"
     assert migrated(tmp_path, "a.test.mcp.yml", "-o", "mcptest.yaml", "--force").code == 1
-    assert text_of(tmp_path, "mcptest.yaml").startswith("name: Greetings")
+    assert text_of(tmp_path, "mcptest.yaml").startswith(f"{schema_comment('suite')}name: Greetings")
 
 
 @pytest.mark.parametrize("link", ["", "symbolic", "hard"])

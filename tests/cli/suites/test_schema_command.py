@@ -11,6 +11,8 @@ from console import mcptest
 
 from mcptest.cli.commands.schema import FORMATS
 
+SUITE = "https://mcptest.github.io/mcptest/schemas/suite.schema.json"
+
 
 def id_in(file: Path) -> str:
     return str(json.loads(file.read_text(encoding="utf-8"))["$id"])
@@ -18,7 +20,7 @@ def id_in(file: Path) -> str:
 
 @pytest.mark.parametrize(
     "text",
-    ["precious\n", "", "{}", '{"$id": "urn:mine"}', '{"$id": ["urn:mcptest:schema:suite"]}', "[]"],
+    ["precious\n", "", "{}", '{"$id": "urn:mine"}', f'{{"$id": ["{SUITE}"]}}', "[]"],
 )
 def test_a_file_that_is_no_schema_of_ours_is_left_as_it_is(tmp_path: Path, text: str) -> None:
     file = tmp_path / "a.json"
@@ -35,14 +37,14 @@ def test_a_file_that_is_no_schema_of_ours_is_left_as_it_is(tmp_path: Path, text:
 def test_by_force_any_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("precious", encoding="utf-8")
     assert mcptest(tmp_path, "schema", "-o", "a.json", "--force").code == 0
-    assert id_in(tmp_path / "a.json") == "urn:mcptest:schema:suite"
+    assert id_in(tmp_path / "a.json") == SUITE
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_schema_of_ours_is_replaced_by_another(tmp_path: Path, name: str) -> None:
     assert mcptest(tmp_path, "schema", name, "-o", "a.json").code == 0
     assert mcptest(tmp_path, "schema", "-o", "a.json").code == 0
-    assert id_in(tmp_path / "a.json") == "urn:mcptest:schema:suite"
+    assert id_in(tmp_path / "a.json") == SUITE
 
 
 def test_a_device_takes_a_schema_without_being_asked(tmp_path: Path) -> None:

@@ -10,7 +10,12 @@ import pytest
 
 from mcptest._collect import UNSUPPORTED_LANES, lane_cli_hint
 from mcptest.coprocess import protocol as refusals
-from mcptest.coprocess.protocol import CONNECTION_METHODS, describe_version_mismatch, read_request
+from mcptest.coprocess.protocol import (
+    CONNECTION_METHODS,
+    OPTIONAL_METHODS,
+    describe_version_mismatch,
+    read_request,
+)
 from mcptest.coprocess.uploads import read_target
 from mcptest.core.results import FAULTS
 from mcptest.core.typed_json import Key
@@ -43,8 +48,12 @@ def code(text: str) -> list[str]:
 
 def test_the_table_of_methods_has_every_method_and_its_params() -> None:
     table = {code(cells[0])[0]: cells for cells in rows(section("Methods")) if len(cells) == 3}
-    assert list(table) == list(CONNECTION_METHODS)
-    for method, params in CONNECTION_METHODS.items():
+    methods = {**CONNECTION_METHODS, **OPTIONAL_METHODS}
+    assert list(table) == list(methods)
+    assert list(OPTIONAL_METHODS) == [
+        code(cells[0])[0] for cells in rows(section("Optional methods"))
+    ]
+    for method, params in methods.items():
         named = code(table[method][1])
         assert [name for name in params if name not in named] == [], method
         choices = [choice for param in params.values() for choice in param.choices]

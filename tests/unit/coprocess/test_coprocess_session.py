@@ -16,6 +16,7 @@ from mcptest.coprocess.stores import Cache
 from mcptest.coprocess.upstream import Upstream
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.plan import ServerSpec
+from mcptest.engine.server import make_bare_launcher
 from mcptest.protocol.framing import LineDecoder, encode_line
 from mcptest.transport.http.channel import post
 
@@ -31,7 +32,7 @@ class StubUpstream(Upstream):
 
     def __init__(self, *secrets: str, **says: Any) -> None:
         spec = ServerSpec(name="stub", command=("stub", *secrets), secrets=secrets)
-        super().__init__(spec, None)  # type: ignore[arg-type]  # nothing is ever started
+        super().__init__(spec, make_bare_launcher())
         self.says = says
         self.asked: list[str] = []
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from mcptest.core.project import REQUIREMENT, schema_comment
 from mcptest.explore.scaffold import (
     guess_server,
     ordered_by_user,
@@ -51,6 +52,12 @@ def test_a_server_of_node_brings_node_into_the_workflow() -> None:
     assert "setup-node" not in render_workflow("python")
 
 
+def test_a_server_of_python_brings_its_requirements_into_the_workflow() -> None:
+    for command in ("pip install -r requirements.txt", "pip install ."):
+        assert f"then {command}; fi" in render_workflow("python")
+        assert command not in render_workflow("node")
+
+
 def test_the_config_loads() -> None:
     guess = ordered_by_user(("node", 'a "b".js'), "folder")
     spec, warnings = load_config(render_config(guess), "conductor.config.json", {})
@@ -61,6 +68,7 @@ def test_the_config_loads() -> None:
 def test_the_first_suite_loads() -> None:
     suite, warnings = load_conductor(render_first_suite(), "a", builtin_registry(), {})
     assert ([case.name for case in suite.cases], warnings) == (["lists its tools"], ())
+    assert render_first_suite().startswith(schema_comment("conductor"))
 
 
 @pytest.mark.parametrize("runtime", ["node", "python"])
@@ -70,5 +78,5 @@ def test_the_workflow_installs_and_runs_mcptest(runtime: str) -> None:
     assert list(workflow) == ["name", "on", "permissions", "jobs"]
     runs = [step.get("run") for step in workflow["jobs"]["mcptest"]["steps"]]
     assert "env:" not in render_workflow(runtime)
-    assert "pip install mcptest" in runs
+    assert f'pip install "{REQUIREMENT}"' in runs
     assert "mcptest run tests --junit mcptest-results.xml" in runs

@@ -338,7 +338,13 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
         (
             {"url": "http://x", "auth": {}},
             "F007",
-            '"auth" needs either "bearerTokenEnv" or "clientCredentials"',
+            '"auth" needs one of "bearerTokenEnv", "clientCredentials" and "login"',
+        ),
+        ({"url": "http://x", "auth": {"login": 1}}, "F009", '"login" is true, or left out'),
+        (
+            {"url": "http://x:{port}", "command": "a", "auth": {"login": True}},
+            "F003",
+            '"login" is for a server at one address, and {port} differs each time',
         ),
         (
             {"url": "http://x", "auth": {"bearerTokenEnv": "NOT_SET"}},

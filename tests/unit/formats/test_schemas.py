@@ -19,6 +19,7 @@ from case_tables import each_case
 from mcptest.cli.commands.schema import CHANNELS, FORMATS, schema_of
 from mcptest.cli.main import main
 from mcptest.core.errors import FormatError
+from mcptest.core.project import schema_url
 from mcptest.core.results import ExitCode
 from mcptest.engine.loading import SuiteResources, Wanted, load_suites
 from mcptest.formats.cases import is_turn, load_cases
@@ -425,7 +426,7 @@ def test_a_schema_is_one_and_says_what_it_is(format: str) -> None:
     schema = SCHEMAS[format]
     assert jsonschema_rs.meta.is_valid(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert schema["$id"] == f"urn:mcptest:schema:{format}"
+    assert schema["$id"] == schema_url(format)
     assert schema["title"]
     assert schema["description"]
 

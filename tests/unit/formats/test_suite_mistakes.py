@@ -226,7 +226,7 @@ def test_a_suite_needs_servers_with_names_and_commands(
         (
             "url: 'http://x', auth: {}",
             "F007",
-            '"auth" needs either "bearer_token_env" or "client_credentials"',
+            '"auth" needs one of "bearer_token_env", "client_credentials" and "login"',
         ),
         ("command: [x], port: 5", "F006", 'a server has no key "port"'),
     ],

@@ -50,7 +50,7 @@ def test_every_verdict_has_its_element() -> None:
         '<testsuites name="mcptest" tests="4" failures="1" errors="1" skipped="1" time="1.500" '
         'timestamp="2026-01-01T00:00:00Z">\n'
         '  <testsuite name="Tools" file="./suites/a.test.mcp.yml" tests="4" failures="1" '
-        'errors="1" skipped="1" time="0.005">\n'
+        'errors="1" skipped="1" time="0.005" timestamp="2026-01-01T00:00:00Z">\n'
         f'    <testcase name="lists the tools" {place} line="4" time="0.001"/>\n'
         f'    <testcase name="adds" {place} line="9" time="0.001">\n'
         '      <failure type="mismatch" message="result.n: differs">./suites/a.test.mcp.yml:9\n'

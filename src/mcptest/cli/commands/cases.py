@@ -124,5 +124,6 @@ COMMAND = Command(
         "mcptest cases from capture.json -o server.cases.yaml",
         "mcptest cases from tee.ndjson > server.cases.yaml",
     ),
+    words=("from",),
     run=cases,
 )

@@ -14,7 +14,7 @@ import sys
 
 from mcptest import __version__
 from mcptest.cli.conformance import RUN_COMMAND
-from mcptest.cli.options import NO_COLOR_OPTION, Command, Option
+from mcptest.cli.options import COLOR_OPTIONS, Command, Option, parse_color
 from mcptest.cli.output import StandardOutput, wants_colour
 from mcptest.core.diagnostics import Diagnostic, closest, suggest
 from mcptest.core.errors import FormatError, UsageError
@@ -149,7 +149,7 @@ def _write(score: CaptureScore, format: str, file: str, arguments: Arguments) ->
     elif format == "sarif":
         output.write_utf8(render_conformance_sarif(score, file, __version__))
     else:
-        paint = Paint(on=wants_colour(arguments.has("--no-color")))
+        paint = Paint(on=wants_colour(parse_color(arguments)))
         encoding = narrow_encoding(sys.stdout)
         is_verbose = arguments.has("--verbose")
         output.write(render_conformance(score, paint, encoding, is_verbose=is_verbose))
@@ -167,9 +167,12 @@ COMMAND = Command(
     options=(
         Option(names=("--capture",), value="FILE", help="the capture to check"),
         Option(
-            names=("--format",), value="NAME", help="text, json, junit or sarif (default: text)"
+            names=("--format",),
+            value="NAME",
+            choices=_FORMATS,
+            help="text, json, junit or sarif (default: text)",
         ),
-        NO_COLOR_OPTION,
+        *COLOR_OPTIONS,
         Option(names=("-v", "--verbose"), help="show all rules, including those that are met"),
     ),
     examples=(
@@ -177,6 +180,7 @@ COMMAND = Command(
         "mcptest compliance invariants --capture session.json",
         "mcptest compliance check --capture session.json --format json",
     ),
+    words=tuple(_SUBCOMMANDS),
     run=compliance,
     subcommands={"run": RUN_COMMAND},
 )

@@ -158,11 +158,13 @@ def discover(arguments: Arguments) -> int:
             write_file(target, found.text)
         else:
             StandardOutput().write_utf8(found.text)
-        report_discovered(found, options, target)
+        words = ""
         if block is None:
-            words = f"--config {visible(find_server_file(arguments))}"
+            words = f" --config {visible(find_server_file(arguments))}"
             words += f" --server {visible(arguments.last('--server'))}" * arguments.has("--server")
-            print_note(f"the file has no server: block; run it with {words}")
+        report_discovered(found, options, target, words)
+        if words and not target:
+            print_note(f"the file does not name its server: run it with{words}")
         for credential in hider.found.values():
             print_note(visible(credential.note))
         return ExitCode.PASSED
@@ -183,6 +185,8 @@ def _target(arguments: Arguments) -> str:
     path = arguments.last("--output", "-")
     if path == "-":
         return ""
+    if not path:
+        raise UsageError("the name of the test file is empty", "for example -o server.test.mcp.yml")
     if not path.endswith(CONDUCTOR_ENDINGS):
         raise UsageError(
             f"{visible(path)} would not be found as a test file; their names end in "
@@ -385,8 +389,13 @@ def _why(result: CaseResult) -> str:
     return excerpt(reason, 300)
 
 
-def report_discovered(found: Discovered, options: DiscoverOptions, target: str) -> None:
-    """Report what is in the file, and what is not; `target` is "" for standard output."""
+def report_discovered(
+    found: Discovered, options: DiscoverOptions, target: str, server: str = ""
+) -> None:
+    """Report what is in the file, and what is not; `target` is "" for standard output.
+
+    `server` are the options that name the server, each after a space, if the file does not.
+    """
     skipped = [probe for probe in found.probes if probe.skip]
     where = f"wrote {visible(target)}: " if target else ""
     # Overwrites the progress line.
@@ -418,7 +427,7 @@ def report_discovered(found: Discovered, options: DiscoverOptions, target: str) 
     if deaths:
         lines.append(f"{plural(deaths, 'call')} ended the server: look for exited_during_call")
     if target and not is_all_skipped:
-        lines.append(f"run them: mcptest run {visible(target)}")
+        lines.append(f"run them: mcptest run {visible(target)}{server}")
     write_stderr("\n".join(lines) + "\n")
 
 

@@ -154,6 +154,7 @@ COMMAND = Command(
         Option(
             names=("--format",),
             value="NAME",
+            choices=tuple(_FORMATS),
             help="markdown or html (default: by the ending of the file, else markdown)",
         ),
         Option(

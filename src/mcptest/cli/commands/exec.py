@@ -24,6 +24,7 @@ from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
 from mcptest.core.typed_json import Key, TypedJsonError, check_object
 from mcptest.engine.server import launching
+from mcptest.transport import refuse_windows
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False
@@ -50,6 +51,7 @@ def run_exec(arguments: Arguments) -> int:
     if len(modes) != 1:
         message = "mcptest exec needs either --connection-server or --suite-server FILE"
         raise UsageError(message, "SDKs start it; to call a tool by hand, use mcptest call")
+    refuse_windows("serving an SDK on standard input")
     if sys.__stdout__ is None:
         raise UsageError("standard output is closed: there is nowhere to answer to")
     # Not for the server, which may be a program that starts mcptest itself.

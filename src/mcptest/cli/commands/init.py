@@ -18,7 +18,13 @@ from mcptest.cli.shared_options import START_TIMEOUT_OPTION, choose_server
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
-from mcptest.engine.discovery import CONFIG_NAMES, find_config, read_text, resolve_inside
+from mcptest.engine.discovery import (
+    CONFIG_NAMES,
+    find_client_config,
+    find_config,
+    read_text,
+    resolve_inside,
+)
 from mcptest.engine.pool import SingleServer
 from mcptest.explore.credentials import CredentialHider
 from mcptest.explore.scaffold import (
@@ -31,6 +37,7 @@ from mcptest.explore.scaffold import (
     render_workflow,
     secret_name,
 )
+from mcptest.formats.client_configs import ChoiceError, ClientConfig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,8 +83,12 @@ def init(arguments: Arguments) -> int:
         suite = seen[0] if seen else suite
     written = _Written()
     existing = find_config(".")
+    # It may be about other servers than the one that is made here, so any other clue is better.
+    client = "" if existing or guess.reason != _NOTHING_FOUND.reason else find_client_config(".")
     if existing and existing != _CONFIG:
         written.old.append(existing)
+    elif client and _has_one_server(client):
+        written.old.append(client)
     else:
         written.write(_CONFIG, render_config(guess))
     written.write(_SUITE, suite)
@@ -100,12 +111,17 @@ def _note_on_ci(variable: str, *, is_passed: bool) -> str:
 
 
 def _check_folder(path: str) -> None:
-    """Refuse to write through a linked folder, which may come from an untrusted repository.
+    """Refuse a folder that cannot be one, or is a link, which may come from somebody else.
 
     Existing files are never overwritten, so only folders are checked.
     """
+    folder = os.path.dirname(path) or "."
+    parts = folder.split("/")
+    above = ["/".join(parts[: count + 1]) for count in range(len(parts))]
+    if any(os.path.exists(each) and not os.path.isdir(each) for each in above):
+        raise UsageError(f"cannot write {path}: a file is where its folder should be")
     try:
-        resolve_inside(os.path.dirname(path) or ".", ".")
+        resolve_inside(folder, ".")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
@@ -126,6 +142,15 @@ def _clues() -> dict[str, str]:
             with suppress(FormatError):
                 found[name] = read_text(name)
     return found
+
+
+def _has_one_server(path: str) -> bool:
+    """Whether a run would find its server in this config of another program."""
+    try:
+        ClientConfig(read_text(path), path, os.getcwd()).choose()
+    except (ChoiceError, FormatError):
+        return False
+    return True
 
 
 class _Written:
@@ -160,6 +185,8 @@ def _report(written: _Written, guess: Guess, *, is_discovered: bool) -> None:
     is_blind = _CONFIG in written.new and guess.reason == _NOTHING_FOUND.reason
     if _CONFIG in written.new:
         lines += ["", f"the server is started with: {guess.words}", f"  ({visible(guess.reason)})"]
+    elif not any(name in written.old for name in CONFIG_NAMES):
+        lines += ["", f"the server is the one that {visible(written.old[0])} describes"]
     lines += [
         "",
         "next:",
@@ -177,7 +204,8 @@ COMMAND = Command(
     summary="Create a config, a first test and a CI workflow in the current folder.",
     usage="mcptest init [options] [-- COMMAND…]",
     details=f"Writes {_CONFIG}, {_SUITE} and {_WORKFLOW}, without questions; existing files are "
-    "kept. With COMMAND, the server is started and the first tests cover what it offers.",
+    "kept. No config is written if that of a client, such as .mcp.json, describes the server. "
+    "With COMMAND, the server is started and the first tests cover what it offers.",
     options=(START_TIMEOUT_OPTION, VERBOSE_WITH_CALLS_OPTION),
     examples=("mcptest init", "mcptest init -- python3 server.py"),
     run=init,

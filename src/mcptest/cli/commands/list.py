@@ -96,6 +96,7 @@ COMMAND = Command(
         "mcptest list -- python3 server.py",
         "mcptest list tools --json -- npx -y @modelcontextprotocol/server-everything",
     ),
+    words=tuple(KINDS),
     run=list_all,
     takes_command=True,
 )

@@ -280,6 +280,7 @@ COMMAND = Command(
         Option(
             names=("--to",),
             value="FORMAT",
+            choices=("suite",),
             help="target format: suite (the default, and the only one)",
         ),
     ),

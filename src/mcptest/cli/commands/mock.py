@@ -27,6 +27,7 @@ from mcptest.mock.respond import respond, respond_to_noise
 from mcptest.mock.session import render_report, render_summary
 from mcptest.mock.stateless import end_subscriptions
 from mcptest.protocol.framing import Frame, encode_line
+from mcptest.transport import refuse_windows
 from mcptest.transport.process.signals import CpuLimit, Interrupts
 from mcptest.transport.serving import serve_lines
 
@@ -62,7 +63,8 @@ _CASE_KEY = re.compile(r"case\s*:|(?:in|out)\w*\s*:")
 def mock(arguments: Arguments) -> int:
     """Serve until the client leaves; return the exit code."""
     if not arguments.paths:
-        raise UsageError("mcptest mock needs a file: cases, a capture or a manifest")
+        message = "mcptest mock needs a file: cases, a capture or a manifest"
+        raise UsageError(message, "for example mcptest mock server.cases.yaml")
     file = arguments.last("--report")
     if arguments.has("--report"):
         refuse_clashes([file], arguments)
@@ -75,7 +77,9 @@ def mock(arguments: Arguments) -> int:
     serve: Server = _serve_pipes
     if arguments.has("--http"):
         serve = _http_server(arguments.last("--http"))
-    elif sys.stdin.isatty() and not is_quiet:
+    else:
+        refuse_windows("serving on standard input", "serve over HTTP with --http PORT")
+    if serve is _serve_pipes and sys.stdin.isatty() and not is_quiet:
         write_stderr("mcptest mock: waiting for a client on standard input; Ctrl-D ends it\n")
     with Interrupts(_PATIENCE_S) as interrupts:
         report = serve(player, faults, interrupts)

@@ -7,7 +7,7 @@ import shlex
 import time
 
 from mcptest.cli.one_server import print_fault, write_json, write_lines
-from mcptest.cli.options import Command, Option
+from mcptest.cli.options import COLOR_OPTIONS, Command, Option, parse_color
 from mcptest.cli.output import StandardOutput, hide_secrets, wants_colour, write_stderr
 from mcptest.cli.shared_options import PLUGIN_OPTION, find_suite, parse_plugins, parse_timeout_s
 from mcptest.core.diagnostics import closest, render_diagnostic
@@ -40,6 +40,7 @@ from mcptest.protocol.jsonrpc import (
 )
 from mcptest.reporters.registry import REPORTERS
 from mcptest.reporters.style import Paint, render_duration
+from mcptest.transport import refuse_windows
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False
@@ -77,7 +78,7 @@ def _list(specs: Sequence[PluginSpec], arguments: Arguments) -> int:
     if arguments.has("--json") and not found.errors:
         write_json(_as_json(found))
     elif not arguments.has("--json"):
-        paint = Paint(on=wants_colour(arguments.has("--no-color")))
+        paint = Paint(on=wants_colour(parse_color(arguments)))
         write_lines(list(_lines(found, paint)))
     for error in found.errors[1:]:
         write_stderr(f"error: {error}\n")
@@ -151,7 +152,7 @@ def _lines(found: _Extensions, paint: Paint) -> Iterator[str]:
 
 
 # The subcommands, and the options that each does not take.
-_SUBCOMMANDS = {"call": ("--no-color",), "list": ("--timeout",)}
+_SUBCOMMANDS = {"call": ("--color", "--no-color"), "list": ("--timeout",)}
 
 _MEANINGS = {
     PARSE_ERROR: "parse error",
@@ -284,6 +285,7 @@ def _call(
     spec: PluginSpec, method: str, params: object, arguments: Arguments, clean: Redact
 ) -> int:
     """Start the plugin, call it once, and stop it; return the exit code."""
+    refuse_windows("starting a plugin")
     with Interrupts() as interrupts, launching(interrupts, None) as launcher:
         host = PluginHost(
             spec.command,
@@ -393,10 +395,7 @@ COMMAND = Command(
             names=("--json",),
             help="list: print one JSON object; call: print one even if there is no answer",
         ),
-        Option(
-            names=("--no-color",),
-            help="list: disable colour, as NO_COLOR in the environment does",
-        ),
+        *(option.but(help=f"list: {option.help}") for option in COLOR_OPTIONS),
     ),
     examples=(
         "mcptest plugin call echo ping --plugin echo='python3 echo.py'",
@@ -404,5 +403,6 @@ COMMAND = Command(
         '    \'{"actual": {"lat": 48.86, "lon": 2.34}, "expected": "48.85,2.35,10"}\'',
         "mcptest plugin list",
     ),
+    words=tuple(_SUBCOMMANDS),
     run=plugin,
 )

@@ -14,6 +14,7 @@ from mcptest.core.secrets import why_not_blanked
 from mcptest.core.text import visible
 from mcptest.engine.discovery import resolve_target
 from mcptest.explore.credentials import CredentialHider
+from mcptest.transport import refuse_windows
 from mcptest.transport.process.child import Guardian
 from mcptest.transport.process.stopping import describe_exit
 from mcptest.transport.relay import Relay, RelayedSignals
@@ -36,6 +37,7 @@ _EXAMPLE = "mcptest record -o session.json -- python3 server.py"
 def record(arguments: Arguments) -> int:
     """Act as the server for the client; return the exit status of the server."""
     command = _command(arguments)
+    refuse_windows("recording on standard input")
     name = arguments.last("--name") or os.path.basename(command[0])
     target = _target(arguments, name)
     secrets = [_secret(variable) for variable in arguments.all("--redact")]

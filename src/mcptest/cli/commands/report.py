@@ -8,7 +8,7 @@ import stat
 import sys
 
 from mcptest.cli.main import status_of_kind
-from mcptest.cli.options import NO_COLOR_OPTION, Command, Option
+from mcptest.cli.options import COLOR_OPTIONS, Command, Option
 from mcptest.cli.reports import Reports, split_target
 from mcptest.cli.shared_options import min_coverage
 from mcptest.core.diagnostics import Diagnostic
@@ -17,6 +17,7 @@ from mcptest.core.results import exit_code_of
 from mcptest.core.text import visible
 from mcptest.engine.discovery import read_now
 from mcptest.engine.run import RunOptions, apply_gates
+from mcptest.reporters.registry import REPORTERS
 from mcptest.reporters.run_model import merge_runs
 from mcptest.reporters.saved import read_saved_run
 from mcptest.transport import OPEN_FLAGS, utc_now
@@ -99,9 +100,8 @@ def _reports(arguments: Arguments, files: Sequence[str]) -> Reports:
         if target and os.path.realpath(target) in read:
             message = f"{visible(target)} is one of the files to read; it would be replaced"
             raise UsageError(message, "give the new report another name")
-    kept = {
-        name: arguments.all(name) for name in ("--no-color", "--verbose") if arguments.has(name)
-    }
+    shown = ("--color", "--no-color", "--verbose")
+    kept = {name: arguments.all(name) for name in shown if arguments.has(name)}
     return Reports.of(arguments.but(paths=(), given={**kept, "--reporter": words}), all_logs=True)
 
 
@@ -169,6 +169,7 @@ COMMAND = Command(
         Option(
             names=("--format",),
             value="NAME[=FILE]",
+            choices=tuple(REPORTERS),
             repeatable=True,
             help="reporter, as for mcptest run --reporter (default: terminal)",
         ),
@@ -182,7 +183,7 @@ COMMAND = Command(
             value="PERCENT",
             help="exit with 6 if the tests exercise less of what the servers offer",
         ),
-        NO_COLOR_OPTION,
+        *COLOR_OPTIONS,
         Option(
             names=("-v", "--verbose"),
             help="show more details of failing tests, as far as the report has them",
@@ -193,5 +194,6 @@ COMMAND = Command(
         "mcptest report run.json --format html=run.html --format junit=run.xml",
         'mcptest report merge "shards/*.json" -o run.json --format markdown=summary.md',
     ),
+    words=("merge",),
     run=report,
 )

@@ -13,19 +13,21 @@ from mcptest.cli.shared_options import (
     OPTIONS,
     SHOWN_VARIABLE,
     WATCHER_VARIABLE,
+    max_failures,
     min_coverage,
     parallel,
     parse_request,
+    repeat,
     retries,
 )
 from mcptest.cli.signals import without_gc
 from mcptest.core.errors import McptestError, OwnFaultError, UsageError
-from mcptest.core.events import ReportedShard
+from mcptest.core.events import CaseFinished, ReportedShard, SuiteStarted
 from mcptest.core.plan import ISOLATE_FILES
 from mcptest.core.results import NOT_KEPT, exit_code_of
 from mcptest.core.text import plural, visible
-from mcptest.engine.loading import load_plan
-from mcptest.transport import refuse_windows, utc_now
+from mcptest.engine.loading import STATE_FILE, load_plan
+from mcptest.transport import IS_WINDOWS, URL_INSTEAD, refuse_windows, utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from mcptest.cli.options import Arguments
     from mcptest.cli.run_modes import ShownBefore, TransportMatrix
-    from mcptest.core.events import RunFinished
+    from mcptest.core.events import Event, Listener, RunFinished
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Mismatch
     from mcptest.engine.code_coverage import Collectors
@@ -54,29 +56,39 @@ _kept: list[Plan] = []
 
 
 def run(arguments: Arguments) -> int:
-    """Load the tests, run them, write the reports; return the exit code."""
+    """Load the tests, run or list them, and report; return the exit code."""
+    if arguments.has("--list"):
+        from mcptest.cli.listing import list_tests  # noqa: PLC0415  # for those who want it
+
+        return list_tests(arguments)
+    return _run(arguments)
+
+
+def _run(arguments: Arguments) -> int:
     before = _follow_watcher() if WATCHER_VARIABLE in os.environ else None
     matrix = _matrix(arguments)
     if arguments.has("--watch"):
         from mcptest.cli.run_modes import watch  # noqa: PLC0415  # for those who want it
 
-        refuse_windows()
+        refuse_windows("--watch", "run the command again by hand")
         return watch(arguments)
     asked = matrix.request if matrix else parse_request(arguments)
     asked = asked.but(note=before.note) if before else asked
     settings: dict[str, Any] = {
         "strict_invariants": arguments.has("--strict-invariants"),
-        "bail": arguments.has("--bail"),
+        "max_failures": max_failures(arguments),
+        "repeat": repeat(arguments),
         "retries": retries(arguments),
         "min_coverage": min_coverage(arguments),
         "allow_not_run": arguments.has("--allow-not-run"),
         "workers": parallel(arguments),
     }
-    reports = Reports.of(arguments)
+    reports = Reports.of(arguments, on_github=True)
     with without_gc():
         try:
             plan = matrix.load(os.environ) if matrix else load_plan(asked, os.environ)
             collectors = _collectors(arguments)
+            _refuse_processes(plan)
         except McptestError as error:
             error.shard = error.shard or _failed_shard(asked)
             reports.write_failure(error, utc_now())
@@ -92,19 +104,72 @@ def run(arguments: Arguments) -> int:
         files = {suite.file for suite, _ in plan.suites}
         reports.terminal_warnings = before.new_warnings(plan.warnings, files)
     reports.open(plan.secrets)
+    outcomes = _Outcomes(reports)
     try:
-        finished = _run_and_report(plan, settings, arguments, reports, matrix)
+        finished = _run_and_report(plan, settings, arguments, reports, outcomes, matrix)
     except McptestError:
         raise
     except Exception as error:
         _write_fault(error, plan, reports)
         raise
+    outcomes.keep(plan, finished)
     if collectors:
         write_stderr(collectors.outcome() + "\n")
     for finding in finished.findings:
         if finding.kind in NOT_KEPT:
             write_stderr(f"error: {finding.message}\n")
     return reports.exit_status(exit_code_of(finished))
+
+
+class _Outcomes:
+    """A listener that passes events on to the reports, and keeps for --last-failed what failed.
+
+    Where nothing has failed before and nothing fails now, nothing is written.
+    """
+
+    def __init__(self, reports: Reports) -> None:
+        self._reports = reports
+        self._is_known = os.path.lexists(STATE_FILE)
+        self._file = ""
+        self._failed: dict[str, set[str]] = {}
+        self._passed: dict[str, set[str]] = {}
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, SuiteStarted):
+            self._file = event.file
+        elif isinstance(event, CaseFinished):
+            if event.result.status in ("failed", "error"):
+                name = self._reports.redacted(event.result.name)
+                self._failed.setdefault(self._file, set()).add(name)
+            elif self._is_known:
+                self._passed.setdefault(self._file, set()).add(event.result.name)
+        self._reports.emit(event)
+
+    def keep(self, plan: Plan, finished: RunFinished) -> None:
+        if finished.fault or not (self._failed or self._is_known):
+            return
+        from mcptest.engine.last_failed import keep_failed  # noqa: PLC0415  # not for most runs
+
+        names: dict[str, set[str]] = {}
+        if plan.is_whole and not (finished.interrupted or finished.bailed):
+            for suite, _ in plan.suites:
+                names.setdefault(suite.file, set()).update(case.name for case in suite.cases)
+        keep_failed(self._failed, self._passed, names)
+
+
+def _refuse_processes(plan: Plan) -> None:
+    """On Windows, raise a `UsageError` if a server or hook must be started, before the run.
+
+    A test that asks a plugin fails by itself.
+    """
+    if not IS_WINDOWS:
+        return
+    for suite, spec in plan.suites:
+        if spec.command:
+            refuse_windows(f"starting the server {visible(spec.name)}", URL_INSTEAD)
+        dialogues = (case.dialogue for case in suite.cases)
+        if any(each.before or each.after for each in dialogues if each):
+            refuse_windows(f"running the hooks of {visible(suite.file)}")
 
 
 def _follow_watcher() -> ShownBefore:
@@ -146,6 +211,7 @@ def _run_and_report(
     settings: dict[str, Any],
     arguments: Arguments,
     reports: Reports,
+    emit: Listener,
     matrix: TransportMatrix | None,
 ) -> RunFinished:
     from mcptest.engine.run import make_options, run_plan  # noqa: PLC0415  # as above
@@ -154,6 +220,9 @@ def _run_and_report(
 
     if settings["workers"] is None:
         settings["workers"] = plan.workers
+    if IS_WINDOWS and settings["workers"] is not None:
+        settings["workers"] = None
+        write_stderr("note: files run one after the other: --parallel has no effect on Windows\n")
     if settings["workers"] is not None:
         _note_shared_servers(plan)
 
@@ -168,13 +237,14 @@ def _run_and_report(
             plan.plugins,
             keeps_traffic=arguments.has("--capture"),
             keeps_log=reports.wants_log,
+            traces=arguments.has("--trace"),
             while_waiting=reports.tick,
             check_actively=_check_actively,
         ) as launcher:
             if matrix:
-                finished, captures = matrix.run(plan, options_for, launcher, reports.emit)
+                finished, captures = matrix.run(plan, options_for, launcher, emit)
             else:
-                finished, captures = run_plan(plan, options_for(plan), launcher, reports.emit)
+                finished, captures = run_plan(plan, options_for(plan), launcher, emit)
         interrupts.shorten_patience(_WRITING_PATIENCE_S)
         files = {}
         if arguments.has("--capture"):

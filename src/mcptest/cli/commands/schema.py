@@ -10,6 +10,7 @@ from mcptest.cli.output import StandardOutput, check_writable, is_special, write
 from mcptest.coprocess.schemas import connection_schema, suite_channel_schema
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError, UsageError
+from mcptest.core.project import schema_url
 from mcptest.core.record import Record
 from mcptest.core.results import ExitCode
 from mcptest.core.strict_json import NotJsonError, parse_json
@@ -96,7 +97,7 @@ CHANNELS = {
 _ALL = FORMATS | CHANNELS
 _DEFAULT = "suite"
 # By these ids, schemas of mcptest are recognised in files.
-_IDS = tuple(f"urn:mcptest:schema:{name}" for name in _ALL)
+_IDS = tuple(map(schema_url, _ALL))
 
 
 def schema_of(name: str) -> dict[str, Any]:
@@ -180,5 +181,6 @@ COMMAND = Command(
         "mcptest schema conductor -o conductor.schema.json",
         "mcptest schema --list",
     ),
+    words=tuple(_ALL),
     run=schema,
 )

@@ -7,7 +7,7 @@ import sys
 
 from mcptest import __version__
 from mcptest.cli.one_server import print_fault, print_note
-from mcptest.cli.options import NO_COLOR_OPTION, Command, Option
+from mcptest.cli.options import COLOR_OPTIONS, Command, Option, parse_color
 from mcptest.cli.output import (
     StandardOutput,
     check_writable,
@@ -242,7 +242,7 @@ def _write(report: ScanReport, format: str, arguments: Arguments) -> None:
 
 
 def _paint(arguments: Arguments) -> Paint:
-    return Paint(on=wants_colour(arguments.has("--no-color")))
+    return Paint(on=wants_colour(parse_color(arguments)))
 
 
 COMMAND = Command(
@@ -258,6 +258,7 @@ COMMAND = Command(
         Option(
             names=("--fail-on",),
             value="SEVERITY",
+            choices=(*SEVERITIES, "never"),
             help="lowest severity that fails: critical, high, medium, low or never (default: high)",
         ),
         Option(
@@ -293,6 +294,7 @@ COMMAND = Command(
         Option(
             names=("--format",),
             value="NAME",
+            choices=FORMATS,
             help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]} (default: text)",
         ),
         Option(
@@ -307,7 +309,7 @@ COMMAND = Command(
         ),
         Option(names=("--list",), help="list all rules"),
         *SERVER_OPTIONS,
-        NO_COLOR_OPTION,
+        *COLOR_OPTIONS,
     ),
     examples=(
         "mcptest security -- python3 server.py",

@@ -12,6 +12,7 @@ from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import plural, visible
+from mcptest.engine.discovery import FORMATS
 from mcptest.engine.loading import Wanted, load_suites
 
 TYPE_CHECKING = False
@@ -89,6 +90,7 @@ COMMAND = Command(
         Option(
             names=("--format",),
             value="NAME",
+            choices=FORMATS,
             help="read all files as conductor, cases or suite (default: by name, else by content)",
         ),
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.plan import ACCEPT_DEFAULTS, PRIVATE_KEY
+from mcptest.core.project import schema_url
 from mcptest.formats.config import (
     AUTH_KEYS,
     ELICITATION_ACTIONS,
@@ -135,7 +136,7 @@ def document(
     """The schema of a whole file."""
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:mcptest:schema:{name}",
+        "$id": schema_url(name),
         "title": title,
         "description": description,
     }

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.core.plan import PluginSpec, ServerSpec
+    from mcptest.formats.suite.variables import GivenVariables
     from mcptest.formats.yaml import Document, Places
     from mcptest.matching.registry import Registry
     from mcptest.matching.snapshots import SnapshotBook
@@ -157,7 +158,8 @@ class SuiteContext(Record):
 
     `folder` is the absolute path of the file's folder. `registry_with` returns the matchers
     including the plugins that the file declares, `book_of` the snapshots of a file, `real_path`
-    the target of a path, which identifies imported files.
+    the target of a path, which identifies imported files. `variables` are those of the command
+    line.
     """
 
     environment: Mapping[str, str]
@@ -166,6 +168,7 @@ class SuiteContext(Record):
     registry_with: Callable[[tuple[PluginSpec, ...]], Registry]
     book_of: Callable[[str], SnapshotBook] | None = None
     real_path: Callable[[str], str] | None = None
+    variables: GivenVariables | None = None
 
 
 def load_suite(
@@ -200,7 +203,9 @@ class _Loader:
         diagnostics = (each for part in parts.files for each in part.diagnostics)
         # A file that cannot be read may declare what is missing elsewhere.
         self._is_whole = not parts.mistakes and all(each.code != "F001" for each in diagnostics)
-        self._variables = Variables(context.environment, context.folder, self._is_whole)
+        self._variables = Variables(
+            context.environment, context.folder, self._is_whole, context.variables
+        )
         self._servers: dict[str, ServerSpec] = {}
         self._needs: dict[str, tuple[Diagnostic, ...]] = {}
         self._owners: dict[str, str] = {}

@@ -118,11 +118,15 @@ def _read_from(
     written = variables.text(fields.mapping["from"], fields.at(("from",)))
     path, _, wanted = str(written).partition("#")
     if not isinstance(written, str) or not path:
+        if wanted:
+            message = '"from" names a server, and no file'
+            fields.report("from", "F009", message, f"write FILE#{wanted}", on_key=False)
         return nothing, ()
     try:
         text = files.read(path)
     except (OSError, ValueError) as error:
-        fields.report("from", "F001", f"cannot read {path!r}: {error}", on_key=False)
+        reason = str(error).removeprefix("cannot read it: ")
+        fields.report("from", "F001", f"cannot read {path!r}: {reason}", on_key=False)
         return nothing, ()
     place = posixpath.normpath(posixpath.join(files.folder, posixpath.dirname(path)))
     shown = posixpath.normpath(posixpath.join(posixpath.dirname(files.file), path))

@@ -50,6 +50,7 @@ __all__ = [
     "CONFIG_DIR",
     "SOURCE_KEYS",
     "WHOLE_FILE",
+    "GivenVariables",
     "Size",
     "TooLargeError",
     "Variables",
@@ -90,11 +91,29 @@ _STAND_IN = "…"
 _STAND_IN_TEXT = "not-set"
 
 
-class Variables:
-    """The values that a suite may refer to, and which of them are secrets."""
+class GivenVariables:
+    """The values of variables that the command line gives, and the names that suites declare."""
 
-    def __init__(self, environment: Mapping[str, str], folder: str, is_whole: bool = True) -> None:
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self.values = values
+        self.declared: set[str] = set()
+
+
+class Variables:
+    """The values that a suite may refer to, and which of them are secrets.
+
+    Those that are `given` replace what the suite says.
+    """
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        folder: str,
+        is_whole: bool = True,
+        given: GivenVariables | None = None,
+    ) -> None:
         self.environment = environment
+        self._given = given or GivenVariables({})
         # False if a file that could set a value cannot be read.
         self._is_whole = is_whole
         self.values: dict[str, object] = {CONFIG_DIR: folder}
@@ -132,9 +151,13 @@ class Variables:
                 message = f"{CONFIG_DIR} is the folder of the file, and cannot be set"
                 fields.report(name, "F003", message)
             else:
+                self._given.declared.add(name)
                 self.asked()
-                self.values[name] = self._value(fields, name)
-                self._unset[name] = self.asked()
+                value = self._value(fields, name)
+                unset = self.asked()
+                is_given = name in self._given.values
+                self.values[name] = self._given.values[name] if is_given else value
+                self._unset[name] = () if is_given else unset
         self._later = frozenset()
 
     def _value(self, fields: Fields, name: str) -> object:
@@ -266,7 +289,9 @@ class Variables:
         known = {*known, *self.columns}
         question = suggest(name, known, "${{{}}}")
         message = f"nothing is known as {name!r}{question}"
-        if name in self._later:
+        if name in self.columns:
+            message = f"{name!r} is a column, to which values of rows and defaults cannot refer"
+        elif name in self._later:
             message = f"{name!r} is set further down; a value is known only below the place"
         there = ", ".join(sorted(known)) or "none"
         help = f"there are: {there}; to mean this very text, write $${{{name}}}"

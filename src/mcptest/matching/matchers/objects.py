@@ -170,6 +170,15 @@ class _Schema(Record):
     source: Any
     validator: Any
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # The validator cannot be pickled; the schema was compiled once already.
+        return _compile_again, (self.file, self.source)
+
+
+def _compile_again(file: str, schema: object) -> _Schema:
+    validator = _compile("", schema, None, is_vague_allowed=True)
+    return _Schema(file=file, source=schema, validator=validator)
+
 
 def _parse_schema(
     given: object, read_beside: Callable[[str], str] | None, try_schema: TrySchema | None = None

@@ -31,6 +31,11 @@ MAX_MESSAGE = 1_000
 _MAX_SHOWN = 2
 _MAX_LINES = 14
 _MAX_IDS = 20
+# The headers of an HTTP answer that findings are about; others say nothing about the protocol.
+_HEADERS = (
+    *("access-control-allow-origin:", "allow:", "content-type:", "location:", "mcp-"),
+    *("set-cookie:", "www-authenticate:", "x-accel-buffering:"),
+)
 # The metadata of ordinary requests of the stateless era, which says nothing about a finding. What
 # a check sends on purpose, such as an unknown version, does not match and is shown.
 _METADATA = (
@@ -121,7 +126,10 @@ def hint_advice(report: ConformanceReport) -> str:
     hints = sorted(each for each in needs if each and not each.startswith("--"))
     if not hints:
         return ""
-    return f"--hints FILE gives these; write {hints[0]}: none if the server has no such thing"
+    return (
+        "hints are keys of a file for --hints that tell mcptest about the server; write "
+        f"{hints[0]}: none there if it has no such thing (mcptest schema hints describes them)"
+    )
 
 
 def title(report: ConformanceReport) -> str:
@@ -160,7 +168,7 @@ def evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
     """
     lines = []
     for message in messages[:_MAX_SHOWN]:
-        parts = re.sub(_METADATA, '"_meta":{…}', message).split("\n")
+        parts = _parts(re.sub(_METADATA, '"_meta":{…}', message))
         lines += [excerpt(part, max_chars) for part in parts[:_MAX_LINES]]
         if len(parts) > _MAX_LINES:
             lines.append(f"… {plural(len(parts) - _MAX_LINES, 'more line')}")
@@ -168,3 +176,21 @@ def evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
     if hidden > 0:
         lines.append(f"… {plural(hidden, 'further message')}")
     return lines
+
+
+def _parts(message: str) -> list[str]:
+    """The lines of a message. Of an HTTP answer only those that may concern a finding."""
+    parts = message.split("\n")
+    if not message.startswith("HTTP "):
+        return parts
+    end = parts.index("") if "" in parts else len(parts)
+    headers = [line for line in parts[1:end] if line.lower().startswith(_HEADERS)]
+    hidden = end - 1 - len(headers)
+    body = [line for line in parts[end:] if line and not re.match(r"data: ?$", line)]
+    if any(line.startswith("data:") for line in body):
+        # Of an event stream, what the events hold.
+        body = [line for line in body if line.startswith("data:")]
+    shown = [parts[0], *headers]
+    if hidden:
+        shown.append(f"… {plural(hidden, 'further header')}")
+    return [*shown, *([""] if body else ()), *body]

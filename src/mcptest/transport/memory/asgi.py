@@ -7,7 +7,6 @@ connection.
 from __future__ import annotations
 
 import asyncio
-import select
 import time
 from urllib.parse import unquote
 
@@ -15,6 +14,7 @@ from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.text import excerpt
 from mcptest.protocol.framing import Ring, TransportFault
+from mcptest.transport import READABLE
 from mcptest.transport.http.channel import HttpChannel, parse_head
 from mcptest.transport.http.client import HttpTransport
 from mcptest.transport.http.connection import HttpConnectionError, Trust
@@ -101,7 +101,7 @@ class AsgiTransport(HttpTransport):
     # One turn of the loop
 
     def _handles(self) -> dict[int, int]:
-        return {**super()._handles(), self._events.fd: select.POLLIN}
+        return {**super()._handles(), self._events.fd: READABLE}
 
     def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
         ready = super()._ready(wait_s, heed_interrupts)
@@ -340,7 +340,7 @@ class _Exchange:
     """A request under way. `advance` yields the head, then pieces of the body."""
 
     progress = ""
-    wants = getattr(select, "POLLIN", 0)
+    wants = READABLE
     reusable_connection = None
     unsent_bytes = 0
 

@@ -1,4 +1,4 @@
-"""A server object of the official Python SDK in this process, on its own memory streams.
+"""A server object of the official Python SDK, or of FastMCP, on the SDK's own memory streams.
 
 The object runs in an event loop in a thread of its own; messages go to it and come from it as
 its SDK passes them over any transport. Implements the same interface as the stdio transport: one
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import select
 import time
+from contextlib import nullcontext
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import count
 
 from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
@@ -20,7 +22,7 @@ from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.text import excerpt
 from mcptest.protocol.framing import LineDecoder, Ring, TransportFault
-from mcptest.transport import wait_ready
+from mcptest.transport import READABLE, wait_ready
 from mcptest.transport.memory.asgi import AsgiHost, AsgiTransport
 from mcptest.transport.memory.thread import (
     RAISED,
@@ -104,8 +106,9 @@ class MemoryTransport:
     foreign_listener = ""
     unread_bytes = sent_bytes = begun_line = 0
     has_read_all = has_news = True
+    repeats_trace = False
 
-    def __init__(self, spec: ServerSpec, interrupts: Interrupts, server: Any) -> None:
+    def __init__(self, spec: ServerSpec, interrupts: Interrupts, target: Any) -> None:
         self.spec = spec
         self.interrupts = interrupts
         self.redact = redactor(spec.secrets) if spec.secrets else None
@@ -117,7 +120,9 @@ class MemoryTransport:
         self.unsent_bytes = 0
         self.last_output: list[Item] = []
         self.transport = f"memory:{next(_numbers)}"
-        self._server = server
+        self._server = lowlevel_server(target)
+        # FastMCP enters its lifespan around the low-level server, which does not know it.
+        self._lifespan: Any = getattr(target, "_lifespan_manager", nullcontext)
         self._items: list[Item] = []
         self._is_over = False
         self._flaw = ""
@@ -187,9 +192,9 @@ class MemoryTransport:
         return items
 
     def _look(self, wait_s: float, *, heed_interrupts: bool) -> None:
-        wanted = {self._events.fd: select.POLLIN}
+        wanted = {self._events.fd: READABLE}
         if heed_interrupts:
-            wanted[self.interrupts.fd] = select.POLLIN
+            wanted[self.interrupts.fd] = READABLE
         wait_ready(wanted, wait_s)
         for event in self._events.take():
             self._take(event)
@@ -254,7 +259,7 @@ class MemoryTransport:
 
     async def _serve(self, stopping: asyncio.Event) -> None:
         make_streams = import_module("mcp.shared.memory").create_client_server_memory_streams
-        async with make_streams() as ((incoming, outgoing), theirs):
+        async with self._lifespan(), make_streams() as ((incoming, outgoing), theirs):
             options = self._server.create_initialization_options()
             running = asyncio.ensure_future(self._server.run(*theirs, options))
             reading = asyncio.create_task(self._read_stream(incoming, running))
@@ -280,12 +285,12 @@ class MemoryTransport:
             self._events.post(_Ended())
 
     async def _feed(self, outgoing: Any) -> None:
-        shapes = import_module("mcp_types").jsonrpc_message_adapter
+        read = _message_reader()
         wrapped = import_module("mcp.shared.message").SessionMessage
         while True:
             line, flaw = await self._incoming.get(), ""
             try:
-                message = wrapped(shapes.validate_json(line, by_name=False))
+                message = wrapped(read(line))
             except ValueError as error:
                 # As its SDK does it over pipes: the server gets the error instead of a message.
                 message = error
@@ -313,13 +318,29 @@ class MemoryTransport:
         self._events.post(_Ended())
 
 
+def _message_reader() -> Callable[[bytes], Any]:
+    """What makes a message of a line, as the SDK does it over pipes."""
+    if _is_first_sdk():
+        read: Callable[[bytes], Any] = import_module("mcp.types").JSONRPCMessage.model_validate_json
+        return read
+    shapes = import_module("mcp_types").jsonrpc_message_adapter
+    return lambda line: shapes.validate_json(line, by_name=False)
+
+
+@cache
+def _is_first_sdk() -> bool:
+    """True for version 1 of the official SDK, which has its types in a module of its own."""
+    return find_spec("mcp_types") is None
+
+
 def _written(item: Any) -> bytes:
     """What the server put into its stream, as the line that its SDK makes of it."""
     dump = getattr(getattr(item, "message", None), "model_dump_json", None)
     if dump is None:
         return f"{excerpt(repr(item), _MAX_QUOTED)}\n".encode()
+    leaves_out = "exclude_none" if _is_first_sdk() else "exclude_unset"
     try:
-        text: str = dump(by_alias=True, exclude_unset=True)
+        text: str = dump(by_alias=True, **{leaves_out: True})
     except ValueError as error:
         return f"a message that cannot be written as JSON: {describe_exception(error)}\n".encode()
     return text.encode("utf-8", "backslashreplace") + b"\n"
@@ -329,8 +350,9 @@ def _written(item: Any) -> bytes:
 
 
 _WANTED = (
-    "give a server of the official SDK (MCPServer or the low-level Server), an ASGI app, or a "
-    "function without parameters that makes one"
+    "give a server of the official SDK (MCPServer, the FastMCP of its version 1, or the low-level "
+    "Server), one of the package fastmcp (FastMCP), an ASGI app, or a function without parameters "
+    "that makes one"
 )
 
 
@@ -357,7 +379,7 @@ class MemoryTarget:
         """Begin a session with the object under test."""
         target = self._taken()
         if not self.is_app:
-            return MemoryTransport(spec, interrupts, lowlevel_server(target))
+            return MemoryTransport(spec, interrupts, target)
         if self._make:
             return AsgiTransport(spec, interrupts, AsgiHost(target), _end)
         if self._host is None or not self._host.is_alive:
@@ -388,8 +410,9 @@ class MemoryTarget:
 
 def lowlevel_server(target: Any) -> Any:
     """The low-level server of a server object; None if it is not a server object."""
-    # The SDK has no public name for it yet; its own memory transport does the same.
-    for each in (target, getattr(target, "_lowlevel_server", None)):
+    # None of them has a public name for it; their own memory transports do the same.
+    inner = (getattr(target, name, None) for name in ("_lowlevel_server", "_mcp_server"))
+    for each in (target, *inner):
         options = getattr(each, "create_initialization_options", None)
         is_object = not isinstance(each, type)
         if is_object and callable(options) and callable(getattr(each, "run", None)):

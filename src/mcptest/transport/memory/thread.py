@@ -18,6 +18,7 @@ import traceback
 
 from mcptest.core.text import excerpt, visible
 from mcptest.protocol.framing import TransportFault
+from mcptest.transport import Waker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,10 +97,14 @@ class LoopThread:
     # Inside
 
     def _run(self) -> None:
+        main = self._loop.create_task(self._main())
         try:
-            self._loop.run_until_complete(self._main())
-        except (SystemExit, KeyboardInterrupt, InterruptedWork) as error:
-            # These leave a loop at once, whichever task they are raised in.
+            self._loop.run_until_complete(main)
+        except (SystemExit, KeyboardInterrupt, InterruptedWork, RuntimeError) as error:
+            # The first three leave a loop at once, whichever task they are raised in. The last one
+            # says that code of the server has stopped the loop.
+            if main.done() and isinstance(error, RuntimeError):
+                raise
             self._observer.work_ended(_but_ours(error))
             self._loop.run_until_complete(self._clear())
         finally:
@@ -199,12 +204,12 @@ _ROOM_BYTES = 4 * 1024 * 1024
 class ThreadQueue:
     """A queue from an event loop in another thread to the thread that made it.
 
-    Its pipe wakes a poll. `put` waits for room, so that a flood stays in the server.
+    Its descriptor wakes a poll. `put` waits for room, so that a flood stays in the server.
     """
 
     def __init__(self) -> None:
-        self.fd, self._writer = os.pipe()
-        os.set_blocking(self.fd, False)
+        self._waker = Waker()
+        self.fd = self._waker.fd
         self._lock = threading.Lock()
         self._items: list[Any] = []
         self._size = 0
@@ -222,7 +227,7 @@ class ThreadQueue:
             self._items.append(item)
             self._size += size
             if len(self._items) == 1:
-                os.write(self._writer, b"!")
+                self._waker.wake()
         return True
 
     async def put(self, item: object, size: int) -> None:
@@ -240,20 +245,19 @@ class ThreadQueue:
         with self._lock:
             if not self._items:
                 return []
-            os.read(self.fd, 1)
+            self._waker.reset()
             items, self._items, self._size = self._items, [], 0
         self._make_room()
         return items
 
     def close(self) -> list[Any]:
-        """Close the pipe, and release a `put` that waits; the items that were not taken."""
+        """Close it, and release a `put` that waits; the items that were not taken."""
         with self._lock:
             if not self._is_open:
                 return []
             self._is_open = False
             left, self._items = self._items, []
-            os.close(self.fd)
-            os.close(self._writer)
+            self._waker.close()
             self.fd = -1
         self._make_room()
         return left

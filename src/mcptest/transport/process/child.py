@@ -14,6 +14,8 @@ import signal
 import sys
 import time
 
+from mcptest.core.text import visible
+from mcptest.transport import IS_WINDOWS, URL_INSTEAD, refuse_windows
 from mcptest.transport.process.stopping import (
     MARK_VARIABLE,
     STARTING_S,
@@ -102,6 +104,7 @@ def start(
 
     It inherits no open file except the pipes, and our stderr if it gets none of its own.
     """
+    refuse_windows(f"starting {visible(os.path.basename(command[0]))}", URL_INSTEAD)
     # Of each pipe their end and our end.
     ends: list[tuple[int, int]] = []
     try:
@@ -455,8 +458,11 @@ class NoGuardian:
 
 
 def make_guardian() -> Guardian | NoGuardian:
-    """A guardian for this process, unless it has threads and must not be forked."""
-    return NoGuardian() if _has_threads() else Guardian()
+    """A guardian for this process, unless it has threads and must not be forked.
+
+    On Windows no server is started, so there is nothing to guard.
+    """
+    return NoGuardian() if IS_WINDOWS or _has_threads() else Guardian()
 
 
 def _has_threads() -> bool:

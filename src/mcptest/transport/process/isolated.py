@@ -2,22 +2,24 @@
 
 On a large string the engine of `re` checks for signals so seldom that no timer can stop it in time.
 A forked child has the answer already, costs a few milliseconds, and can be killed at its deadline
-or on Ctrl-C.
+or on Ctrl-C. Windows has no fork: there the answer is sent to another interpreter
+(`mcptest.transport.process.spawned`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
+import sys
 import threading
 import time
 import warnings
+from functools import partial
 
 from mcptest.core.errors import CheckError, EndedError, InterruptedRunError, PatternTimeoutError
 from mcptest.core.results import Fault
-from mcptest.transport import wait_ready
+from mcptest.transport import READABLE, wait_ready
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +43,22 @@ def judge_in_child(
     judge: Callable[[], tuple[T, ...]], limit_s: float, launcher: Launcher
 ) -> tuple[T, ...]:
     """What `judge` finds within this time; PatternTimeoutError if it takes longer."""
+    found: tuple[T, ...] | Fault
+    if sys.platform == "win32":
+        from mcptest.transport.process.spawned import call_apart  # noqa: PLC0415  # only there
+
+        found = call_apart(partial(_judged, judge), limit_s, launcher.interrupts)
+    else:
+        found = _judge_forked(judge, limit_s, launcher)
+    if isinstance(found, Fault):
+        raise CheckError(found)
+    return found
+
+
+def _judge_forked(
+    judge: Callable[[], tuple[T, ...]], limit_s: float, launcher: Launcher
+) -> tuple[T, ...] | Fault:
+    assert sys.platform != "win32"
     # Answers of this size are rare; other runs do not pay for the import.
     import pickle  # noqa: PLC0415
 
@@ -67,13 +85,12 @@ def judge_in_child(
     if not raw:
         raise _ended(status)
     found: tuple[T, ...] | Fault = pickle.loads(raw)
-    if isinstance(found, Fault):
-        raise CheckError(found)
     return found
 
 
 def _let_end(child: int) -> None:
     """Wait a moment for a child that sent nothing, so that its own status can be reported."""
+    assert sys.platform != "win32"
     deadline = time.monotonic() + _EXIT_S
     while hasattr(os, "waitid") and time.monotonic() < deadline:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG):
@@ -94,6 +111,7 @@ def _work(judge: Callable[[], tuple[T, ...]], limit_s: float, writer: int) -> No
     import pickle  # noqa: PLC0415  # as above
     import traceback  # noqa: PLC0415  # as above
 
+    assert sys.platform != "win32"
     try:
         os.setpgid(0, 0)
         # The last resort, if no other process can end it: the kernel does, without Python.
@@ -123,7 +141,7 @@ def _read_all(reader: int, limit_s: float, interrupt_fd: int) -> bytes:
     deadline = time.monotonic() + limit_s
     parts: list[bytes] = []
     while True:
-        wanted = {reader: select.POLLIN, interrupt_fd: select.POLLIN}
+        wanted = {reader: READABLE, interrupt_fd: READABLE}
         left_s = deadline - time.monotonic()
         ready = wait_ready(wanted, left_s) if left_s > 0 else {}
         if interrupt_fd in ready:

@@ -17,11 +17,15 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from contextlib import contextmanager
 
 from mcptest.core.errors import PatternTimeoutError
-from mcptest.transport import refuse_windows
+from mcptest.transport import Waker
+
+if sys.platform == "win32":
+    from mcptest.transport.windows import Alarm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +42,12 @@ __all__ = [
 ]
 
 
-# Those that end a run. Windows has no SIGHUP.
-TERMINATING = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT))
+# Those that end a run: Ctrl-C, those of `kill`, and of a terminal that is closed or, on Windows,
+# Ctrl-Break.
+if sys.platform == "win32":
+    TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGBREAK)
+else:
+    TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LEAVE_STATUS = 130
 
 # More than stopping a server takes.
@@ -50,34 +58,39 @@ _MOMENT_S = 0.1
 
 
 class Interrupts:
-    """While entered, SIGINT, SIGTERM and SIGHUP are counted here."""
+    """While entered, the signals that end a run are counted here."""
 
     def __init__(self, patience_s: float = _PATIENCE_S) -> None:
-        refuse_windows()
         self.count = 0
         self._patience_s = patience_s
         self.on_first: Callable[[], object] = lambda: None
         self.on_second: Callable[[], None] = lambda: None
-        self.fd, self._writer = os.pipe()
-        os.set_blocking(self._writer, False)
+        self._waker = Waker()
+        self.fd = self._waker.fd
         # How long we have been suspended with Ctrl-Z.
         self.stopped_s = 0.0
         self._previous: dict[int, object] = {}
         # When each signal was counted last.
         self._counted_at: dict[int, float] = {}
+        if sys.platform == "win32":
+            self._alarm = Alarm(_leave)
 
     def __enter__(self) -> Interrupts:
         for number in TERMINATING:
             # A signal the parent had us ignore (nohup) stays ignored.
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._previous[number] = signal.signal(number, self._handle)
-        if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL:
-            self._previous[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._stop)
-        self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, _leave)
+        if sys.platform != "win32":
+            if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL:
+                self._previous[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._stop)
+            self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, _leave)
         return self
 
     def __exit__(self, *_: object) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        if sys.platform == "win32":
+            self._alarm.cancel()
+        else:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # it came from signal()
         self.close()
@@ -89,8 +102,7 @@ class Interrupts:
 
     def close(self) -> None:
         """Give the descriptors back."""
-        os.close(self.fd)
-        os.close(self._writer)
+        self._waker.close()
 
     def shorten_patience(self, patience_s: float) -> None:
         """Exit this long after a signal, also one that came already: little is left to do."""
@@ -105,7 +117,7 @@ class Interrupts:
         The caller limits what is done meanwhile to this many seconds.
         """
         before, self.count = self.count, 0
-        os.read(self.fd, 1)
+        self._waker.reset()
         self._leave_after(seconds + self._patience_s)
         try:
             yield
@@ -114,16 +126,18 @@ class Interrupts:
             if again:
                 self.on_second()
             else:
-                os.write(self._writer, b"!")
+                self._waker.wake()
             self._leave_after(self._patience_s)
 
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        """Suspend as SIGTSTP does by default, and measure for how long."""
-        began = time.monotonic()
-        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGTSTP)
-        signal.signal(signal.SIGTSTP, self._stop)
-        self.stopped_s += time.monotonic() - began
+    if sys.platform != "win32":
+
+        def _stop(self, number: int, frame: FrameType | None) -> None:
+            """Suspend as SIGTSTP does by default, and measure for how long."""
+            began = time.monotonic()
+            signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTSTP)
+            signal.signal(signal.SIGTSTP, self._stop)
+            self.stopped_s += time.monotonic() - began
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
@@ -132,7 +146,7 @@ class Interrupts:
         self._counted_at[number] = now
         self.count += 1
         if self.count == 1:
-            os.write(self._writer, b"!")
+            self._waker.wake()
             self._leave_after(self._patience_s)
             self.on_first()
         elif self.count == 2:
@@ -141,7 +155,10 @@ class Interrupts:
             self._leave_now(number, frame)
 
     def _leave_after(self, seconds: float) -> None:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        if sys.platform == "win32":
+            self._alarm.set(seconds)
+        else:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
 
     def _leave_now(self, number: int, frame: FrameType | None) -> None:
         _leave(number, frame)
@@ -166,14 +183,15 @@ class GuestInterrupts(Interrupts):
             return
         if previous == signal.SIG_IGN:
             signal.signal(signal.SIGINT, previous)
-        is_stopping = signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL
-        if is_stopping:
-            signal.signal(signal.SIGTSTP, self._stop)
+        if sys.platform != "win32":
+            is_stopping = signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL
+            if is_stopping:
+                signal.signal(signal.SIGTSTP, self._stop)
         before = self.count
         try:
             yield
         finally:
-            if is_stopping:
+            if sys.platform != "win32" and is_stopping:
                 signal.signal(signal.SIGTSTP, signal.SIG_DFL)
             signal.signal(signal.SIGINT, previous)
             if self.count > before:
@@ -196,7 +214,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 # stopped only by a signal, which it checks for while it searches. Processor time is not used up by
 # a slow machine or a sleeping server. Elapsed time also bounds third-party code that sleeps, unless
 # it swallows every exception. Signals reach the main thread only: in any other thread nothing is
-# bounded.
+# bounded. On Windows an `Alarm` does what these timers do.
 
 
 class CpuLimit:
@@ -206,17 +224,23 @@ class CpuLimit:
         self.seconds = seconds
 
     def __enter__(self) -> None:
+        if sys.platform == "win32":
+            self._alarm = Alarm(self._expire, time.process_time)
+            self._alarm.set(self.seconds)
+            return
         self._is_on = False
         try:
             self._previous = signal.signal(signal.SIGVTALRM, self._expire)
-        except (ValueError, AttributeError):
-            # Not the main thread, or Windows, which has no such signal.
+        except ValueError:
+            # Not the main thread.
             return
         self._is_on = True
         signal.setitimer(signal.ITIMER_VIRTUAL, self.seconds)
 
     def __exit__(self, *_: object) -> None:
-        if self._is_on:
+        if sys.platform == "win32":
+            self._alarm.cancel()
+        elif self._is_on:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             signal.signal(signal.SIGVTALRM, self._previous)
 
@@ -243,11 +267,15 @@ class WallLimit:
         self.seconds = seconds
 
     def __enter__(self) -> None:
+        if sys.platform == "win32":
+            self._alarm = Alarm(self._expire, again_s=_AGAIN_S)
+            self._alarm.set(self.seconds)
+            return
         self._is_on = False
         try:
             self._previous = signal.signal(signal.SIGALRM, self._expire)
-        except (ValueError, AttributeError):
-            # Not the main thread, or Windows, which has no such signal.
+        except ValueError:
+            # Not the main thread.
             return
         self._is_on = True
         left_s = signal.getitimer(signal.ITIMER_REAL)[0]
@@ -256,6 +284,9 @@ class WallLimit:
         signal.setitimer(signal.ITIMER_REAL, max(first_s, 0.001), _AGAIN_S)
 
     def __exit__(self, *_: object) -> None:
+        if sys.platform == "win32":
+            self._alarm.cancel()
+            return
         if not self._is_on:
             return
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -265,7 +296,8 @@ class WallLimit:
             signal.setitimer(signal.ITIMER_REAL, max(left_s, 0.001))
 
     def _expire(self, number: int, frame: FrameType | None) -> None:
-        is_others = self._others_at is not None and time.monotonic() >= self._others_at
-        if is_others and callable(self._previous):
-            self._previous(number, frame)
+        if sys.platform != "win32":
+            is_others = self._others_at is not None and time.monotonic() >= self._others_at
+            if is_others and callable(self._previous):
+                self._previous(number, frame)
         raise OverdueError
