@@ -198,6 +198,7 @@ def test_what_is_no_server_is_refused_with_what_would_be_one(target: object) -> 
     with pytest.raises(UsageError, match="cannot be tested in memory") as caught:
         mcptest.connect_memory(target)
     assert "ASGI app" in caught.value.help
+    assert caught.value.__notes__ == [f"help: {caught.value.help}"]
 
 
 def test_what_a_maker_raises_is_named() -> None:

@@ -129,6 +129,16 @@ def test_a_server_that_exits_does_not_take_us_with_it() -> None:
     assert "SystemExit: 3" in str(came.error)
 
 
+def test_a_server_that_stops_the_loop_is_gone() -> None:
+    async def act(read: Any, write: Any, asked: Any) -> None:
+        asyncio.get_running_loop().stop()
+        await read_on(read)
+
+    came = Came(after_handshake(act), timeout=LONG_S)
+    assert (came.is_gone, came.kind) == (True, "server_raised")
+    assert "Event loop stopped" in str(came.error)
+
+
 def test_what_it_raises_at_its_end_is_a_warning() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         await answered(write, asked.id, {"content": []})
