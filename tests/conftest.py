@@ -55,15 +55,19 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="session")
 def _signals_as_usual() -> Iterator[None]:
     """Programs that tests start heed signals, also where the tests were started to ignore them.
 
-    `nohup` has SIGHUP ignored, a shell SIGINT in what it puts into the background, and programs
-    inherit that. What is handled here is as usual in those we start. SIGINT is Ctrl-C here, too,
-    because some tests press it.
+    `nohup` has SIGHUP ignored, a shell SIGINT and SIGQUIT in what it puts into the background, and
+    programs inherit that. What is handled here is as usual in those we start. SIGINT is Ctrl-C
+    here, too, because some tests press it.
     """
-    handlers = {signal.SIGHUP: lambda *_: None, signal.SIGINT: signal.default_int_handler}
+    handlers = {
+        signal.SIGHUP: lambda *_: None,
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGQUIT: lambda *_: None,
+    }
     ignored = [number for number in handlers if signal.getsignal(number) == signal.SIG_IGN]
     for number in ignored:
         signal.signal(number, handlers[number])

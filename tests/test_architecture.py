@@ -120,8 +120,8 @@ THIRD_PARTY = {
     "matching": {"jsonschema_rs"},
     # Not ours: what a server's own Python has, asked for inside the server.
     "engine": {"coverage"},
-    # The last two are optional, for signatures (docs/decisions/0008-oauth.md).
-    "transport": {"h11", "cryptography", "jwt"},
+    # The last three are optional, for signatures and keyrings (docs/decisions/0008-oauth.md).
+    "transport": {"h11", "cryptography", "jwt", "keyring"},
 }
 
 # What a run of one test must never load: each costs a good part of the whole start.
