@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +29,10 @@ from raw_http import (
     result_for,
     says,
 )
-from staging import LONG_S, echo, perform
+from staging import LONG_S, echo, perform, stage
 
 from mcptest.core.plan import HttpSpec, Limits, ServerSpec
+from mcptest.transport.http.client import HttpTransport
 
 if TYPE_CHECKING:
     from raw_http import Script
@@ -387,6 +390,21 @@ def test_one_that_ends_in_the_middle_of_a_call_is_told_with_its_last_words() -> 
     assert (report.status, report.fault["kind"]) == (1, "exited_during_call")
     assert "exit status 3" in report.fault["message"]
     assert report.fault["stderr_tail"] == "out of memory"
+
+
+def test_the_end_of_its_process_seen_while_sending_ends_the_wait() -> None:
+    """No poll reports it a second time, and the wait for an answer must not go on without it."""
+    with stage() as launcher:
+        transport = HttpTransport(started("exits"), launcher.guardian, launcher.interrupts)
+        assert transport.open(time.monotonic() + LONG_S) is None
+        assert transport.process
+        os.kill(transport.process.pid, signal.SIGKILL)
+        assert transport.process.wait_for_exit(time.monotonic() + LONG_S)
+        began = time.monotonic()
+        assert transport.receive(began + LONG_S) == []
+        assert transport.is_closed
+        assert time.monotonic() < began + LONG_S
+        transport.end(launcher.grace)
 
 
 def test_one_that_ends_after_its_answer_has_answered() -> None:

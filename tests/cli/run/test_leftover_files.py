@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import processes
@@ -17,7 +18,6 @@ from console import ENVIRONMENT, PATIENCE_S, case, mcptest, write_config, write_
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 REPORT = ("--reporter", "ndjson=out.ndjson")
 

@@ -598,7 +598,10 @@ class HttpTransport:
     def _look(self, wait_s: float, *, heed_interrupts: bool) -> None:
         if self._timers:
             wait_s = min(wait_s, max(0.0, self._timers[0][0] - time.monotonic()))
-        ready = self._ready(0.0 if self._channel.has_more else wait_s, heed_interrupts)
+        # A process may have been seen to end while a request was sent; no poll reports that again.
+        has_ended = self.has_exited and not self._has_read_rest
+        wait_s = 0.0 if self._channel.has_more or has_ended else wait_s
+        ready = self._ready(wait_s, heed_interrupts)
         self._channel.move(ready)
         if self.process and ready & set(self.process.handles()):
             self.process.pump()
