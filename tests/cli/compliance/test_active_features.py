@@ -57,7 +57,7 @@ ACTIVE = {id for breaks in BREAKS for id in breaks.split()}
 def checked(folder: Path, transport: str, *breaks: str, hints: dict[str, Any] = HINTS) -> Checked:
     (folder / "hints.yml").write_text(json.dumps(hints), encoding="utf-8")
     words = [word for name in CHOSEN for word in ("--only", name)]
-    words += ["--hints", "hints.yml", "--allow-tool", "task_required", "--timeout", "10s"]
+    words += ["--hints", "hints.yml", "--allow-tool", "task_required", "--timeout", "5s"]
     given = ["--break", ",".join(breaks)] if breaks else []
     if transport == "stdio":
         return check_server(*words, "--", sys.executable, SERVER, *given, folder=folder)
