@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,12 +64,17 @@ def prepare(*, for_parts: Collection[str] = ()) -> None:
         _say("creating .venv")
         _run([sys.executable, "-m", "venv", str(VENV)])
     _install("tests" if for_parts else "use", [".[dev,docs]" if for_parts else "."])
+    needed: list[Callable[[], None]] = []
     if "tests" in for_parts:
-        _install_fastmcp()
+        needed.append(_install_fastmcp)
     if ("tests" in for_parts or "sdks" in for_parts) and shutil.which("npm"):
-        _install_node_packages()
+        needed.append(_install_node_packages)
     if "tests" in for_parts and not find_browser():
-        _install_browser()
+        needed.append(_install_browser)
+    # Each waits for another registry most of the time.
+    with ThreadPoolExecutor() as pool:
+        for installed in [pool.submit(install) for install in needed]:
+            installed.result()
 
 
 def find_browser() -> str | None:

@@ -732,8 +732,9 @@ def listen(call: Call) -> None:
         subscription.notify("notifications/resources/list_changed", {})
     acknowledged = "notifications/subscriptions/acknowledged"
     with _publishing:
-        call.notify(acknowledged, {"notifications": wanted, "_meta": meta})
+        # The client may cancel it as soon as it is acknowledged.
         SUBSCRIPTIONS.append(subscription)
+        call.notify(acknowledged, {"notifications": wanted, "_meta": meta})
 
 
 # Prompts and completion
