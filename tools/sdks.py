@@ -74,9 +74,11 @@ def check_sdks(names: list[str], *, is_every: bool = False, is_oldest: bool = Fa
         for name in names or table
         if names or name != _OWN
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        missing = _check_all(chosen, Path(folder) / "verdicts")
-    checked = [sdk for sdk in chosen if sdk not in missing]
+    # Alone, an SDK waits for processes most of the time and uses less than one core.
+    with ThreadPoolExecutor(2) as pool:
+        is_checked = list(pool.map(_check_if_possible, chosen))
+    checked = [sdk for sdk, is_one in zip(chosen, is_checked, strict=True) if is_one]
+    missing = [sdk for sdk in chosen if sdk not in checked]
     _print_table(checked)
     if missing:
         names = [sdk.name for sdk in missing]
@@ -84,35 +86,18 @@ def check_sdks(names: list[str], *, is_every: bool = False, is_oldest: bool = Fa
     return 1 if (missing and is_every) or any(sdk.problem for sdk in checked) else 0
 
 
-def _check_all(sdks: list[Sdk], verdicts: Path) -> list[Sdk]:
-    """Check each; those that lack their toolchain."""
-    # Nothing is timed while they are built, so two are built at once. Tests have the machine alone.
-    with ThreadPoolExecutor(2) as pool:
-        is_built = dict(zip((sdk.name for sdk in sdks), pool.map(_build, sdks), strict=True))
-    for sdk in sdks:
-        if is_built[sdk.name]:
-            began = time.monotonic()
-            if not sdk.problem:
-                _check(sdk, verdicts)
-            sdk.seconds += time.monotonic() - began
-            if sdk.problem:
-                print(f"== sdks: {sdk.name}: FAILED: {sdk.problem}", flush=True)
-    return [sdk for sdk in sdks if not is_built[sdk.name]]
-
-
-def _build(sdk: Sdk) -> bool:
-    """Build and lint an SDK; False if it lacks its toolchain."""
+def _check_if_possible(sdk: Sdk) -> bool:
+    """Check an SDK; False if it lacks its toolchain."""
     began = time.monotonic()
     reason = _find_toolchain(sdk)
     if reason:
         print(f"== sdks: {sdk.name}: not checked, {reason}", flush=True)
         return False
     print(f"== sdks: {sdk.name}: {sdk.version}", flush=True)
-    # Linters have other opinions in each version.
-    for step in ("build",) if sdk.is_oldest else ("build", "lint"):
-        if not sdk.problem:
-            _run_all(sdk, step)
+    _check(sdk)
     sdk.seconds = time.monotonic() - began
+    if sdk.problem:
+        print(f"== sdks: {sdk.name}: FAILED: {sdk.problem}", flush=True)
     return True
 
 
@@ -149,16 +134,18 @@ def _find_toolchain(sdk: Sdk) -> str:
     return ""
 
 
-def _check(sdk: Sdk, verdicts: Path) -> None:
-    """All steps after building, up to the first that fails."""
+def _check(sdk: Sdk) -> None:
+    """All steps, up to the first that fails."""
     steps: list[Callable[[Sdk], object]] = [
-        *(_test, _judge),
-        lambda sdk: _compare_verdicts(sdk, verdicts),
+        lambda sdk: _run_all(sdk, "build"),
+        lambda sdk: _run_all(sdk, "lint"),
+        *(_test, _judge, _compare_verdicts),
         lambda sdk: _run_all(sdk, "example"),
+        _pack,
     ]
-    if not sdk.is_oldest:
-        # Packages are made with the usual version.
-        steps.append(_pack)
+    if sdk.is_oldest:
+        # Linters have other opinions in each version; packages are made with the usual one.
+        del steps[-1], steps[1]
     for step in steps:
         step(sdk)
         if sdk.problem:
@@ -190,15 +177,16 @@ def _judge(sdk: Sdk) -> None:
         sdk.problem = f"{sdk.rows} rows were judged, and the kit has {total.stdout.strip()}"
 
 
-def _compare_verdicts(sdk: Sdk, folder: Path) -> None:
+def _compare_verdicts(sdk: Sdk) -> None:
     """Compare what the test runners of the SDK say of our examples with what mcptest run says."""
     command = [str(PYTHON), str(ROOT / "tests" / "sdks" / "verdict_check.py")]
-    if not folder.exists():
-        done = _run(sdk, [*command, "--prepare", str(folder)])
+    with tempfile.TemporaryDirectory() as parent:
+        folder = str(Path(parent) / "verdicts")
+        done = _run(sdk, [*command, "--prepare", folder])
         if done.returncode:
             sdk.problem = _describe_failure(["mcptest", "run"], done)
             return
-    done = _run(sdk, [*command, sdk.name, str(folder)])
+        done = _run(sdk, [*command, sdk.name, folder])
     *remarks, last = done.stdout.strip().splitlines() or [""]
     match = re.search(r": (\d+) verdicts of ", last)
     if done.returncode or not match:
