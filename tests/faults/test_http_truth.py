@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,12 +106,21 @@ def test_an_event_id_that_no_header_can_hold_ends_in_a_fault_of_the_stream(tmp_p
 
 
 def test_a_server_that_asks_without_end_and_takes_no_answer_is_borne(tmp_path: Path) -> None:
+    unread = 0
+    has_reached_the_limit = threading.Event()
+
     def script(asked: Asked, line: Line) -> None:
+        nonlocal unread
         if asked.about == CALL:
             pings = [{"jsonrpc": "2.0", "id": f"p{n}", "method": "ping"} for n in range(600)]
-            line.send(EVENTS, *(event(ping) for ping in pings), event(result_for(asked)))
+            line.send(EVENTS, *(event(ping) for ping in pings))
+            assert has_reached_the_limit.wait(20)
+            line.send(event(result_for(asked)))
             line.close()
         elif asked.about == "an answer":
+            unread += 1
+            if unread == 200:
+                has_reached_the_limit.set()
             line.wait_for_the_end()
         else:
             good(asked, line)

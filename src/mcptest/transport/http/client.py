@@ -378,9 +378,11 @@ class HttpTransport:
         return HttpRequest(method=method, address=address, headers=tuple(every.items()), body=body)
 
     def _start(self, request: HttpRequest, exchange: Fetch | Post | Stream) -> None:
-        posts = (each for each in self.running if isinstance(each, Post))
-        if len(self.running) >= _MAX_RUNNING and (oldest := next(posts, None)):
-            # The number of connections is limited.
+        posts = [each for each in self.running if isinstance(each, Post)]
+        if len(self.running) >= _MAX_RUNNING and posts:
+            # The number of connections is limited. A request whose answer is awaited is given up
+            # last: a server that asks without end must not make us give up our own request.
+            oldest = next((each for each in posts if each.is_receipt), posts[0])
             self.cancel(oldest)
             said, id = oldest.reader.said, oldest.reader.id
             message = f"{said} was given up: {_MAX_RUNNING} requests wait for the server"
