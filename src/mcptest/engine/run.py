@@ -366,7 +366,7 @@ class Run:
             result = with_snapshots(result, taken)
         self._current = ""
         self._report_own_name(spec)
-        doubt = self._find_doubt(case, spec, result)
+        doubt = self._find_doubt(case, spec, result) if self.performer.refused else None
         is_judged_now = is_judged_now and result.status == "passed"
         if doubt and is_judged_now:
             self.pool.take_inventory(spec)
@@ -383,11 +383,12 @@ class Run:
 
     def _name_other_files(self, result: CaseResult, spec: ServerSpec) -> CaseResult:
         """Add to a failure that the server may not be as it was when it was started."""
-        others = len(self.pool.files_run - {self._file})
-        self.pool.files_run.add(self._file)
+        files = self.pool.files_run
+        files.add(self._file)
         # One that we do not start cannot be started anew either.
-        if result.status == "passed" or not others or not spec.command:
+        if result.status == "passed" or len(files) == 1 or not spec.command:
             return result
+        others = len(files) - 1
         note = (
             f"this server had run {plural(others, 'other file')} before: if their tests left "
             f"something behind, {ISOLATE_FILES} gives each file its own"
@@ -396,10 +397,9 @@ class Run:
 
     def _find_doubt(self, case: Case, spec: ServerSpec, result: CaseResult) -> Doubt | None:
         """What a case was refused, unless the server is known to have it."""
-        refused = self.performer.refused
-        if result.status not in ("passed", "failed") or not refused:
+        if result.status not in ("passed", "failed"):
             return None
-        names = [name for name in refused if name[0] in ("tool", "prompt")]
+        names = [name for name in self.performer.refused if name[0] in ("tool", "prompt")]
         if not case.is_unlisted:
             answered = self.performer.answered
             names = [name for name in names if (spec.name, name) not in answered]

@@ -135,14 +135,14 @@ class _Outcomes:
         self._passed: dict[str, set[str]] = {}
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, SuiteStarted):
-            self._file = event.file
-        elif isinstance(event, CaseFinished):
+        if isinstance(event, CaseFinished):
             if event.result.status in ("failed", "error"):
                 name = self._reports.redacted(event.result.name)
                 self._failed.setdefault(self._file, set()).add(name)
             elif self._is_known:
                 self._passed.setdefault(self._file, set()).add(event.result.name)
+        elif isinstance(event, SuiteStarted):
+            self._file = event.file
         self._reports.emit(event)
 
     def keep(self, plan: Plan, finished: RunFinished) -> None:
