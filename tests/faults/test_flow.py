@@ -254,6 +254,26 @@ def test_short_lines_without_end_do_not_stretch_the_time_limit(line: str) -> Non
     assert report.members["duration_ms"] < LONG_S * 1000
 
 
+FLOOD_AT_THE_END = f"""
+import os, sys; sys.path.insert(0, {str(SERVERS)!r})
+import good_server
+good_server.serve({{}})
+for _ in range(200):  # more than all pipes and reads together hold
+    os.write(1, b'"not a message"\\nnot JSON\\n' * 1000)
+"""
+
+
+def test_a_flood_while_the_server_is_stopped_is_read_and_its_first_lines_are_judged() -> None:
+    """It must not block the server, and what is cut off must not look like another line."""
+    spec = spec_for("flood", command=(sys.executable, "-S", "-E", "-c", FLOOD_AT_THE_END))
+    report = perform(spec, echo())
+    assert (report.status, report.statuses) == (0, ["passed"])
+    assert {kind: each["count"] for kind, each in report.findings.items()} == {
+        "protocol_violation": 500,
+        "malformed_line": 500,
+    }
+
+
 MORTAL = f"""
 import os, sys; sys.path.insert(0, {str(SERVERS)!r})
 import good_server

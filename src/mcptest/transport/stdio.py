@@ -45,6 +45,10 @@ __all__ = ["StdioTransport", "spawn"]
 # as much as the answer. Larger reads follow only a full one.
 _READ_BYTES = 1 << 16
 _LARGE_READ_BYTES = 1 << 20
+# Judging as many short lines as fit into a whole read takes seconds, in which no time limit is
+# heeded, so after a read of so many lines the next ones are small.
+_MANY_LINES = 1000
+_SMALL_READ_BYTES = 1 << 12
 _STDERR_KEPT_BYTES = 256 * 1024
 _STDOUT_KEPT_BYTES = 4 * 1024
 
@@ -93,6 +97,8 @@ class StdioTransport(ServerProcess):
         self.last_output: list[Item] = []
         # How much stdout had brought when stdin was closed.
         self._stdin_closed_at = 0
+        # True if enough has come while the server is being stopped: the rest is not decoded.
+        self._has_enough = False
         # How many bytes it was sent in all, including those that wait to be written.
         self.sent_bytes = 0
         # How many of them were left when it stopped reading.
@@ -294,10 +300,14 @@ class StdioTransport(ServerProcess):
             self._poll.unregister(self._stdout)
             return []
         self.stdout_tail.add(chunk)
+        if self._has_enough:
+            return []
         items = self.decoder.feed(chunk)
-        # Many lines at once would keep us from looking at the clock; one long line does not.
-        is_long = len(chunk) >= _READ_BYTES and not items
-        self._read_bytes = _LARGE_READ_BYTES if is_long else _READ_BYTES
+        if len(items) > _MANY_LINES:
+            self._read_bytes = _SMALL_READ_BYTES
+        else:
+            is_long = len(chunk) >= _READ_BYTES and not items
+            self._read_bytes = _LARGE_READ_BYTES if is_long else _READ_BYTES
         return items
 
     def _read_stderr(self) -> bool:
@@ -316,7 +326,8 @@ class StdioTransport(ServerProcess):
         while read < _LAST_READ_BYTES and (chunk := _read(self._stdout)):
             read += len(chunk)
             self.stdout_tail.add(chunk)
-            items += self.decoder.feed(chunk)
+            if not self._has_enough:
+                items += self.decoder.feed(chunk)
         self.is_closed = True
         self.drain_stderr()
         return items
@@ -371,6 +382,9 @@ class StdioTransport(ServerProcess):
     def _keep(self, items: list[Item]) -> None:
         if self.stdout_tail.total - self._stdin_closed_at <= _LAST_ITEMS_BYTES:
             self.last_output += items[: _LAST_ITEMS - len(self.last_output)]
+            self._has_enough |= len(self.last_output) >= _LAST_ITEMS
+        else:
+            self._has_enough = True
 
     def reap(self) -> None:
         if not self.is_closed:
