@@ -120,6 +120,16 @@ def test_over_http_the_evidence_is_the_message_and_the_headers_that_matter(tmp_p
     assert "date: " not in received
 
 
+def test_over_http_a_line_is_left_free_between_two_requests() -> None:
+    url = "http://127.0.0.1:{port}/mcp"
+    chosen = ("--only", "HTTP-13", "--spec-version", "2025-11-25", "--url", url)
+    server = (*SERVER, "--break", "HTTP-13", "--http", "{port}")
+    ended = compliance_run(*chosen, "--", *server)
+    sent = ended.out.partition("    sent      ")[2].partition("    received  ")[0]
+    assert sent.startswith("DELETE /mcp\n")
+    assert "\n\n              POST /mcp\n" in sent
+
+
 def test_the_token_of_the_hints_is_not_given_twice(tmp_path: Path) -> None:
     hints = write(tmp_path, "hints.yml", "token: {secret_env: SHOP_TOKEN}\n")
     words = ("--hints", hints, "--bearer-env", "SHOP_TOKEN", "--url", "http://127.0.0.1:1/mcp")
