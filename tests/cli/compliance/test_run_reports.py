@@ -289,6 +289,26 @@ def test_from_suite_runs_the_lane_and_nothing_else(tmp_path: Path) -> None:
     assert "coverage" not in text.out
 
 
+def test_a_suite_shows_the_answer_that_is_wrong_and_not_that_of_a_later_request(
+    tmp_path: Path,
+) -> None:
+    suite = {
+        "servers": {"it": {"command": list(BROKEN)}},
+        "compliance": {"spec_version": "2025-11-25", "tests": ["active"]},
+    }
+    write(tmp_path, "mcptest.yaml", json.dumps(suite))
+    words = ("compliance", "run", "--from-suite", "mcptest.yaml", "--format", "json")
+    ended = mcptest(tmp_path, *words)
+    (test,) = (test for each in ended.report()["suites"] for test in each["tests"])
+    assert (ended.code, test["status"]) == (1, "failed")
+    (mismatch,) = test["mismatches"]
+    assert mismatch["path"] == "BASE-18"
+    check = check_server("--spec-version", "2025-11-25", "--", *BROKEN).checks()["BASE-18"]
+    wrong, later = (json.loads(sent) for sent in check["sent"])
+    assert later["method"] == "ping"
+    assert json.loads(mismatch["actual"])["id"] == wrong["id"]
+
+
 def test_a_suite_without_the_lane_has_nothing_to_run(tmp_path: Path) -> None:
     (tmp_path / "mcptest.yaml").write_text(
         json.dumps({"servers": {"shop": {"command": [*SERVER]}}, "tools": [CALL]}), encoding="utf-8"
