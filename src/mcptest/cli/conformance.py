@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import time
@@ -471,16 +472,22 @@ def check_actively(
 
 
 def _mismatch(check: CheckResult) -> Mismatch:
-    received = check.received[-1] if check.received else ""
+    received = check.received
+    if len(received) > 1 and len(check.sent) > 1 and _ENDS_A_CHECK.search(check.sent[-1]):
+        # The answer to the last request only shows that nothing else came before it.
+        received = received[:-1]
     return Mismatch(
         path=check.id,
         expected=check.property,
-        actual=received,
+        actual=received[-1] if received else "",
         message=f"{check.message} ({check.revision})",
         hint=check.reference.url,
         is_described=True,
     )
 
+
+# The harmless request that proves what did not come; see `Peer.settle`.
+_ENDS_A_CHECK = re.compile(r'^\{"jsonrpc":"2\.0","id":\d+,"method":"(?:ping|server/discover)"')
 
 RUN_COMMAND = Command(
     name="mcptest compliance run",

@@ -659,6 +659,18 @@ class StdioPeer(Peer):
     def _is_reader(self) -> bool:
         return self.wire.unsent_bytes < _MAX_UNREAD_BYTES
 
+    def describe_unfinished_line(self) -> str:
+        """The hint that the server wrote something that no newline has ended; "" if it did not."""
+        head, size = self.wire.decoder.remainder
+        if not size:
+            return ""
+        many = f"{size:,} bytes" if size > 1 else "1 byte"
+        text = self.wire.cleaned(head).decode("utf-8", "backslashreplace")
+        return (
+            f"; {many} came without the newline that ends a message: {excerpt(text, 80)}; does the "
+            "server write one, and flush stdout after it?"
+        )
+
     def end(self, *, in_hurry: bool = False) -> Stopped:
         if self._stopped is None:
             grace = self._launcher.grace
@@ -710,7 +722,8 @@ class _StdioPending(Pending):
             return self._answer(None, others, f"no answer: the server {peer.end_status}")
         peer.limit.check()
         peer.timeouts += 1
-        return self._answer(None, others, f"no answer within {timeout_s:g} s")
+        problem = f"no answer within {timeout_s:g} s{peer.describe_unfinished_line()}"
+        return self._answer(None, others, problem)
 
     def _answer(
         self, message: Message | None, others: tuple[Message, ...], problem: str = ""

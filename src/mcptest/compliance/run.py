@@ -65,6 +65,11 @@ _MAX_RESTARTS = 8
 # How long the end of a session may take after a signal.
 _RESPITE_S = 1.0
 
+_ANSWERED_AT_THE_END = (
+    "its answer came only when its stdin was closed: does it flush stdout after each message (in "
+    "Python: print(…, flush=True), or python3 -u)?"
+)
+
 # Passive rules about lines that are not messages.
 _ABOUT_NOISE = ("STDIO-01", "STDIO-02")
 
@@ -309,9 +314,12 @@ class Run:
                 agreed, answer = _make_offer(peer, version)
             except TooMuchError as error:
                 agreed, answer = "", Answer(problem=f"no answer: the server {error}")
+            before = len(peer.messages)
+            peer.end()
+            if answer.message is None and any("result" in each for each in peer.messages[before:]):
+                answer = answer.but(problem=f"{answer.problem}; {_ANSWERED_AT_THE_END}")
             offer = Offer(version=agreed, answer=answer, sent=tuple(peer.sent))
             self._offers[version] = offer.but(received=tuple(peer.received))
-            peer.end()
             if isinstance(peer, StdioPeer) and not agreed:
                 self.stderr = self.stderr or peer.stderr
         return self._offers[version]

@@ -120,6 +120,17 @@ def test_over_http_the_evidence_is_the_message_and_the_headers_that_matter(tmp_p
     assert "date: " not in received
 
 
+def test_over_http_a_line_is_left_free_between_two_requests() -> None:
+    url = "http://127.0.0.1:{port}/mcp"
+    chosen = ("--only", "HTTP-13", "--spec-version", "2025-11-25", "--url", url)
+    server = (*SERVER, "--break", "HTTP-13", "--http", "{port}")
+    ended = compliance_run(*chosen, "--", *server)
+    sent = ended.out.partition("    sent      ")[2].partition("    received  ")[0]
+    lines = [line.strip() for line in sent.splitlines()]
+    assert lines[0] == "DELETE /mcp"
+    assert lines[lines.index("POST /mcp") - 1] == ""
+
+
 def test_the_token_of_the_hints_is_not_given_twice(tmp_path: Path) -> None:
     hints = write(tmp_path, "hints.yml", "token: {secret_env: SHOP_TOKEN}\n")
     words = ("--hints", hints, "--bearer-env", "SHOP_TOKEN", "--url", "http://127.0.0.1:1/mcp")
@@ -276,6 +287,26 @@ def test_from_suite_runs_the_lane_and_nothing_else(tmp_path: Path) -> None:
     text = mcptest(tmp_path, *words[:-2])
     assert (text.code, "2 tests: 2 passed" in text.out) == (0, True)
     assert "coverage" not in text.out
+
+
+def test_a_suite_shows_the_answer_that_is_wrong_and_not_that_of_a_later_request(
+    tmp_path: Path,
+) -> None:
+    suite = {
+        "servers": {"it": {"command": list(BROKEN)}},
+        "compliance": {"spec_version": "2025-11-25", "tests": ["active"]},
+    }
+    write(tmp_path, "mcptest.yaml", json.dumps(suite))
+    words = ("compliance", "run", "--from-suite", "mcptest.yaml", "--format", "json")
+    ended = mcptest(tmp_path, *words)
+    (test,) = (test for each in ended.report()["suites"] for test in each["tests"])
+    assert (ended.code, test["status"]) == (1, "failed")
+    (mismatch,) = test["mismatches"]
+    assert mismatch["path"] == "BASE-18"
+    check = check_server("--spec-version", "2025-11-25", "--", *BROKEN).checks()["BASE-18"]
+    wrong, later = (json.loads(sent) for sent in check["sent"])
+    assert later["method"] == "ping"
+    assert json.loads(mismatch["actual"])["id"] == wrong["id"]
 
 
 def test_a_suite_without_the_lane_has_nothing_to_run(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from active import check_server
+import pytest
+from active import check_server, compliance_run
 
 SERVER = Path(__file__).parents[2] / "servers" / "unusual_server.py"
 
@@ -130,3 +131,49 @@ def test_without_a_tool_that_may_be_called_the_run_is_incomplete(tmp_path: Path)
     words = ("--only", "TOOL-16", "--", sys.executable, "-m", "mcptest", "mock", str(contract))
     check = check_server(*words).checks()["TOOL-16"]
     assert (check["verdict"], check["needs"]) == ("could_not_run", "--allow-tool")
+
+
+# It writes its answers without a newline, or only when its input has ended.
+NOT_FLUSHED = """\
+import io, json, sys
+
+out = io.TextIOWrapper(open(1, "wb", 65536, closefd=False), newline="")
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        result = {"protocolVersion": "2025-11-25", "capabilities": {},
+                  "serverInfo": {"name": "late", "version": "1"}}
+        out.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+        END
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ("out.flush()", "came without the newline that ends a message: {"),
+        ('out.write("\\n")', "its answer came only when its stdin was closed: does it flush"),
+    ],
+    ids=["no newline", "no flush"],
+)
+def test_flushing_is_mentioned_if_the_server_wrote_something(
+    tmp_path: Path, end: str, words: str
+) -> None:
+    assert words in refusal(tmp_path, NOT_FLUSHED.replace("END", end))
+
+
+def test_flushing_is_not_mentioned_if_the_server_wrote_nothing(tmp_path: Path) -> None:
+    message = refusal(tmp_path, "import sys\n\nsys.stdin.read()\n")
+    assert message == "no session could be opened: no answer within 1 s"
+
+
+def refusal(folder: Path, text: str) -> str:
+    """Why no session could be opened with this server."""
+    server = folder / "server.py"
+    server.write_text(text, encoding="utf-8")
+    limits = ("--timeout", "1s", "--start-timeout", "1")
+    words = ("--format", "json", "--only", "LIFE-01", *limits, "--", sys.executable, str(server))
+    ended = compliance_run(*words)
+    assert ended.code == 3
+    (check,) = ended.report()["checks"]
+    return str(check["message"])

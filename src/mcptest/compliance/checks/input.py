@@ -121,13 +121,13 @@ def _survives_refusals(peer: Peer, run: Run) -> Outcome:
             if fresh.is_stateless:
                 first = fresh.request("tools/call", call)
                 if not _asks(first, _ELICIT):
-                    return _NOT_ASKED
+                    return _not_asked("eliciting_tool", first)
                 answer = _retry(fresh, call, first, {_ELICIT: reply["result"]})
             else:
                 before = len(fresh.messages)
                 answer = fresh.request("tools/call", call)
                 if not any(each.get("method") == _ELICIT for each in fresh.messages[before:]):
-                    return _NOT_ASKED
+                    return _not_asked("eliciting_tool", answer)
             is_internal = answer.code == INTERNAL_ERROR and how != "an error"
             if is_internal or (answer.message is None and not answer.is_refused):
                 return violated(
@@ -146,7 +146,7 @@ def _survives_refused_sampling(peer: Peer, run: Run) -> Outcome:
             before = len(fresh.messages)
             answer = fresh.request("tools/call", call)
             if not any(each.get("method") == _SAMPLE for each in fresh.messages[before:]):
-                return not_applicable("the call of sampling_tool did not ask for sampling")
+                return _not_asked("sampling_tool", answer)
             if answer.message is None and not answer.is_refused:
                 return violated(
                     f"{_SAMPLE} was answered with error {code}, and the call that needed it got "
@@ -155,7 +155,11 @@ def _survives_refused_sampling(peer: Peer, run: Run) -> Outcome:
     return PASSED
 
 
-_NOT_ASKED = not_applicable("the call of eliciting_tool did not ask for anything")
+def _not_asked(hint: str, answer: Answer) -> Outcome:
+    """The outcome if a hint is wrong about a tool."""
+    return could_not_run(
+        f"the call of {hint} did not ask for anything, it got {answer.describe()}", needs=hint
+    )
 
 
 # Calls that are repeated with input
@@ -211,7 +215,7 @@ def _with_question(
         with _session(peer, run, "elicitation", "sampling") as fresh:
             first = fresh.request("tools/call", call)
             if not _asks(first):
-                return _NOT_ASKED
+                return _not_asked("eliciting_tool", first)
             answer = fresh.request("tools/call", _retry_params(call, first))
             if not is_success(answer):
                 return could_not_run(

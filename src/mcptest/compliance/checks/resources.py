@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from mcptest.compliance.check import (
@@ -56,16 +57,22 @@ def _reads_listed(peer: Peer, run: Run) -> Outcome:
     if isinstance(resources, Outcome):
         return resources
     uris = list(names_of(resources, "uri"))[:_MAX_READ]
+    if not uris:
+        return could_not_run("no listed resource has a URI")
+    has_read = False
     for uri in uris:
         peer.begin()
         answer = peer.request("resources/read", {"uri": uri})
+        has_read |= answer.result is not None
         if answer.result is None and answer.code != MISSING_CAPABILITY:
             return violated(
                 f"resources/list has {excerpt(uri, 120)}, and resources/read of it got "
                 f"{answer.describe()}",
                 level="SHOULD",
             )
-    return PASSED if uris else could_not_run("no listed resource has a URI")
+    if not has_read:
+        return not_applicable("every listed resource needs a capability of the client")
+    return PASSED
 
 
 def _unknown_uri(peer: Peer, run: Run) -> str:
@@ -167,6 +174,8 @@ def _stays_inside(peer: Peer, run: Run) -> Outcome:
     files = [uri for uri in names_of(resources, "uri") if uri.lower().startswith("file:///")]
     if not files:
         return not_applicable("the server lists no file:// resource")
+    if not run.is_remote and not Path(f"/{_OUTSIDE}").exists():
+        return not_applicable(f"this machine has no /{_OUTSIDE}, which could be reached")
     folder = urlsplit(files[0]).path.rpartition("/")[0]
     plain = peer.request("resources/read", {"uri": f"file:///{_OUTSIDE}"})
     root = str(run.hints.get("file_root") or "/")

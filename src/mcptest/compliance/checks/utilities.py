@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
+import time
+
+from mcptest.compliance.check import (
+    PASSED,
+    Check,
+    Outcome,
+    could_not_run,
+    not_applicable,
+    violated,
+)
+from mcptest.compliance.checks.features import is_success
+from mcptest.compliance.peer import Answer, Pending
+from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
@@ -14,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.compliance.check import Outcome
-    from mcptest.compliance.peer import Answer, Peer, Pending
+    from mcptest.compliance.peer import Peer
     from mcptest.compliance.run import Run
 
     Message = dict[str, Any]
@@ -104,14 +115,21 @@ def _logs(peer: Peer) -> list[Message]:
 def _keeps_secrets(peer: Peer, run: Run) -> Outcome:
     if not run.canary:
         return not_applicable("the server was not started by mcptest, so it has no secret of ours")
-    for message in run.messages():
-        is_log = message.get("method") == "notifications/message"
-        if (is_log or "error" in message) and run.canary in dump_json(message):
-            where = "a log message" if is_log else "an error"
+    if not any(map(_may_leak, run.messages())):
+        # Few other checks were chosen.
+        peer.request_or_silence(peer.message(f"mcptest/unknown-{run.suffix}"))
+    messages = list(filter(_may_leak, run.messages()))
+    for message in messages:
+        if run.canary in dump_json(message):
+            where = "an error" if "error" in message else "a log message"
             return violated(
                 f"{where} holds the value of {run.canary_variable}, a secret in the environment"
             ).but(sent=(), received=(dump_json(message),))
-    return PASSED
+    return PASSED if messages else not_applicable("no log message and no error came")
+
+
+def _may_leak(message: Message) -> bool:
+    return "error" in message or message.get("method") == "notifications/message"
 
 
 # Pages
@@ -220,35 +238,74 @@ def _start_tool(peer: Peer, run: Run, hint: str, meta: Message) -> Pending:
     return peer.start(peer.message("tools/call", params | ({"_meta": meta} if meta else {})))
 
 
-def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> tuple[Pending, Answer, Answer]:
-    """Cancel a slow call: the request, what came before, and what came afterwards."""
+class _Cancelled(Record):
+    """A slow call that was cancelled: its request, what came before, and what came afterwards."""
+
+    pending: Pending
+    before: Answer
+    after: Answer
+
+
+def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled | Outcome:
+    """Cancel a slow call; or why that would show nothing.
+
+    A second call, which is not cancelled, shows how long the first would have taken: an answer that
+    does not come by then does not come.
+    """
     pending = _start_tool(peer, run, "slow_tool", {"progressToken": token})
-    before = pending.wait_until(lambda _: False, _RUNNING_S)
-    params = {"requestId": pending.id, "reason": "mcptest: cancellation is checked"}
-    if not any(pending.is_response(each) for each in before.others):
-        peer.notify("notifications/cancelled", params)
+    control = _start_tool(peer, run, "slow_tool", {})
     takes_s = float(run.hints["slow_tool"].get("seconds", 0.0))
-    after = pending.wait_until(pending.is_response, min(takes_s + _WATCHED_S, _LONGEST_S))
-    return pending, before, after
+    earliest_end = time.monotonic() + min(takes_s, _LONGEST_S)
+    try:
+        before = pending.wait_until(lambda _: False, _RUNNING_S)
+        answer = next(filter(pending.is_response, before.others), None)
+        if answer is not None:
+            seen = excerpt(dump_json(answer.get("result", answer.get("error"))), 120)
+            return could_not_run(
+                f"slow_tool answered within {_RUNNING_S:g} s, before it was cancelled: {seen}",
+                needs="slow_tool",
+            )
+        params = {"requestId": pending.id, "reason": "mcptest: cancellation is checked"}
+        peer.notify("notifications/cancelled", params)
+        # A server may serve one call after the other.
+        limit_s = 2.0 * min(takes_s, _LONGEST_S) + peer.timeout_s
+        finished = control.look_for(control.is_response, limit_s)
+        if finished.message is None and not peer.is_lost:
+            params = {"requestId": control.id, "reason": "mcptest: the call takes too long"}
+            peer.notify("notifications/cancelled", params)
+            return could_not_run(
+                f"slow_tool was not answered within {limit_s:g} s, although it was not cancelled: "
+                "is slow_tool.seconds long enough?",
+                needs="slow_tool",
+            )
+        if not takes_s and not is_success(finished):
+            return could_not_run(
+                f"slow_tool does not succeed, and has no seconds: it got {finished.describe()}",
+                needs="slow_tool",
+            )
+        left_s = max(earliest_end - time.monotonic(), 0.0)
+        after = pending.wait_until(pending.is_response, left_s + _WATCHED_S)
+        return _Cancelled(pending=pending, before=before, after=after)
+    finally:
+        control.close()
+        pending.close()
 
 
 def _stays_silent_after_cancellation(peer: Peer, run: Run) -> Outcome:
-    pending, before, after = _cancel_slow_tool(peer, run, f"cancel-{run.suffix}")
-    pending.close()
-    if any(pending.is_response(each) for each in before.others):
-        return could_not_run(f"slow_tool answered within {_RUNNING_S:g} s, before it was cancelled")
-    if after.message is None:
+    cancelled = _cancel_slow_tool(peer, run, f"cancel-{run.suffix}")
+    if not isinstance(cancelled, _Cancelled):
+        return cancelled
+    if cancelled.after.message is None:
         return PASSED
-    return violated(f"a call that was cancelled still got {after.describe()}")
+    return violated(f"a call that was cancelled still got {cancelled.after.describe()}")
 
 
 def _stops_progress_after_cancellation(peer: Peer, run: Run) -> Outcome:
     token = f"progress-{run.suffix}"
-    pending, before, after = _cancel_slow_tool(peer, run, token)
-    pending.close()
-    if any(pending.is_response(each) for each in before.others):
-        return could_not_run(f"slow_tool answered within {_RUNNING_S:g} s, before it was cancelled")
-    first, later = _progress_of(before, token), _progress_of(after, token)
+    cancelled = _cancel_slow_tool(peer, run, token)
+    if not isinstance(cancelled, _Cancelled):
+        return cancelled
+    first, later = (_progress_of(each, token) for each in (cancelled.before, cancelled.after))
     if not later:
         return not_applicable("slow_tool reports no progress") if not first else PASSED
     if len(later) - len(first) <= 1:
@@ -277,10 +334,18 @@ def _reports_no_unasked_progress(peer: Peer, run: Run) -> Outcome:
     if unasked:
         return violated("a call without a progress token got progress notifications")
     # With tokens of both types, for the passive rules about progress.
+    has_progress = False
     for token in (f"token-{run.suffix}", 4711):
         asked = _start_tool(peer, run, "progress_tool", {"progressToken": token})
-        asked.wait(limit_s)
+        answer = asked.wait(limit_s)
         asked.close()
+        has_progress |= bool(_progress_of(answer, token))
+    if not has_progress:
+        return could_not_run(
+            "progress_tool reports no progress with a progress token either: its call got "
+            f"{answer.describe()}",
+            needs="progress_tool",
+        )
     return PASSED
 
 

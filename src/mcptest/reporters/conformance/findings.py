@@ -169,6 +169,8 @@ def evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
     lines = []
     for message in messages[:_MAX_SHOWN]:
         parts = _parts(re.sub(_METADATA, '"_meta":{…}', message))
+        if lines and len(parts) > 1:
+            lines.append("")
         lines += [excerpt(part, max_chars) for part in parts[:_MAX_LINES]]
         if len(parts) > _MAX_LINES:
             lines.append(f"… {plural(len(parts) - _MAX_LINES, 'more line')}")

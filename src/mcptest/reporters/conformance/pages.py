@@ -90,6 +90,7 @@ def _labels(name: str, lines: list[str]) -> Iterator[tuple[str, str]]:
 
 # HTML
 
+_SUBJECT = "MCP conformance"
 _LOOKS = {"conformant": "good", "not conformant": "bad", "incomplete": "odd"}
 _HEADLINES = {
     "conformant": "Conformant",
@@ -114,7 +115,7 @@ def render_html(report: ConformanceReport, tool_version: str) -> str:
         element("nav", joined(links, "\n"), aria_label="Sections"),
         element("main", *(section for section in sections if section)),
     ]
-    heading = f"{_HEADLINES[report.verdict]}: {report.server} (mcptest)"
+    heading = f"{_SUBJECT} of {report.server}: {report.verdict} (mcptest)"
     return render_page(
         "mcptest.reporters.html",
         title=cut(heading, 200),
@@ -127,6 +128,7 @@ def _banner(report: ConformanceReport) -> Markup:
     grade = report.grade or "–"
     parts = [
         element("p", grade, class_="grade", aria_label=f"grade {report.grade or 'none'}"),
+        element("p", _SUBJECT, class_="subject"),
         element("h1", _HEADLINES[report.verdict]),
         element("p", title(report), class_="server"),
     ]
@@ -140,13 +142,17 @@ def _banner(report: ConformanceReport) -> Markup:
         for problem in report.problems
     ]
     parts += [element("p", cut(note, MAX_MESSAGE)) for note in report.notes]
-    facts = [
-        ("checks", count_words(report).rpartition(", in ")[0]),
-        ("profile", " ".join(f"{each.id} ({each.digest})" for each in report.profiles)),
-        ("started", report.started_at),
-        ("took", render_duration(report.duration_s)),
+    facts = {
+        "checks": [count_words(report).rpartition(", in ")[0]],
+        "profile": [f"{each.id} ({each.digest})" for each in report.profiles],
+        "started": [report.started_at],
+        "took": [render_duration(report.duration_s)],
+    }
+    pairs = [
+        joined([element("dt", name), *(element("dd", text) for text in texts)])
+        for name, texts in facts.items()
+        if any(texts)
     ]
-    pairs = [joined([element("dt", name), element("dd", text)]) for name, text in facts if text]
     parts.append(element("dl", *pairs, class_="facts"))
     return element("header", *parts, class_=f"banner {_LOOKS[report.verdict]}")
 
@@ -169,7 +175,8 @@ def _card(finding: Finding, verdict: str) -> Markup:
     parts = [element("p", *head), element("p", cut(check.message, MAX_MESSAGE))]
     for label, text in (("expected", check.expected), ("cause", check.cause)):
         if text:
-            parts.append(element("p", f"{label}: ", cut(text, MAX_MESSAGE), class_="aside"))
+            words = f"{label.capitalize()}: "
+            parts.append(element("p", words, cut(text, MAX_MESSAGE), class_="aside"))
     if check.reference.page:
         words = f"{check.reference.page}, {check.reference.section}"
         link = element("a", words, href=check.reference.url, rel="noreferrer")
@@ -223,6 +230,6 @@ def _check_section(report: ConformanceReport) -> Markup:
         for check in report.checks
     ]
     heads = ("id", "level", "revision", "verdict", "what")
-    whole = element("div", table(heads, rows), class_="scroll")
+    whole = element("div", table(heads, rows), class_="scroll results")
     fold = element("details", element("summary", f"{len(rows):,} results"), whole)
     return element("section", element("h2", "All checks"), fold, id="checks")
