@@ -39,7 +39,7 @@ NOT_JSON = {
     '{"a":{"result":1,"b":2,"result":1}}': ('the key "result" occurs twice in one object', 0),
     "01": ("something follows the end of the JSON value", 2),
     "True": ("expecting value", 1),
-    '"\t"': ("invalid control character at", 2),
+    '"\t"': ("invalid control character", 2),
     '"\\x"': ("invalid \\escape", 2),
 }
 

@@ -93,6 +93,11 @@ _ELSEWHERE = {
     "check": "mcptest validate checks test files, and mcptest compliance run a server",
     "inspect": "mcptest list shows what a server offers; call, read and prompt try it out, and "
     "discover writes tests for it",
+    "inspector": "mcptest list shows what a server offers; call, read and prompt try it out, and "
+    "discover writes tests for it",
+    "query": "mcptest call calls a tool, and mcptest list shows what a server offers",
+    "conformance": "mcptest compliance run checks a server against the specification",
+    "audit": "mcptest security looks for what can harm the users of a server",
     "doctor": "mcptest validate checks test files, mcptest list tries to start a server, and "
     "mcptest plugin list shows what is installed",
     "new": "mcptest init creates a first test",

@@ -112,7 +112,9 @@ def _explained(error: json.JSONDecodeError) -> NotJsonError:
         return NotJsonError("a comma with nothing after it", len(before))
     if error.msg.startswith("Illegal trailing comma"):
         return NotJsonError("a comma with nothing after it", at + 1)
-    return NotJsonError(error.msg[:1].lower() + error.msg[1:], at + 1)
+    # Some reasons end with "at": Python writes the place after them.
+    reason = error.msg.removesuffix(" starting at").removesuffix(" at")
+    return NotJsonError(reason[:1].lower() + reason[1:], at + 1)
 
 
 def _may_be_deep(text: str) -> bool:

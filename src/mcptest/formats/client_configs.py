@@ -59,8 +59,8 @@ class _Format(Record):
 # What a client decides for itself, such as which tools may be called unasked. docs/config.md
 # lists these keys.
 _POLICIES = (
-    *("alwaysAllow", "autoApprove", "disabledTools", "enabledTools", "excludeTools"),
-    *("includeTools", "tools", "trust", "timeout"),
+    *("alwaysAllow", "alwaysLoad", "autoApprove", "disabledTools", "enabledTools"),
+    *("excludeTools", "includeTools", "tools", "trust", "timeout"),
 )
 _ABOUT = ("description", "icon", "name")
 _USED = ("type", "command", "args", "env", "envFile", "cwd", "url", "headers", "disabled")

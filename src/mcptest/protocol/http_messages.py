@@ -251,7 +251,7 @@ class AnswerReader:
         fault = status_fault(self.said, self.id, self.status, self.headers, raw)
         if self._packed:
             # The status alone says what was refused, and why.
-            message = fault.message.removesuffix(", without a word")
+            message = fault.message.removesuffix(" and an empty body")
             return fault.but(message=f"{message} and {self._packed}")
         return fault
 
@@ -536,7 +536,7 @@ def status_fault(
 ) -> TransportFault:
     """The fault for a refused message, with the body of the refusal."""
     # It says that it is cut: half a secret is recognised by that alone.
-    body = f": {quote_bytes(raw)}" if raw.strip() else ", without a word"
+    body = f": {quote_bytes(raw)}" if raw.strip() else " and an empty body"
     hint = _HINTS.get(status, "")
     wants = headers.get("www-authenticate", "")
     if status in (_UNAUTHORIZED, _FORBIDDEN):

@@ -209,8 +209,8 @@ def test_our_own_config_has_no_comments(tmp_path: Path) -> None:
 IGNORED = {
     ".mcp.json": (
         "mcpServers",
-        "alwaysAllow autoApprove description disabledTools enabledTools excludeTools icon "
-        "includeTools name timeout tools trust version",
+        "alwaysAllow alwaysLoad autoApprove description disabledTools enabledTools excludeTools "
+        "icon includeTools name timeout tools trust version",
     ),
     ".vscode/mcp.json": (
         "servers",

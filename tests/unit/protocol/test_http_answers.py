@@ -115,7 +115,7 @@ def test_a_body_that_answers_something_else_is_not_waited_on(message: object) ->
         (b"[1]", 400, JSON, "http_status", "with status 400"),
         (b"{oops", 502, JSON, "http_status", "with status 502"),
         (b"<html>", 404, "text/html", "http_status", 'with status 404: "<html>"'),
-        (b"", 503, "", "http_status", "with status 503, without a word"),
+        (b"", 503, "", "http_status", "with status 503 and an empty body"),
         (b"x" * 1001, 200, JSON, "line_too_long", "more than 1,000 bytes"),
     ],
 )

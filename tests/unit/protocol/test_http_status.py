@@ -34,7 +34,7 @@ def test_each_status_has_its_kind_its_effect_and_its_hint(
 ) -> None:
     found = refused(status)
     assert (found.kind, found.effect, found.id) == (kind, effect, 1)
-    assert found.message == f"the server refused tools/call with status {status}, without a word"
+    assert found.message == f"the server refused tools/call with status {status} and an empty body"
     assert hint in found.hint
 
 
