@@ -27,7 +27,7 @@ from mcptest.core.secrets import (
     why_not_blanked,
 )
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.text import visible
+from mcptest.core.text import list_names, visible
 from mcptest.formats.config import SHELLS, default_startup_s, read_http
 from mcptest.formats.keys import Fields, diagnose, read_top, warn_of_weak_secret
 from mcptest.formats.yaml import read_document
@@ -99,12 +99,15 @@ _TYPES = {
 _HOMES = (".cursor", ".vscode", ".zed")
 
 
+_MAX_NAMES_SHOWN = 50
+
+
 class ChoiceError(ValueError):
     """A file from which no server can be chosen: why, and the names to choose from."""
 
     def __init__(self, message: str, names: Iterable[str] = ()) -> None:
         super().__init__(message)
-        self.names = ", ".join(map(visible, names))
+        self.names = list_names([*map(visible, names)], _MAX_NAMES_SHOWN)
 
 
 class ClientServer(Record):
@@ -167,12 +170,13 @@ class ClientConfig:
         skipped = [each for each, is_disabled in names.items() if is_disabled]
         left = [each for each in names if each not in skipped]
         if not left:
-            listed = ", ".join(map(visible, skipped))
+            listed = list_names([*map(visible, skipped)], _MAX_NAMES_SHOWN)
             message = f"all servers of {shown} are disabled: {listed}"
             raise ChoiceError(message if skipped else f"{shown} has no server", names)
         if len(left) > 1:
-            listed = ", ".join(map(visible, left))
-            listed += f"; disabled: {', '.join(map(visible, skipped))}" if skipped else ""
+            listed = list_names([*map(visible, left)], _MAX_NAMES_SHOWN)
+            if skipped:
+                listed += f"; disabled: {list_names([*map(visible, skipped)], _MAX_NAMES_SHOWN)}"
             raise ChoiceError(f"{shown} has {len(left)} servers: {listed}", names)
         return left[0], skipped
 
