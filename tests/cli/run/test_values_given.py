@@ -129,7 +129,7 @@ def test_a_quote_that_is_never_closed_is_a_mistake(folder: Path) -> None:
     (folder / "dev.env").write_text(text, encoding="utf-8")
     ended = mcptest(folder, "run", "--env-file", "dev.env")
     assert (ended.code, ended.out) == (2, "")
-    message = "lines 1, 2, 3 of dev.env are not NAME=value"
+    message = "lines 1, 3 of dev.env are not NAME=value"
     assert ended.err == f"error: --env-file: {message}\n"
     (folder / "dev.env").write_text("no\n" * 13, encoding="utf-8")
     ended = mcptest(folder, "run", "--env-file", "dev.env")
