@@ -10,7 +10,7 @@ from mcptest.cli.output import write_note, write_stderr
 from mcptest.core.diagnostics import render_diagnostic, suggest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ISOLATIONS, HttpSpec, PluginSpec, ServerSpec
-from mcptest.core.text import join_words, visible
+from mcptest.core.text import join_words, list_names, visible
 from mcptest.engine.discovery import (
     CONFIG_NAMES,
     FORMATS,
@@ -797,6 +797,10 @@ def _parse_variables(arguments: Arguments) -> dict[str, object]:
     return values
 
 
+# Of the mistakes in a file of variables.
+_MAX_LINES_SHOWN = 10
+
+
 def read_env_file(file: str) -> None:
     """Set the variables of a file, as an export in the shell would; those that are set stay."""
     # For those who want it.
@@ -807,8 +811,11 @@ def read_env_file(file: str) -> None:
         raise UsageError(f"--env-file: there is no file {visible(file)!r}")
     found, mistakes = parse_env_file(read_text(file))
     if mistakes:
-        # The line is not quoted: it may hold a secret.
-        raise UsageError(f"--env-file: line {mistakes[0]} of {visible(file)} is not NAME=value")
+        # The lines are not quoted: they may hold a secret.
+        lines = list_names([str(number) for number in mistakes], _MAX_LINES_SHOWN)
+        words = ("lines", "are") if len(mistakes) > 1 else ("line", "is")
+        message = f"{words[0]} {lines} of {visible(file)} {words[1]} not NAME=value"
+        raise UsageError(f"--env-file: {message}")
     kept = [name for name, value in found.items() if os.environ.get(name, value) != value]
     if kept:
         names = visible(", ".join(kept))

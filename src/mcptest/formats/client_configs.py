@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from urllib.parse import unquote, unquote_plus
 
 from mcptest.core.diagnostics import Diagnostic, PathDiagnostic, closest, suggest
 from mcptest.core.errors import FormatError
@@ -26,7 +27,7 @@ from mcptest.core.secrets import (
     why_not_blanked,
 )
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.text import visible
+from mcptest.core.text import list_names, visible
 from mcptest.formats.config import SHELLS, default_startup_s, read_http
 from mcptest.formats.keys import Fields, diagnose, read_top, warn_of_weak_secret
 from mcptest.formats.yaml import read_document
@@ -98,12 +99,15 @@ _TYPES = {
 _HOMES = (".cursor", ".vscode", ".zed")
 
 
+_MAX_NAMES_SHOWN = 50
+
+
 class ChoiceError(ValueError):
     """A file from which no server can be chosen: why, and the names to choose from."""
 
     def __init__(self, message: str, names: Iterable[str] = ()) -> None:
         super().__init__(message)
-        self.names = ", ".join(map(visible, names))
+        self.names = list_names([*map(visible, names)], _MAX_NAMES_SHOWN)
 
 
 class ClientServer(Record):
@@ -133,12 +137,19 @@ class ClientConfig:
         self.folder = posixpath.dirname(place) if is_home else place
         self._document = _read_json(text, file)
         self._diagnostics: list[PathDiagnostic] = []
-        self._top = read_top(self._document, "a config must be an object", self._diagnostics)
+        try:
+            self._top = read_top(self._document, "a config must be an object", self._diagnostics)
+        except FormatError as error:
+            raise _unquoted(error) from None
         # Whatever a message quotes may hold them.
-        self._written = tuple(dict.fromkeys(_secrets_in(self._top.mapping)))
         keys = (*_CLIENTS, *_REGISTRY)
         # The key that shows the format; "" if there is none.
         self.kind = next((key for key in keys if key in self._top.mapping), "")
+        entries = self._top.mapping.get(self.kind)
+        # A server that is a string may be a command with arguments.
+        misplaced = entries.values() if isinstance(entries, dict) else [entries]
+        written = [secret for each in misplaced for secret in _secrets_in(each, "command")]
+        self._written = tuple(dict.fromkeys([*written, *_secrets_in(self._top.mapping)]))
         self._entries: dict[str, Fields] = {}
 
     def names(self) -> dict[str, bool]:
@@ -159,12 +170,13 @@ class ClientConfig:
         skipped = [each for each, is_disabled in names.items() if is_disabled]
         left = [each for each in names if each not in skipped]
         if not left:
-            listed = ", ".join(map(visible, skipped))
+            listed = list_names([*map(visible, skipped)], _MAX_NAMES_SHOWN)
             message = f"all servers of {shown} are disabled: {listed}"
             raise ChoiceError(message if skipped else f"{shown} has no server", names)
         if len(left) > 1:
-            listed = ", ".join(map(visible, left))
-            listed += f"; disabled: {', '.join(map(visible, skipped))}" if skipped else ""
+            listed = list_names([*map(visible, left)], _MAX_NAMES_SHOWN)
+            if skipped:
+                listed += f"; disabled: {list_names([*map(visible, skipped)], _MAX_NAMES_SHOWN)}"
             raise ChoiceError(f"{shown} has {len(left)} servers: {listed}", names)
         return left[0], skipped
 
@@ -184,7 +196,7 @@ class ClientConfig:
             from mcptest.formats.server_json import read_registered  # noqa: PLC0415
 
             spec = read_registered(self._top, fields, values)
-        secrets = (*_secrets_in(fields.mapping), *values.secrets)
+        secrets = (*_secrets_in(fields.mapping), *values.secrets, *_secrets_in([*spec.command]))
         spec = spec.but(secrets=tuple(dict.fromkeys(secrets)))
         self._written = tuple(dict.fromkeys((*self._written, *spec.secrets)))
         found, unset = self._diagnose(self._diagnostics), self._diagnose(values.unset)
@@ -267,34 +279,59 @@ def warn_of_unknown(fields: Fields, used: tuple[str, ...], ignored: tuple[str, .
 
 def _secrets_in(value: object, key: str = "") -> Iterator[str]:
     """Yield the values of `env` and `headers`, and of keys and options that name secrets."""
-    if key in ("env", "headers") and not _is_of_objects(value):
+    if key == "env" or (key == "headers" and not _is_of_objects(value)):
         yield from _secret_texts(value)
         return
-    if isinstance(value, str) and key == "command":
-        # Arguments that belong in "args".
-        value = [word.strip("'\"") for word in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", value)]
+    if isinstance(value, str) and key in _WORDS:
+        # Arguments that belong in a list.
+        words = re.findall(r"'[^']*'|\"[^\"]*\"|\S+", value)
+        value = [word.strip("'\"[],") for word in words]
     if not isinstance(value, dict | list):
         return
+    yield from _declared_in(value)
     for _, name, inner in members_of(value, key):
         is_listed = isinstance(value, list)
         if isinstance(inner, dict | list) or (
-            not is_listed and name in ("command", "env", "headers")
+            not is_listed and name in (*_WORDS, "env", "headers")
         ):
             yield from _secrets_in(inner, "" if is_listed else name)
         # A reference is not a secret; its value is.
         elif is_secret(name, inner):
             yield from _secret_texts(inner)
-        elif is_listed and isinstance(inner, str):
-            yield from _secret_texts(_named_in(inner))
+        elif isinstance(inner, str):
+            yield from _secrets_in_url(inner)
+            if is_listed:
+                yield from _secret_texts(_named_in(inner))
+
+
+def _declared_in(value: dict[str, object] | list[object]) -> Iterator[str]:
+    """Yield the values of an input that the file says is a secret."""
+    if isinstance(value, dict) and True in (value.get("isSecret"), value.get("password")):
+        yield from _secret_texts([value.get("default"), value.get("value")])
+
+
+def _secrets_in_url(text: str) -> Iterator[str]:
+    """Yield the password in a URL, and the parameters of its query with the name of a secret."""
+    if "://" in text:
+        for password in re.findall(r"://[^\s/@:]*:([^\s/@]+)@", text):
+            yield from _secret_texts(unquote(password))
+        for name, value in re.findall(r"[?&;]([^=&;#?]+)=([^&;#\s'\"]+)", text):
+            if names_secret(name):
+                yield from _secret_texts(unquote_plus(value))
+
+
+# Keys whose value, written as one string, is a command with arguments.
+_WORDS = ("command", "args")
 
 
 def _named_in(argument: str) -> str:
     """Return the secret in an argument such as --token=value or Authorization: value, or ""."""
-    pattern = r"-{0,2}([A-Za-z][\w.-]*)\s*[=:\s]\s*(.+)"
-    while found := re.fullmatch(pattern, argument, re.DOTALL):
-        name, argument = found.groups()
-        if names_secret(name):
-            return argument
+    pattern = re.compile(r"-{0,2}([A-Za-z][\w.-]*)\s*[=:\s]\s*")
+    start = 0
+    while (found := pattern.match(argument, start)) and found.end() < len(argument):
+        start = found.end()
+        if names_secret(found[1]):
+            return argument[start:]
     return ""
 
 
@@ -360,7 +397,12 @@ def _read_json(text: str, file: str) -> Document:
     try:
         return read_document(plain, file)
     except FormatError as error:
-        raise FormatError([each.but(source="") for each in error.diagnostics]) from None
+        raise _unquoted(error) from None
+
+
+def _unquoted(error: FormatError) -> FormatError:
+    """Return the mistakes of a file of which no secret is known: its lines are not quoted."""
+    return FormatError([each.but(source="") for each in error.diagnostics])
 
 
 # Variables in the values of a client's config
@@ -371,6 +413,11 @@ _WAYS = (
     "variables are written ${NAME}, ${NAME:-default}, ${env:NAME}, ${input:ID}, "
     "${workspaceFolder} or ${userHome}"
 )
+
+
+def _closed(text: str) -> str:
+    """Return the text up to its last brace: after it, every `${` would be a search to the end."""
+    return text[: text.rfind("}") + 1]
 
 
 class ClientValues:
@@ -410,7 +457,7 @@ class ClientValues:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         text = str(value) if is_number else fields.text(key)
         filled = self.fill(fields, key, text, is_secret=True)
-        names = set(re.findall(_VARIABLE, text))
+        names = set(re.findall(_VARIABLE, _closed(text)))
         if names_secret(key) or not names or names - {*self._fixed, "userHome"}:
             self.secrets += parts_of_secret(filled)
         if names_secret(key) and not names:
@@ -433,6 +480,8 @@ class ClientValues:
 
         With `is_for_shell`, variables of the environment are left to the shell that gets the text.
         """
+
+        closed = _closed(text)
 
         def replace(found: re.Match[str]) -> str:
             written = found[1]
@@ -458,7 +507,7 @@ class ClientValues:
                 fields.report(key, "F010", message, _WAYS, on_key=False)
             return found[0]
 
-        return re.sub(_VARIABLE, replace, text)
+        return re.sub(_VARIABLE, replace, closed) + text[len(closed) :]
 
     def look_up(self, fields: Fields, key: str, name: str, *others: str) -> str:
         """Return the value of a variable; one without a value is recorded."""
@@ -479,6 +528,7 @@ class ClientValues:
             if "${" in default:
                 message = "a default cannot hold another variable"
                 fields.report(key, "F009", message, on_key=False)
+            self._keep(fields, key, name, default, is_secret=is_secret)
             return default
         value = self.look_up(fields, key, name)
         self._keep(fields, key, name, value, is_secret=is_secret)
@@ -490,8 +540,9 @@ class ClientValues:
         name = input_variable(id)
         is_set = id in self.environment or name in self.environment
         if not is_set and declared and isinstance(declared.mapping.get("default"), str):
-            return declared.text("default")
-        value = self.look_up(fields, key, name, id)
+            value = declared.text("default")
+        else:
+            value = self.look_up(fields, key, name, id)
         is_password = declared is not None and declared.mapping.get("password") is True
         self._keep(fields, key, name, value, is_secret=is_secret or is_password)
         return value

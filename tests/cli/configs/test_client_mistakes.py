@@ -358,6 +358,12 @@ def test_secrets_are_blanked_in_the_lines_that_a_mistake_quotes(tmp_path: Path) 
         '"url": "http://x", "headers": ["A: canary-one"]',
         '"url": "http://x", "headers": {"A": {"B": "Bearer canary-one"}}',
         '"url": "http://x", "headers": "canary-one"',
+        '"command": "x", "env": [{"name": "A", "value": "canary-one"}, {"B": "canary-two"}]',
+        '"command": "x", "args": "--token canary-one"',
+        '"command": "x", "args": "[\\"--token\\", \\"canary-one\\"]"',
+        '"command": "x", "args": ["--token=canary-one", 1]',
+        '"command": 1, "args": ["postgres://ada:canary-one@h/db"]',
+        '"type": 1, "url": "https://x/mcp?shopApiKey=canary-one&a=b"',
     ],
 )
 def test_secrets_of_the_wrong_type_are_blanked_too(keys: str, tmp_path: Path) -> None:
@@ -366,6 +372,23 @@ def test_secrets_of_the_wrong_type_are_blanked_too(keys: str, tmp_path: Path) ->
     assert (ended.code, ended.out) == (2, "")
     assert "canary" not in ended.err
     assert "***" in ended.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"mcpServers": {"shop": {"command": "x", "env": {"A": "canary-one"}}}}]',
+        '{"mcpServers": {"shop": "x --token canary-one"}}',
+        '{"mcpServers": "x --token canary-one"}',
+        '{"servers": [], "inputs": [{"id": "a", "password": true, "default": "canary-one"}]}',
+    ],
+)
+def test_secrets_are_blanked_where_no_server_is(text: str, tmp_path: Path) -> None:
+    write_text(tmp_path, text)
+    ended = mcptest(tmp_path, "list")
+    assert ended.code == 2
+    assert ".mcp.json:1:" in ended.err
+    assert "canary" not in ended.err
 
 
 def test_headers_of_a_published_server_are_not_quoted(tmp_path: Path) -> None:
@@ -384,6 +407,8 @@ def test_headers_of_a_published_server_are_not_quoted(tmp_path: Path) -> None:
         "SHOP_TOKEN=canary-one",
         "Authorization: Bearer canary-one",
         "--header=X-Api-Key: canary-one",
+        "postgres://ada:canary-one@h/db",
+        "https://x/mcp?shopApiKey=canary-one&a=b",
     ],
 )
 def test_secrets_within_an_argument_are_blanked(argument: str, tmp_path: Path) -> None:
@@ -393,6 +418,40 @@ def test_secrets_within_an_argument_are_blanked(argument: str, tmp_path: Path) -
         assert ended.code == 3
         assert "canary" not in ended.err
         assert "[secret]" in ended.err
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--api-key", "${SETTING}"],
+        ["--api-key", "${UNSET:-canary-one}"],
+        ["${SHOP_TOKEN:-canary-one}"],
+        ["${input:key}"],
+    ],
+)
+def test_values_of_variables_are_blanked_after_an_option_and_as_a_default(
+    args: list[str], tmp_path: Path
+) -> None:
+    inputs = [{"id": "key", "password": True, "default": "canary-one"}]
+    servers = {"shop": {"command": "none", "args": args}}
+    write_text(tmp_path, json.dumps({"servers": servers, "inputs": inputs}))
+    ended = mcptest(tmp_path, "list", SETTING="canary-one")
+    assert ended.code == 3
+    assert "canary" not in ended.err
+    assert "[secret]" in ended.err
+
+
+def test_secrets_in_a_url_are_blanked(tmp_path: Path) -> None:
+    write_client(tmp_path, {"shop": {"url": "http://127.0.0.1:1/mcp?shopApiKey=canary-one"}})
+    ended = mcptest(tmp_path, "list")
+    assert ended.code == 3
+    assert "?shopApiKey=[secret]" in ended.err
+
+
+@pytest.mark.parametrize("text", ["${" * 300_000, "a:" * 300_000])
+def test_a_long_value_is_read_in_seconds(text: str, tmp_path: Path) -> None:
+    write_client(tmp_path, {"shop": {"command": "none", "args": [text], "env": {"A": text}}})
+    assert mcptest(tmp_path, "list").code == 3
 
 
 def test_packages_of_any_kind_are_all_there(tmp_path: Path) -> None:

@@ -129,7 +129,11 @@ def test_a_quote_that_is_never_closed_is_a_mistake(folder: Path) -> None:
     (folder / "dev.env").write_text(text, encoding="utf-8")
     ended = mcptest(folder, "run", "--env-file", "dev.env")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "error: --env-file: line 1 of dev.env is not NAME=value\n"
+    message = "lines 1, 3 of dev.env are not NAME=value"
+    assert ended.err == f"error: --env-file: {message}\n"
+    (folder / "dev.env").write_text("no\n" * 13, encoding="utf-8")
+    ended = mcptest(folder, "run", "--env-file", "dev.env")
+    assert "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 3 more of dev.env are not" in ended.err
 
 
 def test_only_line_breaks_end_a_value(folder: Path) -> None:
