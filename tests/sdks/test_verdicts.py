@@ -45,6 +45,7 @@ for name, (status, text) in given["tests"].items():
         print(json.dumps({"name": name, "status": status, "text": text}))
 with open(os.path.join(os.path.dirname(file), "..", "journal"), "a") as journal:
     journal.write(" ".join(faults.get("journal " + mode, given["started"])))
+sys.exit(faults.get("exit " + mode, 1 if mode == "all" else 0))
 """
 
 
@@ -107,6 +108,8 @@ def test_a_runner_that_says_the_same_is_right(repeated: Any) -> None:
         ({"journal one": ["files", "clock"]}, "which started ['files', 'clock']"),
         ({"journal one": []}, "which started []"),
         ({f"clock::{CHOSEN}": ["", ""]}, "these were run: {}"),
+        ({"exit all": 0}, "a test failed, and the exit status is 0"),
+        ({"exit one": 3}, "no test failed of those that were chosen, and the exit status is 3"),
     ],
 )
 def test_a_runner_that_says_something_else_is_wrong(

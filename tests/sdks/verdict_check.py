@@ -5,8 +5,9 @@
 
 The files are copies of examples/suite/mcptest.yaml and of the contract in examples/contract. A test
 that is made to fail is added to each, and every lane that an SDK cannot drive to the first. Every
-test must have the same verdict, the failure the same text, and each lane must be a skipped test in
-the words of the contract. One test that is chosen by its name must start no server but its own.
+test must have the same verdict, the failure the same text and an exit status that is not 0, and
+each lane must be a skipped test in the words of the contract. One test that is chosen by its name
+must start no server but its own.
 
 `runners` in sdks/sdks.json has the commands. Standard library only.
 """
@@ -119,6 +120,8 @@ def ask_program(file: Path, folder: Path) -> dict[str, tuple[str, str]]:
                 found[test["name"]] = (test["status"], shown)
     if [name for name, (status, _) in found.items() if status != "passed"] != [FAILING]:
         raise SystemExit(f"mcptest run does not do what is compared:\n{done.stdout}{done.stderr}")
+    if not found[FAILING][1].strip():
+        raise SystemExit(f"mcptest run shows no text for {FAILING!r}:\n{done.stdout}")
     return found
 
 
@@ -156,8 +159,10 @@ def environment(folder: Path) -> dict[str, str]:
 # What a runner says
 
 
-def ask_runner(sdk: dict[str, Any], runner: dict[str, Any], file: str, *, is_one: bool) -> Verdicts:
-    """What a runner of an SDK says of all tests of a file, or of the one that is chosen."""
+def ask_runner(
+    sdk: dict[str, Any], runner: dict[str, Any], file: str, *, is_one: bool
+) -> tuple[Verdicts, int]:
+    """What a runner of an SDK says of all tests of a file, or of the one; its exit status."""
     folder = Path(file).parent.parent
     with tempfile.TemporaryDirectory() as made:
         values = {
@@ -190,7 +195,7 @@ def ask_runner(sdk: dict[str, Any], runner: dict[str, Any], file: str, *, is_one
         sys.stdout.write(f"{error}\n")
     if not found:
         sys.stdout.write(done.stdout[-3000:] + done.stderr[-3000:])
-    return found
+    return found, done.returncode
 
 
 def _fill(values: dict[str, str], word: str) -> str:
@@ -321,7 +326,9 @@ def check_runner(sdk: dict[str, Any], runner: dict[str, Any], folder: Path) -> I
     wanted = json.loads((folder / "wanted.json").read_text(encoding="utf-8"))
     for file, tests in wanted.items():
         journal.unlink(missing_ok=True)
-        found = ask_runner(sdk, runner, file, is_one=False)
+        found, exit_status = ask_runner(sdk, runner, file, is_one=False)
+        if not exit_status:
+            yield "a test failed, and the exit status is 0"
         # A runner that judges a run as a whole says nothing of gates.
         gates = () if runner.get("judges_gates") else GATES
         yield from compare(tests, found, gates if is_suite(file) else None)
@@ -330,7 +337,9 @@ def check_runner(sdk: dict[str, Any], runner: dict[str, Any], folder: Path) -> I
         if sorted(journal.read_text(encoding="utf-8").split()) != sorted(SERVERS):
             yield f"not each server was started once: {journal.read_text(encoding='utf-8')!r}"
         journal.unlink(missing_ok=True)
-        found = ask_runner(sdk, runner, file, is_one=True)
+        found, exit_status = ask_runner(sdk, runner, file, is_one=True)
+        if exit_status:
+            yield f"no test failed of those that were chosen, and the exit status is {exit_status}"
         # Some runners also list those that were not chosen, as skipped.
         run = {name: each.status for name, each in found.items() if each.status != "skipped"}
         if [(name.rpartition("::")[2], run[name]) for name in run] != [(CHOSEN, "passed")]:

@@ -63,6 +63,7 @@ namespace Mcptest.Tests
 
         private static async Task<int> RunSuiteAsync(string file, string[] parts)
         {
+            var exitStatus = 0;
             foreach (var test in Suite.Load(file).Choose(test => parts.All(part => test.Id.Contains(part, StringComparison.Ordinal))))
             {
                 var (status, text) = ("passed", "");
@@ -73,10 +74,11 @@ namespace Mcptest.Tests
                 catch (SuiteTestException error)
                 {
                     (status, text) = ("failed", error.Message);
+                    exitStatus = 1;
                 }
                 Console.WriteLine(JsonSerializer.Serialize(new { name = test.Id, status, text }));
             }
-            return 0;
+            return exitStatus;
         }
 
         private static string Name(MethodInfo method) => $"{method.DeclaringType!.Name}.{method.Name}";

@@ -230,9 +230,14 @@ request = json.loads(sys.stdin.readline())
 result = {"protocol_version": 2, "binary_version": "0"}
 print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
 sys.stdin.readline()
+read, write = os.pipe()
 if os.fork():
+    # Until it has left the process group, which is killed.
+    os.close(write)
+    os.read(read, 1)
     os._exit(3)
 os.setsid()
+os.close(write)
 for stream in (1, 2):
     end = time.monotonic() + 20
     try:

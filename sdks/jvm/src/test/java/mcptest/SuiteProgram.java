@@ -32,5 +32,6 @@ final class SuiteProgram {
             String text = error == null ? "" : String.valueOf(error.getMessage());
             System.out.println(Json.write(Map.of("name", name, "status", STATUSES.get(status), "text", text)));
         });
+        System.exit(results.statuses.containsValue("FAILED") ? 1 : 0);
     }
 }
