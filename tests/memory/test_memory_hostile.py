@@ -437,7 +437,7 @@ def test_an_app_that_answers_another_request_is_told_so() -> None:
 
     came = app_error(answer)
     assert came.kind == "http_body"
-    assert "a message that is no response to it" in str(came.error)
+    assert "a message that is not a response to it" in str(came.error)
 
 
 def test_an_app_that_exits_does_not_take_us_with_it() -> None:

@@ -98,7 +98,7 @@ def test_a_body_that_answers_something_else_is_not_waited_on(message: object) ->
     assert values(items) == [message]
     trouble = the_trouble(items)
     assert (trouble.kind, trouble.id) == ("http_body", 7)
-    assert "a message that is no response to it" in trouble.message
+    assert "a message that is not a response to it" in trouble.message
 
 
 @each_case(

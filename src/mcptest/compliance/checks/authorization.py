@@ -143,8 +143,8 @@ def _needs_tokens_later(peer: HttpPeer, run: Run) -> Outcome:
     if answer.status == 401:
         return PASSED
     return violated(
-        "a later request without a token must get HTTP status 401, because a session is no proof "
-        f"of identity; the server answered with {answer.describe()}"
+        "a later request without a token must get HTTP status 401, because a session does not "
+        f"prove identity; the server answered with {answer.describe()}"
     )
 
 

@@ -192,7 +192,7 @@ def _declares_completions(peer: Peer, run: Run) -> Outcome:
     unknown = _Reference({"type": "ref/prompt", "name": run.unknown_name("prompt")}, "mcptest")
     peer.begin()
     message = peer.message("completion/complete", (known or unknown).params())
-    # What a server without completions answers is no completion.
+    # What a server without completions answers is not a completion.
     answer = peer.request_or_silence(message, is_judged=peer.has("completions"))
     if peer.has("completions"):
         if answer.code != METHOD_NOT_FOUND:

@@ -417,7 +417,9 @@ def _sign_assertion(oauth: OAuthSpec, server: AuthorizationServer) -> str:
     except (ValueError, TypeError) as error:
         # The reason quotes nothing of the key.
         hint = '"private_key_env" (in a config "privateKeyEnv") names the variable that holds it'
-        message = f"the private key is no PEM of an unencrypted private key: {type(error).__name__}"
+        message = (
+            f"the private key is not a PEM of an unencrypted private key: {type(error).__name__}"
+        )
         raise OAuthError(message, hint) from None
     now = int(time.time())
     claims = {

@@ -2,7 +2,7 @@
 
 The steps are generators that yield requests and pauses, as those of `authorization`; `LoginRun`
 drives them. The user approves in a browser, which sends the answer to a port of this machine
-(`wait_for_callback`), or on another device, while the token endpoint is asked again and again.
+(`_Callback`), or on another device, while the token endpoint is asked repeatedly.
 """
 
 from __future__ import annotations
