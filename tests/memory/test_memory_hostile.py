@@ -315,7 +315,7 @@ def test_what_an_app_raises_is_named_and_the_session_goes_on() -> None:
     came = app_error(answer)
     assert (came.is_gone, came.kind) == (False, "server_raised")
     assert "the app raised KeyError: 'inside' (test_memory_hostile.py:" in str(came.error)
-    assert "when it was told to start (lifespan) it raised AssertionError" in str(came.error)
+    assert "at its start (lifespan) it raised AssertionError" in str(came.error)
     assert came.stderr.endswith("KeyError: 'inside'")
 
 

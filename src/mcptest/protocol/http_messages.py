@@ -144,7 +144,7 @@ class AnswerReader:
         return f"{came} and no message that answers it" if self.is_stream else f"{came}, no body"
 
     @property
-    def flaw(self) -> str:
+    def problem(self) -> str:
         """A likely reason why a stream ended without the answer."""
         pending = self._events.pending_bytes
         if pending:
