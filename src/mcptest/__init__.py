@@ -53,8 +53,8 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# Where each name comes from. Nobody pays for what they do not use: most import us to start a
-# command, or because pytest does.
+# Where each name comes from. Modules are imported when a name is used: most programs
+# import us only to start a command, or because pytest does.
 _HOMES = {
     "AsyncClient": "mcptest.sdk.client",
     "BadExpectationError": "mcptest.sdk.expect",

@@ -101,7 +101,7 @@ BROKEN: dict[str, tuple[Script, str, str]] = {
     "the answer to another": (
         says(as_json({"jsonrpc": "2.0", "id": 99, "result": {}})),
         "http_body",
-        "a message that is no response to it",
+        "a message that is not a response to it",
     ),
 }
 

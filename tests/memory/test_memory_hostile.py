@@ -315,7 +315,7 @@ def test_what_an_app_raises_is_named_and_the_session_goes_on() -> None:
     came = app_error(answer)
     assert (came.is_gone, came.kind) == (False, "server_raised")
     assert "the app raised KeyError: 'inside' (test_memory_hostile.py:" in str(came.error)
-    assert "when it was told to start (lifespan) it raised AssertionError" in str(came.error)
+    assert "at its start (lifespan) it raised AssertionError" in str(came.error)
     assert came.stderr.endswith("KeyError: 'inside'")
 
 
@@ -437,7 +437,7 @@ def test_an_app_that_answers_another_request_is_told_so() -> None:
 
     came = app_error(answer)
     assert came.kind == "http_body"
-    assert "a message that is no response to it" in str(came.error)
+    assert "a message that is not a response to it" in str(came.error)
 
 
 def test_an_app_that_exits_does_not_take_us_with_it() -> None:

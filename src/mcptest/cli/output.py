@@ -35,6 +35,7 @@ __all__ = [
     "silence_broken_stderr",
     "silence_stdout",
     "terminal_columns",
+    "unwritable",
     "wants_colour",
     "write_commands",
     "write_file",
@@ -144,7 +145,7 @@ def write_commands(text: str) -> None:
 
 
 def write_note(text: str) -> None:
-    """Write a remark to standard error that changes nothing."""
+    """Write a note to standard error; the run is not affected."""
     write_stderr_wrapped(f"note: {text}\n")
 
 
@@ -237,8 +238,11 @@ def wants_colour(wish: str = "") -> bool:
     return is_terminal() and os.environ.get("TERM") != "dumb"
 
 
-def write_file(path: str, text: str) -> None:
-    """Write a report. A regular file is replaced atomically; a pipe or device is written to."""
+def write_file(path: str, text: str, *, appends: bool = False) -> None:
+    """Write a report. A pipe or device is written to, a regular file is replaced atomically.
+
+    With `appends`, a regular file is appended to: other programs write to it as well.
+    """
     raw = text.encode("utf-8", "backslashreplace")
     try:
         if is_special(path):
@@ -247,13 +251,20 @@ def write_file(path: str, text: str) -> None:
                 write_special(fd, raw)
             finally:
                 os.close(fd)
+        elif appends:
+            with open(path, "ab") as target:
+                target.write(raw)
         else:
             from mcptest.engine.discovery import resolve_target  # noqa: PLC0415  # only for files
             from mcptest.transport.files import replace_file  # noqa: PLC0415  # only for files
 
             replace_file(resolve_target(path), raw)
     except OSError as error:
-        raise UsageError(f"cannot write {visible(path)}: {error.strerror}") from None
+        raise unwritable(path, error) from None
+
+
+def unwritable(path: str, error: OSError) -> UsageError:
+    return UsageError(f"cannot write {visible(path)}: {error.strerror}")
 
 
 def open_special(path: str) -> int:

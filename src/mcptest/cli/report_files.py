@@ -1,4 +1,4 @@
-"""The files that reports are written to: refuse unsuitable ones, stream to one, append to one."""
+"""The files that reports are written to: refuse unsuitable ones, stream to one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 import os
 import shlex
 
-from mcptest.cli.output import is_special, open_special, write_special
+from mcptest.cli.output import is_special, open_special, unwritable, write_special
 from mcptest.core.errors import UsageError
 from mcptest.core.text import visible
 from mcptest.engine.discovery import CONFIG_NAMES, SUITE_ENDINGS, resolve_target
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcptest.cli.options import Arguments
 
-__all__ = ["ReportStream", "append_file", "refuse_clashes"]
+__all__ = ["ReportStream", "refuse_clashes"]
 
 
 def refuse_clashes(files: Sequence[str], arguments: Arguments) -> None:
@@ -92,7 +92,7 @@ class ReportStream:
                 # Also when the run ends in an internal error.
                 atexit.register(self._discard)
         except OSError as error:
-            self._error = _unwritable(path, error)
+            self._error = unwritable(path, error)
 
     def write(self, text: str) -> None:
         if self._error is not None:
@@ -100,7 +100,7 @@ class ReportStream:
         try:
             write_special(self._fd, text.encode("utf-8", "backslashreplace"))
         except OSError as error:
-            self._error = _unwritable(self._path, error)
+            self._error = unwritable(self._path, error)
 
     def finish(self) -> None:
         """Close the file and move it into place; raises the first error of this report."""
@@ -112,7 +112,7 @@ class ReportStream:
             if self._fd >= 0:
                 os.close(self._fd)
         except OSError as error:
-            self._error = self._error or _unwritable(self._path, error)
+            self._error = self._error or unwritable(self._path, error)
         self._discard()
         if self._error is not None:
             raise self._error
@@ -121,25 +121,3 @@ class ReportStream:
         if self._temporary:
             with contextlib.suppress(OSError):
                 os.unlink(self._temporary)
-
-
-def append_file(path: str, text: str) -> None:
-    """Append a report to a file that other programs write to as well."""
-    raw = text.encode("utf-8", "backslashreplace")
-    try:
-        if is_special(path):
-            # A pipe without a reader must not stop the run.
-            fd = open_special(path)
-            try:
-                write_special(fd, raw)
-            finally:
-                os.close(fd)
-            return
-        with open(path, "ab") as target:
-            target.write(raw)
-    except OSError as error:
-        raise _unwritable(path, error) from None
-
-
-def _unwritable(path: str, error: OSError) -> UsageError:
-    return UsageError(f"cannot write {visible(path)}: {error.strerror}")

@@ -441,13 +441,9 @@ def _write_report(name: str, file: str, text: str) -> None:
         (output.write if entry and entry.is_for_people else output.write_utf8)(text)
         return
     summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
-    if name == "markdown" and summary and os.path.realpath(file) == os.path.realpath(summary):
-        # All programs of a step of GitHub Actions append to its summary.
-        from mcptest.cli.report_files import append_file  # noqa: PLC0415  # rare
-
-        append_file(file, text)
-    else:
-        write_file(file, text)
+    # All programs of a step of GitHub Actions append to its summary.
+    is_summary = bool(summary) and os.path.realpath(file) == os.path.realpath(summary)
+    write_file(file, text, appends=is_summary and name == "markdown")
 
 
 def _server_options(arguments: Arguments) -> list[str]:

@@ -761,7 +761,7 @@ def parse_request(arguments: Arguments) -> Wanted:
             tags=tuple(arguments.all("--tag")),
             skip_tags=tuple(arguments.all("--skip-tag")),
             shard=_parse_shard(arguments),
-            # Set by mcptest compliance run --from-suite; it is no option of a command line.
+            # Set by mcptest compliance run --from-suite; it is not an option of a command line.
             lane=arguments.last("--lane"),
             lines=lines,
             last_failed=_read_last_failed() if arguments.has("--last-failed") else {},

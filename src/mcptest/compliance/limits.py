@@ -41,7 +41,7 @@ class TimeLimit:
         return min(time.monotonic() + seconds, self._end)
 
     def check(self) -> None:
-        """Called where a wait ends in vain: at the end of the run that is no one's fault."""
+        """Raise OutOfTimeError if the run is over: the server is then not to blame for the wait."""
         if self.is_over:
             raise OutOfTimeError
 

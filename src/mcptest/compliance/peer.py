@@ -998,7 +998,7 @@ class HttpPending(Pending):
         elif self._is_ended:
             problem = "the answer has no response to the request"
             if self.id is not None and reply.status < 300:
-                # As good as a timeout: the session may be broken.
+                # Treated like a timeout: the session may be broken.
                 self.peer.timeouts += 1
         else:
             self.peer.timeouts += 1

@@ -284,12 +284,6 @@ class Run:
             self._http.end(self._launcher.grace)
             self._http = None
 
-    @property
-    def process_id(self) -> int | None:
-        """The process of the server on HTTP that was started here."""
-        process = self._http.process if self._http else None
-        return process.pid if process else None
-
     def close(self) -> None:
         self._close_peers()
         self._stop_http()

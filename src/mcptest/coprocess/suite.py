@@ -50,7 +50,7 @@ class SuiteSession(Session):
         self._file = file
         self._engine = EngineSession(launcher)
         self._tests: dict[str, CollectedTest] | None = None
-        # When the test at hand was asked for; later than any time while there is none.
+        # When the current test was requested; later than any time if there is none.
         self.asked_at = math.inf
 
     def perform(self, request: Request) -> object:

@@ -81,7 +81,7 @@ def comply(case: Case, spec: ServerSpec, pool: ServerPool) -> CaseResult:
     """The verdict of the check that a case names; ServerError when it cannot be made."""
     began = time.monotonic()
     check, _, version = case.check.partition(" ")
-    # Active checks open sessions of their own, in the revision that they are told.
+    # Active checks open sessions of their own, in the revision they are given.
     is_given = version and check != "active"
     found = _of_another_revision(spec, pool, version) if is_given else None
     found = found or _CHECKS[check](case, spec, pool)
@@ -499,7 +499,7 @@ def _read(entry: dict[str, Any], server: Server) -> _Tool:
             compiled[key] = declared_schema(entry[key], trial)
         except BadSchemaError as error:
             reason = str(error).strip().removeprefix("which ")
-            why = f"is no JSON Schema that can be used: it {reason}"
+            why = f"is not a JSON Schema that can be used: it {reason}"
             mistakes.append((key, why))
             server.findings.add(
                 "bad_schema", f"the {key} of the tool {visible(entry['name'])} {why}"

@@ -153,7 +153,7 @@ class DialogueRunner:
             log = self._pool.log() if self._pool.keeps_log == "all" else ()
             result = result.but(log=log)
         if run.is_spent:
-            self._pool.replace("the case before waited in vain for a message that may still come")
+            self._pool.replace("the case before waited for a message that may still come")
         return result
 
     def server_for(self, spec: ServerSpec, dialogue: Dialogue) -> tuple[Server, str]:

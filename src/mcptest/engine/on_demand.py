@@ -59,7 +59,7 @@ class Session:
 
     Nothing is started before the first case is performed. With a `launcher`, the process is ours
     and the launcher's owner stops what is left. Otherwise we are a guest in the process of a host:
-    Ctrl-C ends the case at hand, and is then raised as KeyboardInterrupt. With `traces`, each case
+    Ctrl-C ends the current case, and is then raised as KeyboardInterrupt. With `traces`, each case
     sends a trace context with its requests.
     """
 

@@ -303,7 +303,7 @@ class _ParallelRun:
         job = self._jobs[worker.job]
         if isinstance(value, Ending) and value.finished.interrupted and not self._is_interrupted:
             # The worker was interrupted from outside, and does not run anything else.
-            job.give_up(faults.lost_worker_fault("was told to stop by a signal"))
+            job.give_up(faults.lost_worker_fault("received a signal to stop"))
             worker.job = None
             worker.dismiss()
         elif isinstance(value, Ending):

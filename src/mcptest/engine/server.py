@@ -590,7 +590,9 @@ def _await_ready(server: Server, deadline: float) -> None:
     if connection.wire.has_exited and not connection.wire.is_pipe:
         raise ServerError(server.exit_fault("while it was awaited to listen"))
     if connection.wire.foreign_listener:
-        message = "what listens at the URL is no process that the command is known to have started"
+        message = (
+            "what listens at the URL is not a process that the command is known to have started"
+        )
         server.findings.add("foreign_listener", message, quote=connection.wire.foreign_listener)
     http = server.spec.http
     if http and http.insecure_tls:

@@ -64,7 +64,7 @@ class Probe(Record):
     method: str
     params: Params
     response: dict[str, object]
-    remarks: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
     skip: str = ""
     problem: str = ""
     is_untried: bool = False
@@ -119,9 +119,9 @@ class Surveyor:
                     probes += trial(feature)
         if all(probe.skip for probe in probes):
             # A file with nothing to run would not pass.
-            remark = "The server lists no features, so this is all there is to test."
-            remark = "Everything else is skipped." if probes else remark
-            probes.append(self._probe("answers a ping", "ping", {}, (remark,)))
+            comment = "The server lists no features, so this is all there is to test."
+            comment = "Everything else is skipped." if probes else comment
+            probes.append(self._probe("answers a ping", "ping", {}, (comment,)))
         return probes
 
     def _chosen(self, listing: Listing) -> list[Message]:
@@ -151,20 +151,20 @@ class Surveyor:
         arguments = sample.arguments
         params: Params = {"name": name, "arguments": arguments}
         shown = _short(name)
-        remarks = (f"tool {shown}: {_summary(tool)}",)
+        comments = (f"tool {shown}: {_summary(tool)}",)
         if reason := self._reason_not_to_call(tool):
             yield Probe(
                 name=f"calls {shown}",
                 method="tools/call",
                 params=params,
                 response=_USUAL["tools/call"],
-                remarks=remarks,
+                comments=comments,
                 skip=f"not called: {reason}; take this line out to call it",
             )
             return
         takes_none = not SchemaWalker(schema).root().schema.get("properties")
         promise = "it takes no arguments, so no value is to blame" if takes_none else ""
-        probe = self._probe(f"calls {shown}", "tools/call", params, remarks, promise=promise)
+        probe = self._probe(f"calls {shown}", "tools/call", params, comments, promise=promise)
         if not probe.is_untried:
             self.called.append(name)
         yield probe
@@ -178,16 +178,18 @@ class Surveyor:
         params = {"name": name, "arguments": rest}
         probe = self._probe(f"refuses {without}", "tools/call", params, (), missing=missing)
         if not probe.skip and not _is_refusal(probe.response):
-            remark = f"The schema requires {_short(missing)}, and the call was answered without it."
-            probe = probe.but(name=f"answers {without}", remarks=(remark,))
+            comment = (
+                f"The schema requires {_short(missing)}, and the call was answered without it."
+            )
+            probe = probe.but(name=f"answers {without}", comments=(comment,))
         yield probe
 
     def _try_resource(self, resource: Message) -> Iterator[Probe]:
         uri = resource["uri"]
-        remarks = (f"resource {_short(uri)}: {_summary(resource)}",)
+        comments = (f"resource {_short(uri)}: {_summary(resource)}",)
         name, params = f"reads {_short(uri)}", {"uri": uri}
         promise = "it lists this resource and cannot read it"
-        yield self._probe(name, "resources/read", params, remarks, promise=promise)
+        yield self._probe(name, "resources/read", params, comments, promise=promise)
 
     def _try_template(self, template: Message) -> Iterator[Probe]:
         written = template["uriTemplate"]
@@ -197,13 +199,13 @@ class Surveyor:
         uri = re.sub(r"\{[^}]*\}", lambda _: values.pop(0) if values else "", written)
         if not is_fit_to_write(uri):
             return
-        remarks = (f"resource template {_short(written)}: {_summary(template)}",)
+        comments = (f"resource template {_short(written)}: {_summary(template)}",)
         name = f"reads {_short(uri)}"
-        probe = self._probe(name, "resources/read", {"uri": uri}, remarks)
+        probe = self._probe(name, "resources/read", {"uri": uri}, comments)
         if not probe.skip and _is_refusal(probe.response):
             skip = "the server refuses this made-up address; put in a real one, and this line out"
             usual = _USUAL["resources/read"]
-            probe = probe.but(name=name, response=usual, remarks=remarks, skip=skip)
+            probe = probe.but(name=name, response=usual, comments=comments, skip=skip)
         yield probe
 
     def _try_prompt(self, prompt: Message) -> Iterator[Probe]:
@@ -215,8 +217,8 @@ class Surveyor:
             if isinstance(key, str) and is_fit_to_write(key):
                 arguments[key] = self._completion(ref, key) or sample_string(key)
         params: Params = {"name": name, "arguments": arguments}
-        remarks = (f"prompt {_short(name)}: {_summary(prompt)}",)
-        yield self._probe(f"gets the prompt {_short(name)}", "prompts/get", params, remarks)
+        comments = (f"prompt {_short(name)}: {_summary(prompt)}",)
+        yield self._probe(f"gets the prompt {_short(name)}", "prompts/get", params, comments)
 
     def _completion(self, ref: Params, name: str) -> str:
         """The first value that the server itself proposes, or ""."""
@@ -234,7 +236,7 @@ class Surveyor:
         name: str,
         method: str,
         params: Params,
-        remarks: tuple[str, ...],
+        comments: tuple[str, ...],
         *,
         missing: str = "",
         promise: str = "",
@@ -244,7 +246,7 @@ class Surveyor:
         `missing` is the required argument that is left out; for `promise` see `find_breakage`.
         """
         usual = _USUAL.get(method, {"result": {}})
-        probe = Probe(name=name, method=method, params=params, response=usual, remarks=remarks)
+        probe = Probe(name=name, method=method, params=params, response=usual, comments=comments)
         answer = self._send(method, params)
         if isinstance(answer, str):
             return probe.but(skip=excerpt(answer, 300), is_untried=answer.startswith(_NOT_TRIED))
@@ -258,9 +260,10 @@ class Surveyor:
         probe = probe.but(response=answer_shape(answer))
         if not _is_refusal(probe.response) or missing:
             return probe
-        remark = "With these made-up values the server answers with an error. Put in real ones."
+        comment = "With these made-up values the server answers with an error. Put in real ones."
         return probe.but(
-            name=f"{name} with made-up values, and gets an error", remarks=(*probe.remarks, remark)
+            name=f"{name} with made-up values, and gets an error",
+            comments=(*probe.comments, comment),
         )
 
     def _send(self, method: str, params: Params) -> Message | str:
@@ -451,4 +454,4 @@ def _test(probe: Probe, id: int) -> object:
     if probe.skip:
         test["skip"] = probe.skip
     test |= {"request": request, "expect": expected}
-    return Commented(comments=probe.remarks, value=test)
+    return Commented(comments=probe.comments, value=test)

@@ -134,9 +134,9 @@ def render_first_suite() -> str:
             }
         },
     }
-    remark = "mcptest discover writes a test for everything that the server offers."
+    note = "mcptest discover writes a test for everything that the server offers."
     document = {"description": "First steps", "tests": [test]}
-    text = render_yaml(Commented(comments=(remark,), value=document))
+    text = render_yaml(Commented(comments=(note,), value=document))
     return schema_comment("conductor") + text
 
 

@@ -7,7 +7,7 @@
     - {check: HTTP-02, server: shop@1.2.0, reason: behind a proxy that checks it, until: 2027-01-01}
 
 A hint says how to provoke what no client can find out by itself. `none` says that the server has
-nothing of the kind, so that the checks which need it do not apply.
+no such thing, so that the checks which need it do not apply.
 """
 
 from __future__ import annotations

@@ -686,7 +686,7 @@ class ExpectReader:
         if value == STDERR_EMPTY:
             return ""
         if closest(value, [STDERR_EMPTY]):
-            message = f'"{value}" is no word for stderr; did you mean "{STDERR_EMPTY}"?'
+            message = f'"{value}" is not a value for stderr; did you mean "{STDERR_EMPTY}"?'
             fields.report("stderr", "F012", message, on_key=False)
         return self._compiler.compile_at(value.strip(), (*fields.steps, "stderr"))
 

@@ -506,7 +506,7 @@ def _read_roots(fields: Fields) -> Body:
         if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str):
             message = f'a root is a URI or has the key "uri"; number {index + 1} does not'
         elif not str(entry["uri"]).startswith("file://"):
-            message = f"number {index + 1} is no file:// URI, and roots are only those"
+            message = f"number {index + 1} is not a file:// URI; roots must be file:// URIs"
         if message:
             place = fields.at(("roots", index))
             place.report("", "F009", message, 'for example "file:///project"', on_key=False)
@@ -577,7 +577,7 @@ def read_subprocess_matchers(imports: Fields, owner: str) -> tuple[PluginSpec, .
     found = []
     for name in inner.mapping:
         if not re.fullmatch(PLUGIN_NAME, name):
-            message = f"{visible(name)!r} is no name for a plugin: letters, digits, _ and - only"
+            message = f"{visible(name)!r} is not a name for a plugin: letters, digits, _ and - only"
             inner.report(name, "F009", message, "it begins with a letter")
         entry = inner.mapping_at(name)
         if entry is None:
@@ -664,7 +664,7 @@ def _headers(fields: Fields, values: Values) -> dict[str, str]:
     for name in inner.mapping if inner else ():
         assert inner
         if not is_header_name(name):
-            inner.report(name, "F009", f"{name!r} is no name of a header")
+            inner.report(name, "F009", f"{name!r} is not the name of a header")
         elif is_our_header(name):
             inner.report(name, "F003", f"the header {name} is set by mcptest itself")
         else:
@@ -742,7 +742,7 @@ def _check_url(fields: Fields, key: str, url: str, *, needs_tls: bool = False) -
     try:
         address = parse_url(url)
     except BadUrlError as error:
-        message = f'"{key}" is no URL of a server: {error}'
+        message = f'"{key}" is not the URL of a server: {error}'
         fields.report(key, "F009", message, on_key=False)
         return
     if needs_tls and address.scheme != "https" and not address.is_loopback:

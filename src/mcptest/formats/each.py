@@ -462,7 +462,7 @@ def _value_at(value: object, steps: Steps) -> object:
     return value
 
 
-# Values in the place of `${column}`
+# Values instead of `${column}`
 
 
 def _without_each(fields: Fields) -> Values:

@@ -251,7 +251,7 @@ class Fields:
         """True if a key can be the name of a value; an error if not."""
         if re.fullmatch(NAME, key):
             return True
-        message = f"{key!r} is no name: letters, digits and _ only, not first a digit"
+        message = f"{key!r} is not a name: letters, digits and _ only, not first a digit"
         self.report(key, "F009", message, help)
         return False
 
@@ -466,7 +466,7 @@ def warn_of_weak_secret(fields: Fields, key: str, name: str, value: str) -> None
     reason = why_not_blanked(value)
     if value and reason:
         message = f"the value of {name!r} {reason}; whatever is written may hold it"
-        help = f"a secret has at least {LEAST_CHARS} characters and is no everyday word"
+        help = f"a secret has at least {LEAST_CHARS} characters and is not an everyday word"
         fields.report(key, "W003", message, help, on_key=False, severity="warning")
 
 

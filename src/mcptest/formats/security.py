@@ -65,7 +65,7 @@ def read_baseline(text: str, file: str, *, needs_reasons: bool = True) -> tuple[
 
 def write_baseline(entries: Sequence[BaselineEntry]) -> str:
     """The text of a baseline; entries that are new have an empty reason, to be filled in."""
-    remarks = (
+    notes = (
         "Findings of mcptest security that are accepted, each with a reason.",
         "An entry holds until the definition that it is about changes.",
     )
@@ -74,5 +74,5 @@ def write_baseline(entries: Sequence[BaselineEntry]) -> str:
         for entry in entries
     ]
     value = {"version": BASELINE_VERSION, "accepted": accepted}
-    lines = [f"{line}\n" for line in comment_lines(remarks)]
+    lines = [f"{line}\n" for line in comment_lines(notes)]
     return "".join([*lines, render_yaml(value)])

@@ -148,7 +148,9 @@ def _read_remote(fields: Fields, values: ClientValues, known: dict[str, str]) ->
         if value is None or not name:
             continue
         if not is_header_name(name) or is_our_header(name):
-            why = "is set by mcptest itself" if is_our_header(name) else "is no name of a header"
+            why = (
+                "is set by mcptest itself" if is_our_header(name) else "is not the name of a header"
+            )
             entry.report("name", "F009", f"{visible(name)!r} {why}", on_key=False)
         elif not value.isprintable() or not value.isascii():
             entry.report("", "F009", "a header holds visible ASCII only")

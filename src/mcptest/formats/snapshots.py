@@ -57,7 +57,7 @@ _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?\r?$", re.MULTILINE)
 
 def write_snapshots(entries: Mapping[str, object], suite_name: str) -> str:
     """The text of the file, the same for the same entries in any order."""
-    remarks = (
+    notes = (
         f"Snapshots of {suite_name}: what its server answered when they were last accepted.",
         "mcptest writes this file. Review it and commit it with the suite.",
         "To accept what the server answers now, run mcptest with --update-snapshots.",
@@ -68,7 +68,7 @@ def write_snapshots(entries: Mapping[str, object], suite_name: str) -> str:
         for key in sorted(entries)
         if key not in readable
     }
-    lines = [*comment_lines(remarks), f"version: {VERSION}"]
+    lines = [*comment_lines(notes), f"version: {VERSION}"]
     lines += _section("snapshots", {key: _laid_out(value) for key, value in readable.items()})
     if others:
         lines += _section("json", others)

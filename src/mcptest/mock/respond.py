@@ -151,7 +151,7 @@ def _respond_to_request(
         return _refuse(session, value["id"], INVALID_REQUEST, sentence, value)
     method = value["method"]
     if method == "initialize" and player.revision in STATELESS_REVISIONS:
-        # Clients of both eras try this first, so it is no mistake of theirs.
+        # Clients of both eras try this first, so it is not their mistake.
         sentence = f"the contract is of revision {player.revision}, which has no handshake"
         return [error_answer(value["id"], method, UNSUPPORTED_VERSION, sentence)]
     if method == "initialize":

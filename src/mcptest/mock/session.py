@@ -204,7 +204,7 @@ class Session:
     # For the report
 
     def note(self, subject: str, sentence: str) -> None:
-        """Add a remark about something that is not wrong, once for each subject."""
+        """Add a note about something that is not wrong, once for each subject."""
         self.notes.setdefault(subject, sentence)
 
     def blame(

@@ -109,11 +109,11 @@ def parse_url(text: str) -> Address:
     try:
         parts = urlsplit(text)
     except ValueError:
-        raise BadUrlError("its host is no name or number of a machine") from None
+        raise BadUrlError("its host is not the name or number of a machine") from None
     try:
         port = parts.port
     except ValueError:
-        raise BadUrlError("its port is no number from 0 to 65535") from None
+        raise BadUrlError("its port is not a number from 0 to 65535") from None
     if parts.scheme not in ("http", "https"):
         raise BadUrlError("it must begin with http:// or https://")
     if not parts.hostname:
@@ -133,7 +133,7 @@ def _ascii(host: str) -> str:
     try:
         return host if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError:
-        raise BadUrlError("its host is no name that can be looked up") from None
+        raise BadUrlError("its host is not a name that can be looked up") from None
 
 
 def _percent_encode(text: str) -> str:
@@ -153,7 +153,7 @@ def redirected(address: Address, location: str) -> Address:
     try:
         joined = urljoin(address.url, location)
     except ValueError:
-        raise BadUrlError("its host is no name or number of a machine") from None
+        raise BadUrlError("its host is not the name or number of a machine") from None
     return parse_url(joined.partition("#")[0])
 
 

@@ -112,7 +112,7 @@ class AnswerReader:
         self.seen: dict[str, None] = {}
         # How a body is packed that cannot be read.
         self._packed = ""
-        # What came that is no message, for somebody who looks for the answer in vain.
+        # What arrived that is not a message; reported when the answer never comes.
         self._odd = ""
 
     @property
@@ -144,7 +144,7 @@ class AnswerReader:
         return f"{came} and no message that answers it" if self.is_stream else f"{came}, no body"
 
     @property
-    def flaw(self) -> str:
+    def problem(self) -> str:
         """A likely reason why a stream ended without the answer."""
         pending = self._events.pending_bytes
         if pending:
@@ -227,7 +227,7 @@ class AnswerReader:
         if not is_good:
             return [frame, self._unanswered(raw)]
         # Nothing more can come, so that there is nothing to wait for.
-        message = f"{self._came()} a message that is no response to it: {_quote(raw)}"
+        message = f"{self._came()} a message that is not a response to it: {_quote(raw)}"
         return [frame, self._fault("http_body", message)]
 
     def _judge_receipt(self, raw: bytes) -> list[Item]:
@@ -455,7 +455,7 @@ def header_annotation_fault(schema: object) -> str:
         kinds = kind if isinstance(kind, list) and kind else [kind]
         what = f"{_ANNOTATION} of {place}"
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-            return f"{what} is {excerpt(dump_json(name), 80)}, which is no name of a header"
+            return f"{what} is {excerpt(dump_json(name), 80)}, which is not the name of a header"
         if not is_property:
             return f"{what} is not reached through properties alone"
         if kinds == ["null"] or not all(each in (*_HEADER_TYPES, "null") for each in kinds):

@@ -124,7 +124,7 @@ def message_kind(message: object) -> MessageKind:
 
 
 def is_log_entry(value: object) -> bool:
-    """True if an object is no message but, for example, an entry of a log.
+    """True if an object is not a message but, for example, an entry of a log.
 
     It has no version and members that no message has. It may have an id, a method or an error of
     its own. Some programs omit the version, but then the other members are those of a message.

@@ -109,7 +109,9 @@ def parse_endpoint(url: object, what: str, server: Address) -> Address:
     try:
         address = parse_url(url)
     except BadUrlError as error:
-        raise OAuthError(f"{what} is {show(url)}, which is no URL of a server: {error}") from None
+        raise OAuthError(
+            f"{what} is {show(url)}, which is not the URL of a server: {error}"
+        ) from None
     if "#" in url:
         raise OAuthError(f"{what} is {show(url)}, which has a fragment")
     if address.is_internal and not server.is_internal:

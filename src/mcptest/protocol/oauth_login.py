@@ -257,7 +257,7 @@ def _say(text: str) -> str:
 
 
 class DevicePrompt(Record):
-    """What the user is told to do on another device, and how to wait for it."""
+    """What the user has to do on another device, and how to wait for it."""
 
     device_code: str
     user_code: str
@@ -296,7 +296,7 @@ def read_device_prompt(document: Document, server: Address) -> DevicePrompt:
 
 
 def _check_page(url: object, what: str, server: Address) -> str:
-    """A URL that the user is told to open: https, or on this machine."""
+    """A URL for the user to open: https, or on this machine."""
     parse_endpoint(url, what, server)
     return quote(str(url), safe=_OF_URLS)
 

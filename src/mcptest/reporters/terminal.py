@@ -179,7 +179,7 @@ class TerminalReporter:
         if has_failed or result.notes or self._verbose:
             same_as, details = self._details(result)
         title = f"  {self._marks[result.status]} {visible(result.name)} "
-        lines = self._wrapped([title + self._remark(result, same_as)]) + details
+        lines = self._wrapped([title + self._note(result, same_as)]) + details
         if has_failed and len(lines) > 1:
             lines.append("")
         if self._title:
@@ -187,7 +187,7 @@ class TerminalReporter:
             self._title = []
         self._write(lines)
 
-    def _remark(self, result: CaseResult, same_as: str) -> str:
+    def _note(self, result: CaseResult, same_as: str) -> str:
         """What follows the name of a case: how long it took, or why it was skipped."""
         if result.status == "skipped":
             word = "not run" if result.not_run else "skipped"
@@ -196,8 +196,8 @@ class TerminalReporter:
         took = render_duration(result.duration_s)
         tries = f", {plural(result.attempts, 'attempt')}" if result.attempts > 1 else ""
         tries += f", {result.repeats:,} times" if result.repeats > 1 else ""
-        remark = self._paint.dim(f"({took}{tries}){same_as}")
-        return f"{remark} {self._paint.yellow('flaky')}" if result.is_flaky else remark
+        note = self._paint.dim(f"({took}{tries}){same_as}")
+        return f"{note} {self._paint.yellow('flaky')}" if result.is_flaky else note
 
     def _details(self, result: CaseResult) -> tuple[str, list[str]]:
         """Which earlier failure has the same cause, "" if none; and the lines below the title."""

@@ -245,7 +245,7 @@ def find_smuggled(text: Text) -> Iterator[SecurityFinding]:
         message = f"{_where(text)} holds an image whose address has a query: showing it sends data"
         yield _finding("SEC-011", text, message, _printable(url))
     for found in _BASE64.finditer(value):
-        # An icon is no text for a reader, even where it is XML.
+        # An icon is not text for a reader, even where it is XML.
         if not _DATA_URI.search(value[max(0, found.start() - 100) : found.start()]):
             decoded = _decode_text(found[0])
             if decoded:

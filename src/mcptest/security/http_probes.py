@@ -388,7 +388,12 @@ def _find_traces(prober: _Prober) -> Iterator[SecurityFinding]:
     ping = encode_line(jsonrpc.request(_ID, "ping"))
     requests = (
         ("a body that is not JSON", "POST", posted, b"{"),
-        ("a body that is no message", "POST", posted, b'{"jsonrpc": "2.0", "method": 5, "id": {}}'),
+        (
+            "a body that is not a message",
+            "POST",
+            posted,
+            b'{"jsonrpc": "2.0", "method": 5, "id": {}}',
+        ),
         ("a body of another type", "POST", text, b"mcptest"),
         ("an unknown session", "POST", unknown, ping),
         ("another method", "PUT", posted, ping),

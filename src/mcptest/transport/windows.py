@@ -92,7 +92,7 @@ def interpret_escapes(fd: int) -> None:
 
     kernel = ctypes.WinDLL("kernel32", use_last_error=True)
     handle, mode = ctypes.c_void_p(msvcrt.get_osfhandle(fd)), ctypes.c_uint32()
-    # No-op for what is no console.
+    # No-op for what is not a console.
     if kernel.GetConsoleMode(handle, ctypes.byref(mode)):
         kernel.SetConsoleMode(handle, ctypes.c_uint32(mode.value | _VIRTUAL_TERMINAL))
 

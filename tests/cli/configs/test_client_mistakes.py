@@ -67,10 +67,10 @@ MISTAKES: dict[str, tuple[str, str]] = {
         'F003 3:17 "command" and "url" both say where the server is; give one of them',
     ),
     "no url": (entry('"type": "http"'), 'F007 2:2 a server on HTTP needs the key "url"'),
-    "url": (entry('"url": "ftp://x"'), 'F009 3:8 "url" is no URL of a server'),
+    "url": (entry('"url": "ftp://x"'), 'F009 3:8 "url" is not the URL of a server'),
     "header": (
         entry('"url": "http://x", "headers": {"A b": "c"}'),
-        "F009 3:32 'A b' is no name of a header",
+        "F009 3:32 'A b' is not the name of a header",
     ),
     "disabled": (
         entry('"command": "x", "disabled": "yes"'),
@@ -395,7 +395,7 @@ def test_headers_of_a_published_server_are_not_quoted(tmp_path: Path) -> None:
     headers = '[{"name": "A", "value": "canary-one"}, {"name": "b c", "value": "d"}]'
     write_text(tmp_path, remote(f'"type": "sse", "url": "http://x", "headers": {headers}'))
     ended = mcptest(tmp_path, "list")
-    assert "'b c' is no name of a header" in ended.err
+    assert "'b c' is not the name of a header" in ended.err
     assert "canary" not in ended.err
 
 

@@ -113,7 +113,7 @@ def test_a_key_that_cannot_be_read_is_explained(tmp_path: Path) -> None:
     with Guarded("private_key_jwt") as guarded:
         grant = {"clientSecretEnv": None, "privateKeyEnv": "KEY_NONE"}
         ended = call(tmp_path, guarded, grant)
-    assert_refused(ended, "the private key is no PEM of an unencrypted private key", "KeyEnv")
+    assert_refused(ended, "the private key is not a PEM of an unencrypted private key", "KeyEnv")
 
 
 def test_a_key_that_fits_no_signature_of_the_issuer_is_explained(tmp_path: Path) -> None:
@@ -329,7 +329,7 @@ def test_the_issuer_of_the_config_may_differ_from_the_servers_in_a_slash(tmp_pat
         ({"authorization_servers": []}, "authorization_servers is empty"),
         ({"authorization_servers": "https://a"}, "must be a list of URLs"),
         ({"authorization_servers": ["http://login.example"]}, "does not begin with https://"),
-        ({"authorization_servers": ["ftp://127.0.0.1"]}, "which is no URL of a server"),
+        ({"authorization_servers": ["ftp://127.0.0.1"]}, "which is not the URL of a server"),
         ({"authorization_servers": ["http://127.0.0.1:1/?a=b"]}, "which has a query"),
         ({"authorization_servers": ["http://127.0.0.1:1"]}, "has no metadata"),
     ],

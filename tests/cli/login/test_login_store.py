@@ -148,12 +148,12 @@ def test_commands_that_are_told_can_be_pasted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("no json", "it is no list of logins"),
+        ("no json", "it is not a list of logins"),
         (json.dumps({"version": 2, "logins": {}}), "a newer version of mcptest"),
-        (json.dumps({"version": 1, "logins": {"x": {"scope": 7}}}), "it is no list of logins"),
-        (json.dumps({"version": 1, "logins": {"x": {"other": "7"}}}), "it is no list of logins"),
-        (json.dumps({"version": 1, "logins": {"x": {}}}), "it is no list of logins"),
-        (json.dumps([]), "it is no list of logins"),
+        (json.dumps({"version": 1, "logins": {"x": {"scope": 7}}}), "it is not a list of logins"),
+        (json.dumps({"version": 1, "logins": {"x": {"other": "7"}}}), "it is not a list of logins"),
+        (json.dumps({"version": 1, "logins": {"x": {}}}), "it is not a list of logins"),
+        (json.dumps([]), "it is not a list of logins"),
     ],
 )
 def test_a_file_that_is_no_list_of_logins_is_named(text: str, told: str, tmp_path: Path) -> None:

@@ -69,8 +69,8 @@ SECRET = "Zq9xWv7k.[Lm3Pt5Rj2"
 @pytest.mark.parametrize(
     ("url", "target", "told"),
     [
-        ("http://127.0.0.1:${token}/", "result", "is no URL of a server: its "),
-        ("http://[${token}/", "result", "its host is no name or number of a machine"),
+        ("http://127.0.0.1:${token}/", "result", "is not the URL of a server: its "),
+        ("http://[${token}/", "result", "its host is not the name or number of a machine"),
         ("", "${token}", '"target" is not a path: '),
         ("", "result.${token}", '"target" is not a path: '),
         ("", "x${token}", '"target" is not a path: '),

@@ -158,7 +158,7 @@ def test_a_schema_that_is_none_fails_the_run_even_if_nobody_calls_its_tool(
     found = ended.report()["findings"]
     [finding] = [each for each in found if each["kind"] == "bad_schema"]
     assert (finding["server"], finding["count"]) == ("a", 1)
-    assert " of the tool odd is no JSON Schema that can be used: it " in finding["message"]
+    assert " of the tool odd is not a JSON Schema that can be used: it " in finding["message"]
     # Whoever calls it is told in the test as well.
     ended = run_suite(tmp_path, {**suite, "tools": [call("n", "odd")]})
     assert (ended.code, outcomes(ended)) == (1, {"n": "failed"})

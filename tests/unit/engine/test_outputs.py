@@ -172,7 +172,7 @@ def test_a_schema_that_is_none_is_a_finding_and_fails_the_test_that_calls_its_to
     schemas: dict[str, object], key: str, why: str
 ) -> None:
     server = FakeServer(page(tool() | schemas, tool("fine")))
-    lead = "is no JSON Schema that can be used: "
+    lead = "is not a JSON Schema that can be used: "
     outputs = Outputs()
     [found] = judged(server, came(structuredContent={}), "add", outputs)
     assert (found.path, found.expected) == (f"tools/list add.{key}", "a JSON Schema")

@@ -124,12 +124,12 @@ def error_text(text: str) -> dict[str, Any]:
     return {"result": {"content": [{"type": "text", "text": text}], "isError": True}}
 
 
-def test_made_up_arguments_that_bring_an_error_are_told_of() -> None:
+def test_made_up_arguments_that_cause_an_error_have_a_comment() -> None:
     staged = Staged(error_text("Unknown city"), error_text("a is required"))
     probes = survey(staged, listing("tools", tool("x", inputSchema=NEEDY)))
     probes.pop()
     assert probes[-1].name == "calls x with made-up values, and gets an error"
-    assert "Put in real ones" in probes[-1].remarks[-1]
+    assert "Put in real ones" in probes[-1].comments[-1]
 
 
 @pytest.mark.parametrize(

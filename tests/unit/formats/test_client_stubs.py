@@ -34,7 +34,11 @@ def test_nothing_scripted_is_nothing_declared() -> None:
         ({"root": []}, "F006", '"client" has no key "root"; did you mean "roots"?'),
         ({"roots": "a"}, "F008", '"roots" must be a list and is text'),
         ({"roots": [5]}, "F009", 'a root is a URI or has the key "uri"; number 1 does not'),
-        ({"roots": ["http://a"]}, "F009", "number 1 is no file:// URI, and roots are only those"),
+        (
+            {"roots": ["http://a"]},
+            "F009",
+            "number 1 is not a file:// URI; roots must be file:// URIs",
+        ),
         ({"sampling": 5}, "F009", "an answer to sampling is a text or a whole result and is a"),
         ({"sampling": []}, "F011", '"sampling" is an empty list: it answers nothing'),
         (

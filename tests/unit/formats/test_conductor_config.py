@@ -312,7 +312,7 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
         (
             {"url": "ftp://x"},
             "F009",
-            '"url" is no URL of a server: it must begin with http:// or https://',
+            '"url" is not the URL of a server: it must begin with http:// or https://',
         ),
         ({"url": 5}, "F008", '"url" must be text and is a number'),
         (
@@ -333,7 +333,7 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
             )
             for name in ("MCP-Protocol-Version", "Mcp-Method", "mcp-name")
         ),
-        ({"url": "http://x", "headers": {"A b": "y"}}, "F009", "'A b' is no name of a header"),
+        ({"url": "http://x", "headers": {"A b": "y"}}, "F009", "'A b' is not the name of a header"),
         ({"url": "http://x", "headers": {"A": "ü"}}, "F009", "a header holds visible ASCII only"),
         (
             {"url": "http://x", "auth": {}},

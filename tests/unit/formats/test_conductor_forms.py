@@ -101,7 +101,7 @@ def test_a_request_says_what_it_exercises(test: dict[str, Any], use: object) -> 
         ({"tool": "a", "only": "yes"}, "F008", '"only" must be true or false and is text'),
         ({"tool": "a", "tags": [1]}, "F008", '"tags" must hold texts; number 1 is a number'),
         ({"tool": "a", "capture": {}}, "F011", '"capture" is empty: it keeps nothing'),
-        ({"tool": "a", "capture": {"1x": "result"}}, "F009", "'1x' is no name: letters, digits"),
+        ({"tool": "a", "capture": {"1x": "result"}}, "F009", "'1x' is not a name: letters, digits"),
         ({"tool": "a", "capture": {"x": "a..b"}}, "F009", "a capture takes a path into the answer"),
         (
             {"request": {"method": "x"}, "capture": {"x": "result"}},

@@ -387,7 +387,7 @@ def test_a_word_that_is_no_boolean_any_more_is_no_reason_to_skip(word: str) -> N
 
 def test_a_near_miss_of_the_word_for_empty_stderr_is_refused() -> None:
     text = file_with("{id: 2}") + "      stderr: toBeEmtpy\n"
-    message = '"toBeEmtpy" is no word for stderr; did you mean "toBeEmpty"?'
+    message = '"toBeEmtpy" is not a value for stderr; did you mean "toBeEmpty"?'
     assert mistakes(text) == [("F012", 7, 15, message)]
 
 

@@ -132,7 +132,7 @@ def test_an_opening_bracket_below_its_key_is_told_to_be_indented(text: str) -> N
         stream_of(f"x\n---\n{text}")
     (found,) = caught.value.diagnostics
     assert (found.code, found.line, found.column) == ("F002", 4, 1)
-    assert found.message.endswith("is not indented, so it is no value of the key before it")
+    assert found.message.endswith("is not indented, so it is not a value of the key before it")
     assert value_of(text.replace("\n[", "\n [").replace("\n{", "\n {")) is not None
 
 

@@ -44,7 +44,7 @@ surprise: true
         ("F006", 1, 1, 'a suite has no key "nam"; did you mean "name"?'),
         ("F006", 4, 5, 'a server has no key "comand"; did you mean "command"?'),
         ("F009", 5, 14, f'"timeout" {NOT_A_TIME}'),
-        ("F009", 7, 3, "'9lives' is no name: letters, digits and _ only, not first a digit"),
+        ("F009", 7, 3, "'9lives' is not a name: letters, digits and _ only, not first a digit"),
         ("F020", 8, 10, "nothing is known as 'ordr'"),
         ("F006", 9, 12, '"defaults" has no key "tag"; did you mean "tags"?'),
         ("F009", 9, 33, '"retries" must be from 0 to 100'),
@@ -217,7 +217,7 @@ def test_a_suite_needs_servers_with_names_and_commands(
             '"max_line_bytes" must be from 1 to 2,147,483,648',
         ),
         ("command: [x], client: 5", "F008", '"client" must be a mapping and is a number'),
-        ("url: 'http://'", "F009", '"url" is no URL of a server: it names no host'),
+        ("url: 'http://'", "F009", '"url" is not the URL of a server: it names no host'),
         (
             "command: [x], headers: {}",
             "F003",
@@ -331,7 +331,7 @@ def test_what_a_prompt_is_given_is_text() -> None:
         (
             "capture: {§a-b: result}",
             "F009",
-            "'a-b' is no name: letters, digits and _ only, not first a digit",
+            "'a-b' is not a name: letters, digits and _ only, not first a digit",
         ),
         ("capture: {a: §5}", "F008", '"a" must be text and is a number'),
         (

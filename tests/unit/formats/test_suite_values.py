@@ -158,8 +158,8 @@ def test_two_keys_that_become_one_are_an_error() -> None:
 @each_case(
     ("variables", "code", "message"),
     [
-        ("{§9a: x}", "F009", "'9a' is no name: letters, digits and _ only, not first a digit"),
-        ("{§a-b: x}", "F009", "'a-b' is no name: letters, digits and _ only, not first a digit"),
+        ("{§9a: x}", "F009", "'9a' is not a name: letters, digits and _ only, not first a digit"),
+        ("{§a-b: x}", "F009", "'a-b' is not a name: letters, digits and _ only, not first a digit"),
         ("{§CONFIG_DIR: x}", "F003", "CONFIG_DIR is the folder of the file, and cannot be set"),
         (
             "{a: §'${b}', b: 1}",

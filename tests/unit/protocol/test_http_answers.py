@@ -98,7 +98,7 @@ def test_a_body_that_answers_something_else_is_not_waited_on(message: object) ->
     assert values(items) == [message]
     trouble = the_trouble(items)
     assert (trouble.kind, trouble.id) == ("http_body", 7)
-    assert "a message that is no response to it" in trouble.message
+    assert "a message that is not a response to it" in trouble.message
 
 
 @each_case(
@@ -223,14 +223,14 @@ def test_a_stream_may_end_without_an_answer_and_whoever_reads_it_asks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "flaw"),
+    ("body", "kind", "problem"),
     [
         (b"data: {oops\n\n", "malformed_json", "an event that is not JSON"),
         (b"event: x\x1b[0m\ndata: {}\n\n", "event_stream", "an event named 'x"),
     ],
 )
 def test_an_event_that_is_no_message_breaks_nothing_by_itself(
-    body: bytes, kind: str, flaw: str
+    body: bytes, kind: str, problem: str
 ) -> None:
     found = reader()
     items = read(found, body + event(ANSWER), kind=EVENTS)
@@ -238,19 +238,19 @@ def test_an_event_that_is_no_message_breaks_nothing_by_itself(
     assert (trouble.kind, trouble.id) == (kind, ABSENT)
     assert "\x1b" not in trouble.message
     assert found.is_answered
-    assert flaw in found.flaw
+    assert problem in found.problem
 
 
 def test_an_event_without_its_end_is_the_flaw_of_a_stream() -> None:
     found = reader()
     assert read(found, event(ANSWER)[:-1], kind=EVENTS) == []
-    assert "without the empty line that ends it" in found.flaw
+    assert "without the empty line that ends it" in found.problem
 
 
 def test_a_stream_without_a_flaw_has_none() -> None:
     found = reader()
     read(found, event(ANSWER), kind=EVENTS)
-    assert found.flaw == ""
+    assert found.problem == ""
 
 
 def test_a_giant_event_ends_the_reading() -> None:

@@ -83,7 +83,7 @@ def init(arguments: Arguments) -> int:
         suite = seen[0] if seen else suite
     written = _Written()
     existing = find_config(".")
-    # It may be about other servers than the one that is made here, so any other clue is better.
+    # It may be about other servers than the one that is made here, so any other source is better.
     client = "" if existing or guess.reason != _NOTHING_FOUND.reason else find_client_config(".")
     if existing and existing != _CONFIG:
         written.old.append(existing)

@@ -145,7 +145,7 @@ def _parse_options(arguments: Arguments) -> ScanOptions:
         root = read_hints(_read(file, "--hints"), file, os.environ).values.get("file_root") or ""
         root = os.path.join(os.path.dirname(file), os.path.expanduser(root)) if root else ""
         if root and not os.path.isdir(root):
-            raise UsageError(f"file_root of {visible(file)} is no folder: {visible(root)}")
+            raise UsageError(f"file_root of {visible(file)} is not a folder: {visible(root)}")
     if root and not arguments.has("--probe-tools"):
         print_note("file_root of --hints is used by --probe-tools only")
     tools = [name for word in arguments.all("--probe-tools") for name in word.split(",") if name]

@@ -22,9 +22,10 @@ from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-    from mcptest.compliance.check import Outcome
+    from mcptest.compliance.check import Outcome, Probe
     from mcptest.compliance.peer import Peer
     from mcptest.compliance.run import Run
     from mcptest.transport.http.probe import HttpReply
@@ -79,36 +80,39 @@ def _is_protected(peer: HttpPeer, run: Run) -> bool:
     return run.needs_token
 
 
-def _refuses_without_token(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if not _is_protected(peer, run):
-        return not_applicable(_OPEN)
+def _if_protected(judge: Callable[[HttpPeer, Run], Outcome]) -> Probe:
+    """Make a check of a server that needs authorization; it does not apply to others."""
+
+    def check(peer: Peer, run: Run) -> Outcome:
+        peer = http_peer(peer)
+        return judge(peer, run) if _is_protected(peer, run) else not_applicable(_OPEN)
+
+    return check
+
+
+def _needs_401(reply: HttpReply, what: str) -> Outcome:
+    if reply.status == 401:
+        return PASSED
+    return violated(
+        f"a request {what} must get HTTP status 401; the server answered with "
+        f"{reply.status or reply.error}"
+    )
+
+
+@_if_protected
+def _refuses_without_token(peer: HttpPeer, run: Run) -> Outcome:
     reply = _first_reply(peer, run, None)
-    if reply.status == 401:
-        return PASSED
-    return violated(
-        "a request without a token must get HTTP status 401; the server answered with "
-        f"{reply.status or reply.error}"
-    )
+    return _needs_401(reply, "without a token")
 
 
-def _refuses_invented_tokens(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if not _is_protected(peer, run):
-        return not_applicable(_OPEN)
+@_if_protected
+def _refuses_invented_tokens(peer: HttpPeer, run: Run) -> Outcome:
     reply = _first_reply(peer, run, run.unknown_name("token"))
-    if reply.status == 401:
-        return PASSED
-    return violated(
-        "a request with an invented token must get HTTP status 401; the server answered with "
-        f"{reply.status or reply.error}"
-    )
+    return _needs_401(reply, "with an invented token")
 
 
-def _refuses_tokens_in_queries(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if not _is_protected(peer, run):
-        return not_applicable(_OPEN)
+@_if_protected
+def _refuses_tokens_in_queries(peer: HttpPeer, run: Run) -> Outcome:
     reply = _first_reply(peer, run, None, f"access_token={run.unknown_name('token')}")
     if reply.status >= 400:
         return PASSED
@@ -128,10 +132,8 @@ def _repeats_no_tokens(peer: Peer, run: Run) -> Outcome:
     return PASSED
 
 
-def _needs_tokens_later(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if not _is_protected(peer, run):
-        return not_applicable(_OPEN)
+@_if_protected
+def _needs_tokens_later(peer: HttpPeer, run: Run) -> Outcome:
     if not _has_own_token(peer):
         return could_not_run("needs a token: --bearer-env NAME")
     method = "server/discover" if peer.is_stateless else "ping"
@@ -141,8 +143,8 @@ def _needs_tokens_later(peer: Peer, run: Run) -> Outcome:
     if answer.status == 401:
         return PASSED
     return violated(
-        "a later request without a token must get HTTP status 401, because a session is no proof "
-        f"of identity; the server answered with {answer.describe()}"
+        "a later request without a token must get HTTP status 401, because a session does not "
+        f"prove identity; the server answered with {answer.describe()}"
     )
 
 
@@ -219,10 +221,8 @@ def _challenge(peer: HttpPeer, run: Run) -> str:
     return _first_reply(peer, run, None).header("www-authenticate")
 
 
-def _names_the_document(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if not _is_protected(peer, run):
-        return not_applicable(_OPEN)
+@_if_protected
+def _names_the_document(peer: HttpPeer, run: Run) -> Outcome:
     challenge = _challenge(peer, run)
     if "resource_metadata=" in challenge:
         return PASSED
@@ -262,10 +262,8 @@ def _resource_document(peer: HttpPeer, run: Run) -> Members | None:
     return next((each for each in found if each is not None), None)
 
 
-def _has_a_document(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if not _is_protected(peer, run):
-        return not_applicable(_OPEN)
+@_if_protected
+def _has_a_document(peer: HttpPeer, run: Run) -> Outcome:
     if _resource_document(peer, run) is not None:
         return PASSED
     return violated(
@@ -274,10 +272,8 @@ def _has_a_document(peer: Peer, run: Run) -> Outcome:
     )
 
 
-def _names_authorization_servers(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if not _is_protected(peer, run):
-        return not_applicable(_OPEN)
+@_if_protected
+def _names_authorization_servers(peer: HttpPeer, run: Run) -> Outcome:
     document = _resource_document(peer, run)
     if document is None:
         return not_applicable("there is no protected resource metadata, which AUTH-03 reports")
@@ -318,10 +314,8 @@ def _server_document(peer: HttpPeer, issuer: str) -> Members | None:
     return next((each for each in found if each is not None), None)
 
 
-def _describes_the_authorization_server(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if not _is_protected(peer, run):
-        return not_applicable(_OPEN)
+@_if_protected
+def _describes_the_authorization_server(peer: HttpPeer, run: Run) -> Outcome:
     issuer = _own_issuer(peer, run)
     if not issuer:
         return not_applicable(_ELSEWHERE)
@@ -337,10 +331,8 @@ def _describes_the_authorization_server(peer: Peer, run: Run) -> Outcome:
     return PASSED
 
 
-def _has_secure_endpoints(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if not _is_protected(peer, run):
-        return not_applicable(_OPEN)
+@_if_protected
+def _has_secure_endpoints(peer: HttpPeer, run: Run) -> Outcome:
     issuer = _own_issuer(peer, run)
     document = _server_document(peer, issuer) if issuer else None
     if document is None:
@@ -356,10 +348,8 @@ def _has_secure_endpoints(peer: Peer, run: Run) -> Outcome:
     return PASSED
 
 
-def _is_described_at_the_root(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if not _is_protected(peer, run):
-        return not_applicable(_OPEN)
+@_if_protected
+def _is_described_at_the_root(peer: HttpPeer, run: Run) -> Outcome:
     if _read(peer, _SERVER_DOCUMENTS[0]) is not None:
         return PASSED
     replies = [

@@ -7,6 +7,7 @@ PROMPT-01 and COMP-01 do it for these four, LIFE-13 for whatever else a server c
 from __future__ import annotations
 
 from mcptest.compliance.check import PASSED, Outcome, could_not_run, not_applicable, violated
+from mcptest.core.text import excerpt
 from mcptest.explore.caution import made_up_arguments
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, tool_failure
 
@@ -32,6 +33,7 @@ __all__ = [
     "names_of",
     "no_callable_tool",
     "sample_call",
+    "show_name",
     "task_support",
     "try_call",
     "unanswered",
@@ -184,3 +186,8 @@ def unanswered(peer: Peer, what: str, answer: Answer) -> Outcome | None:
 def names_of(entries: list[Message], member: str = "name") -> Iterator[str]:
     """The names in a list that are strings."""
     return (each[member] for each in entries if isinstance(each.get(member), str))
+
+
+def show_name(entry: Message) -> str:
+    """The name of a tool or prompt for a message, shortened."""
+    return excerpt(str(entry.get("name")), 60)

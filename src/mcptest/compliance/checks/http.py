@@ -6,6 +6,7 @@ Foreign values of `Origin` and `Host` are sent to this machine only, unless the 
 from __future__ import annotations
 
 import time
+from functools import partial
 from itertools import pairwise
 
 from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
@@ -289,89 +290,70 @@ def _names_the_endpoint(peer: Peer, run: Run) -> Outcome:
     return violated(f"the first event of the stream must be named endpoint; the server sent {seen}")
 
 
+_http_check = partial(Check, transport="http")
+_session_check = partial(_http_check, since=_FIRST_STREAMABLE, until=_HANDSHAKE_END)
+
 CHECKS = {
-    "HTTP-01 single-endpoint": Check(
+    "HTTP-01 single-endpoint": _session_check(
         property="GET and POST are served on one path",
         run=_has_one_endpoint,
-        since=_FIRST_STREAMABLE,
-        until=_HANDSHAKE_END,
-        transport="http",
     ),
-    "HTTP-02 origin-validated": Check(
+    "HTTP-02 origin-validated": _http_check(
         property="a request with a foreign Origin is refused",
         run=_checks_the_origin,
-        transport="http",
         explains=("AUTH-21",),
     ),
-    "HTTP-05 notification-202": Check(
+    "HTTP-05 notification-202": _http_check(
         property="an accepted notification gets status 202 and no body",
         run=_accepts_notifications,
         since=_FIRST_STREAMABLE,
-        transport="http",
     ),
-    "HTTP-06 notification-reject-status": Check(
+    "HTTP-06 notification-reject-status": _http_check(
         property="a message that cannot be accepted gets an HTTP error status",
         run=_refuses_bad_notifications,
         since=_FIRST_STREAMABLE,
-        transport="http",
         phase="malformed",
     ),
-    "HTTP-07 get-sse-or-405": Check(
+    "HTTP-07 get-sse-or-405": _session_check(
         property="GET gets an event stream or status 405",
         run=_answers_get,
-        since=_FIRST_STREAMABLE,
-        until=_HANDSHAKE_END,
-        transport="http",
     ),
-    "HTTP-12 session-id-entropy": Check(
+    "HTTP-12 session-id-entropy": _session_check(
         property="session ids are unique, and not consecutive numbers",
         run=_gives_random_sessions,
-        since=_FIRST_STREAMABLE,
-        until=_HANDSHAKE_END,
-        transport="http",
         level="SHOULD",
     ),
-    "HTTP-13 session-terminated-404": Check(
+    "HTTP-13 session-terminated-404": _session_check(
         property="a request in a session that was ended gets status 404",
         run=_ends_sessions,
-        since=_FIRST_STREAMABLE,
-        until=_HANDSHAKE_END,
-        transport="http",
         phase="own",
     ),
-    "HTTP-14 session-unknown": Check(
+    "HTTP-14 session-unknown": _session_check(
         property="requests with an unknown session id, or without one, are refused",
         run=_refuses_unknown_sessions,
-        since=_FIRST_STREAMABLE,
-        until=_HANDSHAKE_END,
-        transport="http",
         level="SHOULD",
     ),
-    "HTTP-17 version-header-400": Check(
+    "HTTP-17 version-header-400": _http_check(
         property="an unknown version in the header gets status 400",
         run=_checks_the_version_header,
         since=_VERSION_HEADER_SINCE,
         until=_HANDSHAKE_END,
-        transport="http",
     ),
-    "HTTP-18 version-header-absent": Check(
+    "HTTP-18 version-header-absent": _http_check(
         property="a request without the version header is served",
         run=_needs_no_version_header,
         since=_VERSION_HEADER_SINCE,
         until=_HANDSHAKE_END,
-        transport="http",
         level="SHOULD",
     ),
-    "HTTP-55 bind-localhost": Check(
+    "HTTP-55 bind-localhost": _http_check(
         property="a local server listens on the loopback interface only",
         run=_listens_on_loopback,
-        transport="http",
         level="SHOULD",
     ),
-    "HTTP-56 old-sse-endpoint-event": Check(
+    "HTTP-56 old-sse-endpoint-event": _http_check(
         property="the first event of the older transport names the endpoint",
         run=_names_the_endpoint,
         until="2024-11-05",
-        transport="http",
     ),
 }

@@ -26,9 +26,10 @@ from mcptest.protocol.revisions import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-    from mcptest.compliance.check import Outcome
+    from mcptest.compliance.check import Outcome, Probe
     from mcptest.compliance.peer import Answer, Headers, Peer
     from mcptest.compliance.run import Run
 
@@ -77,19 +78,14 @@ def _needs_the_version(peer: Peer, run: Run) -> Outcome:
     return _unless_both_eras(_judge_mismatch(answer, "a request without the version header"), run)
 
 
-def _needs_the_method(peer: Peer, run: Run) -> Outcome:
-    answer = _send(peer, peer.message("server/discover"), {"Mcp-Method": None})
-    return _judge_mismatch(answer, "a request without the header Mcp-Method")
+def _compares_the_method(sent: str | None, what: str) -> Probe:
+    """The check of a request whose header Mcp-Method has this value instead of the method."""
 
+    def check(peer: Peer, run: Run) -> Outcome:
+        answer = _send(peer, peer.message("server/discover"), {"Mcp-Method": sent})
+        return _judge_mismatch(answer, what)
 
-def _compares_the_method(peer: Peer, run: Run) -> Outcome:
-    answer = _send(peer, peer.message("server/discover"), {"Mcp-Method": "tools/list"})
-    return _judge_mismatch(answer, "a header Mcp-Method that differs from the method")
-
-
-def _compares_case(peer: Peer, run: Run) -> Outcome:
-    answer = _send(peer, peer.message("server/discover"), {"Mcp-Method": "SERVER/DISCOVER"})
-    return _judge_mismatch(answer, "a header Mcp-Method in other case than the method")
+    return check
 
 
 def _ignores_case_of_names(peer: Peer, run: Run) -> Outcome:
@@ -117,7 +113,7 @@ class _Named(Record):
     name: str
 
 
-def _named(peer: Peer, run: Run) -> _Named | None:
+def _find_named(peer: Peer, run: Run) -> _Named | None:
     for resource in peer.list_all("resources") or ():
         if isinstance(resource.get("uri"), str):
             uri = resource["uri"]
@@ -134,19 +130,27 @@ def _named(peer: Peer, run: Run) -> _Named | None:
     return None
 
 
-_NOTHING_NAMED = "the server has nothing that can be read or called without an effect"
+def _if_named(judge: Callable[[Peer, Run, _Named], Outcome]) -> Probe:
+    """Make a check that needs a request that names something."""
+
+    def check(peer: Peer, run: Run) -> Outcome:
+        if (named := _find_named(peer, run)) is None:
+            return not_applicable(
+                "the server has nothing that can be read or called without an effect"
+            )
+        return judge(peer, run, named)
+
+    return check
 
 
-def _needs_the_name(peer: Peer, run: Run) -> Outcome:
-    if (named := _named(peer, run)) is None:
-        return not_applicable(_NOTHING_NAMED)
+@_if_named
+def _needs_the_name(peer: Peer, run: Run, named: _Named) -> Outcome:
     answer = _send(peer, peer.message(named.method, named.params), {"Mcp-Name": None})
     return _judge_mismatch(answer, f"{named.method} without the header Mcp-Name")
 
 
-def _compares_the_name(peer: Peer, run: Run) -> Outcome:
-    if (named := _named(peer, run)) is None:
-        return not_applicable(_NOTHING_NAMED)
+@_if_named
+def _compares_the_name(peer: Peer, run: Run, named: _Named) -> Outcome:
     other = {"Mcp-Name": run.unknown_name("name")}
     answer = _send(peer, peer.message(named.method, named.params), other)
     return _judge_mismatch(answer, f"{named.method} with another name in the header Mcp-Name")
@@ -156,9 +160,8 @@ def _encode(text: str) -> str:
     return f"=?base64?{base64.b64encode(text.encode()).decode('ascii')}?="
 
 
-def _decodes_names(peer: Peer, run: Run) -> Outcome:
-    if (named := _named(peer, run)) is None:
-        return not_applicable(_NOTHING_NAMED)
+@_if_named
+def _decodes_names(peer: Peer, run: Run, named: _Named) -> Outcome:
     right = {"Mcp-Name": _encode(named.name)}
     answer = _send(peer, peer.message(named.method, named.params), right)
     if answer.code == HEADER_MISMATCH or answer.status == 400:
@@ -222,7 +225,7 @@ class _Mirrored(Record):
     argument: str
 
 
-def _mirrored(peer: Peer, run: Run) -> _Mirrored | None:
+def _find_mirrored(peer: Peer, run: Run) -> _Mirrored | None:
     """A tool that may be called and has a string argument with `x-mcp-header`."""
     for tool in run.callable_tools(peer):
         schema = tool.get("inputSchema")
@@ -240,23 +243,29 @@ def _mirrored(peer: Peer, run: Run) -> _Mirrored | None:
     return None
 
 
-_NOTHING_MIRRORED = "no tool that may be called has an argument with x-mcp-header"
+def _if_mirrored(judge: Callable[[Peer, Run, _Mirrored], Outcome]) -> Probe:
+    """Make a check that needs a call of a tool with such an argument."""
+
+    def check(peer: Peer, run: Run) -> Outcome:
+        if (call := _find_mirrored(peer, run)) is None:
+            return not_applicable("no tool that may be called has an argument with x-mcp-header")
+        return judge(peer, run, call)
+
+    return check
 
 
 def _call_with(peer: Peer, call: _Mirrored, value: str | None) -> Answer:
     return _send(peer, peer.message("tools/call", call.params), {call.header: value})
 
 
-def _compares_arguments(peer: Peer, run: Run) -> Outcome:
-    if (call := _mirrored(peer, run)) is None:
-        return not_applicable(_NOTHING_MIRRORED)
+@_if_mirrored
+def _compares_arguments(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
     answer = _call_with(peer, call, f"{call.value}-other")
     return _judge_mismatch(answer, f"a header {call.header} that differs from the argument")
 
 
-def _needs_argument_headers(peer: Peer, run: Run) -> Outcome:
-    if (call := _mirrored(peer, run)) is None:
-        return not_applicable(_NOTHING_MIRRORED)
+@_if_mirrored
+def _needs_argument_headers(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
     answer = _call_with(peer, call, None)
     if answer.is_refused:
         return PASSED
@@ -266,9 +275,8 @@ def _needs_argument_headers(peer: Peer, run: Run) -> Outcome:
     )
 
 
-def _needs_no_headers_of_absent_arguments(peer: Peer, run: Run) -> Outcome:
-    if (call := _mirrored(peer, run)) is None:
-        return not_applicable(_NOTHING_MIRRORED)
+@_if_mirrored
+def _needs_no_headers_of_absent_arguments(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
     arguments = {k: v for k, v in call.params["arguments"].items() if k != call.argument}
     message = peer.message("tools/call", call.params | {"arguments": arguments})
     answer = _send(peer, message, {call.header: None})
@@ -280,9 +288,8 @@ def _needs_no_headers_of_absent_arguments(peer: Peer, run: Run) -> Outcome:
     )
 
 
-def _refuses_bad_header_values(peer: Peer, run: Run) -> Outcome:
-    if (call := _mirrored(peer, run)) is None:
-        return not_applicable(_NOTHING_MIRRORED)
+@_if_mirrored
+def _refuses_bad_header_values(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
     for value in ("=?base64?%%%?=", "\xfc\xf6\xe4"):
         peer.begin()
         answer = _call_with(peer, call, value)
@@ -294,9 +301,8 @@ def _refuses_bad_header_values(peer: Peer, run: Run) -> Outcome:
     return PASSED
 
 
-def _decodes_arguments(peer: Peer, run: Run) -> Outcome:
-    if (call := _mirrored(peer, run)) is None:
-        return not_applicable(_NOTHING_MIRRORED)
+@_if_mirrored
+def _decodes_arguments(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
     answer = _call_with(peer, call, _encode(call.value))
     if not answer.is_refused:
         return PASSED
@@ -347,10 +353,12 @@ CHECKS = {
         "a request without the version header gets 400 and -32020", _needs_the_version
     ),
     "HTTP-28 mcp-method-missing": _check(
-        "a request without Mcp-Method gets 400 and -32020", _needs_the_method
+        "a request without Mcp-Method gets 400 and -32020",
+        _compares_the_method(None, "a request without the header Mcp-Method"),
     ),
     "HTTP-29 mcp-method-mismatch": _check(
-        "another method in Mcp-Method gets 400 and -32020", _compares_the_method
+        "another method in Mcp-Method gets 400 and -32020",
+        _compares_the_method("tools/list", "a header Mcp-Method that differs from the method"),
     ),
     "HTTP-30 mcp-name-missing": _check(
         "a request that names something, without Mcp-Name, gets 400 and -32020", _needs_the_name
@@ -360,7 +368,12 @@ CHECKS = {
     ),
     "HTTP-32 mcp-name-base64": _check("Mcp-Name may be in Base64", _decodes_names),
     "HTTP-33 header-name-case": _check("the names of headers have no case", _ignores_case_of_names),
-    "HTTP-34 header-value-case": _check("the value of Mcp-Method has its case", _compares_case),
+    "HTTP-34 header-value-case": _check(
+        "the value of Mcp-Method has its case",
+        _compares_the_method(
+            "SERVER/DISCOVER", "a header Mcp-Method in other case than the method"
+        ),
+    ),
     "HTTP-35 unsupported-version-400": _check(
         "error -32022 comes with status 400", _refuses_versions_with_400
     ),

@@ -8,6 +8,7 @@ client repeats the call with it (MRTR).
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 
 from mcptest.compliance.check import (
     PASSED,
@@ -17,7 +18,7 @@ from mcptest.compliance.check import (
     not_applicable,
     violated,
 )
-from mcptest.compliance.checks.features import hinted_call, is_success
+from mcptest.compliance.checks.features import hinted_call, is_success, show_name
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.explore.arguments import sample_arguments
@@ -131,7 +132,7 @@ def _survives_refusals(peer: Peer, run: Run) -> Outcome:
             is_internal = answer.code == INTERNAL_ERROR and how != "an error"
             if is_internal or (answer.message is None and not answer.is_refused):
                 return violated(
-                    f"the elicitation of the tool {excerpt(str(call['name']), 60)} was answered "
+                    f"the elicitation of the tool {show_name(call)} was answered "
                     f"with {how}, and its call got {answer.describe()}; expected a result"
                 )
     return PASSED
@@ -256,8 +257,8 @@ def _refuses_foreign_state(peer: Peer, call: Message, first: Answer, run: Run) -
     if not is_success(answer):
         return PASSED
     return violated(
-        f"a call of the tool {excerpt(str(other['name']), 60)} with the requestState of a call of "
-        f"{excerpt(str(call['name']), 60)} got {answer.describe()}; expected an error"
+        f"a call of the tool {show_name(other)} with the requestState of a call of "
+        f"{show_name(call)} got {answer.describe()}; expected an error"
     )
 
 
@@ -305,6 +306,10 @@ _C = "2025-06-18"
 _D = "2025-11-25"
 _E = "2026-07-28"
 
+# A SHOULD: a requestState may be unprotected if nothing depends on it, which cannot be seen from
+# outside.
+_question_check = partial(Check, since=_E, level="SHOULD", phase="own", hint="eliciting_tool")
+
 CHECKS = {
     "BASE-35 missing-capability-error": Check(
         property=f"a call that needs a capability the client lacks gets {MISSING_CAPABILITY}",
@@ -337,46 +342,25 @@ CHECKS = {
         phase="own",
         hint="sampling_tool",
     ),
-    "MRTR-06 tampered-state": Check(
+    "MRTR-06 tampered-state": _question_check(
         property="a call with a requestState that was changed does not succeed",
         run=_with_question(_refuses_changed_state),
         explains=("MRTR-07",),
-        since=_E,
-        # It may be unprotected if nothing depends on it, which cannot be seen from outside.
-        level="SHOULD",
-        phase="own",
-        hint="eliciting_tool",
     ),
-    "MRTR-07 foreign-state": Check(
+    "MRTR-07 foreign-state": _question_check(
         property="a call with the requestState of another call does not succeed",
         run=_with_question(_refuses_foreign_state),
-        since=_E,
-        level="SHOULD",
-        phase="own",
-        hint="eliciting_tool",
     ),
-    "MRTR-08 missing-answer-reasked": Check(
+    "MRTR-08 missing-answer-reasked": _question_check(
         property="a call without the answer that was asked for is asked again",
         run=_with_question(_asks_again),
-        since=_E,
-        level="SHOULD",
-        phase="own",
-        hint="eliciting_tool",
     ),
-    "MRTR-09 extra-answers-ignored": Check(
+    "MRTR-09 extra-answers-ignored": _question_check(
         property="answers that were not asked for are ignored",
         run=_with_question(_ignores_extra_answers),
-        since=_E,
-        level="SHOULD",
-        phase="own",
-        hint="eliciting_tool",
     ),
-    "MRTR-10 malformed-answers": Check(
+    "MRTR-10 malformed-answers": _question_check(
         property="answers of a wrong shape get an error, or are asked for again",
         run=_with_question(_refuses_malformed_answers),
-        since=_E,
-        level="SHOULD",
-        phase="own",
-        hint="eliciting_tool",
     ),
 }

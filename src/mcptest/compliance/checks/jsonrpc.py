@@ -177,21 +177,13 @@ def _answer_to_odd_id(peer: Peer, message: dict[str, object], id: object) -> Ans
     return later.but(problem=later.problem or "nothing")
 
 
-def _refuses_missing_version(peer: Peer, run: Run) -> Outcome:
-    return _without_meta(peer, run, VERSION_KEY)
-
-
-def _refuses_missing_capabilities(peer: Peer, run: Run) -> Outcome:
-    return _without_meta(peer, run, META_CAPABILITIES)
-
-
 def _refuses_requests_without_meta(peer: Peer, run: Run) -> Outcome:
     if peer.settle().result is None:
         return violated("a complete request got no result before the one without _meta was sent")
-    return _without_meta(peer, run, *peer.meta)
+    return _refuses_without(peer, run, *peer.meta)
 
 
-def _without_meta(peer: Peer, run: Run, *keys: str) -> Outcome:
+def _refuses_without(peer: Peer, run: Run, *keys: str) -> Outcome:
     """Send a request whose metadata lacks these keys: it must be refused with -32602."""
     method = _LISTS[0] if peer.has("tools") else "server/discover"
     meta = {key: value for key, value in peer.meta.items() if key not in keys}
@@ -256,14 +248,14 @@ CHECKS = {
     ),
     "BASE-33 meta-version-required": Check(
         property="a request without protocolVersion in its _meta gets error -32602",
-        run=_refuses_missing_version,
+        run=lambda peer, run: _refuses_without(peer, run, VERSION_KEY),
         since=NEWEST_STATELESS,
         phase="malformed",
         explains=("BASE-32",),
     ),
     "BASE-34 meta-capabilities-required": Check(
         property="a request without clientCapabilities in its _meta gets error -32602",
-        run=_refuses_missing_capabilities,
+        run=lambda peer, run: _refuses_without(peer, run, META_CAPABILITIES),
         since=NEWEST_STATELESS,
         phase="malformed",
     ),

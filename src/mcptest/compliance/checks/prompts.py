@@ -20,6 +20,7 @@ from mcptest.compliance.checks.features import (
     declares_truly,
     listed,
     names_of,
+    show_name,
     unanswered,
 )
 from mcptest.core.strict_json import dump_json
@@ -55,7 +56,7 @@ def _gets_prompts(peer: Peer, run: Run) -> Outcome:
     for prompt in prompts[:_MAX_PROMPTS]:
         peer.begin()
         answer = peer.request("prompts/get", _sample_get(prompt))
-        what = f"prompts/get of {_show(prompt)}"
+        what = f"prompts/get of {show_name(prompt)}"
         if outcome := unanswered(peer, what, answer):
             return outcome
         is_refused = answer.error is not None and answer.code != MISSING_CAPABILITY
@@ -97,7 +98,7 @@ def _refuses_missing_arguments(peer: Peer, run: Run) -> Outcome:
         answer = peer.request("prompts/get", params)
         if answer.code != INVALID_PARAMS:
             return violated(
-                f"prompts/get of {_show(prompt)} without the required argument "
+                f"prompts/get of {show_name(prompt)} without the required argument "
                 f'"{excerpt(missing, 60)}" got {answer.describe()}; expected error -32602'
             )
     if not demanding:
@@ -130,7 +131,7 @@ def _survives_odd_arguments(peer: Peer, run: Run) -> Outcome:
         # Params that are not valid may be ignored; a server that broke does not go on.
         if peer.is_lost or (answer.message is None and peer.settle().message is None):
             return violated(
-                f"after prompts/get of {_show(prompt)} with {how} the server "
+                f"after prompts/get of {show_name(prompt)} with {how} the server "
                 f"{peer.end_status if peer.is_lost else 'answers nothing any more'}"
             )
     return PASSED
@@ -154,10 +155,6 @@ def argument_names(prompt: Message, *, is_required: bool = False) -> list[str]:
     if is_required:
         found = [each for each in found if each.get("required") is True]
     return list(names_of(found))
-
-
-def _show(prompt: Message) -> str:
-    return excerpt(str(prompt.get("name")), 60)
 
 
 # Completion
@@ -195,7 +192,7 @@ def _declares_completions(peer: Peer, run: Run) -> Outcome:
     unknown = _Reference({"type": "ref/prompt", "name": run.unknown_name("prompt")}, "mcptest")
     peer.begin()
     message = peer.message("completion/complete", (known or unknown).params())
-    # What a server without completions answers is no completion.
+    # What a server without completions answers is not a completion.
     answer = peer.request_or_silence(message, is_judged=peer.has("completions"))
     if peer.has("completions"):
         if answer.code != METHOD_NOT_FOUND:

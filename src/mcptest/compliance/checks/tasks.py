@@ -7,6 +7,7 @@ tool that the hint `slow_tool` names, one of them of `failing_tool`, and cancel 
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from mcptest.compliance.check import (
     PASSED,
@@ -23,6 +24,7 @@ from mcptest.compliance.checks.features import (
     listed,
     no_callable_tool,
     sample_call,
+    show_name,
     task_support,
     try_call,
 )
@@ -88,7 +90,7 @@ def _ignores_undeclared_tasks(peer: Peer, run: Run) -> Outcome:
             return PASSED
         return violated(
             f"the server does not declare tasks.requests.tools.call, so it must ignore the member "
-            f"task of a call; the tool {_show(tool)} was answered with {answer.describe()}"
+            f"task of a call; the tool {show_name(tool)} was answered with {answer.describe()}"
         )
     return not_applicable("no call of a tool with made-up arguments got a result")
 
@@ -144,15 +146,11 @@ def _wants_support(wanted: str, *, as_task: bool) -> Callable[[Peer, Run], Outco
             peer.request("tasks/cancel", {"taskId": task.get("taskId")})
         how = "as a task" if as_task else "without a task"
         return violated(
-            f"the tool {_show(tool)} has taskSupport {wanted}; called {how} it was answered with "
-            f"{answer.describe()}; expected error -32601"
+            f"the tool {show_name(tool)} has taskSupport {wanted}; called {how} it was answered "
+            f"with {answer.describe()}; expected error -32601"
         )
 
     return check
-
-
-def _show(tool: Message) -> str:
-    return excerpt(str(tool.get("name")), 60)
 
 
 class _Task:
@@ -212,8 +210,8 @@ def _creates_task(task: _Task, wait_s: float) -> Outcome:
     if task.id:
         return PASSED
     return violated(
-        f"a call of the tool {_show(task.call)} as a task got {task.answer.describe()}; expected a "
-        "result with the member task, whose taskId is a string"
+        f"a call of the tool {show_name(task.call)} as a task got {task.answer.describe()}; "
+        "expected a result with the member task, whose taskId is a string"
     )
 
 
@@ -541,6 +539,12 @@ def _acknowledges_cancel(task: _ExtensionTask, wait_s: float) -> Outcome:
 _D = "2025-11-25"
 _E = "2026-07-28"
 
+# The slow checks make a task of the slow tool of the hints.
+_task_check = partial(Check, server_lacks=_lacks_tasks, since=_D, until=_D)
+_slow_check = partial(_task_check, hint="slow_tool")
+_extension_check = partial(Check, server_lacks=_lacks_extension, since=_E)
+_slow_extension_check = partial(_extension_check, hint="slow_tool")
+
 CHECKS = {
     "TASK-01 undeclared-ignored": Check(
         property="a server that does not declare tasks answers calls with a task as any other",
@@ -548,53 +552,29 @@ CHECKS = {
         since=_D,
         until=_D,
     ),
-    "TASK-02 create-result": Check(
+    "TASK-02 create-result": _slow_check(
         property="a call as a task is answered with the task",
         run=_with_task(_creates_task),
-        server_lacks=_lacks_tasks,
-        since=_D,
-        until=_D,
-        hint="slow_tool",
     ),
-    "TASK-03 id-string-unique": Check(
+    "TASK-03 id-string-unique": _slow_check(
         property="each task has an id of its own",
         run=_with_task(_has_own_id),
-        server_lacks=_lacks_tasks,
-        since=_D,
-        until=_D,
-        hint="slow_tool",
     ),
-    "TASK-04 starts-working": Check(
+    "TASK-04 starts-working": _slow_check(
         property="a new task is working",
         run=_with_task(_starts_working),
-        server_lacks=_lacks_tasks,
-        since=_D,
-        until=_D,
-        hint="slow_tool",
     ),
-    "TASK-06 timestamps": Check(
+    "TASK-06 timestamps": _slow_check(
         property="tasks say when they were created and updated, in ISO 8601",
         run=_with_task(_has_dates),
-        server_lacks=_lacks_tasks,
-        since=_D,
-        until=_D,
-        hint="slow_tool",
     ),
-    "TASK-08 result-blocks": Check(
+    "TASK-08 result-blocks": _slow_check(
         property="tasks/result waits for the end of the task",
         run=_with_task(_waits_for_result),
-        server_lacks=_lacks_tasks,
-        since=_D,
-        until=_D,
-        hint="slow_tool",
     ),
-    "TASK-10 related-meta": Check(
+    "TASK-10 related-meta": _slow_check(
         property="the result of tasks/result names its task",
         run=_with_task(_names_task_in_result),
-        server_lacks=_lacks_tasks,
-        since=_D,
-        until=_D,
-        hint="slow_tool",
     ),
     "TASK-11 unknown-id": Check(
         property="tasks that do not exist get the error -32602",
@@ -602,21 +582,13 @@ CHECKS = {
         since=_D,
         until=_D,
     ),
-    "TASK-12 cancel-terminal": Check(
+    "TASK-12 cancel-terminal": _slow_check(
         property="a task that has ended cannot be cancelled",
         run=_with_task(_refuses_to_cancel_ended, "cancel"),
-        server_lacks=_lacks_tasks,
-        since=_D,
-        until=_D,
-        hint="slow_tool",
     ),
-    "TASK-13 cancel-sticks": Check(
+    "TASK-13 cancel-sticks": _slow_check(
         property="a task that was cancelled stays so",
         run=_with_task(_stays_cancelled, "cancel"),
-        server_lacks=_lacks_tasks,
-        since=_D,
-        until=_D,
-        hint="slow_tool",
     ),
     "TASK-14 list-bad-cursor": Check(
         property="tasks/list refuses a cursor that it has not given with the error -32602",
@@ -624,87 +596,56 @@ CHECKS = {
         since=_D,
         until=_D,
     ),
-    "TASK-15 get-implies-list": Check(
+    "TASK-15 get-implies-list": _slow_check(
         property="a task that tasks/get finds is in tasks/list",
         run=_with_task(_is_listed, "list"),
-        server_lacks=_lacks_tasks,
-        since=_D,
-        until=_D,
-        hint="slow_tool",
     ),
-    "TASK-16 required-without-task": Check(
+    "TASK-16 required-without-task": _task_check(
         property="a tool that requires a task gets the error -32601 when it is called without one",
         run=_wants_support("required", as_task=False),
-        server_lacks=_lacks_tasks,
-        since=_D,
-        until=_D,
     ),
-    "TASK-17 forbidden-with-task": Check(
+    "TASK-17 forbidden-with-task": _task_check(
         property="a tool that forbids tasks gets the error -32601 when it is called as one",
         run=_wants_support("forbidden", as_task=True),
-        server_lacks=_lacks_tasks,
-        since=_D,
-        until=_D,
         level="SHOULD",
     ),
-    "XTASK-03 durable-before-answer": Check(
+    "XTASK-03 durable-before-answer": _slow_extension_check(
         property="a task can be found as soon as the call is answered with it",
         run=_with_extension_task(_is_found_at_once),
         explains=("XTASK-04", "XTASK-07"),
-        server_lacks=_lacks_extension,
-        since=_E,
-        hint="slow_tool",
     ),
-    "XTASK-04 get-shapes": Check(
+    "XTASK-04 get-shapes": _slow_extension_check(
         property="tasks/get of a task that has ended has its result or its error",
         run=_with_extension_task(_has_outcome),
-        server_lacks=_lacks_extension,
-        since=_E,
-        hint="slow_tool",
     ),
-    "XTASK-05 failed-only-jsonrpc": Check(
+    "XTASK-05 failed-only-jsonrpc": _extension_check(
         property="the task of a tool that fails with isError is completed",
         run=_with_extension_task(_completes_with_failure, "failing_tool"),
-        server_lacks=_lacks_extension,
-        since=_E,
         hint="failing_tool",
     ),
-    "XTASK-07 update-cancel-ack": Check(
+    "XTASK-07 update-cancel-ack": _slow_extension_check(
         property="tasks/cancel is answered with an empty result",
         run=_with_extension_task(_acknowledges_cancel),
-        server_lacks=_lacks_extension,
-        since=_E,
-        hint="slow_tool",
     ),
-    "XTASK-08 unknown-id": Check(
+    "XTASK-08 unknown-id": _extension_check(
         property="tasks that do not exist get the error -32602",
         run=_refuses_unknown_extension_tasks,
-        server_lacks=_lacks_extension,
-        since=_E,
     ),
-    "XTASK-09 undeclared-methods": Check(
+    "XTASK-09 undeclared-methods": _extension_check(
         property="clients that do not declare the extension cannot use its methods",
         run=_refuses_undeclared_clients,
-        server_lacks=_lacks_extension,
-        since=_E,
     ),
-    "XTASK-10 removed-methods": Check(
+    "XTASK-10 removed-methods": _extension_check(
         property="the extension has no tasks/result and no capability tasks",
         run=_has_no_removed_methods,
-        server_lacks=_lacks_extension,
-        since=_E,
     ),
-    "XTASK-11 listen-needs-extension": Check(
+    "XTASK-11 listen-needs-extension": _extension_check(
         property="clients that do not declare the extension cannot listen to tasks",
         run=_refuses_undeclared_listening,
-        server_lacks=_lacks_extension,
-        since=_E,
     ),
-    "XTASK-12 mcp-name-task-id": Check(
+    "XTASK-12 mcp-name-task-id": _extension_check(
         property="requests about tasks whose header Mcp-Name is not the taskId are refused",
         run=_compares_task_header,
-        server_lacks=_lacks_extension,
-        since=_E,
         transport="http",
     ),
 }

@@ -25,6 +25,7 @@ from mcptest.compliance.checks.features import (
     listed,
     names_of,
     sample_call,
+    show_name,
     try_call,
     unanswered,
 )
@@ -67,7 +68,7 @@ def _validates_arguments(peer: Peer, run: Run) -> Outcome:
         for how, arguments in islice(_invalid_arguments(tool), _MAX_INVALID_CALLS):
             peer.begin()
             has_probed = True
-            what = f"a call of the tool {_show(tool)} {how}"
+            what = f"a call of the tool {show_name(tool)} {how}"
             params = {"name": tool["name"], "arguments": arguments}
             answer = peer.request("tools/call", params)
             if outcome := unanswered(peer, what, answer):
@@ -81,7 +82,7 @@ def _validates_arguments(peer: Peer, run: Run) -> Outcome:
                 )
     peer.begin()
     params = {"name": tools[0]["name"], "arguments": ["mcptest"]}
-    what = f"a call of the tool {_show(tools[0])} with an array as its arguments"
+    what = f"a call of the tool {show_name(tools[0])} with an array as its arguments"
     answer = peer.request_or_silence(peer.message("tools/call", params), is_judged=False)
     if is_success(answer):
         return violated(f"{what} got {answer.describe()}, an ordinary success; it must be refused")
@@ -102,8 +103,8 @@ def _reports_invalid_arguments(peer: Peer, run: Run) -> Outcome:
             answer = peer.request("tools/call", params)
             if answer.error is not None and answer.code != HEADER_MISMATCH:
                 return violated(
-                    f"a call of the tool {_show(tool)} {how} got {answer.describe()}; expected a "
-                    "result with isError: true, from which the model can learn"
+                    f"a call of the tool {show_name(tool)} {how} got {answer.describe()}; expected "
+                    "a result with isError: true, from which the model can learn"
                 )
             has_probed |= answer.result is not None and not is_success(answer)
     if not has_probed:
@@ -140,10 +141,6 @@ def _wrong_arguments(tool: Message, schema: Message) -> Iterator[tuple[str, Mess
             f"{describe_type(part, walker)},"
         )
         yield how, {**good, name: wrong}
-
-
-def _show(tool: Message) -> str:
-    return excerpt(str(tool.get("name")), 60)
 
 
 # Names, order, links
@@ -240,7 +237,7 @@ def _has_no_side_effects(peer: Peer, run: Run) -> Outcome:
         after = run.observe(command, _OBSERVER_LIMIT_S)
         if after != before:
             return violated(
-                f"the tool {_show(tool)} declares readOnlyHint: true, and after a call of it "
+                f"the tool {show_name(tool)} declares readOnlyHint: true, and after a call of it "
                 "readonly_observer writes something else than before"
             )
     if not has_called:

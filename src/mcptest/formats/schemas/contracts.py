@@ -132,7 +132,7 @@ class ManifestTables(Record):
 _MOST_CODE = 1 << 31
 _BASE64: Schema = {
     "pattern": "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
-    **pattern_message("this is no base64"),
+    **pattern_message("this is not base64"),
 }
 
 _MANIFEST_EXAMPLE = {

@@ -196,7 +196,7 @@ def _no_colon(found: _SyntaxError) -> Finding:
     opener = found.source.line(found.began)[found.began_column :][:1]
     if opener in ("[", "{"):
         return found.at_beginning(
-            f'this "{opener}" is not indented, so it is no value of the key before it',
+            f'this "{opener}" is not indented, so it is not a value of the key before it',
             "indent it by a space, or write it on the line of the key",
         )
     return found.at_beginning(

@@ -210,7 +210,7 @@ class _Writer:
         if not self._is_compact:
             is_short = isinstance(value, list) and head == "-" and _fits(value, _MAX_BRACKETS_CHARS)
             return f"{head} {self.flow(value)}" if is_short else ""
-        # The estimate is at most twice the length, and spares writing out long values in vain.
+        # The estimate is at most twice the length, and avoids writing out long values.
         line = f"{head} {self.flow(value)}" if _fits(value, 2 * _WIDTH) else ""
         return line if indent + len(line) <= _WIDTH else ""
 

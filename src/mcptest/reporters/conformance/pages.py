@@ -35,7 +35,7 @@ _MAX_MARKDOWN_FINDINGS = 40
 
 
 def render_markdown(report: ConformanceReport) -> str:
-    """The page; text from the server is in code spans and fences, where it is no markup."""
+    """The page; text from the server is in code spans and fences, where it is not markup."""
     name = code_span(f"{report.server} {report.version}".strip())
     blocks = [f"## MCP conformance of {name}: {describe_grade(report).partition(':')[0]}"]
     if report.grade_reason:

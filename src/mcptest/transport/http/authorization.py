@@ -59,7 +59,7 @@ __all__ = [
     "NoMetadataError",
     "Token",
     "credentials_for",
-    "describe_flaw",
+    "describe_problem",
     "discover_authorization",
     "is_sendable",
     "missing_answer",
@@ -334,7 +334,7 @@ def read_token(status: int, raw: bytes) -> Token | str:
     LEARNED.add(*(secret for secret in secrets if isinstance(secret, str)))
     token = (found or {}).get("access_token")
     if found is None or status != 200 or not isinstance(token, str) or not is_sendable(token):
-        return f"status {status}, {describe_flaw(found, raw, status)}"
+        return f"status {status}, {describe_problem(found, raw, status)}"
     kind = found.get("token_type", "Bearer")
     if not isinstance(kind, str) or kind.lower() != "bearer":
         said = quote_bytes(str(kind).encode("utf-8", "backslashreplace"))
@@ -417,7 +417,9 @@ def _sign_assertion(oauth: OAuthSpec, server: AuthorizationServer) -> str:
     except (ValueError, TypeError) as error:
         # The reason quotes nothing of the key.
         hint = '"private_key_env" (in a config "privateKeyEnv") names the variable that holds it'
-        message = f"the private key is no PEM of an unencrypted private key: {type(error).__name__}"
+        message = (
+            f"the private key is not a PEM of an unencrypted private key: {type(error).__name__}"
+        )
         raise OAuthError(message, hint) from None
     now = int(time.time())
     claims = {
@@ -456,7 +458,7 @@ def _choose_algorithm(key: object, server: AuthorizationServer) -> str:
     return found
 
 
-def describe_flaw(
+def describe_problem(
     found: dict[str, Any] | None, raw: bytes, status: int, wanted: str = "access_token"
 ) -> str:
     """What is wrong with an answer. Nothing else of it is quoted: there may be a token in it."""

@@ -108,7 +108,7 @@ _END_PATIENCE_S = 0.2
 _PORT = "{port}"
 
 _PORT_NOT_PASSED = f'{_PORT} is in the URL and neither in the command nor in "env": the server '
-_PORT_NOT_PASSED += "is not told at which port to listen"
+_PORT_NOT_PASSED += "cannot know at which port to listen"
 
 
 class HttpTransport:
@@ -175,7 +175,7 @@ class HttpTransport:
         if spec.command:
             if self._can_connect():
                 message = f"something listens at {self.address.authority} already"
-                hint = "it would be tested in the place of the server that the command starts; "
+                hint = "it would be tested instead of the server that the command starts; "
                 hint += f'write {_PORT} for the port in "url" and in the command to have a free '
                 hint += "one chosen"
                 raise ServerError(Fault(kind="spawn_failed", message=message, hint=hint))

@@ -405,7 +405,7 @@ def _split_proxy_url(text: str) -> SplitResult:
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
     except ValueError:
-        raise BadUrlError("its host is no name or number of a machine") from None
+        raise BadUrlError("its host is not the name or number of a machine") from None
     if "@" in parts.path + parts.query + parts.fragment:
         # What is before it would be taken for the host, and shown as such.
         raise BadUrlError('in its user name or password "/", "?" and "#" are %2F, %3F and %23')

@@ -245,7 +245,7 @@ def _failure(error: HttpConnectionError, reader: AnswerReader) -> TransportFault
 
 
 def _broken_off(message: str, reader: AnswerReader) -> TransportFault:
-    return TransportFault(kind="event_stream", message=message, hint=reader.flaw, id=reader.id)
+    return TransportFault(kind="event_stream", message=message, hint=reader.problem, id=reader.id)
 
 
 def _has_answer(items: Sequence[Item], id: object) -> bool:

@@ -2,7 +2,7 @@
 
 The steps are generators that yield requests and pauses, as those of `authorization`; `LoginRun`
 drives them. The user approves in a browser, which sends the answer to a port of this machine
-(`wait_for_callback`), or on another device, while the token endpoint is asked again and again.
+(`_Callback`), or on another device, while the token endpoint is asked repeatedly.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from mcptest.transport.http.authorization import (
     Authorization,
     Fetched,
     NoMetadataError,
-    describe_flaw,
+    describe_problem,
     discover_authorization,
     missing_answer,
     read_token,
@@ -210,8 +210,8 @@ def _choose_client(
         secrets = (found.get(key) for key in ("client_secret", "registration_access_token"))
         LEARNED.add(*(each for each in secrets if each and isinstance(each, str)))
     if answer.problem or answer.status not in (200, 201) or found is None:
-        flaw = describe_flaw(found, answer.body, answer.status, "client_id")
-        why = answer.problem or f"status {answer.status}, {flaw}"
+        problem = describe_problem(found, answer.body, answer.status, "client_id")
+        why = answer.problem or f"status {answer.status}, {problem}"
         message = f"the authorization server registers no client at {visible(address.url)}: {why}"
         raise OAuthError(message, _NO_CLIENT)
     return read_client(found)
@@ -256,8 +256,10 @@ def _ask_device_code(prepared: Prepared, wish: LoginWish) -> Requests[DeviceProm
     answer = yield request
     found = answer.problem or parse_document(answer.status, answer.body)
     if isinstance(found, str):
-        flaw = describe_flaw(parse_object(answer.body), answer.body, answer.status, "device_code")
-        why = answer.problem or f"status {answer.status}, {flaw}"
+        problem = describe_problem(
+            parse_object(answer.body), answer.body, answer.status, "device_code"
+        )
+        why = answer.problem or f"status {answer.status}, {problem}"
         raise OAuthError(f"no device code could be fetched at {visible(address.url)}: {why}")
     code = found.get("device_code")
     LEARNED.add(*([code] if code and isinstance(code, str) else []))
@@ -365,7 +367,7 @@ class LoginRun:
         self._driver = _Driver(http, interrupts, deadline)
 
     def by_browser(self, port: int, show: Callable[[str], None]) -> Login:
-        """Log in with a browser; `show` brings the user to a URL."""
+        """Log in with a browser; `show` opens a URL for the user."""
         with open_listener(port) as listener:
             place = f"http://127.0.0.1:{listener.getsockname()[1]}{CALLBACK_PATH}"
             prepared = self._driver.drive(prepare_login(self._wish, self._ask_server(), place))

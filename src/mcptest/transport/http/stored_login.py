@@ -137,7 +137,7 @@ def token_request_of(login: Login, form: dict[str, str]) -> HttpRequest:
         endpoint = parse_url(login.token_endpoint)
     except BadUrlError as error:
         hint = f"run {login_command(login.url)}"
-        raise OAuthError(f"the stored token endpoint is no URL: {error}", hint) from None
+        raise OAuthError(f"the stored token endpoint is not a URL: {error}", hint) from None
     server = AuthorizationServer(issuer=login.issuer, token_endpoint=endpoint)
     return token_request(client, server, form)
 

@@ -118,7 +118,7 @@ class LoginStore:
                 raise self._unusable("it was written by a newer version of mcptest")
             logins = {url: _login(url, each) for url, each in found["logins"].items()}
         except (UnicodeDecodeError, NotJsonError, LookupError, TypeError, AttributeError):
-            raise self._unusable("it is no list of logins") from None
+            raise self._unusable("it is not a list of logins") from None
         for login in logins.values():
             _hide(login)
         return logins

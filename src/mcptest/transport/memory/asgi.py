@@ -422,8 +422,8 @@ class _Answering:
             if error is not self._refusal:
                 self._host.task_raised(error)
         elif error is not None:
-            flaw = self._host.lifespan_error
-            hint = f"when it was told to start (lifespan) it raised {flaw}" if flaw else ""
+            problem = self._host.lifespan_error
+            hint = f"at its start (lifespan) it raised {problem}" if problem else ""
             self._fail(RAISED, f"the app raised {describe_exception(error)}", hint, error)
         elif self._is_complete:
             self._post_end()
@@ -464,10 +464,10 @@ class _Answering:
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Message) -> None:
-        flaw = self._flaw_of(message)
-        if flaw:
-            self._fail("http_body", f"the app sent {flaw}")
-            self._refusal = RuntimeError(f"not ASGI: {flaw}")
+        problem = self._problem_of(message)
+        if problem:
+            self._fail("http_body", f"the app sent {problem}")
+            self._refusal = RuntimeError(f"not ASGI: {problem}")
             raise self._refusal
         if message["type"] == _START:
             self._status = int(message["status"])
@@ -482,7 +482,7 @@ class _Answering:
             if self._status < _BROKEN_STATUS:
                 self._post_end()
 
-    def _flaw_of(self, message: Any) -> str:
+    def _problem_of(self, message: Any) -> str:
         """What is wrong with a message of the app; "" if it is valid ASGI."""
         kind = message.get("type") if isinstance(message, dict) else None
         if kind not in (_START, _BODY):

@@ -74,10 +74,10 @@ class _Line(Record):
 
 
 class _Read(Record):
-    """So many bytes of what was sent have been taken; `flaw` says why they were no message."""
+    """So many bytes of what was sent have been taken; `problem` says why they were no message."""
 
     size: int
-    flaw: str = ""
+    problem: str = ""
 
 
 class _InputClosed(Record):
@@ -125,7 +125,7 @@ class MemoryTransport:
         self._lifespan: Any = getattr(target, "_lifespan_manager", nullcontext)
         self._items: list[Item] = []
         self._is_over = False
-        self._flaw = ""
+        self._problem = ""
         self._incoming: asyncio.Queue[bytes] = asyncio.Queue()
         self._events = ThreadQueue()
         self._thread = LoopThread(self._serve, self)
@@ -158,7 +158,7 @@ class MemoryTransport:
         place = self._thread.blocked_at()
         if place:
             return f"its code does not come back to the event loop: it is at {place}"
-        return self._flaw
+        return self._problem
 
     def give_up(self, id: object) -> bool:
         """No-op: all answers come on one stream."""
@@ -207,9 +207,9 @@ class MemoryTransport:
             self._items += self.decoder.feed(event.raw)
         elif isinstance(event, _Read):
             self.unsent_bytes -= event.size
-            self._flaw = event.flaw or self._flaw
+            self._problem = event.problem or self._problem
         elif isinstance(event, _InputClosed):
-            self._flaw = "it has closed the stream that messages go to"
+            self._problem = "it has closed the stream that messages go to"
         elif isinstance(event, _Raised):
             self.stderr.add(format_traceback(event.error))
             self._items.append(self._redacted(raised_fault(event.error, is_end=event.is_end)))
@@ -288,15 +288,15 @@ class MemoryTransport:
         read = _message_reader()
         wrapped = import_module("mcp.shared.message").SessionMessage
         while True:
-            line, flaw = await self._incoming.get(), ""
+            line, problem = await self._incoming.get(), ""
             try:
                 message = wrapped(read(line))
             except ValueError as error:
                 # As its SDK does it over pipes: the server gets the error instead of a message.
                 message = error
-                flaw = f"its SDK could not read the message: {describe_exception(error)}"
+                problem = f"its SDK could not read the message: {describe_exception(error)}"
             await outgoing.send(message)
-            self._events.post(_Read(size=len(line), flaw=flaw))
+            self._events.post(_Read(size=len(line), problem=problem))
 
     def _note_closed_input(self, feeding: asyncio.Task[None]) -> None:
         if not feeding.cancelled() and feeding.exception():

@@ -1,4 +1,4 @@
-"""What somebody is told whose server on HTTP cannot be had: what to look at, and what to write."""
+"""The hints of faults of servers on HTTP: what to look at, and what to write."""
 
 from __future__ import annotations
 
@@ -84,15 +84,15 @@ def test_whoever_asks_for_the_older_transport_alone_may_have_the_other(tmp_path:
     assert "leave out" not in report.fault["hint"]
 
 
-@pytest.mark.parametrize(("words", "is_untold"), [((), True), (("{port}",), False)])
-def test_a_server_that_is_not_told_its_port_is_told_of(
-    tmp_path: Path, words: tuple[str, ...], is_untold: bool
+@pytest.mark.parametrize(("words", "has_hint"), [((), True), (("{port}",), False)])
+def test_a_server_that_does_not_get_its_port_is_reported(
+    tmp_path: Path, words: tuple[str, ...], has_hint: bool
 ) -> None:
     args = ["-c", "import signal; signal.pause()", *words]
     url = "http://127.0.0.1:{port}/mcp"
     report = with_config(tmp_path, url, command=sys.executable, args=args, startupTimeout=300)
     assert report.fault["kind"] == "handshake_timeout"
-    assert ("is not told at which port" in report.fault["hint"]) is is_untold
+    assert ("cannot know at which port" in report.fault["hint"]) is has_hint
 
 
 # Refusals
