@@ -96,7 +96,7 @@ def list_page(name: str, params: dict[str, Any]) -> dict[str, object]:
     if MODE == "odd-types":
         entries["prompts"] = [{"name": [], "arguments": 5}, {"name": "a", "arguments": [None, 5]}]
     page: dict[str, object] = {name: entries[name]}
-    if MODE == "endless-pages":
+    if MODE in ("endless-pages", "hanging-pages"):
         page["nextCursor"] = f"{time.monotonic_ns()}"
     if MODE == "large-pages":
         page = {name: [{**each, "filler": "x" * 15_000_000} for each in entries[name][:1]]}
@@ -130,7 +130,7 @@ def serve(message: dict[str, Any]) -> None:  # noqa: C901  # a branch for each m
     elif method == "server/discover" and MODE == "odd-types":
         answer(id, {"supportedVersions": 5, "capabilities": [], "_meta": 5})
     elif isinstance(method, str) and method.endswith("/list"):
-        if MODE == "hanging-lists":
+        if MODE == "hanging-lists" or (MODE == "hanging-pages" and "cursor" in params):
             return
         name = method.removesuffix("/list")
         name = "resourceTemplates" if name == "resources/templates" else name

@@ -307,7 +307,14 @@ class Scanner:
                 max_entries=_MAX_ENTRIES,
             )
             while (params := pages.next_params(self._deadline - time.monotonic())) is not None:
-                entries += pages.add(session.ask(kind.method, params))
+                try:
+                    answer = session.ask(kind.method, params)
+                except ServerError:
+                    if time.monotonic() < self._deadline:
+                        raise
+                    # The time of the scan ended the wait: what was read is judged.
+                    continue
+                entries += pages.add(answer)
             if pages.problem:
                 self._add_problem(session, kind, pages.problem)
             definitions += [

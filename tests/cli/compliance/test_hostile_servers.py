@@ -99,12 +99,18 @@ def test_the_total_limit_ends_every_wait_and_blames_no_one(tmp_path: Path) -> No
     assert "the time limit of the run, 2 s, was over" in ended.report()["notes"][0]
 
 
-def test_the_total_limit_ends_a_scan(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["hanging-lists", "hanging-pages"])
+def test_the_total_limit_ends_a_scan(mode: str, tmp_path: Path) -> None:
     began = time.monotonic()
-    command = ("security", "--timeout", "100s", "--total-timeout", "2")
-    ended = against(tmp_path, command, "hanging-lists")
+    limits = ("--timeout", "100s", "--total-timeout", "2")
+    server = [sys.executable, str(ADVERSARY), mode]
+    ended = mcptest(tmp_path, "security", *limits, "--", *server)
     assert time.monotonic() - began < 30
-    assert ended.code == 3
+    assert ended.code == 1
+    assert "tools: tools/list is not at its end after 2 s" in ended.out
+    assert "not run: SEC-014: the time limit of the scan, 2 s, was over" in ended.out
+    # What was read is judged.
+    assert ("SEC-013 proven tools[2]" in ended.out) == (mode == "hanging-pages")
 
 
 def test_an_answer_that_comes_twice_is_one_finding(tmp_path: Path) -> None:

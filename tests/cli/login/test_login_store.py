@@ -54,6 +54,13 @@ class Keyring(KeyringBackend):
 # The file
 
 
+def test_a_pipe_in_its_place_is_not_waited_for(tmp_path: Path) -> None:
+    path = store_of(tmp_path)
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path, 0o600)
+    assert_refused(use(tmp_path, "login", "--list"), "it is not a regular file", "remove it")
+
+
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
 def test_a_file_that_others_can_reach_is_not_used(mode: int, tmp_path: Path) -> None:
     with LoginServers() as servers:

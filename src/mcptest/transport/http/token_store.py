@@ -16,6 +16,7 @@ from mcptest.core.secrets import LEARNED
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import visible
 from mcptest.protocol.oauth import OAuthError
+from mcptest.transport import OPEN_FLAGS
 from mcptest.transport.files import PATIENCE_S, locked, replace_file
 
 TYPE_CHECKING = False
@@ -175,8 +176,11 @@ class LoginStore:
     def _read_file(self) -> bytes | None:
         """The bytes of the file, if only this user can read and write it; None without a file."""
         try:
-            with open(self.path, "rb") as file:
+            # Without waiting for the other end of a pipe.
+            with open(os.open(self.path, os.O_RDONLY | OPEN_FLAGS), "rb") as file:
                 status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    raise self._unusable("it is not a regular file")
                 if sys.platform != "win32" and status.st_uid != os.geteuid():
                     raise self._unusable("it belongs to another user")
                 if sys.platform != "win32" and status.st_mode & _OTHERS:
