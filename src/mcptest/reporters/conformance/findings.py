@@ -166,7 +166,7 @@ def evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
 
     What follows them only shows that the server lives on.
     """
-    lines = []
+    lines: list[str] = []
     for message in messages[:_MAX_SHOWN]:
         parts = _parts(re.sub(_METADATA, '"_meta":{…}', message))
         if lines and len(parts) > 1:
