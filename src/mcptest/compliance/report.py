@@ -138,6 +138,12 @@ _CAUSES = (
         words=r'"code":-32602,"message":"MCP error -32602: Invalid task creation result',
         sdk=_TYPESCRIPT,
     ),
+    # It is reported like a failure of the tool.
+    _Cause(
+        ids=("TASK-16",),
+        words="MCP error -32601: Tool .* requires task augmentation",
+        sdk=_TYPESCRIPT,
+    ),
     # A schema that a request does not meet is reported as an internal error, with its issues.
     _Cause(
         ids=("BASE-19", "LOG-04", "COMP-04", "PROMPT-09", "PROMPT-10", "TOOL-18"),

@@ -528,3 +528,25 @@ def test_a_server_with_a_fault_gives_a_file_that_passes_or_a_reason(
         assert ended.code in (1, 3)
         assert ended.err.startswith("error: ")
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_list_that_is_not_answered_in_the_time_for_all_is_left_out(tmp_path: Path) -> None:
+    text = (
+        "import json, sys, time\n"
+        "for line in sys.stdin:\n"
+        "    message = json.loads(line)\n"
+        "    if message['method'] == 'tools/list':\n"
+        "        time.sleep(60)\n"
+        "    info = {'name': 'late', 'version': '1'}\n"
+        "    result = {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}},\n"
+        "              'serverInfo': info}\n"
+        "    if 'id' in message:\n"
+        "        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}),\n"
+        "              flush=True)\n"
+    )
+    (tmp_path / "late.py").write_text(text, encoding="utf-8")
+    words = ("-o", "a.test.mcp.yml", "--total-timeout", "1", "--", sys.executable, "late.py")
+    ended = mcptest(tmp_path, "discover", *words)
+    assert "tools/list was not answered before the time for all requests" in ended.err
+    assert "(1 s, --total-timeout) was over" in ended.err
+    assert "no test was completed before the time was over" in ended.err

@@ -113,7 +113,9 @@ def test_there_is_no_grade_for_a_part_of_the_checks() -> None:
 def test_a_cause_is_named_only_if_the_evidence_shows_it() -> None:
     words = '{"id":1,"error":{"code":-32602,"message":"Invalid request parameters","data":""}}'
     issue = r'{"id":1,"error":{"code":-32603,"message":"[{\"code\": \"invalid_type\"}]"}}'
+    task = "MCP error -32601: Tool a requires task augmentation (taskSupport: 'required')"
     for id, received, cause in (
+        ("TASK-16", f'{{"result":{{"content":[{{"text":"{task}"}}]}}}}', "TypeScript SDK 1.x"),
         ("BASE-18", words, "Python SDK 1.x"),
         ("BASE-18", '{"id":1,"error":{"code":-32602,"message":"no"}}', ""),
         ("TOOL-03", words, ""),

@@ -42,7 +42,7 @@ from mcptest.engine.run import RunOptions, run_plan
 from mcptest.explore.caution import reason_not_to_call
 from mcptest.explore.credentials import CredentialHider
 from mcptest.explore.discover import Probe, Surveyor, render_suite
-from mcptest.explore.features import is_declared, list_features
+from mcptest.explore.features import Listing, is_declared, list_features
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.yaml import read_document
 from mcptest.matching.registry import builtin_registry
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.cli.options import Arguments
+    from mcptest.core.coverage import Kind
     from mcptest.core.events import Event
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import CaseResult
@@ -271,7 +272,7 @@ def build_verified_suite(
         return "" if left_s() > 0 else f"not tried: the time for all requests ({limit}) was over"
 
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
-    listings = {kind.name: list_features(visit.ask, kind, left_s, half_s) for kind in declared}
+    listings = {kind.name: _list_kind(visit, kind, left_s, total_s) for kind in declared}
     for listing in listings.values():
         if listing.problem:
             print_note(f"{listing.kind.name}: {listing.problem}")
@@ -312,6 +313,19 @@ def build_verified_suite(
         called=tuple(surveyor.called),
         tool_count=sum(counts),
     )
+
+
+def _list_kind(
+    visit: SingleServer, kind: Kind, left_s: Callable[[], float], total_s: float
+) -> Listing:
+    """List one kind in half of the time; a list that is not answered in all of it has a problem."""
+    try:
+        return list_features(visit.ask, kind, left_s, total_s / 2)
+    except ServerError as error:
+        if error.fault.kind != "timeout" or time.monotonic() < visit.deadline:
+            raise
+        limit = f"the time for all requests ({total_s:g} s, --total-timeout) was over"
+        return Listing(kind=kind, problem=f"{kind.method} was not answered before {limit}")
 
 
 def _writable(name: str) -> str:

@@ -252,10 +252,10 @@ def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled | Outcome:
     A second call, which is not cancelled, shows how long the first would have taken: an answer that
     does not come by then does not come.
     """
-    pending = _start_tool(peer, run, "slow_tool", {"progressToken": token})
-    control = _start_tool(peer, run, "slow_tool", {})
     takes_s = float(run.hints["slow_tool"].get("seconds", 0.0))
     earliest_end = time.monotonic() + min(takes_s, _LONGEST_S)
+    pending = _start_tool(peer, run, "slow_tool", {"progressToken": token})
+    control: Pending | None = None
     try:
         before = pending.wait_until(lambda _: False, _RUNNING_S)
         answer = next(filter(pending.is_response, before.others), None)
@@ -267,6 +267,7 @@ def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled | Outcome:
             )
         params = {"requestId": pending.id, "reason": "mcptest: cancellation is checked"}
         peer.notify("notifications/cancelled", params)
+        control = _start_tool(peer, run, "slow_tool", {})
         # A server may serve one call after the other.
         limit_s = 2.0 * min(takes_s, _LONGEST_S) + peer.timeout_s
         finished = control.look_for(control.is_response, limit_s)
@@ -287,8 +288,9 @@ def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled | Outcome:
         after = pending.wait_until(pending.is_response, left_s + _WATCHED_S)
         return _Cancelled(pending=pending, before=before, after=after)
     finally:
-        control.close()
         pending.close()
+        if control:
+            control.close()
 
 
 def _stays_silent_after_cancellation(peer: Peer, run: Run) -> Outcome:
