@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,17 @@ def test_every_picture_is_made_by_the_script_and_used_in_a_page() -> None:
     assert {path.name for path in screenshots.IMAGES.iterdir()} == made | {"logo.svg"}
     pages = "".join(path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))
     assert [name for name in made if f"](images/{name})" not in pages] == []
+
+
+@pytest.mark.parametrize("name", screenshots.TERMINALS)
+def test_pictures_of_a_terminal_show_what_the_commands_write(name: str) -> None:
+    def lines_of(picture: str) -> list[str]:
+        shown = re.findall(r">([^<]*)</text>", picture)
+        return [re.sub(r"(&lt;)?\d+\s(ms|s)\b", "TIME", text) for text in shown]
+
+    stored = (screenshots.IMAGES / name).read_text(encoding="utf-8")
+    made_now = screenshots.picture_terminal(name)
+    assert lines_of(stored) == lines_of(made_now), "run python -m tools.screenshots"
 
 
 def test_a_terminal_is_drawn_with_its_colours_and_columns() -> None:

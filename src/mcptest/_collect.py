@@ -152,14 +152,26 @@ def describe_internal_error(error: Exception, file: str) -> str:
     return f"{what} ({name}:{last.tb_lineno}); please report it, and run: mcptest run {file}"
 
 
-def describe_load_error(error: McptestError, file: str, most: int | None = _MAX_MISTAKES) -> str:
-    """Why the tests of a file cannot be collected, for hosts that have no options of ours."""
+def describe_load_error(
+    error: McptestError,
+    file: str,
+    most: int | None = _MAX_MISTAKES,
+    server_option: str = "",
+) -> str:
+    """Why the tests of a file cannot be collected, for hosts that have no options of ours.
+
+    `server_option` is the host's own option that is like `--server`, if it has one.
+    """
     from mcptest.core.errors import FormatError, UsageError  # noqa: PLC0415  # as above
 
     if isinstance(error, FormatError):
         return describe_mistakes(error.diagnostics, file, most)
     if isinstance(error, UsageError):
         help = error.help.removeprefix("give --config FILE or --server-command, ")
+        if server_option:
+            help = help.replace("--server", server_option)
+        elif help.startswith("choose one with --server"):
+            help = "choose one in a suite, with from: FILE#NAME, or describe it in the test file"
         return f"{error.message}\n{help}".rstrip("\n")
     return str(error)
 
@@ -189,15 +201,21 @@ def describe_mistakes(
     return "\n\n".join(shown)
 
 
-def collect(path: str, isolation: str = "") -> Collection:
+def collect(path: str, isolation: str = "", server_name: str = "") -> Collection:
     """Every test of a file in its order, then one entry for each lane that is not driven.
 
-    `isolation`, if given, counts instead of what configs and suites say. `FormatError` lists every
-    mistake of the file.
+    `isolation`, if given, counts instead of what configs and suites say; `server_name` chooses one
+    of several servers of a config. `FormatError` lists every mistake of the file.
     """
     from mcptest.engine.loading import Wanted, load_plan  # noqa: PLC0415  # as above
 
-    wanted = Wanted(paths=(path,), is_found=True, is_chosen_later=True, isolation=isolation)
+    wanted = Wanted(
+        paths=(path,),
+        is_found=True,
+        is_chosen_later=True,
+        isolation=isolation,
+        server_name=server_name,
+    )
     plan = load_plan(wanted, os.environ)
     tests: list[CollectedTest] = []
     lanes: dict[str, CollectedTest] = {}

@@ -382,6 +382,30 @@ def test_the_isolation_of_the_files_can_be_overridden(tmp_path: Path, way: str) 
     assert (ended.code, shared) == ((1, True) if way == "config" else (0, False))
 
 
+@pytest.mark.parametrize("way", ["option", "ini", "none", "unknown"])
+def test_one_of_several_servers_of_a_client_can_be_chosen(tmp_path: Path, way: str) -> None:
+    file = {"description": "of a client", "tests": [counts("counts", 1)]}
+    (tmp_path / "a.test.mcp.yml").write_text(json.dumps(file), encoding="utf-8")
+    write_conductor(tmp_path / "b.test.mcp.yml", counts("has its own", 1))
+    servers = {
+        "shop": {"command": SERVER[0], "args": SERVER[1:]},
+        "mail": {"command": "not-installed", "args": []},
+    }
+    config = json.dumps({"mcpServers": servers})
+    (tmp_path / ".mcp.json").write_text(config, encoding="utf-8")
+    ini = "[pytest]\nmcptest_server = shop\n" if way == "ini" else "[pytest]\n"
+    (tmp_path / "pytest.ini").write_text(ini, encoding="utf-8")
+    words = {"option": ("--mcptest-server", "shop"), "unknown": ("--mcptest-server=shp",)}
+    ended = pytest_in(tmp_path, *words.get(way, ()))
+    if way in ("option", "ini"):
+        assert ended.summary == "2 passed"
+        return
+    mistake = "no server 'shp'; did you mean shop?" if way == "unknown" else "2 servers: shop, mail"
+    help = "choose one with --mcptest-server NAME: shop, mail"
+    assert f".mcp.json has {mistake}\n{help}" in ended.out
+    assert ended.summary == "1 error"
+
+
 def test_an_isolation_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\nmcptest_isolation = x\n", encoding="utf-8")
     ended = pytest_in(tmp_path)

@@ -300,7 +300,8 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     if mistakes:
         raise FormatError(mistakes)
     _refuse_unknown_variables(resources.variables)
-    if wanted.server_name and not servers.has_config:
+    # Hosts such as pytest choose for all files, of which each is loaded alone.
+    if wanted.server_name and not (servers.has_config or wanted.is_chosen_later):
         message = "--server chooses a server of a config, and no test here needs one"
         raise UsageError(message, "suites and server: blocks name their servers themselves")
     if wanted.sent_along:

@@ -46,6 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mcptest")
     group.addoption("--mcptest-isolation", choices=_ISOLATIONS, help=help)
     parser.addini("mcptest_isolation", f"{help} (default: what configs and suites say)", default="")
+    help = "which server of the config of a client, such as .mcp.json, if it has several"
+    group.addoption("--mcptest-server", metavar="NAME", help=help)
+    parser.addini("mcptest_server", help, default="")
     help = "send a fresh W3C traceparent with the requests of each test in test files of mcptest"
     group.addoption("--mcptest-trace", action="store_true", help=help)
     parser.addini("mcptest_trace", help, type="bool", default=False)
@@ -54,6 +57,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def has_traces(config: pytest.Config) -> bool:
     """Whether each test sends a trace context with its requests."""
     return bool(config.getoption("--mcptest-trace") or config.getini("mcptest_trace"))
+
+
+def server_of(config: pytest.Config) -> str:
+    """The server to choose from a config that has several; "" if none is chosen."""
+    return str(config.getoption("--mcptest-server") or config.getini("mcptest_server"))
 
 
 def isolation_of(config: pytest.Config) -> str:

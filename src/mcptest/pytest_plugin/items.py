@@ -32,6 +32,7 @@ from mcptest.pytest_plugin import (
     McptestWarning,
     has_traces,
     isolation_of,
+    server_of,
 )
 from mcptest.reporters.text import SeenFailures, describe_case
 
@@ -299,9 +300,10 @@ class McptestFile(pytest.File):
     def _read(self) -> Collection:
         path = os.path.relpath(self.path)
         try:
-            found = collect(path, isolation_of(self.config))
+            found = collect(path, isolation_of(self.config), server_of(self.config))
         except McptestError as error:
-            raise self.CollectError(defuse(describe_load_error(error, path))) from None
+            message = describe_load_error(error, path, server_option="--mcptest-server")
+            raise self.CollectError(defuse(message)) from None
         for warning in found.plan.warnings:
             self.warn(McptestWarning(defuse(render_diagnostic(warning))))
         return found

@@ -219,7 +219,9 @@ def _check(name: str, value: object, key: Key) -> None:
         check_value(value, key, name)
     except TypedJsonError as error:
         if error.problem == "choice":
-            raise ValueError(f"{name} is one of {error.expected}, not {value!r}") from None
+            # An empty choice stands for an argument that is not given.
+            choices = error.expected.removeprefix(", ")
+            raise ValueError(f"{name} is one of {choices}, not {value!r}") from None
         raise TypeError(f"{name} is {error.expected}, not {_type_name(value)}") from None
 
 
@@ -264,6 +266,7 @@ def build_config(given: ServerArguments) -> Config:
 
 def name_arguments(text: str) -> str:
     """What the binary says about its options, with the names that they have in `connect`."""
+    text = re.sub(r"--spec-version (\d{4}-\d\d-\d\d)", r'spec_version="\1"', text)
     return re.sub("|".join(_OPTION_NAMES), lambda found: _OPTION_NAMES[found[0]], text)
 
 

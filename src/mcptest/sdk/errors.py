@@ -21,6 +21,7 @@ from mcptest.core.plan import START_LIMIT
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, visible
+from mcptest.sdk.arguments import name_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ def _advice(data: object) -> list[str]:
     hint = data.get("hint")
     lines = []
     if isinstance(hint, str) and hint:
-        lines.append(f"hint: {hint.replace(START_LIMIT, 'the limit is startup_timeout=')}")
+        hint = hint.replace(START_LIMIT, "the limit is startup_timeout=")
+        lines.append(f"hint: {name_arguments(hint)}")
     return [*lines, MAY_HAVE_RUN] if data.get("effect") == "indefinite" else lines
 
 

@@ -37,7 +37,7 @@ URL = "http://127.0.0.1:1/mcp"
         ({"server_command": "a", "env": "A"}, TypeError, "env is a dict of strings, not str"),
         ({"server_command": "a", "client": []}, TypeError, "client is a dict, not list"),
         ({"server_command": "a", "cache": "on"}, ValueError, "cache is one of off, read_write"),
-        ({"server_command": "a", "spec_version": "1"}, ValueError, "spec_version is one of "),
+        ({"server_command": "a", "spec_version": "1"}, ValueError, "spec_version is one of 2024-"),
         ({"server_command": "a\0b"}, ValueError, "holds a NUL character"),
         ({"server_command": "a", "bearer_env": "PATH"}, ValueError, "give url= as well"),
         ({"url": URL, "bearer_env": "NOT_SET_HERE"}, ValueError, "'NOT_SET_HERE', which is not"),

@@ -87,6 +87,7 @@ def test_a_revision_that_the_server_does_not_speak_is_refused(server: RawHttp) -
     ):
         pytest.fail("it was entered")
     assert caught.value.data["kind"] == "unsupported_version"
+    assert "hint: leave out spec_version to take the revision" in str(caught.value)
 
 
 REFUSED = says(refusal("500 Internal Server Error", b"out of order"))

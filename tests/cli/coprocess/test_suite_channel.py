@@ -343,6 +343,20 @@ def test_a_file_that_is_not_there_and_one_without_a_server_say_so(tmp_path: Path
         refusal = sdk.ask("suite.list")
     assert refusal["code"] == -32602
     assert "conductor.config.json" in refusal["message"]
+
+
+def test_several_servers_of_a_client_are_refused_without_an_option_that_hosts_lack(
+    tmp_path: Path,
+) -> None:
+    conductor_file(tmp_path, {"it": "answers", "request": PING, "expect": ANSWERED})
+    config = json.dumps({"mcpServers": {name: {"command": "a", "args": []} for name in "ab"}})
+    (tmp_path / ".mcp.json").write_text(config, encoding="utf-8")
+    with serving(tmp_path, file="a.test.mcp.yml") as sdk:
+        refusal = sdk.ask("suite.list")
+    assert refusal["message"] == (
+        ".mcp.json has 2 servers: a, b\n"
+        "choose one in a suite, with from: FILE#NAME, or describe it in the test file"
+    )
     assert "--server-command" not in refusal["message"]
 
 

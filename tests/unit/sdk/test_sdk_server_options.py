@@ -73,3 +73,5 @@ def test_options_are_named_as_the_user_wrote_them() -> None:
     assert name_arguments(said) == (
         "startup_timeout must be less, timeout too; cwd: there is no folder 'a--b'"
     )
+    said = "leave out --spec-version, or give --spec-version 2026-07-28"
+    assert name_arguments(said) == 'leave out spec_version, or give spec_version="2026-07-28"'
