@@ -19,6 +19,7 @@ import queue
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -113,6 +114,9 @@ FAULTS = {
     "stderr must be UTF-8": "stderr: stderr that is not UTF-8",
     "the exit status is lost": "dying: the binary dies during a call",
     "the end of the output is waited for": (
+        "dying: a process that is left has the pipes of the binary"
+    ),
+    "its process group is killed instead": (
         "dying: a process that is left has the pipes of the binary"
     ),
     "closing waits for the end of stderr": (
@@ -347,6 +351,7 @@ class Coprocess:
                 stderr=subprocess.PIPE,
                 env=self._environment,
                 bufsize=0,
+                start_new_session=has("its process group is killed instead"),
             )
         except OSError as error:
             name = "another program" if has("MCPTEST_BIN is not named") else "MCPTEST_BIN"
@@ -400,7 +405,10 @@ class Coprocess:
         """Report the end of a binary whose output another process keeps open."""
         self._process.wait()
         self._threads[0].join(0.5)
-        if not has("the end of the output is waited for"):
+        if has("its process group is killed instead"):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        elif not has("the end of the output is waited for"):
             self._lines.put(None)
 
     def _drain(self) -> None:
