@@ -39,6 +39,9 @@ FAULTS = {
     "words are split at spaces": "words: split double quotes",
     "words are not quoted": "words: quote spaces",
     "empty words are lost": "words: quote an empty word",
+    "a mistake in an option is only quoted": (
+        "starting: a mistake in the command line is what matters, not the warning before it"
+    ),
     # The handshake
     "no handshake": "calls: list_tools",
     "the handshake has no name": "calls: list_tools",
@@ -645,6 +648,9 @@ class Coprocess:
         half = f"; half a line: {show(self._rest.decode('utf-8', 'replace'))}"
         half = half if self._rest and not has("half a line is not shown") else ""
         message = f"the binary ended before it answered {method}: {how}{half}{words}"
+        _, _, mistake = self._stderr.decode("utf-8", "replace").partition("error: ")
+        if status == 2 and mistake and not has("a mistake in an option is only quoted"):
+            message = f"{mistake.strip()} ({how})"
         self._broken = SdkError("binary", message)
         self._stop()
         return self._broken
