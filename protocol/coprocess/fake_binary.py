@@ -234,12 +234,25 @@ def perform_elsewhere(kind: str, action: Message) -> None:
         INPUT.expect_nothing(action["quiet_ms"] / 1000)
     elif kind == "stay":
         stay()
-    elif kind == "child_ms" and os.fork() == 0:
-        time.sleep(action["child_ms"] / 1000)
-        os._exit(0)
+    elif kind == "child_ms":
+        leave_child(action["child_ms"] / 1000)
     elif kind == "exit":
         write_stderr(action.get("stderr", "").encode("utf-8"))
         sys.exit(action["exit"])
+
+
+def leave_child(seconds: float) -> None:
+    """Start a process that has our pipes, in a session of its own: no signal to ours reaches it."""
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        os.close(write)
+        time.sleep(seconds)
+        os._exit(0)
+    os.close(write)
+    # Ends when the child has its session.
+    os.read(read, 1)
+    os.close(read)
 
 
 # What there is to do, and what may be said beside it.

@@ -19,6 +19,7 @@ import queue
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -38,6 +39,9 @@ FAULTS = {
     "words are split at spaces": "words: split double quotes",
     "words are not quoted": "words: quote spaces",
     "empty words are lost": "words: quote an empty word",
+    "a mistake in an option is only quoted": (
+        "starting: a mistake in the command line is what matters, not the warning before it"
+    ),
     # The handshake
     "no handshake": "calls: list_tools",
     "the handshake has no name": "calls: list_tools",
@@ -113,6 +117,9 @@ FAULTS = {
     "stderr must be UTF-8": "stderr: stderr that is not UTF-8",
     "the exit status is lost": "dying: the binary dies during a call",
     "the end of the output is waited for": (
+        "dying: a process that is left has the pipes of the binary"
+    ),
+    "its process group is killed instead": (
         "dying: a process that is left has the pipes of the binary"
     ),
     "closing waits for the end of stderr": (
@@ -347,6 +354,7 @@ class Coprocess:
                 stderr=subprocess.PIPE,
                 env=self._environment,
                 bufsize=0,
+                start_new_session=has("its process group is killed instead"),
             )
         except OSError as error:
             name = "another program" if has("MCPTEST_BIN is not named") else "MCPTEST_BIN"
@@ -400,7 +408,10 @@ class Coprocess:
         """Report the end of a binary whose output another process keeps open."""
         self._process.wait()
         self._threads[0].join(0.5)
-        if not has("the end of the output is waited for"):
+        if has("its process group is killed instead"):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        elif not has("the end of the output is waited for"):
             self._lines.put(None)
 
     def _drain(self) -> None:
@@ -637,6 +648,9 @@ class Coprocess:
         half = f"; half a line: {show(self._rest.decode('utf-8', 'replace'))}"
         half = half if self._rest and not has("half a line is not shown") else ""
         message = f"the binary ended before it answered {method}: {how}{half}{words}"
+        _, _, mistake = self._stderr.decode("utf-8", "replace").partition("error: ")
+        if status == 2 and mistake and not has("a mistake in an option is only quoted"):
+            message = f"{mistake.strip()} ({how})"
         self._broken = SdkError("binary", message)
         self._stop()
         return self._broken

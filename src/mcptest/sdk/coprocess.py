@@ -316,10 +316,10 @@ class Coprocess:
             except PeerEndedError as error:
                 stderr = visible(error.stderr.strip(), keep_newlines=True)
                 message = f"the mcptest binary ended before it answered {method}: {error.how}"
+                _, _, mistake = f"\n{stderr}".partition("\nerror: ")
                 # It does not accept an argument of the user.
-                if self._peer.exit_code == _BAD_INPUT and stderr.startswith("error: "):
-                    mistake = name_arguments(stderr.removeprefix("error: "))
-                    self._fail(BinaryError(f"{mistake} ({message})"))
+                if self._peer.exit_code == _BAD_INPUT and mistake:
+                    self._fail(BinaryError(f"{name_arguments(mistake)} ({message})"))
                 self._fail(
                     BinaryError(f"{message}; its last words: {stderr}" if stderr else message)
                 )

@@ -405,9 +405,11 @@ final class Coprocess implements AutoCloseable {
             message.append("; after half a line: ").append(quoteBytes(half));
         }
         String words = stderr.tail().strip();
-        if (isBadOption && words.startsWith(ERROR_LABEL)) {
+        // Warnings may come before it.
+        int mistakeAt = ("\n" + words).indexOf("\n" + ERROR_LABEL);
+        if (isBadOption && mistakeAt >= 0) {
             // What it says is all that matters.
-            String mistake = Words.inJava(words.substring(ERROR_LABEL.length()));
+            String mistake = Words.inJava(words.substring(mistakeAt + ERROR_LABEL.length()));
             return new Binary(Words.visible(mistake, true) + "\n(" + message + ")");
         }
         return new Binary(message + (words.isEmpty() ? "" : "; its last words: " + Words.visible(words, true)));
