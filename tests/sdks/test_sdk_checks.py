@@ -243,3 +243,11 @@ VERSIONS = {
 def test_a_package_has_the_version_of_mcptest(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert re.findall(VERSIONS[name], text)[:1] == [__version__]
+
+
+def test_installing_the_npm_package_runs_no_script() -> None:
+    text = (ROOT / "sdks" / "typescript" / "package.json").read_text(encoding="utf-8")
+    # npm warns its users about these.
+    assert (
+        not {"preinstall", "install", "postinstall", "prepare"} & json.loads(text)["scripts"].keys()
+    )
