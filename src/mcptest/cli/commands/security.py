@@ -253,7 +253,7 @@ COMMAND = Command(
     "fixed rules, without a model and without any network but the server itself. Tools are called "
     "only if their readOnlyHint is true and they need no arguments. A config or suite with several "
     f"servers is scanned as a whole. {SERVER_DETAILS} Exit code 1: there is a finding at or above "
-    "--fail-on, a stale entry in the baseline, or a list that could not be read.",
+    "--fail-on, a stale entry in the baseline, or definitions that could not be read whole.",
     options=(
         Option(
             names=("--fail-on",),
