@@ -194,6 +194,7 @@ class Handler(BaseHTTPRequestHandler):
                 "random": os.urandom(16).hex(),
                 "short": os.urandom(3).hex(),
                 "same": "always-the-same",
+                "clock": f"{os.urandom(3).hex()}00-e394-11f1-{os.urandom(2).hex()}-02fc00000001",
             }
             headers["Mcp_Session_Id"] = shapes[how["sessions"]]
         self._reply(200, json.dumps(answer).encode(), **headers)

@@ -128,13 +128,23 @@ class Scanner:
         # Why rules did not run, by id.
         self._left_out: dict[str, str] = {}
         self._is_interrupted = False
+        # Why the first of several servers that could not be scanned was not.
+        self.error: ServerError | None = None
         self._deadline = time.monotonic() + options.total_timeout_s
 
     def run(self, specs: Sequence[ServerSpec]) -> None:
-        """Scan all servers. ServerError if one cannot be started; a signal ends it early."""
+        """Scan all servers; a signal ends it early.
+
+        ServerError if the only one cannot be started. Of several the others are scanned.
+        """
         try:
             for spec in specs:
-                self._scan(spec, is_one_of_many=len(specs) > 1)
+                try:
+                    self._scan(spec, is_one_of_many=len(specs) > 1)
+                except ServerError as error:
+                    if len(specs) == 1:
+                        raise
+                    self._add_broken(spec, error)
             self._compare_servers()
             self._refuse_unknown_tools(self._catalogs)
         except InterruptedRunError:
@@ -294,6 +304,13 @@ class Scanner:
         for name in self._options.probe_tools:
             if name not in tools:
                 raise unknown_name("tool", name, tools, "--probe-tools takes names of tools")
+
+    def _add_broken(self, spec: ServerSpec, error: ServerError) -> None:
+        self.error = self.error or error
+        transport = "http" if spec.http else "stdio"
+        if all(server.name != spec.name for server in self._servers):
+            self._servers.append(ScannedServer(name=spec.name, transport=transport))
+        self._unread[f"{spec.name}: {error.fault.message}"] = None
 
     def _add_server(self, session: Session, catalog: Catalog) -> None:
         version, spec = session.server_info.get("version"), session.spec
