@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     # Arguments of the tool → its whole answer, or a sentence that says why there is none.
     Call = Callable[[dict[str, Any]], dict[str, Any] | str]
 
-__all__ = ["Canaries", "probe_tool"]
+__all__ = ["Canaries", "find_changes", "probe_tool"]
 
 _PATH_WORDS = frozenset(
     [
@@ -46,9 +46,11 @@ _PATH_WORDS = frozenset(
 _URL_WORDS = frozenset(
     [
         *("url", "urls", "uri", "uris", "link", "links", "href", "endpoint", "webhook", "callback"),
-        *("site", "website", "feed", "page", "host", "address", "src", "source"),
+        *("site", "website", "feed", "page", "host", "hostname", "address", "src", "source"),
     ]
 )
+# An argument that takes a URL without its scheme.
+_HOST_WORDS = frozenset(["host", "hostname", "address"])
 # An argument that takes a program runs it on purpose.
 _PROGRAM_WORDS = frozenset(["cmd", "command", "commands", "code", "script", "shell", "program"])
 
@@ -103,10 +105,6 @@ class Canaries:
         self._made.append(self.scratch)
         outside = os.path.join(self.scratch, "outside")
         if os.path.commonpath([self.root, outside]) == self.root:
-            self.notes.append(
-                f"SEC-030: nothing is outside the root {visible(self.root)}; give file_root in "
-                "--hints"
-            )
             return
         self._write(outside)
         relative = os.path.relpath(outside, self.root)
@@ -175,10 +173,10 @@ def probe_tool(
     notes: list[str],
     deadline: float,
 ) -> Iterator[SecurityFinding]:
-    """SEC-030 to SEC-033 for one tool, by a deadline; `wants` says which of them are asked for."""
+    """SEC-030 to SEC-032 for one tool, by a deadline; `wants` says which of them are asked for."""
     schema = tool.value.get("inputSchema")
     sample = sample_arguments(schema).arguments
-    arguments = list(_string_arguments(schema))[:_MAX_ARGUMENTS]
+    arguments = list(_string_arguments(schema))
     began = time.monotonic()
     deadline = min(began + _TOOL_S, deadline)
 
@@ -187,17 +185,21 @@ def probe_tool(
             raise _OutOfTimeError
         return call({**sample, argument.name: argument.put(value)})
 
+    paths = [each for each in arguments if each.words & _PATH_WORDS] or arguments
+    plain = [each for each in arguments if not each.words & _PROGRAM_WORDS]
+    urls = [each for each in arguments if each.is_uri or each.words & _URL_WORDS]
+    for id, chosen in (("SEC-030", paths), ("SEC-031", plain), ("SEC-032", urls)):
+        if wants(id) and len(chosen) > _MAX_ARGUMENTS:
+            notes.append(
+                f"{id} for {tool.label}: only the first {_MAX_ARGUMENTS} arguments are probed"
+            )
     try:
-        if wants("SEC-033"):
-            yield from _find_changes(tool, call, sample, canaries.root, notes)
-        for argument in _chosen(arguments, _PATH_WORDS) if wants("SEC-030") else ():
+        for argument in paths[:_MAX_ARGUMENTS] if wants("SEC-030") else ():
             yield from _find_escape(tool, argument, canaries, attempt)
-        for argument in arguments if wants("SEC-031") else ():
-            if not argument.words & _PROGRAM_WORDS:
-                yield from _find_shell(tool, argument, canaries, attempt, sample)
-        urls = [each for each in arguments if each.is_uri or each.words & _URL_WORDS]
+        for argument in plain[:_MAX_ARGUMENTS] if wants("SEC-031") else ():
+            yield from _find_shell(tool, argument, canaries, attempt, sample)
         if urls and wants("SEC-032"):
-            yield from _find_requests(tool, urls, attempt)
+            yield from _find_requests(tool, urls[:_MAX_ARGUMENTS], attempt)
     except _OutOfTimeError:
         taken_s = time.monotonic() - began
         notes.append(f"{tool.label}: not all probes were made: {taken_s:.0f} s were over")
@@ -219,11 +221,6 @@ def _string_arguments(schema: object) -> Iterator[_Argument]:
                 is_uri = branch.get("format") in ("uri", "url", "iri")
                 yield _Argument(name=name, is_list=is_list, is_uri=is_uri)
                 break
-
-
-def _chosen(arguments: list[_Argument], words: frozenset[str]) -> list[_Argument]:
-    """The arguments whose names have one of these words, else all of them."""
-    return [each for each in arguments if each.words & words] or arguments
 
 
 def _path(tool: Definition, argument: _Argument) -> str:
@@ -304,6 +301,9 @@ def _find_shell(
 
 # SEC-032: URLs
 
+# This machine, in forms that careless filters do not know.
+_HOSTS = ("127.0.0.1", "localhost", "127.1", "2130706433", "0.0.0.0", "[::ffff:127.0.0.1]")
+
 
 def _find_requests(
     tool: Definition, arguments: list[_Argument], attempt: Callable[[_Argument, str], object]
@@ -315,9 +315,11 @@ def _find_requests(
         for argument in arguments:
             # No one else knows the port, and a polite client asks for robots.txt first.
             server.targets.clear()
+            urls = [f"http://{host}:{server.port}/{os.urandom(8).hex()}" for host in _HOSTS]
+            if argument.words & _HOST_WORDS:
+                urls.append(f"{_HOSTS[0]}:{server.port}")
             url = ""
-            for host in ("127.0.0.1", "localhost", "127.1", "2130706433"):
-                url = f"http://{host}:{server.port}/{os.urandom(8).hex()}"
+            for url in urls:
                 attempt(argument, url)
                 if server.targets:
                     break
@@ -331,20 +333,25 @@ def _find_requests(
 # SEC-033: changes
 
 
-def _find_changes(
-    tool: Definition, call: Call, sample: dict[str, Any], root: str, notes: list[str]
+def find_changes(
+    tool: Definition, call: Call, root: str, left_out: dict[str, str]
 ) -> Iterator[SecurityFinding]:
+    """SEC-033 for one tool; `left_out` gets the reason if it cannot be judged.
+
+    It must be the first call of the tool: some change something only once.
+    """
     hints = tool.value.get("annotations")
     if not isinstance(hints, dict) or hints.get("readOnlyHint") is not True:
         return
+    root = os.path.realpath(root)
     before = _snapshot(root)
     time.sleep(_SETTLE_S)
     # A folder that changes by itself proves nothing.
     if before is None or _snapshot(root) != before:
         why = "is too large" if before is None else "changes by itself"
-        notes.append(f"SEC-033 for {tool.label}: not run: the folder {visible(root)} {why}")
+        left_out["SEC-033"] = f"{tool.label}: the folder {visible(root)} {why}"
         return
-    call(sample)
+    call(sample_arguments(tool.value.get("inputSchema")).arguments)
     time.sleep(_SETTLE_S)
     after = _snapshot(root)
     if after is None or after == before:

@@ -80,9 +80,11 @@ def _is_smuggling(found: re.Match[str], value: str) -> bool:
     run = found[0]
     if len(run) > 2 or (len(run) == 2 and not set(run) <= {"\ufe0e", "\ufe0f"}):
         return True
-    # The supplement is for ideographs alone.
+    # The supplement is for ideographs alone. Of the others, letters have none.
     before = value[found.start() - 1] if found.start() else ""
-    return run[0] >= "\U000e0100" and not _IDEOGRAPHS.match(before)
+    if run[0] >= "\U000e0100":
+        return not _IDEOGRAPHS.match(before)
+    return run[0] < "\ufe0e" and before.isascii() and before.isalpha()
 
 
 def _selector_number(char: str) -> int:
@@ -127,12 +129,13 @@ def _has_right_to_left(value: str) -> bool:
 # SEC-003: no width
 
 _ZERO_WIDTH = re.compile(
-    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2064\u3164\ufeff\uffa0]+"
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2065\u206a-\u206f\u3164"
+    "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a]+"
 )
 # Longer runs hide text wherever they are; shorter ones are left behind by copying.
 _MAX_IDLE_RUN = 3
 _JOINERS = frozenset("\u200c\u200d")
-_MARKS = frozenset("\u200e\u200f")
+_MARKS = frozenset("\u061c\u200e\u200f")
 # Scripts that need joiners, and those that have no spaces between words.
 _JOINED = frozenset(
     [

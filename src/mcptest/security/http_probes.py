@@ -321,8 +321,12 @@ _PUBLIC_HEADERS = frozenset(["accept", "user-agent", "accept-language"])
 
 
 def _varying_parts(ids: list[str]) -> list[str]:
-    """The ids without what all of them begin and end with."""
+    """The ids without what is the same in all of them."""
     plain = [each.replace("-", "") for each in ids]
+    if len(set(map(len, plain))) == 1:
+        # A UUID may be made of the time and the machine, with few random digits in between.
+        columns = [column for column in zip(*plain, strict=True) if len(set(column)) > 1]
+        return ["".join(row) for row in zip(*columns, strict=True)] or [""]
     head = _common_length(plain)
     plain = [each[head:] for each in plain]
     tail = _common_length([each[::-1] for each in plain])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KINDS",
     "MAX_CATALOG_CHARS",
+    "MAX_VALUES",
     "RULES",
     "Catalog",
     "Definition",
@@ -36,12 +37,10 @@ __all__ = [
 _MAX_MESSAGE_CHARS = 1_000
 _MAX_EVIDENCE_CHARS = 400
 
-# How much of a server is judged: many times what large ones have.
+# How much of a server is judged, and how many values of one definition: many times what large ones
+# have. How deep they are nested is limited where messages are read.
 MAX_CATALOG_CHARS = 4_000_000
-
-# How deep definitions are searched, and how many strings of one.
-_MAX_DEPTH = 40
-_MAX_TEXTS = 20_000
+MAX_VALUES = 20_000
 
 
 class Rule(Record):
@@ -249,16 +248,28 @@ class Catalog(Record):
         left = MAX_CATALOG_CHARS
         for definition in self.definitions:
             for text in texts_in(definition):
-                left -= len(text.value)
-                if left < 0:
+                if len(text.value) > left:
+                    yield text.but(value=text.value[:left])
                     return
+                left -= len(text.value)
                 yield text
 
     @property
     def is_too_large(self) -> bool:
         """True if not all of it is judged."""
         size = sum(len(text.value) for each in self.definitions for text in texts_in(each))
-        return size > MAX_CATALOG_CHARS
+        return size > MAX_CATALOG_CHARS or any(map(_has_too_many_values, self.definitions))
+
+
+def _has_too_many_values(definition: Definition) -> bool:
+    """True if `texts_in` leaves out some of it."""
+    pending, count = [definition.value], 0
+    while pending and count <= MAX_VALUES:
+        count += 1
+        value = pending.pop()
+        if isinstance(value, (dict, list)):
+            pending.extend(value.values() if isinstance(value, dict) else value)
+    return count > MAX_VALUES
 
 
 def texts_in(owner: Definition, steps: tuple[Step, ...] | None = None) -> Iterator[Text]:
@@ -266,16 +277,16 @@ def texts_in(owner: Definition, steps: tuple[Step, ...] | None = None) -> Iterat
     start = owner.steps if steps is None else steps
     pending: deque[tuple[Any, tuple[Step, ...]]] = deque([(owner.value, start)])
     count = 0
-    while pending and count < _MAX_TEXTS:
+    while pending and count < MAX_VALUES:
         count += 1
         value, at = pending.popleft()
         if isinstance(value, str):
             yield Text(value=value, steps=at, owner=owner)
-        elif isinstance(value, dict) and len(at) < _MAX_DEPTH:
+        elif isinstance(value, dict):
             for key, member in value.items():
                 yield Text(value=key, steps=at, owner=owner, is_key=True)
                 pending.append((member, (*at, key)))
-        elif isinstance(value, list) and len(at) < _MAX_DEPTH:
+        elif isinstance(value, list):
             pending.extend((member, (*at, index)) for index, member in enumerate(value))
 
 

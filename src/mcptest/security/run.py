@@ -20,7 +20,7 @@ from mcptest.explore.arguments import sample_arguments, unknown_name
 from mcptest.explore.features import is_declared
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
 from mcptest.protocol.lists import ListPages
-from mcptest.security.model import MAX_CATALOG_CHARS, RULES, Catalog, Definition
+from mcptest.security.model import MAX_CATALOG_CHARS, MAX_VALUES, RULES, Catalog, Definition
 from mcptest.security.static import (
     Seen,
     compare_catalogs,
@@ -128,13 +128,23 @@ class Scanner:
         # Why rules did not run, by id.
         self._left_out: dict[str, str] = {}
         self._is_interrupted = False
+        # Why the first of several servers that could not be scanned was not.
+        self.error: ServerError | None = None
         self._deadline = time.monotonic() + options.total_timeout_s
 
     def run(self, specs: Sequence[ServerSpec]) -> None:
-        """Scan all servers. ServerError if one cannot be started; a signal ends it early."""
+        """Scan all servers; a signal ends it early.
+
+        ServerError if the only one cannot be started. Of several the others are scanned.
+        """
         try:
             for spec in specs:
-                self._scan(spec, is_one_of_many=len(specs) > 1)
+                try:
+                    self._scan(spec, is_one_of_many=len(specs) > 1)
+                except ServerError as error:
+                    if len(specs) == 1:
+                        raise
+                    self._add_broken(spec, error)
             self._compare_servers()
             self._refuse_unknown_tools(self._catalogs)
         except InterruptedRunError:
@@ -190,10 +200,12 @@ class Scanner:
     def _add(self, server: str, findings: Iterable[SecurityFinding]) -> None:
         counts: dict[str, int] = {}
         for finding in findings:
+            key = (server, finding.id, finding.path, finding.message)
+            if key in self._findings or not self._options.wants(finding.id):
+                continue
             counts[finding.id] = counts.get(finding.id, 0) + 1
-            if self._options.wants(finding.id) and counts[finding.id] <= _MAX_PER_RULE:
-                key = (server, finding.id, finding.path, finding.message)
-                self._findings.setdefault(key, finding.but(server=server))
+            if counts[finding.id] <= _MAX_PER_RULE:
+                self._findings[key] = finding.but(server=server)
         for id, count in counts.items():
             if count > _MAX_PER_RULE:
                 self._notes.append(f"{id}: only the first {_MAX_PER_RULE} findings are listed")
@@ -236,7 +248,11 @@ class Scanner:
         except ServerError as error:
             if catalog is None:
                 raise
-            self._notes.append(f"{catalog.server}: not completed: {error.fault.message}")
+            why = f"{catalog.server}: not completed: {error.fault.message}"
+            self._notes.append(why)
+            if spec.http:
+                ids = {id for id, rule in RULES.items() if rule.needs == "http"} - self._ran
+                self._left_out |= dict.fromkeys(ids, why)
         finally:
             session.close()
         self._add(catalog.server, find_in_stderr(session.stderr, canaries))
@@ -256,10 +272,14 @@ class Scanner:
         self._catalogs.append(catalog)
         self._add_server(session, catalog)
         if catalog.is_too_large:
-            limit = f"the first {MAX_CATALOG_CHARS:,} characters"
-            self._notes.append(f"{catalog.server}: only {limit} of its definitions were judged")
+            limits = (
+                f"the first {MAX_CATALOG_CHARS:,} characters, and {MAX_VALUES:,} values of each"
+            )
+            self._unread[f"{catalog.server}: definitions: only {limits}, were judged"] = None
         self._add(catalog.server, find_in_catalog(catalog, canaries))
         self._ran |= {f"SEC-{number:03}" for number in range(1, 14)}
+        # Before anything else calls them: some tools change something only the first time.
+        self._watch_changes(session, catalog)
         results, is_same_session = self._call_tools(session, catalog)
         called = tuple(excerpt(each.tool.name, 80) for each in results if each.tool)
         self._servers[-1] = self._servers[-1].but(called=called)
@@ -268,10 +288,15 @@ class Scanner:
         if not is_same_session:
             session.open()
         elif results and self._options.wants("SEC-014"):
-            again = self._read(session, ("tools",))
-            tools = catalog.but(definitions=catalog.tools)
+            again = self._read(session, ("tools", "prompts", "resourceTemplates"))
             how = "in the same connection after calls of read-only tools"
-            self._add(catalog.server, compare_catalogs(tools, again, how, only_changes=True))
+            self._add(catalog.server, compare_catalogs(catalog, again, how, only_changes=True))
+            # What appears only now has not been judged.
+            known = {each.fingerprint for each in catalog.definitions}
+            fresh = (each for each in again.definitions if each.fingerprint not in known)
+            self._add(
+                catalog.server, find_in_catalog(again.but(definitions=tuple(fresh)), canaries)
+            )
         self._probe_http(session, catalog.server)
 
     def _refuse_unknown_tools(self, catalogs: Sequence[Catalog]) -> None:
@@ -280,12 +305,19 @@ class Scanner:
             if name not in tools:
                 raise unknown_name("tool", name, tools, "--probe-tools takes names of tools")
 
+    def _add_broken(self, spec: ServerSpec, error: ServerError) -> None:
+        self.error = self.error or error
+        transport = "http" if spec.http else "stdio"
+        if all(server.name != spec.name for server in self._servers):
+            self._servers.append(ScannedServer(name=spec.name, transport=transport))
+        self._unread[f"{spec.name}: {error.fault.message}"] = None
+
     def _add_server(self, session: Session, catalog: Catalog) -> None:
-        info, spec = session.server_info, session.spec
+        version, spec = session.server_info.get("version"), session.spec
         self._servers.append(
             ScannedServer(
                 name=catalog.server,
-                version=excerpt(str(info.get("version") or ""), 60),
+                version=excerpt(version, 60) if isinstance(version, str) else "",
                 transport="http" if spec.http else "stdio",
                 revision=excerpt(session.protocol_version, 20),
                 entries=sum(1 for each in catalog.definitions if each.kind),
@@ -317,6 +349,9 @@ class Scanner:
                 entries += pages.add(answer)
             if pages.problem:
                 self._add_problem(session, kind, pages.problem)
+            if odd := [index for index, entry in enumerate(entries) if not isinstance(entry, dict)]:
+                text = f"the entry at index {odd[0]} of {kind.method} is not an object"
+                self._unread[f"{_name(session)}: {kind.name}: {text}"] = None
             definitions += [
                 Definition(kind=kind.name, index=index, value=entry)
                 for index, entry in enumerate(entries)
@@ -439,28 +474,68 @@ class Scanner:
 
     # SEC-030 to SEC-033
 
+    def _chosen_tools(
+        self, spec: ServerSpec, catalog: Catalog, ids: Sequence[str]
+    ) -> list[Definition]:
+        """The tools to probe for these rules; none if that is not asked for, or cannot be."""
+        tools = {tool.name: tool for tool in catalog.tools}
+        chosen = [tools[name] for name in self._options.probe_tools if name in tools]
+        if not chosen or not self._options.wants_any(ids):
+            return []
+        if not spec.command and not _is_loopback(spec):
+            self._left_out |= dict.fromkeys(ids, "the server is not on this machine")
+            return []
+        return [] if self._is_late(*ids) else chosen
+
+    def _root(self, spec: ServerSpec) -> str:
+        """Below it tools may read."""
+        return self._options.file_root or spec.cwd or os.getcwd()
+
+    def _watch_changes(self, session: Session, catalog: Catalog) -> None:
+        chosen = self._chosen_tools(session.spec, catalog, ["SEC-033"])
+        if not chosen:
+            return
+        # Only these rules look at files.
+        from mcptest.security.effects import find_changes  # noqa: PLC0415
+
+        is_usable = True
+        for tool in chosen:
+            self._progress(f"calling {visible(tool.name)}")
+
+            def call(arguments: Message, tool: Definition = tool) -> Message | str:
+                nonlocal is_usable
+                params: Message = {"name": tool.name, "arguments": arguments}
+                answer = session.attempt("tools/call", params)
+                is_usable = not isinstance(answer, str)
+                return answer
+
+            found = find_changes(tool, call, self._root(session.spec), self._left_out)
+            self._add(catalog.server, found)
+            if self._is_late("SEC-033"):
+                break
+        if not is_usable:
+            session.open()
+        if "SEC-033" not in self._left_out:
+            self._ran.add("SEC-033")
+
     def _probe_tools(self, spec: ServerSpec, catalog: Catalog) -> None:
-        ids = [id for id, rule in RULES.items() if rule.needs == "tools"]
-        if not self._options.wants_any(ids):
+        ids = ["SEC-030", "SEC-031", "SEC-032"]
+        chosen = self._chosen_tools(spec, catalog, ids)
+        if not chosen:
             return
         # Only these rules make files.
         from mcptest.security.effects import Canaries, probe_tool  # noqa: PLC0415
 
-        tools = {tool.name: tool for tool in catalog.tools}
-        chosen = [tools[name] for name in self._options.probe_tools if name in tools]
-        if not chosen:
-            return
-        if not spec.command and not _is_loopback(spec):
-            self._left_out |= dict.fromkeys(ids, "the server is not on this machine")
-            return
-        if self._is_late(*ids):
-            return
-        root = self._options.file_root or spec.cwd or os.getcwd()
         session = self._new_session(spec)
         try:
             session.open()
-            with Canaries(root) as canaries:
+            with Canaries(self._root(spec)) as canaries:
                 self._notes += canaries.notes
+                if not canaries.ways:
+                    self._left_out["SEC-030"] = (
+                        f"nothing is outside the root {visible(canaries.root)}; give file_root in "
+                        "--hints"
+                    )
                 for tool in chosen:
                     self._progress(f"probing {visible(tool.name)}")
 
@@ -471,8 +546,8 @@ class Scanner:
                     wants = self._options.wants
                     found = probe_tool(tool, call, canaries, wants, self._notes, self._deadline)
                     self._add(catalog.server, found)
-            if not self._is_late(*ids):
-                self._ran |= set(ids)
+            self._is_late(*ids)
+            self._ran |= set(ids) - self._left_out.keys()
         finally:
             session.close()
 

@@ -56,7 +56,8 @@ def find_in_catalog(catalog: Catalog, canaries: Mapping[str, str]) -> Iterator[S
 
     `canaries` are the secrets that the server was given, by the names of their variables.
     """
-    own_names = [each.name for each in catalog.definitions if each.kind in ("tools", "prompts")]
+    named = (each for each in catalog.definitions if each.kind in ("tools", "prompts"))
+    own_names = {each.name.casefold() for each in named}
     for text in catalog.texts():
         yield from find_hidden(text)
         yield from find_wording(text, own_names)
@@ -323,7 +324,7 @@ def _meaning(value: object) -> object:
 def _one_sided(definition: Definition, what: str, is_grave: bool) -> SecurityFinding:
     return make_finding(
         "SEC-014",
-        render_path(definition.steps),
+        render_path(definition.steps or (_what(definition),)),
         f"{definition.label}: {what}",
         definition.fingerprint,
         severity=None if is_grave else "medium",

@@ -15,24 +15,26 @@ from mcptest.security.model import make_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Set
 
     from mcptest.core.security import SecurityFinding, Severity
     from mcptest.security.model import Catalog, Text
 
 __all__ = ["find_other_servers_tools", "find_wording"]
 
-_MAX_CHARS = 50_000
+# Longer texts are read in parts, so that no search takes long. A match is shorter than the overlap.
+_PART_CHARS = 50_000
+_OVERLAP_CHARS = 2_000
 _EXCERPT_CHARS = 160
 
 # Members that are not read as sentences.
 _NOT_PROSE = frozenset(["pattern", "$ref", "$schema", "$id", "uri", "uriTemplate", "mimeType"])
 
 
-def find_wording(text: Text, own_names: Collection[str]) -> Iterator[SecurityFinding]:
+def find_wording(text: Text, own_names: Set[str]) -> Iterator[SecurityFinding]:
     """SEC-005 to SEC-009 for a string of a definition; at most one of each.
 
-    `own_names` are the tools and prompts of the same server.
+    `own_names` are the tools and prompts of the same server, casefolded.
     """
     if text.is_key:
         if _PRIVATE_KEY_NAME.search(text.value.casefold()):
@@ -41,7 +43,15 @@ def find_wording(text: Text, own_names: Collection[str]) -> Iterator[SecurityFin
         return
     if text.steps and text.steps[-1] in _NOT_PROSE:
         return
-    plain = _plain(text.value)
+    ids = set()
+    for plain in _plain_parts(text.value):
+        for finding in _find_in_prose(text, plain, own_names):
+            if finding.id not in ids:
+                ids.add(finding.id)
+                yield finding
+
+
+def _find_in_prose(text: Text, plain: str, own_names: Set[str]) -> Iterator[SecurityFinding]:
     # Most strings are names and short phrases.
     if len(plain) < 12 or " " not in plain:
         yield from _find_fixed_recipient(text, plain)
@@ -53,9 +63,15 @@ def find_wording(text: Text, own_names: Collection[str]) -> Iterator[SecurityFin
     yield from _find_fixed_recipient(text, plain)
 
 
+def _plain_parts(value: str) -> Iterator[str]:
+    """The parts of a text as they are read."""
+    step = _PART_CHARS - _OVERLAP_CHARS
+    for start in range(0, max(1, len(value) - _OVERLAP_CHARS), step):
+        yield _plain(value[start : start + _PART_CHARS])
+
+
 def _plain(value: str) -> str:
-    """The text as it is read: without what is not seen, in plain letters, in lower case."""
-    value = value[:_MAX_CHARS]
+    """A text without what is not seen, in plain letters, in lower case."""
     if not value.isascii():
         value = "".join(char for char in value if is_visible(char) or char in "\n\t ")
         value = unicodedata.normalize("NFKC", value).replace("\u2019", "'").replace("\u2018", "'")
@@ -70,11 +86,15 @@ def _plain(value: str) -> str:
 def _first(
     text: Text, plain: str, id: str, patterns: tuple[re.Pattern[str], ...], what: str
 ) -> Iterator[SecurityFinding]:
-    matches = [found for pattern in patterns for found in pattern.finditer(plain)]
-    # Of several the one that is not quoted.
-    matches.sort(key=lambda found: _is_mention(plain, found))
-    if matches:
-        yield _match_finding(id, text, plain, matches[0], what)
+    quoted = None
+    for found in (found for pattern in patterns for found in pattern.finditer(plain)):
+        # Of several the one that is not quoted.
+        if not _is_mention(plain, found):
+            yield _match_finding(id, text, plain, found, what)
+            return
+        quoted = quoted or found
+    if quoted:
+        yield _match_finding(id, text, plain, quoted, what)
 
 
 def _match_finding(
@@ -294,16 +314,15 @@ _TAMPERING = re.compile(
 )
 
 
-def _find_foreign_orders(
-    text: Text, plain: str, own_names: Collection[str]
-) -> Iterator[SecurityFinding]:
+def _find_foreign_orders(text: Text, plain: str, own_names: Set[str]) -> Iterator[SecurityFinding]:
     found = _OTHER_TOOLS.search(plain)
     if found:
         yield _match_finding("SEC-008", text, plain, found, "gives orders about other tools")
         return
-    own = {name.casefold() for name in own_names} | _argument_names(text)
+    arguments = _argument_names(text)
     for sentence in re.finditer(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]*)*", plain):
-        names = [name for name in _NAMED_TOOL.findall(sentence[0]) if name not in own]
+        names = _NAMED_TOOL.findall(sentence[0])
+        names = [name for name in names if name not in own_names and name not in arguments]
         is_about_tool = names and re.search(
             rf"\b(?:tool|{'|'.join(map(re.escape, names[:20]))}) (?:tool|is|was)\b"
             rf"|\btool\b|{_WHEN}[^.]{{0,30}}\b(?:call|us|invok)(?:e|ing|ed)?\b",
@@ -355,8 +374,8 @@ def find_other_servers_tools(
     for text in catalog.texts():
         if text.is_key or len(text.value) < 12:
             continue
-        plain = _plain(text.value)
-        for found in pattern.finditer(plain):
+        parts = _plain_parts(text.value)
+        for plain, found in ((part, found) for part in parts for found in pattern.finditer(part)):
             start = (
                 max(plain.rfind(". ", 0, found.start()), plain.rfind("\n", 0, found.start())) + 1
             )

@@ -72,47 +72,49 @@ def security(arguments: Arguments) -> int:
     report, fault = _scan(specs, options)
     if fault:
         print_fault(fault.fault, arguments)
+    if report is None:
         return ExitCode.NO_SERVER
-    assert report
-    if arguments.has("--write-baseline"):
-        _write_new_baseline(arguments.last("--baseline"), report, entries)
-        entries = ()
-    report = report.with_baseline(entries)
+    is_written = arguments.has("--write-baseline") and _write_new_baseline(
+        arguments.last("--baseline"), report, entries
+    )
+    report = report.with_baseline(() if is_written else entries)
     _write(report, format, arguments)
     if report.interrupted:
         write_stderr("interrupted; the servers were stopped, and the report is not complete\n")
         return ExitCode.INTERRUPTED
-    if arguments.has("--write-baseline"):
-        return ExitCode.PASSED
-    return ExitCode.PASSED if report.passed else ExitCode.FAILED
+    if fault:
+        return ExitCode.NO_SERVER
+    return ExitCode.PASSED if is_written or report.passed else ExitCode.FAILED
 
 
 def _scan(
     specs: list[ServerSpec], options: ScanOptions
 ) -> tuple[ScanReport | None, ServerError | None]:
-    """The report; or the error, without secrets, if a server could not be started."""
+    """The report, and the error, without secrets, if a server could not be started.
+
+    There is no report if it was the only server.
+    """
     hide_secrets([secret for spec in specs for secret in spec.secrets])
     progress = _Progress(specs)
     with (
         Interrupts() as interrupts,
         launching(interrupts, None, judges=False, while_waiting=None) as launcher,
     ):
-        current: list[SingleServer] = []
+        # Errors over HTTP may repeat what they were sent.
+        redact = redactor([secret for spec in specs for secret in spec.secrets])
 
         def connect(spec: ServerSpec) -> SingleServer:
-            current[:] = [SingleServer(spec, launcher, lambda: None)]
-            return current[0]
+            return SingleServer(spec, launcher, lambda: None)
 
         scanner = Scanner(connect, options, progress.show, utc_now())
         try:
             scanner.run(specs)
         except ServerError as error:
-            return None, ServerError(current[0].cleaned(error.fault))
+            return None, ServerError(redact_all(error.fault, redact))
         finally:
             progress.clear()
-    # Errors over HTTP may repeat what they were sent.
-    secrets = [secret for spec in specs for secret in spec.secrets]
-    return redact_all(scanner.report(), redactor(secrets)), None
+    fault = scanner.error and ServerError(redact_all(scanner.error.fault, redact))
+    return redact_all(scanner.report(), redact), fault
 
 
 class _Progress:
@@ -204,8 +206,14 @@ def _read(file: str, option: str) -> str:
 # Output
 
 
-def _write_new_baseline(file: str, report: ScanReport, entries: tuple[BaselineEntry, ...]) -> None:
-    """Accept all findings; those that were accepted before keep their reasons."""
+def _write_new_baseline(file: str, report: ScanReport, entries: tuple[BaselineEntry, ...]) -> bool:
+    """Accept all findings; those that were accepted before keep their reasons.
+
+    False if the report is not complete: then it would lose entries.
+    """
+    if report.interrupted or report.unread:
+        print_note(f"{visible(file)} is not written: not everything was judged")
+        return False
     checked = report.with_baseline(entries)
     names_servers = len(report.servers) > 1
     fresh = [
@@ -223,6 +231,7 @@ def _write_new_baseline(file: str, report: ScanReport, entries: tuple[BaselineEn
     print_note(f"wrote {visible(file)} with {plural(len(fresh), 'finding')}")
     if empty:
         print_note(f"give a reason for {empty:,} of them before the file is used")
+    return True
 
 
 def _write(report: ScanReport, format: str, arguments: Arguments) -> None:
@@ -253,7 +262,7 @@ COMMAND = Command(
     "fixed rules, without a model and without any network but the server itself. Tools are called "
     "only if their readOnlyHint is true and they need no arguments. A config or suite with several "
     f"servers is scanned as a whole. {SERVER_DETAILS} Exit code 1: there is a finding at or above "
-    "--fail-on, a stale entry in the baseline, or a list that could not be read.",
+    "--fail-on, a stale entry in the baseline, or definitions that could not be read whole.",
     options=(
         Option(
             names=("--fail-on",),
