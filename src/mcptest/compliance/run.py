@@ -21,7 +21,7 @@ from mcptest.compliance.check import (
     violated,
 )
 from mcptest.compliance.checks import CHECKS
-from mcptest.compliance.checks.features import is_read_only
+from mcptest.compliance.checks.features import hinted_call, is_read_only
 from mcptest.compliance.checks.lifecycle import AT_OPENING
 from mcptest.compliance.limits import OutOfTimeError, TimeLimit, TooMuchError
 from mcptest.compliance.peer import Answer, HttpPeer, StdioPeer
@@ -86,10 +86,9 @@ _STATUS: Mapping[str, CheckVerdict] = {
     "not_applicable": "not_applicable",
 }
 # The capability without which a server has nothing that a hint could name.
+_CALLS = ("slow_tool", "progress_tool", "eliciting_tool", "sampling_tool", "failing_tool")
 _CAPABILITY_OF_HINT = {
-    **dict.fromkeys(
-        ("slow_tool", "progress_tool", "eliciting_tool", "sampling_tool", "failing_tool"), "tools"
-    ),
+    **dict.fromkeys(_CALLS, "tools"),
     "readonly_observer": "tools",
     "resource_that_changes": "resources",
     "file_root": "resources",
@@ -360,13 +359,18 @@ class Run:
             self.notes.append(f"{reason} before all checks had run; --total-timeout sets it")
 
     def note_unknown_tools(self) -> None:
-        """Say which of the tools that may be called do not exist."""
-        if self._tool_names:
-            unknown = [each for each in self.settings.allowed_tools if each not in self._tool_names]
-            self.notes += [
-                f"--allow-tool {excerpt(name, 60)}: the server lists no tool of this name"
-                for name in unknown
-            ]
+        """Say which tools of the options and of the hints do not exist."""
+        if not self._tool_names:
+            return
+        given = [("--allow-tool", name) for name in self.settings.allowed_tools]
+        for hint in _CALLS:
+            if value := self.hints.get(hint):
+                given.append((f"hint {hint}", str(hinted_call(self.hints, hint)["name"] or value)))
+        self.notes += [
+            f"{where} {excerpt(name, 60)}: the server lists no tool of this name"
+            for where, name in given
+            if name not in self._tool_names
+        ]
 
     @property
     def _opener(self) -> str:

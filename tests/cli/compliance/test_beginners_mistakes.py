@@ -88,8 +88,13 @@ def test_a_server_that_ends_at_a_notification_is_told_so(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["look", "lok"])
 def test_an_allowed_tool_that_does_not_exist_is_noted(tmp_path: Path, name: str) -> None:
     server = stdio_server(tmp_path)
-    notes = check_server("--only", "TOOL-16", "--allow-tool", name, *server).report["notes"]
-    expected = ["--allow-tool lok: the server lists no tool of this name"]
+    (tmp_path / "hints.yml").write_text(f"slow_tool: none\nprogress_tool: {name}\n")
+    words = ("--only", "TOOL-16", "--allow-tool", name, "--hints", str(tmp_path / "hints.yml"))
+    notes = check_server(*words, *server).report["notes"]
+    expected = [
+        "--allow-tool lok: the server lists no tool of this name",
+        "hint progress_tool lok: the server lists no tool of this name",
+    ]
     assert notes == (expected if name == "lok" else [])
 
 
