@@ -423,7 +423,7 @@ def test_one_that_floods_is_bounded_by_the_budget_of_a_call() -> None:
 @pytest.mark.parametrize(
     ("command", "kind", "words"),
     [
-        (("false",), "exited_early", "while it was awaited to listen"),
+        (("false",), "exited_early", "before it listened at the address of the URL"),
         (("sleep", "600"), "handshake_timeout", "does not listen at 127.0.0.1:"),
         (("/nonexistent/server",), "spawn_failed", "/nonexistent/server"),
     ],

@@ -128,6 +128,8 @@ class Answer(Record):
             return f"{status} and no response to the request"
         body = self.reply.body.decode("utf-8", "replace") if self.reply else ""
         said = f", {excerpt(_one_line(body), 160)}" if status and body.strip() else ""
+        if self.problem.startswith("no answer"):
+            return f"nothing{self.problem.removeprefix('no answer')}"
         return f"{status}{said}" if status else self.problem
 
 
@@ -504,6 +506,16 @@ def _keep(lines: list[str], text: str, count: int = _MAX_EVIDENCE) -> None:
         lines.append(shorten(text, _MAX_EVIDENCE_CHARS))
 
 
+def _describe_other_ids(id: object, messages: Iterable[Message]) -> str:
+    """The hint that a response came with another id than that of the request; "" if none did."""
+    for each in messages:
+        if "method" not in each and ("result" in each or "error" in each) and id is not None:
+            seen = f"the id {excerpt(dump_json(each['id']), 60)}" if "id" in each else "no id"
+            wanted = excerpt(dump_json(id), 60)
+            return f"; a response came with {seen}; it must have that of the request, {wanted}"
+    return ""
+
+
 class Pending:
     """A request that has been sent."""
 
@@ -723,6 +735,7 @@ class _StdioPending(Pending):
         peer.limit.check()
         peer.timeouts += 1
         problem = f"no answer within {timeout_s:g} s{peer.describe_unfinished_line()}"
+        problem += _describe_other_ids(self.id, others)
         return self._answer(None, others, problem)
 
     def _answer(
@@ -949,6 +962,7 @@ class HttpPending(Pending):
         self._probe = probe
         self._reader = AnswerReader("the request", ABSENT if id is None else id, stream=stream)
         self._has_head = False
+        self._is_mislabelled = False
         self._messages: list[Message] = []
         self._is_ended = False
         # Where the evidence has this answer, which may still grow.
@@ -997,6 +1011,7 @@ class HttpPending(Pending):
                 self.peer.timeouts += 1
         elif self._is_ended:
             problem = "the answer has no response to the request"
+            problem += _describe_other_ids(self.id, self._messages)
             if self.id is not None and reply.status < 300:
                 # Treated like a timeout: the session may be broken.
                 self.peer.timeouts += 1
@@ -1027,12 +1042,17 @@ class HttpPending(Pending):
     def _take(self, items: Iterable[Frame | TransportFault]) -> None:
         for item in items:
             self._messages += self.peer.take(item)
+            self._is_mislabelled |= isinstance(item, TransportFault) and item.kind == "content_type"
 
     def _take_refusal(self) -> None:
         """Messages in a body that the reader does not expect, such as the answer to a batch."""
         body = self._probe.reply.body
         if not self._messages and body and not self._reader.is_stream:
             found = read_message(body)
+            if self._is_mislabelled and isinstance(found, Frame):
+                # JSON of another type is an answer all the same, with a mistake that rules report.
+                self._messages += self.peer.take(found.but(http=self._reader.facts))
+                return
             value = found.value if isinstance(found, Frame) else None
             parts = value if isinstance(value, list) else [value]
             self._messages += [each for each in parts if isinstance(each, dict)]

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from mcptest.core.conformance import CheckResult
     from mcptest.formats.compliance import ExpectedFailure
 
-__all__ = ["Judgement", "build_report", "curl_command"]
+__all__ = ["UNKNOWN", "Judgement", "build_report", "curl_command"]
+
+# How names begin that the server cannot have.
+UNKNOWN = "mcptest-unknown-"
 
 
 class Judgement(Record):
@@ -169,7 +172,13 @@ _CAUSES = (
     ),
     _Cause(
         ids=("BASE-27", "PROMPT-08", "PROMPT-09", "RES-07", "COMP-04"),
-        words=r'"code":0,"message":"Unknown (?:prompt|resource|tool)',
+        words=r'"code":0,"message":"(?:Unknown (?:prompt|resource|tool)|Missing required arg)',
+        sdk=_PYTHON,
+    ),
+    # An id that is neither a string nor an integer makes a request a notification.
+    _Cause(
+        ids=("BASE-42",),
+        words=r"^HTTP 202\n(?=.*^server: uvicorn$)(?=.*^content-type: application/json$)",
         sdk=_PYTHON,
     ),
 )
@@ -180,7 +189,7 @@ def _with_cause(check: CheckResult) -> CheckResult:
         return check
     text = "\n".join(check.received)[:_MAX_SEARCHED_CHARS]
     for cause in _CAUSES:
-        if check.id in cause.ids and re.search(cause.words, text, re.DOTALL):
+        if check.id in cause.ids and re.search(cause.words, text, re.DOTALL | re.MULTILINE):
             return check.but(cause=cause.sdk)
     return check
 
@@ -189,11 +198,15 @@ def _with_cause(check: CheckResult) -> CheckResult:
 
 
 def curl_command(sent: Sequence[str], url: str) -> str:
-    """A command that sends the last HTTP request of the evidence; "" if there is none."""
+    """A command that sends the last HTTP request of the evidence; "" if there is none.
+
+    The end of a handshake has no answer that a finding could be about.
+    """
     requests = [each for each in sent if re.match(r"[A-Z]+ /", each)]
+    asked = [each for each in requests if '"method":"notifications/initialized"' not in each]
     if not requests:
         return ""
-    head, _, body = requests[-1].partition("\n\n")
+    head, _, body = (asked or requests)[-1].partition("\n\n")
     first, *headers = head.split("\n")
     method, _, target = first.partition(" ")
     origin = re.match(r"[a-z]+://[^/?#]*", url)
@@ -205,8 +218,8 @@ def curl_command(sent: Sequence[str], url: str) -> str:
 
 
 def _header_option(header: str) -> str:
-    name, _, _ = header.partition(":")
-    if name.lower() == "mcp-session-id":
+    name, _, value = header.partition(":")
+    if name.lower() == "mcp-session-id" and not value.strip().startswith(UNKNOWN):
         # The session of the run has ended.
         return f'-H "{name}: $SESSION"'
     return shlex.join(["-H", header])

@@ -21,16 +21,18 @@ from mcptest.compliance.check import (
     violated,
 )
 from mcptest.compliance.checks import CHECKS
-from mcptest.compliance.checks.features import is_read_only
+from mcptest.compliance.checks.features import hinted_call, is_read_only
+from mcptest.compliance.checks.lifecycle import AT_OPENING
 from mcptest.compliance.limits import OutOfTimeError, TimeLimit, TooMuchError
 from mcptest.compliance.peer import Answer, HttpPeer, StdioPeer
 from mcptest.compliance.references import reference_for
-from mcptest.compliance.report import curl_command
+from mcptest.compliance.report import UNKNOWN, curl_command
 from mcptest.core.conformance import CheckResult
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt
+from mcptest.engine.faults import exit_fault
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, Noise
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, STATELESS_REVISIONS
@@ -70,6 +72,8 @@ _ANSWERED_AT_THE_END = (
     "Python: print(…, flush=True), or python3 -u)?"
 )
 
+_BEFORE_LISTENING = "before it listened at the address of the URL"
+
 # Passive rules about lines that are not messages.
 _ABOUT_NOISE = ("STDIO-01", "STDIO-02")
 
@@ -82,10 +86,9 @@ _STATUS: Mapping[str, CheckVerdict] = {
     "not_applicable": "not_applicable",
 }
 # The capability without which a server has nothing that a hint could name.
+_CALLS = ("slow_tool", "progress_tool", "eliciting_tool", "sampling_tool", "failing_tool")
 _CAPABILITY_OF_HINT = {
-    **dict.fromkeys(
-        ("slow_tool", "progress_tool", "eliciting_tool", "sampling_tool", "failing_tool"), "tools"
-    ),
+    **dict.fromkeys(_CALLS, "tools"),
     "readonly_observer": "tools",
     "resource_that_changes": "resources",
     "file_root": "resources",
@@ -225,6 +228,8 @@ class Run:
         self._current: dict[str, CheckResult] = {}
         # Requests at which the server ended, and the check that made them first.
         self._fatal: dict[str, str] = {}
+        # The tools that were listed, by the checks that call some.
+        self._tool_names: set[str] = set()
 
     @property
     def transport(self) -> str:
@@ -275,6 +280,10 @@ class Run:
         deadline = self._limit.deadline(self.spec.startup_timeout_s)
         self._http = HttpTransport(self.spec, self._launcher.guardian, self._launcher.interrupts)
         fault = self._http.open(deadline)
+        if not fault and self._http.has_exited:
+            wire, self._http = self._http, None
+            stopped = wire.end(self._launcher.grace)
+            fault = exit_fault(wire, _BEFORE_LISTENING, stopped, [], was_open=False)
         if fault:
             self._limit.check()
             raise ServerError(fault)
@@ -309,13 +318,16 @@ class Run:
             except TooMuchError as error:
                 agreed, answer = "", Answer(problem=f"no answer: the server {error}")
             before = len(peer.messages)
+            # What a server writes when its input ends says nothing about why it did not answer.
+            was_running = isinstance(peer, StdioPeer) and not peer.is_lost
+            stderr = peer.stderr if isinstance(peer, StdioPeer) else ""
             peer.end()
             if answer.message is None and any("result" in each for each in peer.messages[before:]):
                 answer = answer.but(problem=f"{answer.problem}; {_ANSWERED_AT_THE_END}")
             offer = Offer(version=agreed, answer=answer, sent=tuple(peer.sent))
             self._offers[version] = offer.but(received=tuple(peer.received))
             if isinstance(peer, StdioPeer) and not agreed:
-                self.stderr = self.stderr or peer.stderr
+                self.stderr = self.stderr or (stderr if was_running else peer.stderr)
         return self._offers[version]
 
     def report_no_session(self, version: str) -> None:
@@ -346,6 +358,20 @@ class Run:
         if any(result.message == reason for result in self.results):
             self.notes.append(f"{reason} before all checks had run; --total-timeout sets it")
 
+    def note_unknown_tools(self) -> None:
+        """Say which tools of the options and of the hints do not exist."""
+        if not self._tool_names:
+            return
+        given = [("--allow-tool", name) for name in self.settings.allowed_tools]
+        for hint in _CALLS:
+            if value := self.hints.get(hint):
+                given.append((f"hint {hint}", str(hinted_call(self.hints, hint)["name"] or value)))
+        self.notes += [
+            f"{where} {excerpt(name, 60)}: the server lists no tool of this name"
+            for where, name in given
+            if name not in self._tool_names
+        ]
+
     @property
     def _opener(self) -> str:
         """The check that fails if no session can be opened."""
@@ -360,7 +386,7 @@ class Run:
 
     def unknown_name(self, kind: str) -> str:
         """A name that the server cannot have."""
-        return f"mcptest-unknown-{kind}-{self.suffix}"
+        return f"{UNKNOWN}{kind}-{self.suffix}"
 
     def messages(self) -> list[Message]:
         """All that the server has sent on the connections of this battery so far."""
@@ -372,6 +398,8 @@ class Run:
 
     def may_call(self, tool: Message) -> bool:
         name = tool.get("name")
+        if isinstance(name, str):
+            self._tool_names.add(name)
         is_allowed = is_read_only(tool) or name in self.settings.allowed_tools
         return is_allowed and isinstance(name, str)
 
@@ -441,11 +469,14 @@ class Run:
         for phase in PHASES:
             if phase == "session" and not problem:
                 self._progress("opening a session")
+                peer.begin()
                 answer = self._open(peer)
                 if answer.result is None:
                     problem, is_refused = _describe_refusal(answer), True
                 else:
                     self._remember(peer)
+                    if not self._survives_opening(peer):
+                        problem, is_refused = f"the server {peer.end_status}{AT_OPENING}", True
             for check in [each for each in checks if each.phase == phase]:
                 self._progress(f"{check.id} {check.name}")
                 outcome = self._run(check, peer) if not problem else could_not_run(problem)
@@ -483,6 +514,12 @@ class Run:
             return peer.open(self.version)
         except TooMuchError as error:
             return Answer(problem=f"no answer: the server {error}")
+
+    def _survives_opening(self, peer: Peer) -> bool:
+        """False if the server has ended at what every client sends after `initialize`."""
+        return (
+            peer.transport == "http" or peer.is_stateless or self._answers(peer) or not peer.is_lost
+        )
 
     def _without_hint(self, hint: str, peer: Peer) -> Outcome:
         """The outcome of a check that needs a hint which was not given, or is `none`."""
@@ -685,6 +722,7 @@ def check_server(run: Run) -> None:
         wanted = run.settings.version
         run.report_out_of_time(wanted if wanted in REVISIONS else HANDSHAKE_REVISIONS[-1])
     run.note_time()
+    run.note_unknown_tools()
 
 
 def _wanted_versions(run: Run) -> Iterable[str]:

@@ -588,7 +588,7 @@ def _await_ready(server: Server, deadline: float) -> None:
     if fault:
         raise ServerError(faults.with_evidence(fault, connection.wire))
     if connection.wire.has_exited and not connection.wire.is_pipe:
-        raise ServerError(server.exit_fault("while it was awaited to listen"))
+        raise ServerError(server.exit_fault("before it listened at the address of the URL"))
     if connection.wire.foreign_listener:
         message = (
             "what listens at the URL is not a process that the command is known to have started"

@@ -120,6 +120,11 @@ class AnswerReader:
         return self._mode == "events"
 
     @property
+    def facts(self) -> dict[str, object]:
+        """How the answer was received, as the frames of it have it."""
+        return self._facts
+
+    @property
     def begun_event(self) -> int:
         """The number of an unfinished event, 0 if there is none."""
         return self.events + 1 if self._events.pending_bytes else 0

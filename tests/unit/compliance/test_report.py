@@ -121,6 +121,13 @@ def test_a_cause_is_named_only_if_the_evidence_shows_it() -> None:
         ("TOOL-03", words, ""),
         ("PROMPT-08", '{"error":{"code":0,"message":"Unknown prompt: x"}}', "Python SDK"),
         ("PROMPT-08", '{"error":{"code":0,"message":"no such thing"}}', ""),
+        (
+            "PROMPT-09",
+            '{"error":{"code":0,"message":"Missing required arguments: x"}}',
+            "Python SDK",
+        ),
+        ("BASE-42", "HTTP 202\nserver: uvicorn\ncontent-type: application/json", "Python SDK"),
+        ("BASE-42", "HTTP 202\nserver: nginx\ncontent-type: application/json", ""),
         ("LOG-04", issue, "TypeScript SDK 1.x"),
         ("BASE-18", "", ""),
     ):
@@ -145,6 +152,15 @@ def test_a_curl_command_sends_the_same_request() -> None:
         *("-H", "X-It: it's"),
         *("--data-binary", '{"id":1}'),
     ]
+
+
+def test_a_curl_command_sends_what_the_finding_is_about() -> None:
+    offered = 'POST /mcp\n\n{"jsonrpc":"2.0","id":1,"method":"initialize"}'
+    ended = 'POST /mcp\n\n{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    assert '"initialize"' in curl_command((offered, ended), "http://127.0.0.1/mcp")
+    assert '"notifications/initialized"' in curl_command((ended,), "http://127.0.0.1/mcp")
+    unknown = "POST /mcp\nMcp-Session-Id: mcptest-unknown-session-1\n\n{}"
+    assert "$SESSION" not in curl_command((unknown,), "http://127.0.0.1/mcp")
 
 
 def test_without_an_http_request_there_is_no_curl_command() -> None:

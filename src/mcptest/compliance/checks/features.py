@@ -62,7 +62,8 @@ def declares_truly(kind: str) -> Probe:
         if (answer.result or {}).get(kind):
             return violated(
                 f"the server does not declare the capability {kind}, and yet it answered "
-                f"{kind}/list with {answer.describe()}; clients do not use what is not declared"
+                f"{kind}/list with {answer.describe()}; clients do not use what is not declared: "
+                f'put "{kind}": {{}} into capabilities'
             )
         return PASSED
 

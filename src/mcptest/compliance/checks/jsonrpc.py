@@ -123,15 +123,14 @@ def _survives_parse_errors(peer: Peer, run: Run) -> Outcome:
     codes = [each["error"].get("code") for each in messages if isinstance(each.get("error"), dict)]
     if jsonrpc.PARSE_ERROR in codes or answer.status >= 400:
         return PASSED
+    seen = f"error {', '.join(map(str, codes))}" if codes else "nothing"
+    if peer.transport == "http" and not codes:
+        seen = answer.describe() or seen
     return violated(
         "something that is not JSON should get error -32700 (parse error); the "
-        f"server answered with {_describe_codes(codes)}",
+        f"server answered with {seen}",
         level="SHOULD",
-    ).but(is_shared=not codes)
-
-
-def _describe_codes(codes: list[object]) -> str:
-    return f"error {', '.join(map(str, codes))}" if codes else "nothing"
+    ).but(is_shared=not codes and peer.transport == "stdio")
 
 
 def _refuses_odd_ids(peer: Peer, run: Run) -> Outcome:
@@ -160,7 +159,7 @@ def _refuses_odd_ids(peer: Peer, run: Run) -> Outcome:
             seen = f", with the id {_show(answer.message.get('id'))}"
             weak = weak.but(message=weak.message + seen)
         # Servers on stdio drop what they cannot read.
-        weak = weak.but(is_shared=answer.message is None)
+        weak = weak.but(is_shared=answer.message is None and peer.transport == "stdio")
     return weak
 
 

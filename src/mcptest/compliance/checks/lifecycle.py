@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     from mcptest.compliance.peer import Answer, Peer
     from mcptest.compliance.run import Offer, Run
 
-__all__ = ["CHECKS"]
+__all__ = ["AT_OPENING", "CHECKS"]
+
+AT_OPENING = (
+    " when it was sent notifications/initialized, which is a notification (it has no id, and gets "
+    "no answer), and then a ping"
+)
 
 _HANDSHAKE_END = HANDSHAKE_REVISIONS[-1]
 _UNKNOWN_VERSION = "1999-01-01"
@@ -132,9 +137,12 @@ def _answers_ping(peer: Peer, run: Run) -> Outcome:
     fresh = run.connect(run.version)
     fresh.begin()
     answer = fresh.request("ping")
+    is_lost = fresh.is_lost
     fresh.end()
     if answer.status == 401:
         return could_not_run("the server needs a token: give --bearer-env NAME")
+    if peer.transport == "stdio" and is_lost:
+        return violated(f"the server {fresh.end_status}{AT_OPENING}").seen_by(fresh)
     if answer.result != {}:
         message = f"ping must get an empty result; the server answered with {answer.describe()}"
         return violated(message).seen_by(fresh)

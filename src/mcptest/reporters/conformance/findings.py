@@ -164,10 +164,13 @@ def count_words(report: ConformanceReport) -> str:
 def evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
     """The first messages as lines that are safe to show, each cut.
 
-    What follows them only shows that the server lives on.
+    What follows them only shows that the server lives on. Lines that are not messages come before
+    the message that a finding is about.
     """
     lines: list[str] = []
-    for message in messages[:_MAX_SHOWN]:
+    noise = next((at for at, each in enumerate(messages) if _is_message(each)), 0)
+    shown = messages[:_MAX_SHOWN] if noise < _MAX_SHOWN else (messages[0], messages[noise])
+    for message in shown:
         parts = _parts(re.sub(_METADATA, '"_meta":{…}', message))
         if lines and len(parts) > 1:
             lines.append("")
@@ -178,6 +181,11 @@ def evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
     if hidden > 0:
         lines.append(f"… {plural(hidden, 'further message')}")
     return lines
+
+
+def _is_message(text: str) -> bool:
+    """True for JSON and for what came over HTTP, false for a line of a log."""
+    return text.startswith(("{", "[{", "HTTP "))
 
 
 def _parts(message: str) -> list[str]:
