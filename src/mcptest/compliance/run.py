@@ -337,8 +337,10 @@ class Run:
         """No check could run: the time was over before a session was opened."""
         self.version = version
         outcome = could_not_run(self._limit.reason)
-        fit = [each for each in CHECKS if not each.reason_if_unfit(version, self.transport)]
-        self.results += [self._result(check, outcome, (), ()) for check in fit]
+        for check in CHECKS:
+            is_wanted = self.settings.selects(check.id, check.level_at(version))
+            if is_wanted and not check.reason_if_unfit(version, self.transport):
+                self.results.append(self._result(check, outcome, (), ()))
 
     def note_time(self) -> None:
         """Say which limit was over, if checks were left out because of it."""

@@ -120,8 +120,9 @@ class Canaries:
         ]
         # A folder whose name begins with that of the root.
         sibling = f"{self.root}-mcptest-{os.urandom(4).hex()}"
+        # Also if its file cannot be written; what does not exist is not removed.
+        self._made.append(sibling)
         if self._try(lambda: self._write(sibling), "a folder beside the root"):
-            self._made.append(sibling)
             self.ways.append(("a folder beside the root whose name begins like it", sibling))
         link = os.path.join(self.root, f"mcptest-{os.urandom(4).hex()}")
         if self._try(lambda: os.symlink(outside, link), "a link inside the root"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from itertools import islice
 
 from mcptest.core.record import Record
 from mcptest.core.security import SecurityFinding
@@ -39,9 +40,8 @@ _MAX_EVIDENCE_CHARS = 400
 # How much of a server is judged: many times what large ones have.
 MAX_CATALOG_CHARS = 4_000_000
 
-# How deep definitions are searched, and how many strings of one.
-_MAX_DEPTH = 40
-_MAX_TEXTS = 20_000
+# How many values of one definition or result are searched.
+_MAX_VALUES = 200_000
 
 
 class Rule(Record):
@@ -258,24 +258,32 @@ class Catalog(Record):
     def is_too_large(self) -> bool:
         """True if not all of it is judged."""
         size = sum(len(text.value) for each in self.definitions for text in texts_in(each))
-        return size > MAX_CATALOG_CHARS
+        return size > MAX_CATALOG_CHARS or any(
+            next(islice(_walk(each.value, ()), _MAX_VALUES, None), None) is not None
+            for each in self.definitions
+        )
 
 
 def texts_in(owner: Definition, steps: tuple[Step, ...] | None = None) -> Iterator[Text]:
     """Every string of a definition, with the keys of its objects."""
     start = owner.steps if steps is None else steps
-    pending: deque[tuple[Any, tuple[Step, ...]]] = deque([(owner.value, start)])
-    count = 0
-    while pending and count < _MAX_TEXTS:
-        count += 1
-        value, at = pending.popleft()
+    for value, at in islice(_walk(owner.value, start), _MAX_VALUES):
         if isinstance(value, str):
             yield Text(value=value, steps=at, owner=owner)
-        elif isinstance(value, dict) and len(at) < _MAX_DEPTH:
-            for key, member in value.items():
+        elif isinstance(value, dict):
+            for key in value:
                 yield Text(value=key, steps=at, owner=owner, is_key=True)
-                pending.append((member, (*at, key)))
-        elif isinstance(value, list) and len(at) < _MAX_DEPTH:
+
+
+def _walk(value: object, steps: tuple[Step, ...]) -> Iterator[tuple[object, tuple[Step, ...]]]:
+    """A value and all values in it, each with its path; messages bound how deep they are."""
+    pending = deque([(value, steps)])
+    while pending:
+        value, at = pending.popleft()
+        yield value, at
+        if isinstance(value, dict):
+            pending.extend((member, (*at, key)) for key, member in value.items())
+        elif isinstance(value, list):
             pending.extend((member, (*at, index)) for index, member in enumerate(value))
 
 

@@ -125,8 +125,8 @@ class Scanner:
         # The lists that could not be read, and why.
         self._unread: dict[str, None] = {}
         self._ran: set[str] = set()
-        # Why rules did not run, by id.
-        self._left_out: dict[str, str] = {}
+        # Why rules did not run: by id, the reason for each server.
+        self._left_out: dict[str, dict[str, str]] = {}
         self._is_interrupted = False
         self._deadline = time.monotonic() + options.total_timeout_s
 
@@ -134,7 +134,12 @@ class Scanner:
         """Scan all servers. ServerError if one cannot be started; a signal ends it early."""
         try:
             for spec in specs:
-                self._scan(spec, is_one_of_many=len(specs) > 1)
+                if time.monotonic() < self._deadline:
+                    self._scan(spec, is_one_of_many=len(specs) > 1)
+                else:
+                    transport = "http" if spec.http else "stdio"
+                    self._servers.append(ScannedServer(name=spec.name, transport=transport))
+                    self._unread[f"{spec.name}: not scanned: {self._time_is_over}"] = None
             self._compare_servers()
             self._refuse_unknown_tools(self._catalogs)
         except InterruptedRunError:
@@ -175,11 +180,14 @@ class Scanner:
         if not self._options.wants(id):
             reason = "left out by --skip" if id in self._options.skip else "not among --only"
             return RuleOutcome(id=id, title=title, status="skipped", reason=reason)
-        if id in self._ran:
+        left_out = self._left_out.get(id, {})
+        reason = "; ".join(f"{server}: {why}" for server, why in left_out.items())
+        if id not in self._ran and len(set(left_out.values())) == 1:
+            [reason] = set(left_out.values())
+        if id in self._ran and not reason:
             return RuleOutcome(id=id, title=title, status="ran")
-        if self._is_interrupted:
+        if self._is_interrupted and not reason:
             return RuleOutcome(id=id, title=title, status="not_run", reason="interrupted before it")
-        reason = self._left_out.get(id, "")
         status = "not_run" if reason else "not_applicable"
         if not reason and RULES[id].needs == "http":
             reason = "the server is not on HTTP"
@@ -203,12 +211,19 @@ class Scanner:
         session.deadline = self._deadline
         return session
 
-    def _is_late(self, *ids: str) -> bool:
+    def _leave_out(self, server: str, ids: Iterable[str], reason: str) -> None:
+        for id in ids:
+            self._left_out.setdefault(id, {})[server] = reason
+
+    @property
+    def _time_is_over(self) -> str:
+        return f"the time limit of the scan, {self._options.total_timeout_s:g} s, was over"
+
+    def _is_late(self, server: str, ids: Iterable[str]) -> bool:
         """True if the time is over; then these rules are left out."""
         if time.monotonic() < self._deadline:
             return False
-        reason = f"the time limit of the scan, {self._options.total_timeout_s:g} s, was over"
-        self._left_out |= dict.fromkeys(ids, reason)
+        self._leave_out(server, ids, self._time_is_over)
         return True
 
     # One server
@@ -256,8 +271,9 @@ class Scanner:
         self._catalogs.append(catalog)
         self._add_server(session, catalog)
         if catalog.is_too_large:
-            limit = f"the first {MAX_CATALOG_CHARS:,} characters"
-            self._notes.append(f"{catalog.server}: only {limit} of its definitions were judged")
+            # What was not seen does not pass.
+            limit = f"more than {MAX_CATALOG_CHARS:,} characters, or too many values in one"
+            self._unread[f"{catalog.server}: a part of its definitions: they have {limit}"] = None
         self._add(catalog.server, find_in_catalog(catalog, canaries))
         self._ran |= {f"SEC-{number:03}" for number in range(1, 14)}
         results, is_same_session = self._call_tools(session, catalog)
@@ -374,7 +390,7 @@ class Scanner:
             (_OTHER_CLIENT, f'for a client that calls itself "{_OTHER_CLIENT}"'),
         ):
             self._progress(f"reading definitions {how}")
-            if self._is_late("SEC-014"):
+            if self._is_late(catalog.server, ["SEC-014"]):
                 return
             session = self._new_session(spec.but(client=spec.client.but(name=name)))
             unread = len(self._unread)
@@ -382,12 +398,13 @@ class Scanner:
                 session.open()
                 other = self._read(session).but(server=catalog.server)
             except ServerError as error:
-                self._left_out["SEC-014"] = f"{how}, {error.fault.message}"
+                self._leave_out(catalog.server, ["SEC-014"], f"{how}, {error.fault.message}")
                 return
             finally:
                 session.close()
             if len(self._unread) > unread:
-                self._left_out["SEC-014"] = f"{how}, not all lists could be read"
+                why = f"{how}, not all lists could be read"
+                self._leave_out(catalog.server, ["SEC-014"], why)
                 return
             found = compare_catalogs(
                 catalog, other, how, is_grave=bool(seen) or name != spec.client.name
@@ -410,7 +427,7 @@ class Scanner:
     def _probe_http(self, session: Session, server: str) -> None:
         ids = [id for id, rule in RULES.items() if rule.needs == "http"]
         client = session.probe_client() if self._options.wants_any(ids) else None
-        if client is None or self._is_late(*ids):
+        if client is None or self._is_late(server, ids):
             return
         # Only servers on HTTP need it.
         from mcptest.security.http_probes import Endpoint, probe_endpoint  # noqa: PLC0415
@@ -426,9 +443,12 @@ class Scanner:
             listens_on=tuple(listening_addresses(client.address.port)),
             deadline=self._deadline,
         )
-        self._add(server, probe_endpoint(endpoint, self._options.wants, self._left_out))
-        self._is_late(*ids)
-        self._ran |= {id for id in ids if id not in self._left_out}
+        left_out: dict[str, str] = {}
+        self._add(server, probe_endpoint(endpoint, self._options.wants, left_out))
+        for id, reason in left_out.items():
+            self._leave_out(server, [id], reason)
+        if not self._is_late(server, ids):
+            self._ran |= {id for id in ids if id not in left_out}
 
     # SEC-030 to SEC-033
 
@@ -444,9 +464,9 @@ class Scanner:
         if not chosen:
             return
         if not spec.command and not _is_loopback(spec):
-            self._left_out |= dict.fromkeys(ids, "the server is not on this machine")
+            self._leave_out(catalog.server, ids, "the server is not on this machine")
             return
-        if self._is_late(*ids):
+        if self._is_late(catalog.server, ids):
             return
         root = self._options.file_root or spec.cwd or os.getcwd()
         session = self._new_session(spec)
@@ -464,8 +484,11 @@ class Scanner:
                     wants = self._options.wants
                     found = probe_tool(tool, call, canaries, wants, self._notes, self._deadline)
                     self._add(catalog.server, found)
-            if not self._is_late(*ids):
+            if not self._is_late(catalog.server, ids):
                 self._ran |= set(ids)
+        except ServerError as error:
+            # What was found before is reported all the same.
+            self._leave_out(catalog.server, ids, error.fault.message)
         finally:
             session.close()
 

@@ -129,27 +129,27 @@ def _find_secrets(text: Text, canaries: Mapping[str, str]) -> Iterator[SecurityF
     if leaked:
         message = f"{place}: it reveals secrets in the environment of the server: the value of "
         yield _secret(text, message + join_words(leaked), "")
-    found = _SECRETS.search(value)
-    if found and not _MADE_UP.search(found[0]) and _is_random(found[0]):
-        what = next(what for at, (what, _) in enumerate(_SHAPES) if found[f"s{at}"])
-        yield _secret(text, f"{place}: it holds {what}", found[0])
-    pem = _PEM.search(value)
-    if pem and not _MADE_UP.search(pem[0][-60:]):
-        yield _secret(text, f"{place}: it holds a private key (PEM)", pem[0])
-    token = _JWT.search(value)
-    if token and not _is_known_token(token[1]):
-        yield _secret(text, f"{place}: it holds a JSON Web Token", token[0])
+    # An example may come before a real one.
+    for found in _SECRETS.finditer(value):
+        # A random word has many different characters.
+        if not _MADE_UP.search(found[0]) and len(set(found[0])) >= 10:
+            what = next(what for at, (what, _) in enumerate(_SHAPES) if found[f"s{at}"])
+            yield _secret(text, f"{place}: it holds {what}", found[0])
+            break
+    for pem in _PEM.finditer(value):
+        if not _MADE_UP.search(pem[0][-60:]):
+            yield _secret(text, f"{place}: it holds a private key (PEM)", pem[0])
+            break
+    for token in _JWT.finditer(value):
+        if not _is_known_token(token[1]):
+            yield _secret(text, f"{place}: it holds a JSON Web Token", token[0])
+            break
 
 
 def _secret(text: Text, message: str, secret: str) -> SecurityFinding:
     # Reports must not spread what should not be there.
     evidence = f"{secret[:8]}… ({len(secret):,} characters)" if secret else ""
     return make_finding("SEC-010", text.path, message, text.owner.fingerprint, evidence=evidence)
-
-
-def _is_random(word: str) -> bool:
-    """True if a word has as many different characters as a random one."""
-    return len(set(word)) >= 10
 
 
 def _is_known_token(payload: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from mcptest.core.security import SEVERITIES
 from mcptest.core.text import excerpt, is_visible, visible
 from mcptest.security.model import make_finding
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["find_other_servers_tools", "find_wording"]
 
-_MAX_CHARS = 50_000
+# Long strings are judged in parts, so that no search takes too long; a sentence may be in two.
+_PART_CHARS = 50_000
+_OVERLAP_CHARS = 2_000
 _EXCERPT_CHARS = 160
 
 # Members that are not read as sentences.
@@ -41,7 +44,16 @@ def find_wording(text: Text, own_names: Collection[str]) -> Iterator[SecurityFin
         return
     if text.steps and text.steps[-1] in _NOT_PROSE:
         return
-    plain = _plain(text.value)
+    gravest: dict[str, SecurityFinding] = {}
+    for plain in _plain_parts(text.value):
+        for finding in _find_in_part(text, plain, own_names):
+            known = gravest.setdefault(finding.id, finding)
+            if SEVERITIES.index(finding.severity) > SEVERITIES.index(known.severity):
+                gravest[finding.id] = finding
+    yield from gravest.values()
+
+
+def _find_in_part(text: Text, plain: str, own_names: Collection[str]) -> Iterator[SecurityFinding]:
     # Most strings are names and short phrases.
     if len(plain) < 12 or " " not in plain:
         yield from _find_fixed_recipient(text, plain)
@@ -53,9 +65,14 @@ def find_wording(text: Text, own_names: Collection[str]) -> Iterator[SecurityFin
     yield from _find_fixed_recipient(text, plain)
 
 
+def _plain_parts(value: str) -> Iterator[str]:
+    """The parts of a text as they are read."""
+    for start in range(0, max(1, len(value) - _OVERLAP_CHARS), _PART_CHARS - _OVERLAP_CHARS):
+        yield _plain(value[start : start + _PART_CHARS])
+
+
 def _plain(value: str) -> str:
-    """The text as it is read: without what is not seen, in plain letters, in lower case."""
-    value = value[:_MAX_CHARS]
+    """A text as it is read: without what is not seen, in plain letters, in lower case."""
     if not value.isascii():
         value = "".join(char for char in value if is_visible(char) or char in "\n\t ")
         value = unicodedata.normalize("NFKC", value).replace("\u2019", "'").replace("\u2018", "'")
@@ -355,8 +372,8 @@ def find_other_servers_tools(
     for text in catalog.texts():
         if text.is_key or len(text.value) < 12:
             continue
-        plain = _plain(text.value)
-        for found in pattern.finditer(plain):
+        parts = _plain_parts(text.value)
+        for plain, found in ((each, at) for each in parts for at in pattern.finditer(each)):
             start = (
                 max(plain.rfind(". ", 0, found.start()), plain.rfind("\n", 0, found.start())) + 1
             )

@@ -74,14 +74,23 @@ def security(arguments: Arguments) -> int:
         print_fault(fault.fault, arguments)
         return ExitCode.NO_SERVER
     assert report
-    if arguments.has("--write-baseline"):
-        _write_new_baseline(arguments.last("--baseline"), report, entries)
+    others: tuple[BaselineEntry, ...] = ()
+    if arguments.has("--server"):
+        # Entries about servers that were not scanned are neither used nor stale.
+        names = {"", *(server.name for server in report.servers)}
+        others = tuple(each for each in entries if each.server not in names)
+        entries = tuple(each for each in entries if each.server in names)
+    if arguments.has("--write-baseline") and not report.interrupted:
+        _write_new_baseline(arguments.last("--baseline"), report, entries, others)
         entries = ()
     report = report.with_baseline(entries)
     _write(report, format, arguments)
     if report.interrupted:
         write_stderr("interrupted; the servers were stopped, and the report is not complete\n")
         return ExitCode.INTERRUPTED
+    if report.passed and not any(rule.status == "ran" for rule in report.rules):
+        write_stderr("error: no rule was applied; the report says why\n")
+        return ExitCode.NOTHING_SELECTED
     if arguments.has("--write-baseline"):
         return ExitCode.PASSED
     return ExitCode.PASSED if report.passed else ExitCode.FAILED
@@ -149,9 +158,12 @@ def _parse_options(arguments: Arguments) -> ScanOptions:
     if root and not arguments.has("--probe-tools"):
         print_note("file_root of --hints is used by --probe-tools only")
     tools = [name for word in arguments.all("--probe-tools") for name in word.split(",") if name]
+    only, skip = _parse_ids(arguments, "--only"), _parse_ids(arguments, "--skip")
+    if skip >= (only or RULES.keys()):
+        raise UsageError("--only and --skip leave no rule", "mcptest security --list shows them")
     return ScanOptions(
-        only=_parse_ids(arguments, "--only"),
-        skip=_parse_ids(arguments, "--skip"),
+        only=only,
+        skip=skip,
         probe_tools=tuple(dict.fromkeys(tools)),
         file_root=os.path.abspath(root) if root else "",
         remote_probes=arguments.has("--remote-probes"),
@@ -170,7 +182,7 @@ def _parse_choice(arguments: Arguments, option: str, choices: tuple[str, ...], d
 
 
 def _parse_ids(arguments: Arguments, option: str) -> frozenset[str]:
-    words = [word.upper() for value in arguments.all(option) for word in value.split(",") if word]
+    words = [word.upper() for value in arguments.all(option) for word in value.split(",")]
     for word in words:
         if word not in RULES:
             message = f"{option}: there is no rule {visible(word)!r}{suggest(word, RULES)}"
@@ -204,10 +216,18 @@ def _read(file: str, option: str) -> str:
 # Output
 
 
-def _write_new_baseline(file: str, report: ScanReport, entries: tuple[BaselineEntry, ...]) -> None:
-    """Accept all findings; those that were accepted before keep their reasons."""
+def _write_new_baseline(
+    file: str,
+    report: ScanReport,
+    entries: tuple[BaselineEntry, ...],
+    others: tuple[BaselineEntry, ...],
+) -> None:
+    """Accept all findings; those that were accepted before keep their reasons.
+
+    Entries about what was not judged are kept, and all `others`.
+    """
     checked = report.with_baseline(entries)
-    names_servers = len(report.servers) > 1
+    names_servers = len(report.servers) > 1 or bool(others)
     fresh = [
         BaselineEntry(
             id=finding.id,
@@ -218,6 +238,12 @@ def _write_new_baseline(file: str, report: ScanReport, entries: tuple[BaselineEn
         )
         for finding, reason in (*((each, "") for each in checked.findings), *checked.accepted)
     ]
+    fresh += [
+        each
+        for each in entries
+        if each not in checked.stale and not report.with_baseline([each]).accepted
+    ]
+    fresh += others
     write_file(file, write_baseline(fresh))
     empty = sum(not entry.reason for entry in fresh)
     print_note(f"wrote {visible(file)} with {plural(len(fresh), 'finding')}")

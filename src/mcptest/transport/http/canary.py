@@ -59,14 +59,16 @@ class CanaryServer:
         """Read the head of one request, in limited time, and answer it."""
         deadline = time.monotonic() + _REQUEST_S
         head = b""
-        while b"\r\n\r\n" not in head and len(head) < _MAX_HEAD_BYTES:
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                break
-            connection.settimeout(left_s)
-            piece = connection.recv(_MAX_HEAD_BYTES)
-            if not piece:
-                break
-            head += piece
+        # A connection that sends nothing, or breaks, has reached this machine, too.
+        with contextlib.suppress(OSError):
+            while b"\r\n\r\n" not in head and len(head) < _MAX_HEAD_BYTES:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    break
+                connection.settimeout(left_s)
+                piece = connection.recv(_MAX_HEAD_BYTES)
+                if not piece:
+                    break
+                head += piece
         self.targets.append(head.partition(b"\r\n")[0].decode("latin-1"))
         connection.sendall(_ANSWER)
