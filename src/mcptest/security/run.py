@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import Kind
     from mcptest.core.plan import ServerSpec
+    from mcptest.core.results import Fault
     from mcptest.core.security import SecurityFinding
     from mcptest.protocol.lists import ListProblem
     from mcptest.transport.http.probe import ProbeClient
@@ -128,22 +129,37 @@ class Scanner:
         # Why rules did not run: by id, the reason for each server.
         self._left_out: dict[str, dict[str, str]] = {}
         self._is_interrupted = False
+        # Why servers could not be started.
+        self.faults: list[Fault] = []
         self._deadline = time.monotonic() + options.total_timeout_s
 
     def run(self, specs: Sequence[ServerSpec]) -> None:
-        """Scan all servers. ServerError if one cannot be started; a signal ends it early."""
+        """Scan all servers; a signal ends it early.
+
+        ServerError if the only server cannot be started. Of several, such a server is not judged,
+        and `faults` says why.
+        """
         try:
             for spec in specs:
-                if time.monotonic() < self._deadline:
+                if time.monotonic() >= self._deadline:
+                    self._pass_over(spec, self._time_is_over)
+                    continue
+                try:
                     self._scan(spec, is_one_of_many=len(specs) > 1)
-                else:
-                    transport = "http" if spec.http else "stdio"
-                    self._servers.append(ScannedServer(name=spec.name, transport=transport))
-                    self._unread[f"{spec.name}: not scanned: {self._time_is_over}"] = None
+                except ServerError as error:
+                    if len(specs) == 1:
+                        raise
+                    self.faults.append(error.fault)
+                    self._pass_over(spec, error.fault.message)
             self._compare_servers()
             self._refuse_unknown_tools(self._catalogs)
         except InterruptedRunError:
             self._is_interrupted = True
+
+    def _pass_over(self, spec: ServerSpec, reason: str) -> None:
+        transport = "http" if spec.http else "stdio"
+        self._servers.append(ScannedServer(name=spec.name, transport=transport))
+        self._unread[f"{spec.name}: not scanned: {reason}"] = None
 
     def compare(self, specs: Sequence[ServerSpec]) -> None:
         """Judge only what is about several servers together: SEC-008 and SEC-012."""

@@ -46,6 +46,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.plan import ServerSpec
+    from mcptest.core.results import Fault
     from mcptest.core.security import ScanReport
 
 __all__ = ["COMMAND", "security"]
@@ -69,11 +70,11 @@ def security(arguments: Arguments) -> int:
     specs = choose_servers(arguments)
     if not arguments.has("--timeout"):
         specs = [spec.but(timeout_s=min(spec.timeout_s, _TIMEOUT_S)) for spec in specs]
-    report, fault = _scan(specs, options)
-    if fault:
-        print_fault(fault.fault, arguments)
+    report, faults = _scan(specs, options)
+    for fault in faults:
+        print_fault(fault, arguments)
+    if report is None:
         return ExitCode.NO_SERVER
-    assert report
     others: tuple[BaselineEntry, ...] = ()
     if arguments.has("--server"):
         # Entries about servers that were not scanned are neither used nor stale.
@@ -85,43 +86,46 @@ def security(arguments: Arguments) -> int:
         entries = ()
     report = report.with_baseline(entries)
     _write(report, format, arguments)
+    return _exit_code(report, faults, is_written=arguments.has("--write-baseline"))
+
+
+def _exit_code(report: ScanReport, faults: list[Fault], *, is_written: bool) -> int:
+    """The exit code; `is_written` says that a baseline was to be written."""
     if report.interrupted:
         write_stderr("interrupted; the servers were stopped, and the report is not complete\n")
         return ExitCode.INTERRUPTED
+    if faults:
+        return ExitCode.NO_SERVER
     if report.passed and not any(rule.status == "ran" for rule in report.rules):
         write_stderr("error: no rule was applied; the report says why\n")
         return ExitCode.NOTHING_SELECTED
-    if arguments.has("--write-baseline"):
-        return ExitCode.PASSED
-    return ExitCode.PASSED if report.passed else ExitCode.FAILED
+    return ExitCode.PASSED if is_written or report.passed else ExitCode.FAILED
 
 
-def _scan(
-    specs: list[ServerSpec], options: ScanOptions
-) -> tuple[ScanReport | None, ServerError | None]:
-    """The report; or the error, without secrets, if a server could not be started."""
-    hide_secrets([secret for spec in specs for secret in spec.secrets])
+def _scan(specs: list[ServerSpec], options: ScanOptions) -> tuple[ScanReport | None, list[Fault]]:
+    """The report, None if there is none; and why servers could not be started."""
+    secrets = [secret for spec in specs for secret in spec.secrets]
+    hide_secrets(secrets)
     progress = _Progress(specs)
     with (
         Interrupts() as interrupts,
         launching(interrupts, None, judges=False, while_waiting=None) as launcher,
     ):
-        current: list[SingleServer] = []
-
-        def connect(spec: ServerSpec) -> SingleServer:
-            current[:] = [SingleServer(spec, launcher, lambda: None)]
-            return current[0]
-
-        scanner = Scanner(connect, options, progress.show, utc_now())
+        scanner = Scanner(
+            lambda spec: SingleServer(spec, launcher, lambda: None),
+            options,
+            progress.show,
+            utc_now(),
+        )
         try:
             scanner.run(specs)
+            report, faults = scanner.report(), scanner.faults
         except ServerError as error:
-            return None, ServerError(current[0].cleaned(error.fault))
+            report, faults = None, [error.fault]
         finally:
             progress.clear()
     # Errors over HTTP may repeat what they were sent.
-    secrets = [secret for spec in specs for secret in spec.secrets]
-    return redact_all(scanner.report(), redactor(secrets)), None
+    return redact_all((report, faults), redactor(secrets))
 
 
 class _Progress:

@@ -5,9 +5,9 @@ Foreign values of `Origin` and `Host` are sent to this machine only, unless the 
 
 from __future__ import annotations
 
+import re
 import time
 from functools import partial
-import re
 from itertools import pairwise
 
 from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
