@@ -227,15 +227,12 @@ def _chosen(arguments: list[_Argument], words: frozenset[str]) -> list[_Argument
     return [each for each in arguments if each.words & words] or arguments
 
 
-def _path(tool: Definition, argument: _Argument) -> str:
-    return render_path((*tool.steps, "inputSchema", "properties", argument.name))
-
-
 def _made(
     id: str, tool: Definition, argument: _Argument, message: str, evidence: str
 ) -> SecurityFinding:
     said = f'{tool.label}: the argument "{excerpt(argument.name, 80)}" {message}'
-    return make_finding(id, _path(tool, argument), said, tool.fingerprint, evidence=evidence)
+    path = render_path((*tool.steps, "inputSchema", "properties", argument.name))
+    return make_finding(id, path, said, tool.fingerprint, evidence=evidence)
 
 
 # SEC-030: paths

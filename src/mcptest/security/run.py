@@ -256,7 +256,9 @@ class Scanner:
         try:
             self._progress("reading definitions")
             session.open()
-            if spec.command and not spec.http and _has_logging(session):
+            # It sends log messages, and the client says which.
+            has_logging = "logging" in session.capabilities and not session.stateless_revision
+            if spec.command and not spec.http and has_logging:
                 answer = session.attempt("logging/setLevel", {"level": "debug"})
                 if isinstance(answer, str):
                     session.open()
@@ -515,11 +517,6 @@ def _name(session: Session) -> str:
     if not session.spec.is_named and isinstance(own, str) and own.strip():
         return excerpt(own.strip(), 100)
     return session.spec.name
-
-
-def _has_logging(session: Session) -> bool:
-    """True if the server sends log messages, and can be told which."""
-    return "logging" in session.capabilities and not session.stateless_revision
 
 
 def _keep_log(logs: list[Message], message: Message) -> None:

@@ -274,8 +274,10 @@ def compare_catalogs(
         if other and other.fingerprint == definition.fingerprint:
             continue
         if other:
-            members = _changed_members(definition.value, other.value)
-            is_same = _meaning(definition.value) == _meaning(other.value)
+            was, now = definition.value, other.value
+            names = dict.fromkeys((*was, *now))
+            members = [visible(name) for name in names if was.get(name) != now.get(name)]
+            is_same = _meaning(was) == _meaning(now)
             only = " (only the order, a time or a random name)" if is_same else ""
             message = f"{definition.label}: it is otherwise {how}{only}: {list_names(members, 5)}"
             yield make_finding(
@@ -283,8 +285,8 @@ def compare_catalogs(
                 render_path((*definition.steps, *members[:1])),
                 message,
                 # What is random differs in every scan.
-                fingerprint_of([definition.name, _meaning(other.value)]),
-                evidence=_first_difference(definition.value, other.value),
+                fingerprint_of([definition.name, _meaning(now)]),
+                evidence=_first_difference(was, now),
                 severity="low" if is_same else None,
             )
         elif not only_changes:
@@ -328,11 +330,6 @@ def _one_sided(definition: Definition, what: str, is_grave: bool) -> SecurityFin
         definition.fingerprint,
         severity=None if is_grave else "medium",
     )
-
-
-def _changed_members(before: dict[str, object], after: dict[str, object]) -> list[str]:
-    names = dict.fromkeys((*before, *after))
-    return [visible(name) for name in names if before.get(name) != after.get(name)]
 
 
 def _first_difference(before: dict[str, object], after: dict[str, object]) -> str:

@@ -136,7 +136,10 @@ def test_the_page_has_every_rule_with_its_severity() -> None:
 
 
 def test_an_example_does_not_hide_a_real_secret() -> None:
-    value = {"name": "t", "description": "AKIAEXAMPLEEXAMPLE00 or AKIA" + "Q3ZT7LM2XW9RV4KD"}
+    value: dict[str, object] = {
+        "name": "t",
+        "description": "AKIAEXAMPLEEXAMPLE00 or AKIA" + "Q3ZT7LM2XW9RV4KD",
+    }
     (found,) = findings(value)
     assert (found.id, found.evidence) == ("SEC-010", "AKIAQ3ZT… (20 characters)")
 
@@ -158,8 +161,8 @@ def test_a_deep_or_wide_definition_hides_nothing() -> None:
     for _ in range(100):
         value = {"x": value}
     assert [each.id for each in findings({"name": "t", "inputSchema": value})] == ["SEC-004"]
-    wide = {"name": "t", "inputSchema": {"enum": [*range(30_000), "Adds.\x1b[2K"]}}
-    assert [each.id for each in findings(wide)] == ["SEC-004"]
+    value = {"enum": [*range(30_000), "Adds.\x1b[2K"]}
+    assert [each.id for each in findings({"name": "t", "inputSchema": value})] == ["SEC-004"]
 
 
 def test_a_catalog_of_which_a_part_is_not_judged_is_too_large() -> None:

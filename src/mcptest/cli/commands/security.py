@@ -125,7 +125,8 @@ def _scan(specs: list[ServerSpec], options: ScanOptions) -> tuple[ScanReport | N
         finally:
             progress.clear()
     # Errors over HTTP may repeat what they were sent.
-    return redact_all((report, faults), redactor(secrets))
+    redact = redactor(secrets)
+    return redact_all(report, redact), redact_all(faults, redact)
 
 
 class _Progress:
