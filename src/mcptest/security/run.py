@@ -209,6 +209,8 @@ class Scanner:
             reason = "the server is not on HTTP"
         elif not reason and RULES[id].needs == "tools":
             reason, status = "no tool is named: --probe-tools NAME", "not_run"
+            if self._options.probe_tools:
+                reason = "no server lists a tool that --probe-tools names"
         return RuleOutcome(id=id, title=title, status=status, reason=reason)  # type: ignore[arg-type]  # one of two
 
     def _add(self, server: str, findings: Iterable[SecurityFinding]) -> None:
@@ -309,6 +311,9 @@ class Scanner:
         self._probe_http(session, catalog.server)
 
     def _refuse_unknown_tools(self, catalogs: Sequence[Catalog]) -> None:
+        if self._unread:
+            # It may be a tool of what could not be read.
+            return
         tools = [tool.name for catalog in catalogs for tool in catalog.tools]
         for name in self._options.probe_tools:
             if name not in tools:

@@ -304,6 +304,16 @@ def test_no_server_is_started_after_the_time_limit(tmp_path: Path) -> None:
     assert not (tmp_path / "two.count").exists()
 
 
+def test_tools_to_probe_may_be_those_of_a_server_that_does_not_start(tmp_path: Path) -> None:
+    write_suite(tmp_path, {"one": {"tools": [{"name": "a"}]}, "two": {"dies_from_start": 1}})
+    ended = mcptest(tmp_path, "security", "--probe-tools", "b", "--skip", "SEC-022")
+    assert ended.code == 3
+    assert "not run: SEC-020, SEC-021: the server is not on HTTP\n" in ended.out
+    assert "not run: SEC-023, SEC-024: the server is not on HTTP\n" in ended.out
+    why = "no server lists a tool that --probe-tools names"
+    assert f"not run: SEC-030 to SEC-033: {why}\n" in ended.out
+
+
 def test_one_of_several_servers_that_does_not_start_does_not_hide_the_others(
     tmp_path: Path,
 ) -> None:
