@@ -64,7 +64,6 @@ if TYPE_CHECKING:
         @property
         def stderr(self) -> str: ...
         def open(self) -> None: ...
-        def ask(self, method: str, params: dict[str, object]) -> Message: ...
         def attempt(self, method: str, params: dict[str, object]) -> Message | str: ...
         def probe_client(self) -> ProbeClient | None: ...
         def credential_headers(self) -> dict[str, str]: ...
@@ -346,7 +345,12 @@ class Scanner:
                 max_entries=_MAX_ENTRIES,
             )
             while (params := pages.next_params(self._deadline - time.monotonic())) is not None:
-                entries += pages.add(session.ask(kind.method, params))
+                answer = session.attempt(kind.method, params)
+                if isinstance(answer, str):
+                    # The other lists are read in a session of their own.
+                    self._unread[f"{_name(session)}: {kind.name}: {answer}"] = None
+                    break
+                entries += pages.add(answer)
             if pages.problem:
                 self._add_problem(session, kind, pages.problem)
             definitions += [
@@ -449,9 +453,12 @@ class Scanner:
 
     def _probe_http(self, session: Session, server: str) -> None:
         ids = [id for id, rule in RULES.items() if rule.needs == "http"]
-        client = session.probe_client() if self._options.wants_any(ids) else None
-        if client is None or self._is_late(server, ids):
+        if not (session.spec.http and self._options.wants_any(ids)) or self._is_late(server, ids):
             return
+        # The last request may have ended it.
+        session.open()
+        client = session.probe_client()
+        assert client, "the server is on HTTP"
         # Only servers on HTTP need it.
         from mcptest.security.http_probes import Endpoint, probe_endpoint  # noqa: PLC0415
         from mcptest.transport.http.client import listening_addresses  # noqa: PLC0415
