@@ -469,6 +469,20 @@ def check_actively(
         raise InterruptedRunError
     report = build_report(run, Judgement(profiles=best_profiles(())), "", 0.0)
     mismatches = tuple(map(_mismatch, report.failures))
+    if all(check.verdict in ("not_applicable", "could_not_run") for check in report.checks):
+        # What could not be checked does not pass.
+        why = next(
+            (check.message for check in report.checks if check.verdict == "could_not_run"), ""
+        )
+        mismatches = (
+            Mismatch(
+                path="checks",
+                expected="a check that can be made",
+                actual=why,
+                message=f"no check could be made: {why}",
+                is_described=True,
+            ),
+        )
     notes = [
         f"{check.id} ({check.revision}): {check.message}"
         for check in report.checks

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "Settings", "check_server"]
 
-# After the answer to a later request, so long may an answer still come that was overtaken.
+# How long to wait for an answer once a later request has been answered.
 _OVERTAKEN_S = 0.5
 
 # How many times a server may break before the checks that are left are given up.

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ScanOptions", "Scanner"]
 
-# The name of another client, for servers that show different faces.
+# The name of another client, for servers whose definitions depend on the client.
 _OTHER_CLIENT = "claude-ai"
 
 _MAX_PAGES = 200

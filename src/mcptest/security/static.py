@@ -309,7 +309,7 @@ _PASSING = re.compile(
 
 
 def _meaning(value: object) -> object:
-    """A definition without what differs for no one's sake: order, times, names of passing files.
+    """A definition without what may differ each time: order, times, names of temporary files.
 
     Some servers make lists from sets, whose order differs from process to process.
     """

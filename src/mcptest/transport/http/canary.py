@@ -1,7 +1,7 @@
-"""A server on this machine that only notices being asked: for probes with URLs.
+"""A server on this machine that records the requests it receives: for probes with URLs.
 
-A tool that is given an address of it and asks for it has reached this machine. It runs in a thread
-of its own, because the caller waits for the tool meanwhile.
+A tool that is given its URL and connects has reached this machine. It runs in a thread of its own,
+because the caller waits for the tool meanwhile.
 """
 
 from __future__ import annotations
