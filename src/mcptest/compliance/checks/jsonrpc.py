@@ -123,15 +123,12 @@ def _survives_parse_errors(peer: Peer, run: Run) -> Outcome:
     codes = [each["error"].get("code") for each in messages if isinstance(each.get("error"), dict)]
     if jsonrpc.PARSE_ERROR in codes or answer.status >= 400:
         return PASSED
+    said = f"error {', '.join(map(str, codes))}" if codes else "nothing"
     return violated(
         "something that is not JSON should get error -32700 (parse error); the "
-        f"server answered with {_describe_codes(codes)}",
+        f"server answered with {said}",
         level="SHOULD",
     ).but(is_shared=not codes)
-
-
-def _describe_codes(codes: list[object]) -> str:
-    return f"error {', '.join(map(str, codes))}" if codes else "nothing"
 
 
 def _refuses_odd_ids(peer: Peer, run: Run) -> Outcome:
