@@ -3,8 +3,9 @@
 The file is JSON: `tools`, `prompts`, `resources`, `templates`, `instructions`; `results` by tool,
 `logs` that are sent with every call, `leaks` (the environment goes into results and to stderr),
 `changes` (`connections` or `client`: the first description is another one then), `later` (lists
-that replace others after the first call). Some tools do what their names say, with or without care:
-`read`, `read_safely`, `convert`, `fetch`, `look_up`, `note`, `note_once`.
+that replace others after the first call), `dies_from_start` (the number of the first start that
+fails). Some tools do what their names say, with or without care: `read`, `read_safely`, `convert`,
+`fetch`, `look_up`, `note`, `note_once`.
 With a port it serves HTTP: `http` says how.
 """
 
@@ -14,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -80,6 +82,8 @@ class Server:
 
     def _call(self, name: str, arguments: Message) -> Message:
         self.was_called = True
+        if name == "slow":
+            time.sleep(30)
         for data in self.script.get("logs", []):
             params = {"level": "info", "data": data}
             self.sent.append(
@@ -202,6 +206,12 @@ class Handler(BaseHTTPRequestHandler):
 
 def main() -> None:
     server = Server(Path(sys.argv[1]))
+    if limit := server.script.get("dies_from_start"):
+        mark = server.file.with_suffix(".starts")
+        start = int(mark.read_text()) + 1 if mark.exists() else 1
+        mark.write_text(str(start))
+        if start >= limit:
+            sys.exit(3)
     if len(sys.argv) < 3:
         serve_lines(server)
         return

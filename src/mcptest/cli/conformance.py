@@ -170,7 +170,12 @@ def _exit_code(
     if must_complete and is_open:
         write_stderr("error: checks could not run, and --require-complete is given\n")
         return ExitCode.GATE_MISSED
-    return ExitCode.FAILED if report.failures or report.problems else ExitCode.PASSED
+    if report.failures or report.problems:
+        return ExitCode.FAILED
+    if all(check.verdict in ("not_applicable", "could_not_run") for check in report.checks):
+        write_stderr("error: no check was made; the report says why\n")
+        return ExitCode.NOTHING_SELECTED
+    return ExitCode.PASSED
 
 
 # Options
@@ -181,7 +186,7 @@ def _parse_settings(arguments: Arguments) -> Settings:
     if version not in ("auto", "all", *REVISIONS):
         known = f"--spec-version takes auto, all or one of {', '.join(REVISIONS)}"
         raise UsageError(f"{known}, not {visible(version)!r}")
-    return Settings(
+    settings = Settings(
         version="" if version == "auto" else version,
         only=_parse_ids(arguments, "--only"),
         skip=_parse_ids(arguments, "--skip"),
@@ -191,6 +196,10 @@ def _parse_settings(arguments: Arguments) -> Settings:
         total_timeout_s=parse_seconds(arguments, "--total-timeout") or _TOTAL_S,
         target=_target(arguments),
     )
+    if not any(settings.selects(id, "MUST") for id in _all_ids()):
+        hint = "mcptest compliance run --list shows them"
+        raise UsageError("--only and --skip leave no check", hint)
+    return settings
 
 
 def _choice(arguments: Arguments, option: str, known: tuple[str, ...], default: str) -> str:
@@ -460,6 +469,20 @@ def check_actively(
         raise InterruptedRunError
     report = build_report(run, Judgement(profiles=best_profiles(())), "", 0.0)
     mismatches = tuple(map(_mismatch, report.failures))
+    if all(check.verdict in ("not_applicable", "could_not_run") for check in report.checks):
+        # What could not be checked does not pass.
+        why = next(
+            (check.message for check in report.checks if check.verdict == "could_not_run"), ""
+        )
+        mismatches = (
+            Mismatch(
+                path="checks",
+                expected="a check that can be made",
+                actual=why,
+                message=f"no check could be made: {why}",
+                is_described=True,
+            ),
+        )
     notes = [
         f"{check.id} ({check.revision}): {check.message}"
         for check in report.checks
@@ -497,7 +520,7 @@ RUN_COMMAND = Command(
     f"server speaks. {SERVER_DETAILS} Tools are called only if they declare readOnlyHint or "
     "are allowed by name. Exit code 0: no failure; 1: a check failed, or the expected failures "
     "are out of date; 3: no session with the server could be opened; 6: --min-grade or "
-    "--require-complete is missed.",
+    "--require-complete is missed; 7: no check was made.",
     options=(
         CONFIG_OPTION,
         SERVER_NAME_OPTION,

@@ -93,13 +93,23 @@ def watch(arguments: Arguments) -> int:
                 if is_over:
                     break
                 if number:
-                    # A test may name another file of rows now.
+                    # A test may name another file of rows now, or another server.
                     used.read()
+                    _note_unwatched(used, roots)
                 if number == 0:
                     write_stderr(f"watching {plural(len(roots), 'folder')}; Ctrl-C ends it\n")
         except KeyboardInterrupt:
             write_stderr("\n")
     return status
+
+
+def _note_unwatched(used: _UsedFiles, roots: list[str]) -> None:
+    """Name each folder that came into use after the watch began, and add it to the roots."""
+    for folder in sorted(map(os.path.realpath, used.folders)):
+        if os.path.isdir(folder) and not _is_below(folder, roots):
+            roots.append(folder)
+            how = "not watched until mcptest is started again"
+            write_note(f"the folder {visible(folder)}, which tests use now, is {how}")
 
 
 class ShownBefore:
@@ -224,11 +234,12 @@ def _roots(arguments: Arguments, used: _UsedFiles) -> list[str]:
     if missing:
         raise UsageError(f"there is no folder {visible(missing[0])!r} to watch")
     # Subfolders are watched with their parent.
-    return sorted(
-        root
-        for root in roots
-        if not any(root != other and root.startswith(other.rstrip("/") + "/") for other in roots)
-    )
+    return sorted(root for root in roots if not _is_below(root, roots - {root}))
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    """True for one of these folders, and for what is in them."""
+    return any(path == each or path.startswith(each.rstrip("/") + "/") for each in folders)
 
 
 # `mcptest run --transport-matrix`: how the server is reached over stdio and over HTTP.

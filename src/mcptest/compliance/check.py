@@ -44,7 +44,7 @@ class Outcome(Record):
     """What a check found. `level` is another level than that of the check, "" for the same.
 
     `sent` and `received` replace the evidence that the connection has recorded. `is_shared` marks
-    a deviation that all SDKs have, `needs` is the hint or option for lack of which it could not
+    a deviation that all SDKs have, `needs` is the missing hint or option without which it could not
     run.
     """
 

@@ -51,7 +51,7 @@ __all__ = ["Answer", "HttpPeer", "Peer", "Pending", "StdioPeer"]
 # Session rules about the client, or with a counterpart among the other rules, are left out.
 _RULES = tuple(rule for rule in RULES if not rule.id.startswith("INV-"))
 
-# After the answer to a later request, so long may an answer still come that was overtaken.
+# How long to wait for an answer once a later request has been answered.
 _OVERTAKEN_S = 0.3
 
 _MAX_EVIDENCE = 40

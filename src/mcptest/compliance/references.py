@@ -205,12 +205,11 @@ _STATELESS = {
 
 
 def _by_id(table: Mapping[str, str]) -> dict[str, Reference]:
-    return {id: _reference(place) for place, ids in table.items() for id in ids.split()}
-
-
-def _reference(place: str) -> Reference:
-    page, _, section = place.partition("#")
-    return Reference(page=page, section=section)
+    found: dict[str, Reference] = {}
+    for place, ids in table.items():
+        page, _, section = place.partition("#")
+        found |= dict.fromkeys(ids.split(), Reference(page=page, section=section))
+    return found
 
 
 _OF_HANDSHAKE = _by_id(_HANDSHAKE)

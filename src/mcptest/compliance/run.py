@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "Settings", "check_server"]
 
-# After the answer to a later request, so long may an answer still come that was overtaken.
+# How long to wait for an answer once a later request has been answered.
 _OVERTAKEN_S = 0.5
 
 # How many times a server may break before the checks that are left are given up.
@@ -349,8 +349,10 @@ class Run:
         """No check could run: the time was over before a session was opened."""
         self.version = version
         outcome = could_not_run(self._limit.reason)
-        fit = [each for each in CHECKS if not each.reason_if_unfit(version, self.transport)]
-        self.results += [self._result(check, outcome, (), ()) for check in fit]
+        for check in CHECKS:
+            is_wanted = self.settings.selects(check.id, check.level_at(version))
+            if is_wanted and not check.reason_if_unfit(version, self.transport):
+                self.results.append(self._result(check, outcome, (), ()))
 
     def note_time(self) -> None:
         """Say which limit was over, if checks were left out because of it."""

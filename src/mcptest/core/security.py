@@ -159,7 +159,7 @@ class ScanReport(Record):
         return self.but(
             findings=tuple(kept),
             accepted=tuple(accepted),
-            stale=() if self.interrupted else tuple(stale),
+            stale=() if self.interrupted or self.unread else tuple(stale),
         )
 
 

@@ -259,7 +259,8 @@ class Performer:
             if not case.steps:
                 return self._perform_other(case, spec, following)
             for written_step in case.steps:
-                here = _at_step(case, written_step)
+                # A failure is reported at the line of its step.
+                here = case.but(line=written_step.at) if written_step.at else case
                 step = self._fill(written_step)
                 server, note = self._pool.server_for(spec, step)
                 notes += (note,) if note else ()
@@ -533,11 +534,6 @@ def describe_failure(result: CaseResult) -> str:
         return f"{result.fault.kind}, {result.fault.message}"
     first = result.mismatches[0]
     return f"failed at {first.path or 'the answer'}, {first.message}"
-
-
-def _at_step(case: Case, step: Step) -> Case:
-    """The case with the line of this step, where its failure is reported."""
-    return case.but(line=step.at) if step.at else case
 
 
 def _make_failed(

@@ -165,7 +165,8 @@ class Session:
                     pool.retire()
                 ended = [file.finish() for file in begun]
                 findings, scores = self.drain()
-                is_strict = any(each.spec.strict_invariants for each in self._used())
+                used = (each for file in self.files for each in file.suites if each.pool)
+                is_strict = any(each.spec.strict_invariants for each in used)
                 options = RunOptions(started_at="", strict_invariants=is_strict)
                 return [*ended, _ending(options, findings, scores)]
         finally:
@@ -174,9 +175,6 @@ class Session:
             if self.is_guest:
                 launcher.guardian.dismiss()
                 self.interrupts.close()
-
-    def _used(self) -> Iterator[SuiteRun]:
-        return (each for file in self.files for each in file.suites if each.pool)
 
 
 class FileRun:

@@ -618,7 +618,7 @@ def _read_pages(
 _OWN_ID = r' \(id "mcptest-\d+"\)'
 
 
-# So long an answer is awaited at least.
+# The shortest wait for an answer.
 _LEAST_S = 0.001
 
 

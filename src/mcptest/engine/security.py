@@ -11,6 +11,7 @@ import time
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.results import CaseResult, Mismatch
 from mcptest.engine.pool import SingleServer
+from mcptest.security.model import RULES
 from mcptest.security.run import Scanner, ScanOptions
 
 TYPE_CHECKING = False
@@ -107,5 +108,11 @@ def _notes(report: ScanReport) -> tuple[str, ...]:
     return (
         *(f"{each.severity}: {each.id} {each.path}: {each.message}" for each in light),
         *(f"accepted: {each.id} {each.path}: {reason}" for each, reason in report.accepted),
+        *(
+            f"not run: {rule.id}: {rule.reason}"
+            for rule in report.rules
+            # A suite names no tools to probe.
+            if rule.status == "not_run" and RULES[rule.id].needs != "tools"
+        ),
         *report.notes,
     )

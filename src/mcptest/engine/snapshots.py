@@ -268,17 +268,13 @@ _SHARED = "snapshot_shared"
 _MAX_NAME = 100
 
 
-def _names_in(taken: Iterable[SnapshotTaken]) -> tuple[str, ...]:
-    return tuple(sorted({each.key for each in taken if each.status in WRITTEN}))
-
-
 def names_by_file(taken: Iterable[SnapshotTaken]) -> Keys:
     """The names of the snapshots by file."""
-    found: dict[str, list[SnapshotTaken]] = {}
+    found: dict[str, set[str]] = {}
     for each in taken:
-        found.setdefault(each.file, []).append(each)
-    named = {file: _names_in(found[file]) for file in sorted(found)}
-    return {file: names for file, names in named.items() if names}
+        if each.status in WRITTEN:
+            found.setdefault(each.file, set()).add(each.key)
+    return {file: tuple(sorted(names)) for file, names in sorted(found.items())}
 
 
 def make_report(done: Mapping[str, Settled], *, unwritten: Keys, held: Keys) -> SnapshotReport:

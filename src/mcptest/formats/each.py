@@ -350,13 +350,13 @@ class RowReader:
         found: list[Diagnostic] = []
         seen: set[str] = set()
         for name, at in header:
-            told: list[PathDiagnostic] = []
+            mistakes: list[PathDiagnostic] = []
             help = "columns are separated by commas" if re.search(r"[;\t|]", name) else ""
             if name in seen:
                 message = f"the column {dump_json(name)} is there twice"
                 found.append(lines.diagnostic("F003", message, at, len(name)))
-            elif not self._check_name(Fields({}, (), told), name, help):
-                [each] = told
+            elif not self._check_name(Fields({}, (), mistakes), name, help):
+                [each] = mistakes
                 found.append(lines.diagnostic(each.code, each.message, at, len(name), each.help))
             seen.add(name)
         return found

@@ -86,11 +86,12 @@ def _text_lines(report: ScanReport, paint: Paint, encoding: str) -> Iterator[str
         yield f"{marks['failed']} stale in the baseline: {visible(what)} was not found again"
     for problem in report.unread:
         yield f"{marks['failed']} not judged: {visible(problem)}"
-    for reason, rules in groupby(
-        (rule for rule in report.rules if rule.status in ("not_run", "not_applicable")),
-        key=lambda rule: rule.reason,
-    ):
-        yield paint.dim(f"not run: {_range([rule.id for rule in rules])}: {visible(reason)}")
+    grouped = groupby(report.rules, key=lambda rule: (rule.status, rule.reason))
+    yield from (
+        paint.dim(f"not run: {_range([rule.id for rule in rules])}: {visible(reason)}")
+        for (status, reason), rules in grouped
+        if status in ("not_run", "not_applicable")
+    )
     for note in report.notes:
         yield paint.dim(f"note: {visible(note)}")
     if report.interrupted:

@@ -118,8 +118,9 @@ class Canaries:
         ]
         # A folder whose name begins with that of the root.
         sibling = f"{self.root}-mcptest-{os.urandom(4).hex()}"
+        # Also if its file cannot be written; what does not exist is not removed.
+        self._made.append(sibling)
         if self._try(lambda: self._write(sibling), "a folder beside the root"):
-            self._made.append(sibling)
             self.ways.append(("a folder beside the root whose name begins like it", sibling))
         link = os.path.join(self.root, f"mcptest-{os.urandom(4).hex()}")
         if self._try(lambda: os.symlink(outside, link), "a link inside the root"):
@@ -223,15 +224,12 @@ def _string_arguments(schema: object) -> Iterator[_Argument]:
                 break
 
 
-def _path(tool: Definition, argument: _Argument) -> str:
-    return render_path((*tool.steps, "inputSchema", "properties", argument.name))
-
-
 def _made(
     id: str, tool: Definition, argument: _Argument, message: str, evidence: str
 ) -> SecurityFinding:
     said = f'{tool.label}: the argument "{excerpt(argument.name, 80)}" {message}'
-    return make_finding(id, _path(tool, argument), said, tool.fingerprint, evidence=evidence)
+    path = render_path((*tool.steps, "inputSchema", "properties", argument.name))
+    return make_finding(id, path, said, tool.fingerprint, evidence=evidence)
 
 
 # SEC-030: paths

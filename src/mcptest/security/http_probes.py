@@ -89,6 +89,8 @@ def probe_endpoint(
             said = plain.reply.error or f"status {status}"
             why = f"the endpoint does not answer a plain first request: {said}"
             left_out |= dict.fromkeys(("SEC-020", "SEC-021", "SEC-022", "SEC-023"), why)
+            if not status:
+                left_out["SEC-024"] = why
         else:
             if wants("SEC-020"):
                 yield from _find_foreign_origin(prober, plain, left_out)
@@ -98,7 +100,7 @@ def probe_endpoint(
                 yield from _find_weak_tokens(prober, plain, left_out)
             if wants("SEC-023"):
                 yield from _find_weak_sessions(prober, left_out)
-        if wants("SEC-024"):
+        if status and wants("SEC-024"):
             yield from _find_traces(prober)
     finally:
         prober.end_sessions()

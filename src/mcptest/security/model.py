@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from itertools import islice
 
 from mcptest.core.record import Record
 from mcptest.core.security import SecurityFinding
@@ -40,7 +41,7 @@ _MAX_EVIDENCE_CHARS = 400
 # How much of a server is judged, and how many values of one definition: many times what large ones
 # have. How deep they are nested is limited where messages are read.
 MAX_CATALOG_CHARS = 4_000_000
-MAX_VALUES = 20_000
+MAX_VALUES = 200_000
 
 
 class Rule(Record):
@@ -258,34 +259,31 @@ class Catalog(Record):
     def is_too_large(self) -> bool:
         """True if not all of it is judged."""
         size = sum(len(text.value) for each in self.definitions for text in texts_in(each))
-        return size > MAX_CATALOG_CHARS or any(map(_has_too_many_values, self.definitions))
-
-
-def _has_too_many_values(definition: Definition) -> bool:
-    """True if `texts_in` leaves out some of it."""
-    pending, count = [definition.value], 0
-    while pending and count <= MAX_VALUES:
-        count += 1
-        value = pending.pop()
-        if isinstance(value, (dict, list)):
-            pending.extend(value.values() if isinstance(value, dict) else value)
-    return count > MAX_VALUES
+        return size > MAX_CATALOG_CHARS or any(
+            next(islice(_walk(each.value, ()), MAX_VALUES, None), None) is not None
+            for each in self.definitions
+        )
 
 
 def texts_in(owner: Definition, steps: tuple[Step, ...] | None = None) -> Iterator[Text]:
     """Every string of a definition, with the keys of its objects."""
     start = owner.steps if steps is None else steps
-    pending: deque[tuple[Any, tuple[Step, ...]]] = deque([(owner.value, start)])
-    count = 0
-    while pending and count < MAX_VALUES:
-        count += 1
-        value, at = pending.popleft()
+    for value, at in islice(_walk(owner.value, start), MAX_VALUES):
         if isinstance(value, str):
             yield Text(value=value, steps=at, owner=owner)
         elif isinstance(value, dict):
-            for key, member in value.items():
+            for key in value:
                 yield Text(value=key, steps=at, owner=owner, is_key=True)
-                pending.append((member, (*at, key)))
+
+
+def _walk(value: object, steps: tuple[Step, ...]) -> Iterator[tuple[object, tuple[Step, ...]]]:
+    """A value and all values in it, each with its path."""
+    pending = deque([(value, steps)])
+    while pending:
+        value, at = pending.popleft()
+        yield value, at
+        if isinstance(value, dict):
+            pending.extend((member, (*at, key)) for key, member in value.items())
         elif isinstance(value, list):
             pending.extend((member, (*at, index)) for index, member in enumerate(value))
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import Kind
     from mcptest.core.plan import ServerSpec
+    from mcptest.core.results import Fault
     from mcptest.core.security import SecurityFinding
     from mcptest.protocol.lists import ListProblem
     from mcptest.transport.http.probe import ProbeClient
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
         @property
         def stderr(self) -> str: ...
         def open(self) -> None: ...
-        def ask(self, method: str, params: dict[str, object]) -> Message: ...
         def attempt(self, method: str, params: dict[str, object]) -> Message | str: ...
         def probe_client(self) -> ProbeClient | None: ...
         def credential_headers(self) -> dict[str, str]: ...
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ScanOptions", "Scanner"]
 
-# The name of another client, for servers that show different faces.
+# The name of another client, for servers whose definitions depend on the client.
 _OTHER_CLIENT = "claude-ai"
 
 _MAX_PAGES = 200
@@ -125,30 +125,40 @@ class Scanner:
         # The lists that could not be read, and why.
         self._unread: dict[str, None] = {}
         self._ran: set[str] = set()
-        # Why rules did not run, by id.
-        self._left_out: dict[str, str] = {}
+        # Why rules did not run: by id, the reason for each server.
+        self._left_out: dict[str, dict[str, str]] = {}
         self._is_interrupted = False
-        # Why the first of several servers that could not be scanned was not.
-        self.error: ServerError | None = None
+        # Why servers could not be started.
+        self.faults: list[Fault] = []
         self._deadline = time.monotonic() + options.total_timeout_s
 
     def run(self, specs: Sequence[ServerSpec]) -> None:
         """Scan all servers; a signal ends it early.
 
-        ServerError if the only one cannot be started. Of several the others are scanned.
+        ServerError if the only server cannot be started. Of several, such a server is not judged,
+        and `faults` says why.
         """
         try:
             for spec in specs:
+                if time.monotonic() >= self._deadline:
+                    self._pass_over(spec, self._time_is_over)
+                    continue
                 try:
                     self._scan(spec, is_one_of_many=len(specs) > 1)
                 except ServerError as error:
                     if len(specs) == 1:
                         raise
-                    self._add_broken(spec, error)
+                    self.faults.append(error.fault)
+                    self._pass_over(spec, error.fault.message)
             self._compare_servers()
             self._refuse_unknown_tools(self._catalogs)
         except InterruptedRunError:
             self._is_interrupted = True
+
+    def _pass_over(self, spec: ServerSpec, reason: str) -> None:
+        transport = "http" if spec.http else "stdio"
+        self._servers.append(ScannedServer(name=spec.name, transport=transport))
+        self._unread[f"{spec.name}: not scanned: {reason}"] = None
 
     def compare(self, specs: Sequence[ServerSpec]) -> None:
         """Judge only what is about several servers together: SEC-008 and SEC-012."""
@@ -185,16 +195,21 @@ class Scanner:
         if not self._options.wants(id):
             reason = "left out by --skip" if id in self._options.skip else "not among --only"
             return RuleOutcome(id=id, title=title, status="skipped", reason=reason)
-        if id in self._ran:
+        left_out = self._left_out.get(id, {})
+        reason = "; ".join(f"{server}: {why}" for server, why in left_out.items())
+        if id not in self._ran and len(set(left_out.values())) == 1:
+            [reason] = set(left_out.values())
+        if id in self._ran and not reason:
             return RuleOutcome(id=id, title=title, status="ran")
-        if self._is_interrupted:
+        if self._is_interrupted and not reason:
             return RuleOutcome(id=id, title=title, status="not_run", reason="interrupted before it")
-        reason = self._left_out.get(id, "")
         status = "not_run" if reason else "not_applicable"
         if not reason and RULES[id].needs == "http":
             reason = "the server is not on HTTP"
         elif not reason and RULES[id].needs == "tools":
             reason, status = "no tool is named: --probe-tools NAME", "not_run"
+            if self._options.probe_tools:
+                reason = "no server lists a tool that --probe-tools names"
         return RuleOutcome(id=id, title=title, status=status, reason=reason)  # type: ignore[arg-type]  # one of two
 
     def _add(self, server: str, findings: Iterable[SecurityFinding]) -> None:
@@ -215,13 +230,28 @@ class Scanner:
         session.deadline = self._deadline
         return session
 
-    def _is_late(self, *ids: str) -> bool:
+    def _leave_out(self, server: str, ids: Iterable[str], reason: str) -> None:
+        for id in ids:
+            self._left_out.setdefault(id, {})[server] = reason
+
+    @property
+    def _time_is_over(self) -> str:
+        return f"the time limit of the scan, {self._options.total_timeout_s:g} s, was over"
+
+    def _is_late(self, server: str, ids: Iterable[str]) -> bool:
         """True if the time is over; then these rules are left out."""
         if time.monotonic() < self._deadline:
             return False
-        reason = f"the time limit of the scan, {self._options.total_timeout_s:g} s, was over"
-        self._left_out |= dict.fromkeys(ids, reason)
+        self._leave_out(server, ids, self._time_is_over)
         return True
+
+    def _settle(self, server: str, ids: Iterable[str], left_out: dict[str, str]) -> None:
+        """Note that these rules were applied, but for those that `left_out` gives a reason for."""
+        for id, reason in left_out.items():
+            self._leave_out(server, [id], reason)
+        applied = set(ids) - left_out.keys()
+        if not self._is_late(server, applied):
+            self._ran |= applied
 
     # One server
 
@@ -237,7 +267,9 @@ class Scanner:
         try:
             self._progress("reading definitions")
             session.open()
-            if spec.command and not spec.http and _has_logging(session):
+            # It sends log messages, and the client says which.
+            has_logging = "logging" in session.capabilities and not session.stateless_revision
+            if spec.command and not spec.http and has_logging:
                 answer = session.attempt("logging/setLevel", {"level": "debug"})
                 if isinstance(answer, str):
                     session.open()
@@ -248,11 +280,12 @@ class Scanner:
         except ServerError as error:
             if catalog is None:
                 raise
-            why = f"{catalog.server}: not completed: {error.fault.message}"
-            self._notes.append(why)
+            why = f"not completed: {error.fault.message}"
+            self._notes.append(f"{catalog.server}: {why}")
             if spec.http:
-                ids = {id for id, rule in RULES.items() if rule.needs == "http"} - self._ran
-                self._left_out |= dict.fromkeys(ids, why)
+                # They are the last rules of the session.
+                ids = [id for id, rule in RULES.items() if rule.needs == "http"]
+                self._leave_out(catalog.server, ids, why)
         finally:
             session.close()
         self._add(catalog.server, find_in_stderr(session.stderr, canaries))
@@ -279,13 +312,13 @@ class Scanner:
         self._add(catalog.server, find_in_catalog(catalog, canaries))
         self._ran |= {f"SEC-{number:03}" for number in range(1, 14)}
         # Before anything else calls them: some tools change something only the first time.
-        self._watch_changes(session, catalog)
+        was_kept = self._watch_changes(session, catalog)
         results, is_same_session = self._call_tools(session, catalog)
         called = tuple(excerpt(each.tool.name, 80) for each in results if each.tool)
         self._servers[-1] = self._servers[-1].but(called=called)
         seen = [*results, *(Seen(value=message) for message in logs)]
         self._add(catalog.server, find_in_results(seen, canaries))
-        if not is_same_session:
+        if not (was_kept and is_same_session):
             session.open()
         elif results and self._options.wants("SEC-014"):
             again = self._read(session, ("tools", "prompts", "resourceTemplates"))
@@ -300,17 +333,13 @@ class Scanner:
         self._probe_http(session, catalog.server)
 
     def _refuse_unknown_tools(self, catalogs: Sequence[Catalog]) -> None:
+        if self._unread:
+            # It may be a tool of what could not be read.
+            return
         tools = [tool.name for catalog in catalogs for tool in catalog.tools]
         for name in self._options.probe_tools:
             if name not in tools:
                 raise unknown_name("tool", name, tools, "--probe-tools takes names of tools")
-
-    def _add_broken(self, spec: ServerSpec, error: ServerError) -> None:
-        self.error = self.error or error
-        transport = "http" if spec.http else "stdio"
-        if all(server.name != spec.name for server in self._servers):
-            self._servers.append(ScannedServer(name=spec.name, transport=transport))
-        self._unread[f"{spec.name}: {error.fault.message}"] = None
 
     def _add_server(self, session: Session, catalog: Catalog) -> None:
         version, spec = session.server_info.get("version"), session.spec
@@ -339,13 +368,11 @@ class Scanner:
                 max_entries=_MAX_ENTRIES,
             )
             while (params := pages.next_params(self._deadline - time.monotonic())) is not None:
-                try:
-                    answer = session.ask(kind.method, params)
-                except ServerError:
-                    if time.monotonic() < self._deadline:
-                        raise
-                    # The time of the scan ended the wait: what was read is judged.
-                    continue
+                answer = session.attempt(kind.method, params)
+                if isinstance(answer, str):
+                    # What was read of it is judged; the other lists are read in a new session.
+                    self._unread[f"{_name(session)}: {kind.name}: {answer}"] = None
+                    break
                 entries += pages.add(answer)
             if pages.problem:
                 self._add_problem(session, kind, pages.problem)
@@ -416,7 +443,7 @@ class Scanner:
             (_OTHER_CLIENT, f'for a client that calls itself "{_OTHER_CLIENT}"'),
         ):
             self._progress(f"reading definitions {how}")
-            if self._is_late("SEC-014"):
+            if self._is_late(catalog.server, ["SEC-014"]):
                 return
             session = self._new_session(spec.but(client=spec.client.but(name=name)))
             unread = len(self._unread)
@@ -424,12 +451,13 @@ class Scanner:
                 session.open()
                 other = self._read(session).but(server=catalog.server)
             except ServerError as error:
-                self._left_out["SEC-014"] = f"{how}, {error.fault.message}"
+                self._leave_out(catalog.server, ["SEC-014"], f"{how}, {error.fault.message}")
                 return
             finally:
                 session.close()
             if len(self._unread) > unread:
-                self._left_out["SEC-014"] = f"{how}, not all lists could be read"
+                why = f"{how}, not all lists could be read"
+                self._leave_out(catalog.server, ["SEC-014"], why)
                 return
             found = compare_catalogs(
                 catalog, other, how, is_grave=bool(seen) or name != spec.client.name
@@ -451,9 +479,12 @@ class Scanner:
 
     def _probe_http(self, session: Session, server: str) -> None:
         ids = [id for id, rule in RULES.items() if rule.needs == "http"]
-        client = session.probe_client() if self._options.wants_any(ids) else None
-        if client is None or self._is_late(*ids):
+        if not (session.spec.http and self._options.wants_any(ids)) or self._is_late(server, ids):
             return
+        # The last request may have ended it.
+        session.open()
+        client = session.probe_client()
+        assert client, "the server is on HTTP"
         # Only servers on HTTP need it.
         from mcptest.security.http_probes import Endpoint, probe_endpoint  # noqa: PLC0415
         from mcptest.transport.http.client import listening_addresses  # noqa: PLC0415
@@ -468,9 +499,9 @@ class Scanner:
             listens_on=tuple(listening_addresses(client.address.port)),
             deadline=self._deadline,
         )
-        self._add(server, probe_endpoint(endpoint, self._options.wants, self._left_out))
-        self._is_late(*ids)
-        self._ran |= {id for id in ids if id not in self._left_out}
+        left_out: dict[str, str] = {}
+        self._add(server, probe_endpoint(endpoint, self._options.wants, left_out))
+        self._settle(server, ids, left_out)
 
     # SEC-030 to SEC-033
 
@@ -483,40 +514,40 @@ class Scanner:
         if not chosen or not self._options.wants_any(ids):
             return []
         if not spec.command and not _is_loopback(spec):
-            self._left_out |= dict.fromkeys(ids, "the server is not on this machine")
+            self._leave_out(catalog.server, ids, "the server is not on this machine")
             return []
-        return [] if self._is_late(*ids) else chosen
+        return [] if self._is_late(catalog.server, ids) else chosen
 
     def _root(self, spec: ServerSpec) -> str:
         """Below it tools may read."""
         return self._options.file_root or spec.cwd or os.getcwd()
 
-    def _watch_changes(self, session: Session, catalog: Catalog) -> None:
+    def _watch_changes(self, session: Session, catalog: Catalog) -> bool:
+        """Apply SEC-033. False if a call has ended the session."""
         chosen = self._chosen_tools(session.spec, catalog, ["SEC-033"])
         if not chosen:
-            return
+            return True
         # Only these rules look at files.
         from mcptest.security.effects import find_changes  # noqa: PLC0415
 
-        is_usable = True
+        is_same_session = True
+        left_out: dict[str, str] = {}
         for tool in chosen:
             self._progress(f"calling {visible(tool.name)}")
 
             def call(arguments: Message, tool: Definition = tool) -> Message | str:
-                nonlocal is_usable
+                nonlocal is_same_session
                 params: Message = {"name": tool.name, "arguments": arguments}
                 answer = session.attempt("tools/call", params)
-                is_usable = not isinstance(answer, str)
+                is_same_session = is_same_session and not isinstance(answer, str)
                 return answer
 
-            found = find_changes(tool, call, self._root(session.spec), self._left_out)
+            found = find_changes(tool, call, self._root(session.spec), left_out)
             self._add(catalog.server, found)
-            if self._is_late("SEC-033"):
+            if time.monotonic() >= self._deadline:
                 break
-        if not is_usable:
-            session.open()
-        if "SEC-033" not in self._left_out:
-            self._ran.add("SEC-033")
+        self._settle(catalog.server, ["SEC-033"], left_out)
+        return is_same_session
 
     def _probe_tools(self, spec: ServerSpec, catalog: Catalog) -> None:
         ids = ["SEC-030", "SEC-031", "SEC-032"]
@@ -526,16 +557,15 @@ class Scanner:
         # Only these rules make files.
         from mcptest.security.effects import Canaries, probe_tool  # noqa: PLC0415
 
+        left_out: dict[str, str] = {}
         session = self._new_session(spec)
         try:
             session.open()
             with Canaries(self._root(spec)) as canaries:
                 self._notes += canaries.notes
                 if not canaries.ways:
-                    self._left_out["SEC-030"] = (
-                        f"nothing is outside the root {visible(canaries.root)}; give file_root in "
-                        "--hints"
-                    )
+                    why = f"nothing is outside the root {visible(canaries.root)}"
+                    left_out["SEC-030"] = f"{why}; give file_root in --hints"
                 for tool in chosen:
                     self._progress(f"probing {visible(tool.name)}")
 
@@ -546,8 +576,10 @@ class Scanner:
                     wants = self._options.wants
                     found = probe_tool(tool, call, canaries, wants, self._notes, self._deadline)
                     self._add(catalog.server, found)
-            self._is_late(*ids)
-            self._ran |= set(ids) - self._left_out.keys()
+            self._settle(catalog.server, ids, left_out)
+        except ServerError as error:
+            # What was found before is reported all the same.
+            self._leave_out(catalog.server, ids, error.fault.message)
         finally:
             session.close()
 
@@ -558,11 +590,6 @@ def _name(session: Session) -> str:
     if not session.spec.is_named and isinstance(own, str) and own.strip():
         return excerpt(own.strip(), 100)
     return session.spec.name
-
-
-def _has_logging(session: Session) -> bool:
-    """True if the server sends log messages, and can be told which."""
-    return "logging" in session.capabilities and not session.stateless_revision
 
 
 def _keep_log(logs: list[Message], message: Message) -> None:

@@ -130,27 +130,27 @@ def _find_secrets(text: Text, canaries: Mapping[str, str]) -> Iterator[SecurityF
     if leaked:
         message = f"{place}: it reveals secrets in the environment of the server: the value of "
         yield _secret(text, message + join_words(leaked), "")
-    found = _SECRETS.search(value)
-    if found and not _MADE_UP.search(found[0]) and _is_random(found[0]):
-        what = next(what for at, (what, _) in enumerate(_SHAPES) if found[f"s{at}"])
-        yield _secret(text, f"{place}: it holds {what}", found[0])
-    pem = _PEM.search(value)
-    if pem and not _MADE_UP.search(pem[0][-60:]):
-        yield _secret(text, f"{place}: it holds a private key (PEM)", pem[0])
-    token = _JWT.search(value)
-    if token and not _is_known_token(token[1]):
-        yield _secret(text, f"{place}: it holds a JSON Web Token", token[0])
+    # An example may come before a real one.
+    for found in _SECRETS.finditer(value):
+        # A random word has many different characters.
+        if not _MADE_UP.search(found[0]) and len(set(found[0])) >= 10:
+            what = next(what for at, (what, _) in enumerate(_SHAPES) if found[f"s{at}"])
+            yield _secret(text, f"{place}: it holds {what}", found[0])
+            break
+    for pem in _PEM.finditer(value):
+        if not _MADE_UP.search(pem[0][-60:]):
+            yield _secret(text, f"{place}: it holds a private key (PEM)", pem[0])
+            break
+    for token in _JWT.finditer(value):
+        if not _is_known_token(token[1]):
+            yield _secret(text, f"{place}: it holds a JSON Web Token", token[0])
+            break
 
 
 def _secret(text: Text, message: str, secret: str) -> SecurityFinding:
     # Reports must not spread what should not be there.
     evidence = f"{secret[:8]}… ({len(secret):,} characters)" if secret else ""
     return make_finding("SEC-010", text.path, message, text.owner.fingerprint, evidence=evidence)
-
-
-def _is_random(word: str) -> bool:
-    """True if a word has as many different characters as a random one."""
-    return len(set(word)) >= 10
 
 
 def _is_known_token(payload: str) -> bool:
@@ -275,8 +275,10 @@ def compare_catalogs(
         if other and other.fingerprint == definition.fingerprint:
             continue
         if other:
-            members = _changed_members(definition.value, other.value)
-            is_same = _meaning(definition.value) == _meaning(other.value)
+            was, now = definition.value, other.value
+            names = dict.fromkeys((*was, *now))
+            members = [visible(name) for name in names if was.get(name) != now.get(name)]
+            is_same = _meaning(was) == _meaning(now)
             only = " (only the order, a time or a random name)" if is_same else ""
             message = f"{definition.label}: it is otherwise {how}{only}: {list_names(members, 5)}"
             yield make_finding(
@@ -284,8 +286,8 @@ def compare_catalogs(
                 render_path((*definition.steps, *members[:1])),
                 message,
                 # What is random differs in every scan.
-                fingerprint_of([definition.name, _meaning(other.value)]),
-                evidence=_first_difference(definition.value, other.value),
+                fingerprint_of([definition.name, _meaning(now)]),
+                evidence=_first_difference(was, now),
                 severity="low" if is_same else None,
             )
         elif not only_changes:
@@ -308,7 +310,7 @@ _PASSING = re.compile(
 
 
 def _meaning(value: object) -> object:
-    """A definition without what differs for no one's sake: order, times, names of passing files.
+    """A definition without what may differ each time: order, times, names of temporary files.
 
     Some servers make lists from sets, whose order differs from process to process.
     """
@@ -329,11 +331,6 @@ def _one_sided(definition: Definition, what: str, is_grave: bool) -> SecurityFin
         definition.fingerprint,
         severity=None if is_grave else "medium",
     )
-
-
-def _changed_members(before: dict[str, object], after: dict[str, object]) -> list[str]:
-    names = dict.fromkeys((*before, *after))
-    return [visible(name) for name in names if before.get(name) != after.get(name)]
 
 
 def _first_difference(before: dict[str, object], after: dict[str, object]) -> str:

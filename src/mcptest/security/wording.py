@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from mcptest.core.security import SEVERITIES
 from mcptest.core.text import excerpt, is_visible, visible
 from mcptest.security.model import make_finding
 
@@ -43,15 +44,16 @@ def find_wording(text: Text, own_names: Set[str]) -> Iterator[SecurityFinding]:
         return
     if text.steps and text.steps[-1] in _NOT_PROSE:
         return
-    ids = set()
+    gravest: dict[str, SecurityFinding] = {}
     for plain in _plain_parts(text.value):
-        for finding in _find_in_prose(text, plain, own_names):
-            if finding.id not in ids:
-                ids.add(finding.id)
-                yield finding
+        for finding in _find_in_part(text, plain, own_names):
+            known = gravest.setdefault(finding.id, finding)
+            if SEVERITIES.index(finding.severity) > SEVERITIES.index(known.severity):
+                gravest[finding.id] = finding
+    yield from gravest.values()
 
 
-def _find_in_prose(text: Text, plain: str, own_names: Set[str]) -> Iterator[SecurityFinding]:
+def _find_in_part(text: Text, plain: str, own_names: Set[str]) -> Iterator[SecurityFinding]:
     # Most strings are names and short phrases.
     if len(plain) < 12 or " " not in plain:
         yield from _find_fixed_recipient(text, plain)
@@ -65,13 +67,12 @@ def _find_in_prose(text: Text, plain: str, own_names: Set[str]) -> Iterator[Secu
 
 def _plain_parts(value: str) -> Iterator[str]:
     """The parts of a text as they are read."""
-    step = _PART_CHARS - _OVERLAP_CHARS
-    for start in range(0, max(1, len(value) - _OVERLAP_CHARS), step):
+    for start in range(0, max(1, len(value) - _OVERLAP_CHARS), _PART_CHARS - _OVERLAP_CHARS):
         yield _plain(value[start : start + _PART_CHARS])
 
 
 def _plain(value: str) -> str:
-    """A text without what is not seen, in plain letters, in lower case."""
+    """A text as it is read: without what is not seen, in plain letters, in lower case."""
     if not value.isascii():
         value = "".join(char for char in value if is_visible(char) or char in "\n\t ")
         value = unicodedata.normalize("NFKC", value).replace("\u2019", "'").replace("\u2018", "'")
@@ -375,7 +376,7 @@ def find_other_servers_tools(
         if text.is_key or len(text.value) < 12:
             continue
         parts = _plain_parts(text.value)
-        for plain, found in ((part, found) for part in parts for found in pattern.finditer(part)):
+        for plain, found in ((each, at) for each in parts for at in pattern.finditer(each)):
             start = (
                 max(plain.rfind(". ", 0, found.start()), plain.rfind("\n", 0, found.start())) + 1
             )

@@ -66,7 +66,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if message["method"] == "initialize" and len(opened) == int(sys.argv[2]):
             return self.answer(503)
         if message["method"] == "initialize":
-            opened.append(str(uuid.uuid4()))
+            opened.append(f"{uuid.uuid4()}{7 * len(opened)}")
             result = {"protocolVersion": "2025-11-25", "capabilities": {},
                       "serverInfo": {"name": "few", "version": "1"}}
             return self.answer(200, message["id"], result, opened[-1])
@@ -101,3 +101,14 @@ def test_sessions_that_could_not_be_opened_are_not_the_same_session(
     words = ("--only", "HTTP-12", "--url", "http://127.0.0.1:{port}/mcp")
     checked = check_server(*words, "--", sys.executable, str(server), "{port}", count)
     assert checked.checks()["HTTP-12"]["verdict"] == verdict
+
+
+def test_session_ids_that_count_can_be_guessed(tmp_path: Path) -> None:
+    counts = FEW_SESSIONS.replace('f"{uuid.uuid4()}{7 * len(opened)}"', 'f"id-{len(opened)}"')
+    server = tmp_path / "counts.py"
+    server.write_text(counts, encoding="utf-8")
+    words = ("--only", "HTTP-12", "--url", "http://127.0.0.1:{port}/mcp")
+    checked = check_server(*words, "--", sys.executable, str(server), "{port}", "12")
+    check = checked.checks()["HTTP-12"]
+    assert check["verdict"] == "warning"
+    assert "consecutive numbers, so they can be guessed: id-" in check["message"]

@@ -46,6 +46,7 @@ def test_a_server_that_never_opens_a_session_is_3_and_its_stderr_is_shown() -> N
     ("words", "message"),
     [
         (("--only", "BAS"), "--only: there is no check and no family 'BAS'; did you mean BASE?"),
+        (("--only", "HTTP-02", "--skip", "HTTP"), "--only and --skip leave no check"),
         (("--format", "jsn"), "--format has no 'jsn'; did you mean"),
         (("--level", "may"), "--level has no 'may'"),
         (("--spec-version", "2025"), "--spec-version takes auto, all or one of 2024-11-05"),
@@ -58,6 +59,22 @@ def test_bad_usage_is_2(tmp_path: Path, words: tuple[str, ...], message: str) ->
     ended = compliance_run(*words, folder=tmp_path)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
+
+
+def test_a_run_that_makes_no_check_does_not_pass() -> None:
+    ended = compliance_run("--only", "HTTP-02", "--", *TINY)
+    assert ended.code == 7
+    assert ended.err == "error: no check was made; the report says why\n"
+    assert "0 passed, 0 failed, 0 warnings, 0 could not run, 1 do not apply" in ended.out
+
+
+def test_only_the_chosen_checks_could_not_run_when_there_is_no_time(tmp_path: Path) -> None:
+    late = tmp_path / "late.py"
+    late.write_text("import time; time.sleep(30)", encoding="utf-8")
+    words = ("--only", "LIFE-01", "--total-timeout", "200ms", "--", sys.executable, str(late))
+    ended = compliance_run("--format", "json", *words)
+    assert ended.code == 3
+    assert [each["id"] for each in ended.report()["checks"]] == ["LIFE-01"]
 
 
 def test_ctrl_c_ends_with_a_partial_report_that_says_so(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_logins_are_listed_without_tokens_and_removed(tmp_path: Path) -> None:
         (("https://a/", "--client-id", "x", "--client-secret-env", "NONE"), "'NONE', which is not"),
         (("https://a/", "--device", "--no-browser"), "exclude each other"),
         (("https://a/", "--device", "--callback-port", "1"), "exclude each other"),
-        (("https://a/", "--no-browser", "--callback-port", "70000"), "the number of a port"),
+        (("https://a/", "--no-browser", "--callback-port", "70000"), "number from 0 to 65,535"),
         (("https://a/", "--issuer", "http://b.example/"), "--issuer must begin with https://"),
         (("https://a/", "--client-metadata-url", "x"), "--client-metadata-url is not a URL"),
         (("https://a/", "--client-id", ""), "the value of --client-id is empty"),

@@ -80,6 +80,24 @@ def test_a_mistake_does_not_end_the_watch(watching: Watching, tmp_path: Path) ->
     assert watching.end() in (2, 130)
 
 
+def test_a_folder_that_is_used_later_is_named(tmp_path: Path) -> None:
+    tests, server = tmp_path / "tests", tmp_path / "server"
+    tests.mkdir()
+    server.mkdir()
+    a = tests / "a.test.mcp.yml"
+    a.write_text("description: 1\n", encoding="utf-8")
+    command = Watching(tests)
+    try:
+        command.wait_for("Ctrl-C ends it")
+        described = features() | {"cwd": str(server)}
+        command.wait_for("1 passed", lambda: write_suite(a, echo("in a"), server=described))
+        command.wait_for(f"note: the folder {server}, which tests use now, is not watched until")
+        assert command.end() in ENDS
+    finally:
+        command.process.kill()
+        command.process.wait(PATIENCE_S)
+
+
 def test_what_is_no_test_file_touches_all(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_suite(tmp_path / f"{name}.test.mcp.yml", echo("x"), server=features())

@@ -58,6 +58,19 @@ def test_a_lighter_finding_is_a_note(tmp_path: Path) -> None:
     assert scan["notes"][0].startswith("high: SEC-005 tools[0].description: ")
 
 
+def test_a_rule_that_could_not_be_decided_is_a_note(tmp_path: Path) -> None:
+    write(tmp_path, {"scan": True}, shop=GOOD)
+    script = json.loads((tmp_path / "shop.json").read_text(encoding="utf-8"))
+    # The first process is for the test, the second is scanned.
+    script["dies_from_start"] = 3
+    (tmp_path / "shop.json").write_text(json.dumps(script), encoding="utf-8")
+    ended = mcptest(tmp_path, "run", "--json")
+    scan = results_of(ended.report())["shop", "security scan"]
+    assert (ended.code, scan["status"]) == (0, "passed")
+    (note,) = scan["notes"]
+    assert note.startswith("not run: SEC-014: in a second connection, the server ended")
+
+
 def test_rules_can_be_left_out_and_the_scan_disabled(tmp_path: Path) -> None:
     write(tmp_path, {"skip": ["SEC-005", "SEC-014"]}, shop=HOSTILE)
     assert mcptest(tmp_path, "run", "--json").code == 0

@@ -78,9 +78,16 @@ def test_a_code_that_has_expired_is_not_asked_for_again() -> None:
         poll([said("authorization_pending")] * 2, lasts_s=12.0)
 
 
-def test_a_token_endpoint_that_does_not_answer_ends_it() -> None:
+def test_an_answer_that_is_lost_is_asked_for_again_less_often() -> None:
+    gone = Fetched(problem="it is gone")
+    pauses, login = poll([gone, said("authorization_pending"), gone, gone, GIVEN], lasts_s=200.0)
+    assert pauses == [5.0, 10.0, 10.0, 15.0, 20.0]
+    assert login.access_token == "a-token"
+
+
+def test_a_token_endpoint_that_does_not_answer_three_times_ends_it() -> None:
     with pytest.raises(OAuthError, match=r"no token could be fetched at .*: it is gone"):
-        poll([Fetched(problem="it is gone")])
+        poll([Fetched(problem="it is gone")] * 3)
 
 
 def test_the_challenge_of_pkce_is_the_one_of_the_standard() -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from mcptest.cli.options import Command, Option
+from mcptest.cli.options import Command, Option, parse_number
 from mcptest.cli.output import StandardOutput, hide_secrets, write_stderr, write_stderr_wrapped
 from mcptest.cli.shared_options import CA_FILE_OPTION, parse_ca_file, parse_seconds
 from mcptest.core.errors import InterruptedRunError, UsageError
@@ -83,7 +83,8 @@ def _log_in(arguments: Arguments) -> int:
                 login = run.by_device()
             else:
                 show = _open if opens_browser else _print_url
-                login = run.by_browser(_parse_port(arguments), show)
+                port = parse_number(arguments, "--callback-port", 0, 65535) or 0
+                login = run.by_browser(port, show)
         except InterruptedRunError:
             raise InterruptedRunError("interrupted; you are not logged in") from None
     with store.lock():
@@ -142,13 +143,6 @@ def _read_secret(name: str) -> str:
         message = f"--client-secret-env names the environment variable {visible(name)!r}"
         raise UsageError(f"{message}, which is not set or empty")
     return value
-
-
-def _parse_port(arguments: Arguments) -> int:
-    text = arguments.last("--callback-port", "0")
-    if not text.isdecimal() or int(text) > 65535:
-        raise UsageError(f"--callback-port takes the number of a port, not {visible(text)!r}")
-    return int(text)
 
 
 def _say(text: str) -> None:

@@ -46,6 +46,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.plan import ServerSpec
+    from mcptest.core.results import Fault
     from mcptest.core.security import ScanReport
 
 __all__ = ["COMMAND", "security"]
@@ -69,52 +70,65 @@ def security(arguments: Arguments) -> int:
     specs = choose_servers(arguments)
     if not arguments.has("--timeout"):
         specs = [spec.but(timeout_s=min(spec.timeout_s, _TIMEOUT_S)) for spec in specs]
-    report, fault = _scan(specs, options)
-    if fault:
-        print_fault(fault.fault, arguments)
+    report, faults = _scan(specs, options)
+    for fault in faults:
+        print_fault(fault, arguments)
     if report is None:
         return ExitCode.NO_SERVER
+    others: tuple[BaselineEntry, ...] = ()
+    if arguments.has("--server"):
+        # Entries about servers that were not scanned are neither used nor stale.
+        names = {"", *(server.name for server in report.servers)}
+        others = tuple(each for each in entries if each.server not in names)
+        entries = tuple(each for each in entries if each.server in names)
     is_written = arguments.has("--write-baseline") and _write_new_baseline(
-        arguments.last("--baseline"), report, entries
+        arguments.last("--baseline"), report, entries, others
     )
     report = report.with_baseline(() if is_written else entries)
     _write(report, format, arguments)
+    return _exit_code(report, faults, is_written=is_written)
+
+
+def _exit_code(report: ScanReport, faults: list[Fault], *, is_written: bool) -> int:
+    """The exit code; `is_written` says that a new baseline was written."""
     if report.interrupted:
         write_stderr("interrupted; the servers were stopped, and the report is not complete\n")
         return ExitCode.INTERRUPTED
-    if fault:
+    if faults:
         return ExitCode.NO_SERVER
-    return ExitCode.PASSED if is_written or report.passed else ExitCode.FAILED
+    if report.passed and not any(rule.status == "ran" for rule in report.rules):
+        write_stderr("error: no rule was applied; the report says why\n")
+        return ExitCode.NOTHING_SELECTED
+    # A new baseline accepts findings, not what could not be judged.
+    is_passed = report.passed or (is_written and not report.unread)
+    return ExitCode.PASSED if is_passed else ExitCode.FAILED
 
 
-def _scan(
-    specs: list[ServerSpec], options: ScanOptions
-) -> tuple[ScanReport | None, ServerError | None]:
-    """The report, and the error, without secrets, if a server could not be started.
-
-    There is no report if it was the only server.
-    """
-    hide_secrets([secret for spec in specs for secret in spec.secrets])
+def _scan(specs: list[ServerSpec], options: ScanOptions) -> tuple[ScanReport | None, list[Fault]]:
+    """The report, None if there is none; and why servers could not be started."""
+    secrets = [secret for spec in specs for secret in spec.secrets]
+    hide_secrets(secrets)
     progress = _Progress(specs)
     with (
         Interrupts() as interrupts,
         launching(interrupts, None, judges=False, while_waiting=None) as launcher,
     ):
-        # Errors over HTTP may repeat what they were sent.
-        redact = redactor([secret for spec in specs for secret in spec.secrets])
-
-        def connect(spec: ServerSpec) -> SingleServer:
-            return SingleServer(spec, launcher, lambda: None)
-
-        scanner = Scanner(connect, options, progress.show, utc_now())
+        scanner = Scanner(
+            lambda spec: SingleServer(spec, launcher, lambda: None),
+            options,
+            progress.show,
+            utc_now(),
+        )
         try:
             scanner.run(specs)
+            report, faults = scanner.report(), scanner.faults
         except ServerError as error:
-            return None, ServerError(redact_all(error.fault, redact))
+            report, faults = None, [error.fault]
         finally:
             progress.clear()
-    fault = scanner.error and ServerError(redact_all(scanner.error.fault, redact))
-    return redact_all(scanner.report(), redact), fault
+    # Errors over HTTP may repeat what they were sent.
+    redact = redactor(secrets)
+    return redact_all(report, redact), redact_all(faults, redact)
 
 
 class _Progress:
@@ -151,9 +165,12 @@ def _parse_options(arguments: Arguments) -> ScanOptions:
     if root and not arguments.has("--probe-tools"):
         print_note("file_root of --hints is used by --probe-tools only")
     tools = [name for word in arguments.all("--probe-tools") for name in word.split(",") if name]
+    only, skip = _parse_ids(arguments, "--only"), _parse_ids(arguments, "--skip")
+    if skip >= (only or RULES.keys()):
+        raise UsageError("--only and --skip leave no rule", "mcptest security --list shows them")
     return ScanOptions(
-        only=_parse_ids(arguments, "--only"),
-        skip=_parse_ids(arguments, "--skip"),
+        only=only,
+        skip=skip,
         probe_tools=tuple(dict.fromkeys(tools)),
         file_root=os.path.abspath(root) if root else "",
         remote_probes=arguments.has("--remote-probes"),
@@ -172,7 +189,7 @@ def _parse_choice(arguments: Arguments, option: str, choices: tuple[str, ...], d
 
 
 def _parse_ids(arguments: Arguments, option: str) -> frozenset[str]:
-    words = [word.upper() for value in arguments.all(option) for word in value.split(",") if word]
+    words = [word.upper() for value in arguments.all(option) for word in value.split(",")]
     for word in words:
         if word not in RULES:
             message = f"{option}: there is no rule {visible(word)!r}{suggest(word, RULES)}"
@@ -206,16 +223,22 @@ def _read(file: str, option: str) -> str:
 # Output
 
 
-def _write_new_baseline(file: str, report: ScanReport, entries: tuple[BaselineEntry, ...]) -> bool:
+def _write_new_baseline(
+    file: str,
+    report: ScanReport,
+    entries: tuple[BaselineEntry, ...],
+    others: tuple[BaselineEntry, ...],
+) -> bool:
     """Accept all findings; those that were accepted before keep their reasons.
 
-    False if the report is not complete: then it would lose entries.
+    Entries about what was not judged are kept, and all `others`. False if the scan was
+    interrupted: then nothing is written.
     """
-    if report.interrupted or report.unread:
-        print_note(f"{visible(file)} is not written: not everything was judged")
+    if report.interrupted:
+        print_note(f"{visible(file)} is not written: the scan was interrupted")
         return False
     checked = report.with_baseline(entries)
-    names_servers = len(report.servers) > 1
+    names_servers = len(report.servers) > 1 or bool(others)
     fresh = [
         BaselineEntry(
             id=finding.id,
@@ -226,6 +249,12 @@ def _write_new_baseline(file: str, report: ScanReport, entries: tuple[BaselineEn
         )
         for finding, reason in (*((each, "") for each in checked.findings), *checked.accepted)
     ]
+    fresh += [
+        each
+        for each in entries
+        if each not in checked.stale and not report.with_baseline([each]).accepted
+    ]
+    fresh += others
     write_file(file, write_baseline(fresh))
     empty = sum(not entry.reason for entry in fresh)
     print_note(f"wrote {visible(file)} with {plural(len(fresh), 'finding')}")

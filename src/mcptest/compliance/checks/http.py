@@ -5,6 +5,7 @@ Foreign values of `Origin` and `Host` are sent to this machine only, unless the 
 
 from __future__ import annotations
 
+import re
 import time
 from functools import partial
 from itertools import pairwise
@@ -42,6 +43,8 @@ _FOREIGN = "evil.example"
 _SESSIONS = 20
 # The ids of fewer sessions may look like numbers of a counter by chance.
 _LEAST_SESSIONS = 6
+# The largest step between session ids that are counted: other clients open sessions meanwhile.
+_MAX_STEP = 16
 _EVERYWHERE = ("0.0.0.0", "::")
 
 
@@ -184,21 +187,20 @@ def _gives_random_sessions(peer: Peer, run: Run) -> Outcome:
     shown = excerpt(", ".join(ids[:3]), 120)
     if len(set(ids)) < len(ids):
         return violated(f"{len(ids)} sessions got only {len(set(ids))} different ids: {shown}")
-    numbers = [_number_in(id) for id in ids]
-    steps = {
-        later - earlier
-        for earlier, later in pairwise(numbers)
-        if earlier is not None and later is not None
-    }
-    if None not in numbers and len(steps) == 1:
+    if _are_counted(ids):
         return violated(f"session ids are consecutive numbers, so they can be guessed: {shown}")
     return PASSED
 
 
-def _number_in(text: str) -> int | None:
-    """The number that an id ends with, if it is short enough to be a counter."""
-    digits = text[len(text.rstrip("0123456789")) :]
-    return int(digits) if digits and len(digits) <= 15 else None
+def _are_counted(ids: list[str]) -> bool:
+    """True if ids differ only in a number at their end, which grows by small, even steps."""
+    stem = ids[0].rstrip("0123456789")
+    numbers = [id.removeprefix(stem) for id in ids]
+    # Random ids may end in digits, too.
+    if not all(re.fullmatch("[0-9]{1,15}", number) for number in numbers):
+        return False
+    steps = {int(later) - int(earlier) for earlier, later in pairwise(numbers)}
+    return len(steps) == 1 and 0 < steps.pop() <= _MAX_STEP
 
 
 def _ends_sessions(peer: Peer, run: Run) -> Outcome:

@@ -206,7 +206,7 @@ class Credentials:
 
     @property
     def hint(self) -> str:
-        """What to look at if no token can be had."""
+        """What to check if no token can be obtained."""
         return '"auth" says where the token is fetched and with which credentials'
 
     @property

@@ -1,7 +1,7 @@
-"""A server on this machine that only notices being asked: for probes with URLs.
+"""A server on this machine that records the requests it receives: for probes with URLs.
 
-A tool that is given an address of it and asks for it has reached this machine. It runs in a thread
-of its own, because the caller waits for the tool meanwhile.
+A tool that is given its URL and connects has reached this machine. It runs in a thread of its own,
+because the caller waits for the tool meanwhile.
 """
 
 from __future__ import annotations
@@ -59,14 +59,16 @@ class CanaryServer:
         """Read the head of one request, in limited time, and answer it."""
         deadline = time.monotonic() + _REQUEST_S
         head = b""
-        while b"\r\n\r\n" not in head and len(head) < _MAX_HEAD_BYTES:
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                break
-            connection.settimeout(left_s)
-            piece = connection.recv(_MAX_HEAD_BYTES)
-            if not piece:
-                break
-            head += piece
+        # A connection that sends nothing, or breaks, has reached this machine, too.
+        with contextlib.suppress(OSError):
+            while b"\r\n\r\n" not in head and len(head) < _MAX_HEAD_BYTES:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    break
+                connection.settimeout(left_s)
+                piece = connection.recv(_MAX_HEAD_BYTES)
+                if not piece:
+                    break
+                head += piece
         self.targets.append(head.partition(b"\r\n")[0].decode("latin-1"))
         connection.sendall(_ANSWER)

@@ -152,11 +152,12 @@ class HttpChannel:
                 self._advance(running)
 
     def _advance(self, running: _Running) -> None:
+        follows = running.exchange.request.follows_redirects
         try:
             for piece in running.exchange.advance():
                 if isinstance(piece, bytes):
                     running.listener.brought(piece)
-                elif _is_redirect(piece) and running.exchange.request.follows_redirects:
+                elif follows and piece.status in _REDIRECTS and piece.header("location"):
                     self._redirect(running, piece)
                 else:
                     running.listener.began(piece)
@@ -224,10 +225,6 @@ class HttpChannel:
         for connection in self._idle:
             connection.close()
         self._idle.clear()
-
-
-def _is_redirect(head: Head) -> bool:
-    return head.status in _REDIRECTS and bool(head.header("location"))
 
 
 # One request and its answer on a connection. h11 has the syntax (docs/decisions/0006-http.md),
@@ -474,14 +471,11 @@ def _wait(exchange: Exchange, wants: int, deadline: float) -> None:
     connection = exchange.connection
     left_s = deadline - time.monotonic()
     if left_s <= 0:
-        raise TimeoutError(f"{_undone(exchange)} in time")
+        undone = "it did not take everything" if exchange.unsent_bytes else "no answer"
+        if not connection.is_open:
+            undone = _UNDONE[exchange.connection.state]
+        raise TimeoutError(f"{undone} in time")
     # An address that does not answer leaves the others their share of the time.
     share_s = 0.0 if connection.has_more() else left_s / (1 + connection.addresses_left)
     if not wait_ready({connection.fd: wants}, share_s) and connection.addresses_left:
         connection.try_next_address()
-
-
-def _undone(exchange: Exchange) -> str:
-    if not exchange.connection.is_open:
-        return _UNDONE[exchange.connection.state]
-    return "it did not take everything" if exchange.unsent_bytes else "no answer"

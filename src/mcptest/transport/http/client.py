@@ -732,7 +732,7 @@ class Listeners:
 
 def listeners_on(port: int, mark: str) -> Listeners:
     """The processes that listen on a port, as far as that can be seen."""
-    wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
+    wanted = {f"socket:[{inode}]" for _, inode in _listening(port)}
     names = os.listdir("/proc") if wanted else []
     pids = (int(name) for name in names if name.isdigit())
     return Listeners({pid for pid in pids if _has_open(pid, wanted)}, mark)
@@ -747,11 +747,6 @@ def listening_addresses(port: int) -> list[str]:
         raw = b"".join(word[::-1] if sys.byteorder == "little" else word for word in words)
         found.append(str(ip_address(raw)))
     return sorted(set(found))
-
-
-def _inodes(port: int) -> set[str]:
-    """The sockets that listen on a port, as the system numbers them."""
-    return {inode for _, inode in _listening(port)}
 
 
 def _listening(port: int) -> Iterator[tuple[str, str]]:

@@ -238,6 +238,8 @@ def _fetch_token(login: Login, form: dict[str, str]) -> Requests[Token]:
 
 
 _SLOWER_S = 5.0
+# How many polls in a row may get no answer.
+_MAX_LOST = 2
 _PENDING, _SLOW_DOWN = "authorization_pending", "slow_down"
 _ENDS = {
     "access_denied": "the user did not approve the login",
@@ -272,13 +274,15 @@ def poll_device(
     """Ask for the token until the user has approved or refused, or the code has expired."""
     form = {"grant_type": DEVICE, "device_code": prompt.device_code}
     interval_s, ends_at = prompt.interval_s, now() + prompt.lasts_s
-    login = prepared.blank_login(url)
+    login, lost = prepared.blank_login(url), 0
     while now() + interval_s <= ends_at:
         yield Pause(wait_s=interval_s)
         request = token_request_of(login, {**form, "resource": login.resource})
         answer = yield request
-        said = str((parse_object(answer.body) or {}).get("error") if not answer.problem else "")
-        if said == _SLOW_DOWN:
+        lost = lost + 1 if answer.problem else 0
+        said = str((parse_object(answer.body) or {}).get("error"))
+        # The user may be approving it meanwhile; RFC 8628 says to ask again, less often.
+        if said == _SLOW_DOWN or 0 < lost <= _MAX_LOST:
             interval_s += _SLOWER_S
         elif said in _ENDS:
             raise OAuthError(_ENDS[said], "log in again")

@@ -1,0 +1,25 @@
+"""Active checks for a suite."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcptest.cli import conformance
+from mcptest.core.plan import ServerSpec
+from mcptest.engine.server import launching
+from mcptest.transport.process.signals import Interrupts
+
+TINY = Path(__file__).parents[2] / "servers" / "tiny_server.py"
+
+
+def test_a_server_that_could_not_be_checked_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conformance, "_TOTAL_S", 0.001)
+    spec = ServerSpec(name="tiny", command=(sys.executable, str(TINY)))
+    with Interrupts() as interrupts, launching(interrupts, None, judges=False) as launcher:
+        mismatches, _ = conformance.check_actively(spec, launcher, "")
+    assert [each.message for each in mismatches] == [
+        "no check could be made: the time limit of the run, 0.001 s, was over"
+    ]
