@@ -155,7 +155,13 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_DELETE(self) -> None:
+        self._note("ended", self.headers["Mcp-Session-Id"])
         self._reply(200)
+
+    def _note(self, what: str, session: str) -> None:
+        """Add a session to a file beside the script."""
+        with self.server_of_all.file.with_suffix(f".{what}").open("a") as notes:
+            notes.write(session + "\n")
 
     def do_GET(self) -> None:
         self._reply(405)
@@ -175,14 +181,20 @@ class Handler(BaseHTTPRequestHandler):
                 self._reply(401, WWW_Authenticate="" if how.get("is_silent") else "Bearer")
                 return
         if "Origin" in self.headers and how.get("checks_origin"):
+            if how.get("hangs_at_origin"):
+                self._note("hanging", "")
+                time.sleep(30)
             self._reply(403)
             return
+        trace = b'Traceback (most recent call last):\n  File "/srv/app/x.py", line 3'
         try:
             request = json.loads(body)
             request["method"].strip()
         except (ValueError, AttributeError, KeyError):
-            trace = 'Traceback (most recent call last):\n  File "/srv/app/x.py", line 3'
-            self._reply(400, trace.encode() if how.get("traces") else b"bad request")
+            self._reply(400, trace if how.get("traces") else b"bad request")
+            return
+        if request["method"] == "tools/call" and "params" not in request:
+            self._reply(500, trace if how.get("traces_calls") else b"bad call")
             return
         answer = self.server_of_all.answer(request)
         if answer is None:
@@ -201,6 +213,7 @@ class Handler(BaseHTTPRequestHandler):
                 "clock": f"{os.urandom(3).hex()}00-e394-11f1-{os.urandom(2).hex()}-02fc00000001",
             }
             headers["Mcp_Session_Id"] = shapes[how["sessions"]]
+            self._note("begun", headers["Mcp_Session_Id"])
         self._reply(200, json.dumps(answer).encode(), **headers)
 
 

@@ -10,9 +10,11 @@ import math
 import os
 import re
 import time
+from contextlib import nullcontext, suppress
 from itertools import pairwise
 
 from mcptest import __version__
+from mcptest.core.errors import InterruptedRunError
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import excerpt
@@ -101,7 +103,7 @@ def probe_endpoint(
             if wants("SEC-023"):
                 yield from _find_weak_sessions(prober, left_out)
         if status and wants("SEC-024"):
-            yield from _find_traces(prober)
+            yield from _find_traces(prober, plain.session)
     finally:
         prober.end_sessions()
 
@@ -189,9 +191,17 @@ class _Prober:
         )
 
     def end_sessions(self) -> None:
-        for session, headers in self._sessions:
-            self.raw("DELETE", {**headers, "Mcp-Session-Id": session})
-        self._sessions = []
+        """End them, also after a signal, or when the time of the scan is over."""
+        sessions, self._sessions = self._sessions, []
+        client = self.endpoint.client
+        until = time.monotonic() + _TIMEOUT_S
+        respite = (
+            client.interrupts.respite(_TIMEOUT_S) if client.interrupts.count else nullcontext()
+        )
+        with suppress(InterruptedRunError), respite:
+            for session, headers in sessions:
+                words = [*headers.items(), ("Mcp-Session-Id", session)]
+                client.request("DELETE", words, timeout_s=max(0.0, until - time.monotonic()))
 
 
 def _text(raw: bytes) -> str:
@@ -387,11 +397,14 @@ _TRACES = (
 )
 
 
-def _find_traces(prober: _Prober) -> Iterator[SecurityFinding]:
+def _find_traces(prober: _Prober, session: str) -> Iterator[SecurityFinding]:
     posted = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     text = {**posted, "Content-Type": "text/plain"}
     unknown = {**posted, "Mcp-Session-Id": f"mcptest-{os.urandom(8).hex()}"}
+    known = {**posted, "Mcp-Session-Id": session} if session else posted
     ping = encode_line(jsonrpc.request(_ID, "ping"))
+    # It names no tool, so none is called.
+    call = encode_line(jsonrpc.request(_ID, "tools/call"))
     requests = (
         ("a body that is not JSON", "POST", posted, b"{"),
         (
@@ -402,6 +415,7 @@ def _find_traces(prober: _Prober) -> Iterator[SecurityFinding]:
         ),
         ("a body of another type", "POST", text, b"mcptest"),
         ("an unknown session", "POST", unknown, ping),
+        ("a call of no tool", "POST", known, call),
         ("another method", "PUT", posted, ping),
     )
     for what, method, headers, body in requests:

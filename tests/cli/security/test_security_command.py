@@ -527,6 +527,7 @@ HTTP: list[tuple[dict[str, Any], set[str]]] = [
     ({"checks_origin": True, "sessions": "clock"}, {"SEC-023"}),
     ({"checks_origin": True, "sessions": "same", "traces": True}, {"SEC-023", "SEC-024"}),
     ({"checks_origin": True, "traces": True}, {"SEC-024"}),
+    ({"checks_origin": True, "traces_calls": True}, {"SEC-024"}),
 ]
 
 
@@ -543,6 +544,28 @@ def test_a_foreign_origin_that_may_read_the_answer(tmp_path: Path) -> None:
         "a request with a foreign Origin is served without authentication; also with a foreign "
         "Host, as after DNS rebinding, and it allows every page to read the answer ('*')"
     )
+
+
+def test_sessions_are_ended_after_a_signal(tmp_path: Path) -> None:
+    http = {"checks_origin": True, "sessions": "random", "hangs_at_origin": True}
+    command = [*write(tmp_path, "web", {"name": "web", "http": http}), "{port}"]
+    words = ["--url", "http://127.0.0.1:{port}/mcp", "--only", "SEC-020", "--", *command]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "mcptest", "security", *words],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("*.hanging")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(running.pid, signal.SIGINT)
+    running.communicate(timeout=60)
+    assert running.returncode == 130
+    (begun,), (ended,) = tmp_path.glob("*.begun"), tmp_path.glob("*.ended")
+    assert len(begun.read_text().split()) > 1
+    assert sorted(ended.read_text().split()) == sorted(begun.read_text().split())
 
 
 TOKENS: list[tuple[dict[str, Any], set[tuple[str, str]]]] = [

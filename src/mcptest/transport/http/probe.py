@@ -61,7 +61,7 @@ class ProbeClient:
     ) -> None:
         self.address = parse_url(http.url)
         self._trust = Trust(ca_file=http.ca_file, skips_verification=http.insecure_tls)
-        self._interrupts = interrupts
+        self.interrupts = interrupts
         self._process = process
 
     def start(
@@ -79,7 +79,7 @@ class ProbeClient:
             method=method, address=address, headers=tuple(headers), body=body, host=host
         )
         connection = HttpConnection(address, self._trust, find_proxy(address, os.environ))
-        return HttpProbe(Exchange(request, connection), self._interrupts, self._process)
+        return HttpProbe(Exchange(request, connection), self.interrupts, self._process)
 
     def request(
         self,
