@@ -181,9 +181,6 @@ class Handler(BaseHTTPRequestHandler):
                 self._reply(401, WWW_Authenticate="" if how.get("is_silent") else "Bearer")
                 return
         if "Origin" in self.headers and how.get("checks_origin"):
-            if how.get("hangs_at_origin"):
-                self._note("hanging", "")
-                time.sleep(30)
             self._reply(403)
             return
         trace = b'Traceback (most recent call last):\n  File "/srv/app/x.py", line 3'
@@ -205,6 +202,9 @@ class Handler(BaseHTTPRequestHandler):
             headers["Access_Control_Allow_Origin"] = "*"
         if request["method"] == "initialize" and how.get("sessions"):
             Handler.sessions += 1
+            if Handler.sessions == how.get("hangs_at_session"):
+                self._note("hanging", "")
+                time.sleep(30)
             shapes = {
                 "counting": f"session-{Handler.sessions}",
                 "random": os.urandom(16).hex(),

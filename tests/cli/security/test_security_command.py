@@ -547,9 +547,9 @@ def test_a_foreign_origin_that_may_read_the_answer(tmp_path: Path) -> None:
 
 
 def test_sessions_are_ended_after_a_signal(tmp_path: Path) -> None:
-    http = {"checks_origin": True, "sessions": "random", "hangs_at_origin": True}
+    http = {"checks_origin": True, "sessions": "random", "hangs_at_session": 6}
     command = [*write(tmp_path, "web", {"name": "web", "http": http}), "{port}"]
-    words = ["--url", "http://127.0.0.1:{port}/mcp", "--only", "SEC-020", "--", *command]
+    words = ["--url", "http://127.0.0.1:{port}/mcp", "--only", "SEC-023", "--", *command]
     running = subprocess.Popen(
         [sys.executable, "-m", "mcptest", "security", *words],
         cwd=tmp_path,
@@ -564,7 +564,7 @@ def test_sessions_are_ended_after_a_signal(tmp_path: Path) -> None:
     running.communicate(timeout=60)
     assert running.returncode == 130
     (begun,), (ended,) = tmp_path.glob("*.begun"), tmp_path.glob("*.ended")
-    assert len(begun.read_text().split()) > 1
+    assert len(begun.read_text().split()) == 5
     assert sorted(ended.read_text().split()) == sorted(begun.read_text().split())
 
 
