@@ -72,7 +72,7 @@ class Server:
     def _changed(self, tools: list[Message]) -> list[Message]:
         changes = self.script.get("changes", "")
         mark = self.file.with_suffix(".count")
-        count = int(mark.read_text()) if mark.exists() else 0
+        count = int(mark.read_text("utf-8")) if mark.exists() else 0
         mark.write_text(str(count + 1))
         if (changes == "connections" and count) or (
             changes == "client" and self.client != "mcptest"
@@ -160,7 +160,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _note(self, what: str, session: str) -> None:
         """Add a session to a file beside the script."""
-        with self.server_of_all.file.with_suffix(f".{what}").open("a") as notes:
+        with self.server_of_all.file.with_suffix(f".{what}").open("a", encoding="utf-8") as notes:
             notes.write(session + "\n")
 
     def do_GET(self) -> None:
@@ -221,8 +221,8 @@ def main() -> None:
     server = Server(Path(sys.argv[1]))
     if limit := server.script.get("dies_from_start"):
         mark = server.file.with_suffix(".starts")
-        start = int(mark.read_text()) + 1 if mark.exists() else 1
-        mark.write_text(str(start))
+        start = int(mark.read_text("utf-8")) + 1 if mark.exists() else 1
+        mark.write_text(str(start), "utf-8")
         if start >= limit:
             sys.exit(3)
     if len(sys.argv) < 3:

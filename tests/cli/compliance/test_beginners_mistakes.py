@@ -88,7 +88,9 @@ def test_a_server_that_ends_at_a_notification_is_told_so(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["look", "lok"])
 def test_an_allowed_tool_that_does_not_exist_is_noted(tmp_path: Path, name: str) -> None:
     server = stdio_server(tmp_path)
-    (tmp_path / "hints.yml").write_text(f"slow_tool: none\nprogress_tool: {name}\n")
+    (tmp_path / "hints.yml").write_text(
+        f"slow_tool: none\nprogress_tool: {name}\n", encoding="utf-8"
+    )
     words = ("--only", "TOOL-16", "--allow-tool", name, "--hints", str(tmp_path / "hints.yml"))
     notes = check_server(*words, *server).report["notes"]
     expected = [

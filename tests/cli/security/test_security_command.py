@@ -564,8 +564,8 @@ def test_sessions_are_ended_after_a_signal(tmp_path: Path) -> None:
     running.communicate(timeout=60)
     assert running.returncode == 130
     (begun,), (ended,) = tmp_path.glob("*.begun"), tmp_path.glob("*.ended")
-    assert len(begun.read_text().split()) == 5
-    assert sorted(ended.read_text().split()) == sorted(begun.read_text().split())
+    assert len(begun.read_text("utf-8").split()) == 5
+    assert sorted(ended.read_text("utf-8").split()) == sorted(begun.read_text("utf-8").split())
 
 
 TOKENS: list[tuple[dict[str, Any], set[tuple[str, str]]]] = [
