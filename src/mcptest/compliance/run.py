@@ -85,8 +85,9 @@ _STATUS: Mapping[str, CheckVerdict] = {
     "warning": "warning",
     "not_applicable": "not_applicable",
 }
-# The capability without which a server has nothing that a hint could name.
+# The hints that are calls of tools.
 _CALLS = ("slow_tool", "progress_tool", "eliciting_tool", "sampling_tool", "failing_tool")
+# The capability without which a server has nothing that a hint could name.
 _CAPABILITY_OF_HINT = {
     **dict.fromkeys(_CALLS, "tools"),
     "readonly_observer": "tools",

@@ -200,8 +200,8 @@ class _Prober:
         )
         with suppress(InterruptedRunError), respite:
             for session, headers in sessions:
-                words = [*headers.items(), ("Mcp-Session-Id", session)]
-                client.request("DELETE", words, timeout_s=max(0.0, until - time.monotonic()))
+                sent = [*headers.items(), ("Mcp-Session-Id", session)]
+                client.request("DELETE", sent, timeout_s=max(0.0, until - time.monotonic()))
 
 
 def _text(raw: bytes) -> str:

@@ -45,8 +45,8 @@ __all__ = ["StdioTransport", "spawn"]
 # as much as the answer. Larger reads follow only a full one.
 _READ_BYTES = 1 << 16
 _LARGE_READ_BYTES = 1 << 20
-# Judging as many short lines as fit into a whole read takes seconds, in which no time limit is
-# heeded, so after a read of so many lines the next ones are small.
+# Judging all the short lines of one whole read can take seconds, during which time limits are not
+# checked. After a read of more lines than this, the next reads are small.
 _MANY_LINES = 1000
 _SMALL_READ_BYTES = 1 << 12
 _STDERR_KEPT_BYTES = 256 * 1024
