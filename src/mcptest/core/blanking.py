@@ -117,7 +117,7 @@ class Redactor:
     def _blanked(self, raw: bytes) -> bytes:
         for needle in reversed(self._needles):
             if needle in raw:
-                raw = raw.replace(needle, _BLANK)
+                raw = _blanked_plain(raw, needle)
         found: list[Place] = []
         for place in self._hidden(raw):
             found.append(place)
@@ -304,6 +304,29 @@ def _pieces(needle: bytes, raw: bytes) -> Iterator[Place]:
             start -= 1
         if _CUT_MARK in raw[max(0, start - _NEAR) : start]:
             yield start, end
+
+
+def _blanked_plain(raw: bytes, needle: bytes) -> bytes:
+    """The text without a needle, with no half of an escape left beside it: JSON stays JSON.
+
+    In JSON, backslashes before a quote or a backslash belong to it. Those after a backslash at the
+    end of the needle do, too, except an odd one: it escapes what follows.
+    """
+    core = needle.strip(b"\\")
+    if not core or (needle[0] not in b'"\\/' and needle[-1] != _BACKSLASH):
+        return raw.replace(needle, _BLANK)
+    head, tail = len(needle) - len(needle.lstrip(b"\\")), len(needle) - len(needle.rstrip(b"\\"))
+    before = rb"(?<!\\)\\{%d,}+" % head if needle[0] in b'"\\/' else b""
+    after = rb"(\\{%d,}+)" % tail if tail else b"()"
+
+    def blank(found: re.Match[bytes]) -> bytes:
+        is_odd = len(found[1]) > tail and len(found[1]) % 2
+        return _BLANK + b"\\" if is_odd else _BLANK
+
+    return re.sub(before + re.escape(core) + after, blank, raw)
+
+
+_BACKSLASH = ord("\\")
 
 
 def _merged(places: Iterable[Place]) -> list[Place]:

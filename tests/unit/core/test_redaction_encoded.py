@@ -164,6 +164,19 @@ def test_json_with_a_secret_in_it_is_json_without_it(secret: str, others: dict[s
     assert secret not in json.dumps(shown, ensure_ascii=False)
 
 
+@pytest.mark.parametrize(
+    "secret", ['"c4n4ry12', "\\c4n4ry12", "c4n4ry12\\", '0\n"c4n4ry1\\\\', "/c4n4ry12"]
+)
+def test_no_half_of_an_escape_is_left_beside_a_secret(secret: str) -> None:
+    redact = redactor([secret])
+    text = f"a{secret}b {secret}"
+    assert secret not in redact(text)
+    for _ in range(3):
+        text = json.dumps([text, f'"{secret}"', secret, {secret: secret + '"'}])
+        shown = json.dumps(json.loads(redact(text)), ensure_ascii=False)
+        assert "c4n4ry" not in shown
+
+
 @given(SECRETS, st.binary(), st.binary())
 def test_no_bytes_around_a_secret_can_hide_it(secret: str, before: bytes, after: bytes) -> None:
     raw = secret.encode()
