@@ -1,18 +1,20 @@
-"""Start the `mcptest` command for a test: always a real process of its own.
+"""Start `mcptest` or `python -m pytest` for a test: always a real process of its own.
 
 *Cold*, it is started as users start it: a new interpreter imports what the command needs. That is
 most of the processor time of a short run. *Warm*, it is forked from a process that has imported all
 of mcptest already; each pytest worker has one. The child has its own pipes, folder, environment,
-arguments, session and signals, and calls the same entry point.
+arguments, session and signals, and calls the same entry point. `python -m pytest` is forked from a
+second process, which has imported pytest, too, but not our plugin: pytest rewrites its assertions.
 
 `pytest` and `./check` run it warm, `pytest --cold` and `./check --cold` (CI) cold. What depends on
 starting is cold in both: tests with `@pytest.mark.cold`, commands that are not just
-`python -m mcptest` or the installed script, and environments that differ in a variable that the
-interpreter reads when it starts.
+`python -m mcptest`, the installed script or `python -m pytest`, and environments that differ in a
+variable that the interpreter reads when it starts.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -20,6 +22,7 @@ import inspect
 import json
 import os
 import pkgutil
+import runpy
 import select
 import signal
 import socket
@@ -28,7 +31,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +68,7 @@ def start(words: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     environment = os.environ if environment is None else environment
     if (
         is_cold
-        or _arguments(words) is None
+        or _program(words) is None
         or not options.keys() <= _WARM_OPTIONS
         or _read_at_start(environment) != _read_at_start(ENVIRONMENT)
     ):
@@ -89,15 +92,15 @@ def run(
 
 
 def end() -> None:
-    """End the warm process, if there is one."""
+    """End the warm processes, if there are any."""
     _WarmProcess.end()
 
 
-def _arguments(words: Sequence[str]) -> list[str] | None:
-    """The arguments of the `mcptest` command; None if the words start something else."""
-    if list(words[:3]) == [sys.executable, "-m", "mcptest"]:
-        return list(words[3:])
-    return list(words[1:]) if words[0] == MCPTEST else None
+def _program(words: Sequence[str]) -> tuple[str, list[str]] | None:
+    """The program, one of `_IMPORTS`, and its arguments; None if the words start something else."""
+    if list(words[:2]) == [sys.executable, "-m"] and words[2] in _IMPORTS:
+        return words[2], list(words[3:])
+    return ("mcptest", list(words[1:])) if words[0] == MCPTEST else None
 
 
 def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
@@ -113,15 +116,16 @@ class _WarmPopen(subprocess.Popen[Any]):
         given = inspect.signature(usual._execute_child).bind(*arguments).arguments
         ends = (given["p2cread"], given["c2pwrite"], given["errwrite"])
         streams = [number if end == -1 else end for number, end in enumerate(ends)]
+        program, words = _program(given["args"]) or ("", [])
         request = {
-            "arguments": _arguments(given["args"]),
+            "arguments": words,
             "cwd": str(given["cwd"] or os.getcwd()),
             "environment": dict(os.environ if given["env"] is None else given["env"]),
             "is_new_session": given["start_new_session"],
         }
         self._status, theirs = os.pipe()
         try:
-            _WarmProcess.get().send(request, [*streams, theirs])
+            _WarmProcess.get(program).send(request, [*streams, theirs])
         finally:
             os.close(theirs)
         self.pid = self._read_report(_STARTED)
@@ -151,32 +155,33 @@ class _WarmPopen(subprocess.Popen[Any]):
 
 
 class _WarmProcess:
-    """The warm process of this pytest worker. It ends when the worker does."""
+    """A warm process of this pytest worker. It ends when the worker does."""
 
-    _running: _WarmProcess | None = None
+    _running: ClassVar[dict[str, _WarmProcess]] = {}
 
-    def __init__(self) -> None:
+    def __init__(self, program: str) -> None:
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())],
+                [sys.executable, __file__, str(theirs.fileno()), program],
                 env=ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
 
     @classmethod
-    def get(cls) -> _WarmProcess:
-        cls._running = cls._running or cls()
-        return cls._running
+    def get(cls, program: str) -> _WarmProcess:
+        if program not in cls._running:
+            cls._running[program] = cls(program)
+        return cls._running[program]
 
     @classmethod
     def end(cls) -> None:
-        if cls._running:
-            cls._running._control.close()
-            cls._running._process.wait()
-            cls._running = None
+        while cls._running:
+            _, warm = cls._running.popitem()
+            warm._control.close()
+            warm._process.wait()
 
     def send(self, request: dict[str, Any], handles: list[int]) -> None:
         text = json.dumps(request).encode()
@@ -190,7 +195,6 @@ class _WarmProcess:
 
 def _serve(control: socket.socket) -> None:
     """Fork for every request and report the ends; only the children return, as commands."""
-    _import_mcptest()
     # The collector would change the objects, and a page that is changed is copied.
     gc.freeze()
     woken, wakes = os.pipe()
@@ -223,12 +227,31 @@ def _serve(control: socket.socket) -> None:
 
 
 def _import_mcptest() -> None:
-    import mcptest  # noqa: PLC0415  # only the warm process needs it
+    _import_all("mcptest", (*_NOT_IMPORTED, "mcptest.sdk"))
 
-    others = ("mcptest.__main__", "mcptest.engine.child", "mcptest.pytest_plugin", "mcptest.sdk")
-    for module in pkgutil.walk_packages(mcptest.__path__, "mcptest."):
-        if not module.name.startswith(others):
-            importlib.import_module(module.name)
+
+def _import_pytest() -> None:
+    _import_all("mcptest", _NOT_IMPORTED)
+    _import_all("_pytest", ())
+    importlib.import_module("pytest")
+
+
+def _import_all(name: str, others: tuple[str, ...]) -> None:
+    """Import a package and all that is in it, except what has one of these names."""
+    package = importlib.import_module(name)
+    for found in pkgutil.iter_modules(package.__path__, f"{name}."):
+        if found.name in others:
+            continue
+        if found.ispkg:
+            _import_all(found.name, others)
+        else:
+            importlib.import_module(found.name)
+
+
+# Programs of their own, and the plugin: pytest imports that, and rewrites its assertions.
+_NOT_IMPORTED = ("mcptest.__main__", "mcptest.engine.child", "mcptest.pytest_plugin")
+# The programs that can be forked, and what makes them warm.
+_IMPORTS = {"mcptest": _import_mcptest, "pytest": _import_pytest}
 
 
 def _report_ended(reports: dict[int, int]) -> None:
@@ -271,14 +294,31 @@ def _become_command(request: dict[str, Any], streams: list[int]) -> None:
 
 
 def _main() -> None:
+    program = sys.argv[2] if len(sys.argv) > 2 else "mcptest"
     try:
+        _IMPORTS[program]()
         _serve(socket.socket(fileno=int(sys.argv[1])))
     except KeyboardInterrupt:
         os._exit(130)
+    if program == "pytest":
+        _run_pytest()
+    else:
+        importlib.import_module("mcptest.cli.start").mcptest_command()
 
-    from mcptest.cli.start import mcptest_command  # noqa: PLC0415  # only the warm process needs it
 
-    mcptest_command()
+def _run_pytest() -> None:
+    try:
+        runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if not isinstance(ended.code, int):
+            raise
+        # All that an interpreter does at its end but freeing every module, which takes as long as a
+        # short session.
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(ended.code)
 
 
 if __name__ == "__main__":

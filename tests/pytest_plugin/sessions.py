@@ -105,7 +105,7 @@ def running(
     folder: Path, *words: str, plugins: Plugins = (), env: Environment = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A session that goes on, until it ends or the test does."""
-    process = subprocess.Popen(
+    process = processes.start(
         pytest_command(*words, plugins=plugins),
         cwd=folder,
         env=environment_with(folder, env),

@@ -268,7 +268,8 @@ class Reports:
         self._unwritten.append(error)
 
     def emit(self, event: Event) -> None:
-        event = self.redacted(event)
+        if self._redact:
+            event = redact_all(event, self._redact)
         for listener in self._listeners:
             listener(event)
 

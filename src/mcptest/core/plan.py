@@ -237,16 +237,19 @@ class Expectation(Record):
     @property
     def is_timed(self) -> bool:
         """True if the response time matters."""
-        return self.performance is not None or self._asserts("duration_ms")
+        return self.performance is not None or (
+            bool(self.assertions) and self._asserts("duration_ms")
+        )
 
     @property
     def wants_notifications(self) -> bool:
         """True if notifications of the server matter."""
-        return bool(self.notifications) or self._asserts("notifications")
+        return bool(self.notifications) or (
+            bool(self.assertions) and self._asserts("notifications")
+        )
 
     def _asserts(self, what: str) -> bool:
-        # Called for every step, and only suites have assertions.
-        return bool(self.assertions) and any(each.steps[0] == what for each in self.assertions)
+        return any(each.steps[0] == what for each in self.assertions)
 
 
 class SavedValue(Record):

@@ -24,7 +24,7 @@ from mcptest.engine.judge import (
 )
 from mcptest.matching.compare import source_of
 from mcptest.matching.values import pull
-from mcptest.protocol.jsonrpc import can_replace_id, tool_failure
+from mcptest.protocol.jsonrpc import can_replace_id
 from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
@@ -373,7 +373,8 @@ class Performer:
         if not isinstance(answer, dict):
             return
         result = answer.get("result")
-        if "error" in answer or (isinstance(result, dict) and tool_failure(result)):
+        has_failed = isinstance(result, dict) and result.get("isError", False) is not False
+        if "error" in answer or has_failed:
             self.refused[use[:2]] = None
         else:
             self.answered.add((server.spec.name, use[:2]))

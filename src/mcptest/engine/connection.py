@@ -205,7 +205,7 @@ class Connection:
     def send(self, line: bytes) -> None:
         """Send a line, and record it."""
         is_own = line is self._own_question
-        if self.session.is_stateless:
+        if self.session.revision.is_stateless:
             line = self.session.add_metadata(line)
         written = line
         if self.traceparent and not is_own:
@@ -232,9 +232,10 @@ class Connection:
             items = [item for item in items if not self._is_for_us(item)]
         if self._watch:
             self._watch.received(items)
-            if self.size > _HUGE_BYTES:
+            size = self.size
+            if size > _HUGE_BYTES:
                 self._watch.catch_up()
-            elif self.size > _LARGE_BYTES:
+            elif size > _LARGE_BYTES:
                 self._watch.is_behind = True
         if self._recorder:
             self._recorder.received(items)

@@ -191,7 +191,8 @@ class ServerPool:
         if server and server.is_usable and not server.needs_fresh_process_for(step):
             self._last_trace = server.connection.trace_id
             server.connection.start_test()
-            server.connection.traceparent = self._begin_trace()
+            if self.launcher.traces:
+                server.connection.traceparent = self._begin_trace()
             server.send_ahead(step)
 
     def take_inventory(self, wanted: ServerSpec | None = None) -> None:
@@ -216,13 +217,13 @@ class ServerPool:
             return
         if self._server:
             self._server.connection.start_test()
-        self._begin_trace()
+        if self.launcher.traces:
+            self._begin_trace()
 
     def _begin_trace(self) -> str:
-        """The trace context of another test, "" if tests have none."""
-        if self.launcher.traces:
-            # Sampled, so that the server's telemetry keeps it.
-            self._traceparent = f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-01"
+        """The trace context of another test."""
+        # Sampled, so that the server's telemetry keeps it.
+        self._traceparent = f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-01"
         return self._traceparent
 
     def trace_id(self) -> str:

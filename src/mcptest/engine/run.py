@@ -359,7 +359,11 @@ class Run:
             else:
                 retries = 0 if self._options.repeat else retries
                 result = self.performer.perform(case, spec, retries, next_case)
-            result = self._name_other_files(result, spec)
+            files = self.pool.files_run
+            files.add(self._file)
+            # A server that we do not start cannot be started anew either.
+            if result.status != "passed" and len(files) > 1 and spec.command:
+                result = _name_other_files(result, len(files) - 1)
         if self._plan.snapshots and (taken := self._plan.snapshots.taken()):
             from mcptest.core.results import with_snapshots  # noqa: PLC0415  # as above
 
@@ -380,20 +384,6 @@ class Run:
         self._tally.add(result)
         self._emit(CaseFinished.made_of({"result": result}))
         return result
-
-    def _name_other_files(self, result: CaseResult, spec: ServerSpec) -> CaseResult:
-        """Add to a failure that the server may not be as it was when it was started."""
-        files = self.pool.files_run
-        files.add(self._file)
-        # One that we do not start cannot be started anew either.
-        if result.status == "passed" or len(files) == 1 or not spec.command:
-            return result
-        others = len(files) - 1
-        note = (
-            f"this server had run {plural(others, 'other file')} before: if their tests left "
-            f"something behind, {ISOLATE_FILES} gives each file its own"
-        )
-        return result.but(notes=(*result.notes, note))
 
     def _find_doubt(self, case: Case, spec: ServerSpec, result: CaseResult) -> Doubt | None:
         """What a case was refused, unless the server is known to have it."""
@@ -427,6 +417,15 @@ class Run:
                 self._tally.replace(event.result, result)
                 event = CaseFinished(result=result)
             self._emit_now(event)
+
+
+def _name_other_files(result: CaseResult, others: int) -> CaseResult:
+    """Add to a failure that the server may not be as it was when it was started."""
+    note = (
+        f"this server had run {plural(others, 'other file')} before: if their tests left "
+        f"something behind, {ISOLATE_FILES} gives each file its own"
+    )
+    return result.but(notes=(*result.notes, note))
 
 
 class Tally:

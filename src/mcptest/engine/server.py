@@ -289,7 +289,7 @@ class Server:
     @property
     def stateless_revision(self) -> str:
         """The revision of a session without a handshake; "" if it has one."""
-        return self._session.revision.version if self._session.is_stateless else ""
+        return self._session.revision.version if self._session.revision.is_stateless else ""
 
     @property
     def own_name(self) -> str:
@@ -441,7 +441,7 @@ class Server:
 
     def _cancel(self, id: object, reason: str) -> None:
         id = self._session.wire_id(id)
-        if self._session.is_stateless and self._wire.give_up(id):
+        if self._session.revision.is_stateless and self._wire.give_up(id):
             # Over HTTP, closing the stream cancels the request.
             return
         params = {"requestId": id, "reason": reason}
@@ -636,7 +636,7 @@ def _wait_for_pattern(server: Server, deadline: float) -> None:
 def _open_session(server: Server, deadline: float, params: Message | None) -> dict[str, Any]:
     """The result of the handshake; `params` replace those of initialize."""
     session, wire = server.connection.session, server.connection.wire
-    if session.is_stateless:
+    if session.revision.is_stateless:
         return _discover(server, deadline)
     answer = server.ask_first(session.initialize(params), deadline)
     fault = handshake_fault(answer)

@@ -193,11 +193,6 @@ class ClientSession:
         self.server_info = result.get("serverInfo")
         return jsonrpc.notification("notifications/initialized")
 
-    @property
-    def is_stateless(self) -> bool:
-        """True if there is no handshake, and each request carries its own metadata."""
-        return self.revision.is_stateless
-
     def discover(self) -> Message:
         """The first request in the stateless era."""
         self._expect_state("spawned")
@@ -528,7 +523,7 @@ class ClientSession:
             return UnexpectedResponse(message=message, kind="misplaced_response")
         id = self._settle_open(key)
         if id is not ABSENT:
-            if self.rounds and self.is_stateless:
+            if self.rounds and self.revision.is_stateless:
                 return self._receive_round(message, self.rounds)
             return ResponseReceived(message=self.as_written(message), id=id)
         if key not in self.written_ids and len(self.early_ids) < REMEMBERED_IDS:

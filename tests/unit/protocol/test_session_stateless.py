@@ -57,7 +57,7 @@ def received(session: ClientSession, id: object, result: object) -> SessionEvent
 
 
 def test_only_the_revision_without_a_handshake_is_stateless() -> None:
-    assert stateless().is_stateless
+    assert stateless().revision.is_stateless
     assert not ClientSession("2025-11-25").is_stateless
 
 
