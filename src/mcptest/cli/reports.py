@@ -194,6 +194,11 @@ class Reports:
                     self._listeners.append(rendering)
                     self._rendered.append((rendering, name, file))
 
+    @property
+    def shows_starts(self) -> bool:
+        """Whether a report shows that a test begins; most show only how it ended."""
+        return self.tick is not None or "ndjson" in self._targets or bool(self._installed)
+
     def _terminal(self) -> TerminalReporter:
         is_live = is_terminal()
         reporter: TerminalReporter = _load_reporter("terminal")(

@@ -109,6 +109,8 @@ class RunOptions(Record):
     workers: int | None = None
     # Whether events may be held back until the lists of the server are read; what is called then.
     may_hold: bool = True
+    # Whether it is reported that a test begins.
+    reports_starts: bool = True
     on_hold: Callable[[], None] | None = None
 
 
@@ -283,7 +285,8 @@ class Run:
     def _run_suites(self, suites: Sequence[tuple[Suite, ServerSpec]]) -> None:
         if not self._can_start(suites):
             return
-        self._report_own_name(suites[0][1])
+        if not suites[0][1].is_named:
+            self._report_own_name(suites[0][1])
         for suite, spec in suites:
             self._emit(make_suite_started(suite, spec))
             self.start_counting(suite)
@@ -324,7 +327,7 @@ class Run:
 
     def _report_own_name(self, spec: ServerSpec) -> None:
         """Report what an unnamed server calls itself, as soon as it has said so."""
-        if spec.is_named or spec.name in self._named:
+        if spec.name in self._named:
             return
         own_name = self.pool.own_name_of(spec)
         if own_name:
@@ -337,7 +340,8 @@ class Run:
         If its verdict depends on what the server lists, which is not known yet, the result is
         preliminary, and its event is held back.
         """
-        self._emit(CaseStarted.made_of({"name": case.name, "line": case.line}))
+        if self._options.reports_starts:
+            self._emit(CaseStarted.made_of({"name": case.name, "line": case.line}))
         self._current = case.name
         # Where nothing is held back, a strict test may have to read the lists before the next.
         is_judged_now = spec.is_strict and not self._options.may_hold
@@ -369,20 +373,31 @@ class Run:
 
             result = with_snapshots(result, taken)
         self._current = ""
-        self._report_own_name(spec)
-        doubt = self._find_doubt(case, spec, result) if self.performer.refused else None
-        is_judged_now = is_judged_now and result.status == "passed"
-        if doubt and is_judged_now:
-            self.pool.take_inventory(spec)
-        found = self.pool.inventories.get(spec.name)
-        if doubt and (found is not None or is_judged_now):
-            result = doubt.settle(result, found, is_strict=spec.is_strict)
-        elif doubt and self._options.may_hold:
-            self._doubts[len(self._held)] = (doubt, spec)
-        elif doubt:
-            self.open_doubts.append((result, doubt))
+        if not spec.is_named:
+            self._report_own_name(spec)
+        if self.performer.refused:
+            result = self._settle_doubt(case, spec, result, is_judged_now=is_judged_now)
         self._tally.add(result)
         self._emit(CaseFinished.made_of({"result": result}))
+        return result
+
+    def _settle_doubt(
+        self, case: Case, spec: ServerSpec, result: CaseResult, *, is_judged_now: bool
+    ) -> CaseResult:
+        """The verdict after what the server lists, or for now if that is not known yet."""
+        doubt = self._find_doubt(case, spec, result)
+        if doubt is None:
+            return result
+        is_judged_now = is_judged_now and result.status == "passed"
+        if is_judged_now:
+            self.pool.take_inventory(spec)
+        found = self.pool.inventories.get(spec.name)
+        if found is not None or is_judged_now:
+            return doubt.settle(result, found, is_strict=spec.is_strict)
+        if self._options.may_hold:
+            self._doubts[len(self._held)] = (doubt, spec)
+        else:
+            self.open_doubts.append((result, doubt))
         return result
 
     def _find_doubt(self, case: Case, spec: ServerSpec, result: CaseResult) -> Doubt | None:
@@ -438,7 +453,8 @@ class Tally:
 
     def add(self, result: CaseResult, count: int = 1) -> None:
         self._counts[result.status] += count
-        self._flaky += result.is_flaky * count
+        if result.is_flaky:
+            self._flaky += count
         self.not_run += result.not_run * count
 
     def replace(self, result: CaseResult, other: CaseResult) -> None:

@@ -336,14 +336,11 @@ class _Loader:
 
     def _case(self, fields: Fields, line: int, id: str, steps: StepReader) -> Case:
         test = fields.mapping
-        if not test.keys() <= TEST_KEYS.keys():
-            refuse_misplaced(fields)
-            reported = (*SLIPPED_KEYS, *misplaced_keys(test))
-            fields.refuse_unknown(TEST_KEYS, "a test", accepted=reported)
-        if not test.keys() >= _PLAIN_TEST_KEYS:
-            self._require(fields)
+        is_plain = test.keys() == _PLAIN_TEST_KEYS
+        if not is_plain:
+            self._check_keys(fields)
         step = steps.read(fields, id)
-        if len(test) == len(_PLAIN_TEST_KEYS):
+        if is_plain:
             made = (step,) if step else ()
             return Case.made_of({"name": fields.text("it"), "line": line, "steps": made})
         if "wire_id" in test and step:
@@ -371,9 +368,14 @@ class _Loader:
             is_unlisted=is_unlisted,
         )
 
-    def _require(self, fields: Fields) -> None:
+    def _check_keys(self, fields: Fields) -> None:
+        """Report keys of a test that are unknown, in the wrong place or missing."""
         test = fields.mapping
-        has_slipped = any(key in test for key in SLIPPED_KEYS) or misplaced_keys(test)
+        misplaced = misplaced_keys(test)
+        if not test.keys() <= TEST_KEYS.keys():
+            refuse_misplaced(fields)
+            fields.refuse_unknown(TEST_KEYS, "a test", accepted=(*SLIPPED_KEYS, *misplaced))
+        has_slipped = any(key in test for key in SLIPPED_KEYS) or misplaced
         fields.require(("it",) if has_slipped else ("it", "expect"), "a test")
         if not any(form in test or fields.is_misspelt(form) for form in FORMS):
             message = f"a test needs one of the keys {', '.join(FORMS)}: what it sends"

@@ -194,8 +194,10 @@ class TerminalReporter:
             reason = f": {visible(result.reason)}" if result.reason else ""
             return self._paint.yellow(f"({word}{reason})")
         took = render_duration(result.duration_s)
-        tries = f", {plural(result.attempts, 'attempt')}" if result.attempts > 1 else ""
-        tries += f", {result.repeats:,} times" if result.repeats > 1 else ""
+        tries = f", {result.repeats:,} times" if result.repeats > 1 else ""
+        if result.attempts == 1:
+            return self._paint.dim(f"({took}{tries}){same_as}")
+        tries = f", {plural(result.attempts, 'attempt')}{tries}"
         note = self._paint.dim(f"({took}{tries}){same_as}")
         return f"{note} {self._paint.yellow('flaky')}" if result.is_flaky else note
 

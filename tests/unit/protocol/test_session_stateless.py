@@ -58,7 +58,7 @@ def received(session: ClientSession, id: object, result: object) -> SessionEvent
 
 def test_only_the_revision_without_a_handshake_is_stateless() -> None:
     assert stateless().revision.is_stateless
-    assert not ClientSession("2025-11-25").is_stateless
+    assert not ClientSession("2025-11-25").revision.is_stateless
 
 
 def test_a_session_opens_with_discovery() -> None:

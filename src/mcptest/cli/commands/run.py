@@ -223,6 +223,7 @@ def _run_and_report(
     if IS_WINDOWS and settings["workers"] is not None:
         settings["workers"] = None
         write_stderr("note: files run one after the other: --parallel has no effect on Windows\n")
+    settings["reports_starts"] = reports.shows_starts
     if settings["workers"] is not None:
         _note_shared_servers(plan)
 
