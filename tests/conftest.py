@@ -41,6 +41,32 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     processes.is_cold = is_marked or item.config.getoption("--cold")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let each worker of `pytest -n` begin with long tests: at the end, all of them are busy.
+
+    xdist gives each worker an equal part of the list. Tests of one module, which may share a
+    fixture, stay together.
+    """
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers == 1:
+        return
+    modules: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("long"):
+            modules.setdefault(item.path, []).append(item)
+    shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for module in modules.values():
+        min(shares, key=len).extend(module)
+    others = [item for item in items if not item.get_closest_marker("long")]
+    items.clear()
+    for number, share in enumerate(shares):
+        room = max(0, (len(others) + sum(map(len, shares))) // workers - len(share))
+        taken = others if number == workers - 1 else others[:room]
+        items += [*share, *taken]
+        others = others[len(taken) :]
+
+
 def pytest_unconfigure() -> None:
     processes.end()
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from case_tables import each_case
 
 ROOT = Path(__file__).parent.parent
@@ -190,6 +191,7 @@ def runtime_imports(module: Path) -> set[str]:
     return names
 
 
+@pytest.mark.long
 @each_case("module", LAYERED)
 def test_a_module_imports_only_what_its_layer_may(module: Path) -> None:
     layer = relative(module).split("/")[0]

@@ -13,6 +13,7 @@ from tools.run_pages import DOCS, PageError, is_same, run_command, run_page
 PAGES = ("coming-from.md", "index.md", "tutorial.md", "which-format.md")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 def test_what_a_page_shows_is_what_happens(name: str, tmp_path: Path) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 ./check sdks                every SDK whose toolchain is there
 ./check sdks go rust        only these
 ./check sdks --oldest       those for Go and Rust, with the oldest versions that they promise
-./check --every-sdk         everything, and a toolchain that is missing is a failure
+./check --every-sdk sdks    every SDK, and a toolchain that is missing is a failure
 
 sdks/sdks.json has the commands. Standard library only.
 """

@@ -41,6 +41,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1200, 480, 320])
 def test_no_cell_is_broken_and_none_covers_another(tab: Tab, page: Path, width: int) -> None:
     tab.resize(width)

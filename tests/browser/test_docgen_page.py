@@ -197,6 +197,7 @@ def test_on_paper_everything_is_open_and_paper_is_white(docs: Tab, scheme: str) 
     assert not docs.value("document.querySelector('nav').checkVisibility()")
 
 
+@pytest.mark.long
 def test_the_keyboard_reaches_links_and_closed_messages(docs: Tab) -> None:
     docs.press("Tab", 9)
     assert docs.value("document.activeElement.textContent") == "Skip to the content"

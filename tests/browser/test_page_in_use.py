@@ -236,6 +236,7 @@ def test_everything_that_can_be_used_has_a_name_for_those_who_do_not_see_it(repo
     assert nameless == []
 
 
+@pytest.mark.long
 def test_five_thousand_tests_are_a_page_of_a_few_megabytes_that_can_be_searched(
     tab: Tab, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ def test_a_stream_cut_anyhow_reads_as_if_it_were_whole(cuts: list[int], limit: i
     assert decoded(*chunks, limit=limit) == decoded(CORPUS, limit=limit)
 
 
+@pytest.mark.long
 @given(st.lists(st.recursive(st.none() | st.booleans() | st.text(), st.lists, max_leaves=5)))
 def test_messages_in_one_write_all_arrive_in_order(values: list[object]) -> None:
     """Row 18."""
@@ -281,6 +282,7 @@ def test_endless_messages_end_at_the_budget(limits: Limits) -> None:
     assert report.members["duration_ms"] < LONG_S * 1000 / 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["endless-notifications", "endless-blank-lines"])
 def test_endless_output_within_the_budget_ends_at_the_timeout(mode: str) -> None:
     """Row 33. Whatever keeps coming, the deadline holds."""

@@ -75,6 +75,7 @@ def test_what_a_server_sends_never_reaches_the_terminal_raw(where: str, tmp_path
         assert b"31mred" in out
 
 
+@pytest.mark.long
 def test_a_reader_who_leaves_ends_the_run_quietly(tmp_path: Path, listener: Listener) -> None:
     """Row 81: mcptest run … | head -1."""
     tests = [echo("x" * 2000, id=n) | {"expect": {"stderr": "never"}} for n in range(30)]
@@ -99,6 +100,7 @@ def test_a_flood_of_256_mebibytes_on_stderr_takes_no_memory(tmp_path: Path) -> N
     assert peak < MODEST_BYTES
 
 
+@pytest.mark.long
 def test_a_storm_of_200_000_notifications_takes_no_memory(tmp_path: Path) -> None:
     """Row 55."""
     words = write_files(tmp_path, spec_for("storm", "200000"))

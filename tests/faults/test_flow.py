@@ -37,6 +37,7 @@ def test_a_server_that_never_reads_is_named_at_the_deadline() -> None:
     assert report.members["duration_ms"] < LONG_S * 1000 / 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [10, 1_000_000])
 def test_a_server_that_closed_its_stdin_is_said_to_have(size: int) -> None:
     """Row 70, a variant."""
@@ -58,6 +59,7 @@ for request in incoming():
 """
 
 
+@pytest.mark.long
 def test_so_is_one_that_closed_it_after_the_call_was_sent() -> None:
     command = (sys.executable, "-S", "-E", "-c", DEAF_LATER)
     report = perform(spec_for("deaf-later", command=command, timeout_s=2.0))
@@ -182,6 +184,7 @@ good_server.serve({{"tools/call": call}})
 """
 
 
+@pytest.mark.long
 def test_a_server_that_is_stuck_is_replaced_after_two_calls() -> None:
     spec = spec_for("stuck", command=(sys.executable, "-S", "-E", "-c", STUCK))
     tests = [echo("hang", id=1), echo(id=2), echo(id=3), echo(id=4)]
@@ -202,6 +205,7 @@ good_server.serve({{"tools/call": call}})
 """
 
 
+@pytest.mark.long
 def test_a_server_that_answers_too_late_is_not_stuck() -> None:
     spec = spec_for("late", command=(sys.executable, "-S", "-E", "-c", LATE))
     late = [{**echo("late", id=number), "timeout": "450ms"} for number in range(1, 8)]
@@ -214,6 +218,7 @@ def test_a_server_that_answers_too_late_is_not_stuck() -> None:
     assert not any("not answered anything" in hint and " came" in hint for hint in hints)
 
 
+@pytest.mark.long
 def test_who_answers_in_between_is_not_given_up() -> None:
     """Wrong answers are answers."""
     spec = spec_for("stuck", command=(sys.executable, "-S", "-E", "-c", STUCK))
@@ -246,6 +251,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", ["x", "{}", '{"jsonrpc": "2.0", "id": 99, "result": {}}'])
 def test_short_lines_without_end_do_not_stretch_the_time_limit(line: str) -> None:
     spec = spec_for("flood", command=(sys.executable, "-S", "-E", "-c", FLOOD), timeout_s=0.5)

@@ -286,6 +286,7 @@ def test_a_refusal_of_one_call_is_that_of_one_test(tmp_path: Path) -> None:
     assert (report.fault["kind"], report.fault["effect"]) == ("http_status", "indefinite")
 
 
+@pytest.mark.long
 def test_a_request_that_is_refused_before_it_is_read_is_refused_all_the_same(
     tmp_path: Path,
 ) -> None:
@@ -304,6 +305,7 @@ def test_a_request_that_is_refused_before_it_is_read_is_refused_all_the_same(
     assert 'refused tools/call with status 413: "too much"' in report.fault["message"]
 
 
+@pytest.mark.long
 def test_a_request_that_is_never_read_is_told_as_such(tmp_path: Path) -> None:
     def reads_nothing(asked: Asked, line: Line) -> None:
         if asked.is_whole:

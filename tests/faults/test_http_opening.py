@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from http_runs import with_config
 from raw_http import RawHttp, as_json, good, result_for
 from staging import echo
@@ -23,6 +24,7 @@ DISCOVERED = {
 }
 
 
+@pytest.mark.long
 def test_a_list_of_tools_that_never_ends_takes_the_time_of_one_opening(tmp_path: Path) -> None:
     pages: list[float] = []
 

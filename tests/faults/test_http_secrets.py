@@ -44,6 +44,7 @@ def shown(report: Report) -> str:
 LONG = b"x" * 171 + SECRET.encode() + b"x" * 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "script",
     [
@@ -170,6 +171,7 @@ def test_an_answer_that_brings_no_token_is_not_quoted(script: Script, tmp_path: 
     assert "canary" not in shown(report)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("script", "told"),
     [

@@ -202,6 +202,7 @@ def test_a_stream_without_ids_cannot_be_resumed(tmp_path: Path) -> None:
     assert resumed(server) == []
 
 
+@pytest.mark.long
 def test_a_storm_of_resumptions_is_slowed_down_and_told(tmp_path: Path) -> None:
     """The server wants us back at once, again and again: at most five times in a second."""
     then = hangs_up_after(EVENTS, b"id: e1\nretry: 0\ndata:\n\n")

@@ -123,6 +123,7 @@ def test_a_server_that_ignores_sigterm_is_killed(listener: Listener) -> None:
     assert listener.next_caller().is_dead_within(5)
 
 
+@pytest.mark.long
 def test_the_whole_default_ladder_is_bounded(listener: Listener) -> None:
     """Row 86, with the times that users get: 2 s, 2 s, and KILL."""
     with stage(Grace()) as launcher:
@@ -236,6 +237,7 @@ def test_draining_stderr_takes_no_more_than_a_pipe_holds(
         server.close()
 
 
+@pytest.mark.long
 def test_two_hundred_servers_one_after_the_other_leave_nothing() -> None:
     """Rows 91 and 97. The long version is tests/soak/spawns.py."""
     spec = ServerSpec(name="short", command=("/bin/true",))
@@ -251,6 +253,7 @@ def test_two_hundred_servers_one_after_the_other_leave_nothing() -> None:
         assert launcher.guardian.groups == set()
 
 
+@pytest.mark.long
 def test_fifty_good_servers_one_after_the_other_leave_nothing() -> None:
     """Rows 91 and 97, with whole sessions."""
     plan = plan_for(spec_for("good", isolation="test"), *[echo(id=n) for n in range(50)])

@@ -149,6 +149,7 @@ def test_the_body_of_a_server(tmp_path: Path, mode: str) -> None:
     assert peak <= _LIMIT + _ROOM
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["long", "endless"])
 def test_the_line_of_a_plugin(tmp_path: Path, hostile: str, mode: str) -> None:
     plugin = f"geo={sys.executable} {hostile} {mode} near"

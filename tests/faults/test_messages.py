@@ -177,6 +177,7 @@ def test_a_value_that_is_no_message_is_a_finding_and_the_answer_counts(
     assert reason in report.findings["protocol_violation"]["message"]
 
 
+@pytest.mark.long
 def test_a_storm_of_notifications_does_not_hide_the_answer() -> None:
     """Row 55. Its memory is looked at in test_command_line."""
     perform(spec_for("storm", "200000")).assert_spotless()

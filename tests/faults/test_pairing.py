@@ -83,6 +83,7 @@ out: {jsonrpc: "2.0", id: 1, result: {content: [{type: text, text: hi}]}}
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "files"),
     [
@@ -102,6 +103,7 @@ def test_a_second_answer_is_never_that_to_the_next_request(
     assert "duplicate_response" in [each["kind"] for each in report.members["findings"]]
 
 
+@pytest.mark.long
 def test_a_second_answer_is_never_that_to_the_next_request_under_pytest(tmp_path: Path) -> None:
     write_files(tmp_path, server(TWICE, timeout_s=1.5), echo(), echo())
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "a.test.mcp.yml"]
@@ -218,6 +220,7 @@ def test_a_test_that_cancels_a_request_names_the_id_that_was_sent(tmp_path: Path
 # Streams of HTTP
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("reply", "kind"), [(answer(status="202 Accepted", kind=""), "http_body"), (EVENTS, "timeout")]
 )
@@ -351,6 +354,7 @@ def test_an_early_answer_is_reported_once_however_often_its_id_is_used() -> None
     assert report.findings["early_response"]["count"] == 1
 
 
+@pytest.mark.long
 def test_nor_does_it_in_a_contract(tmp_path: Path) -> None:
     report = run_files(tmp_path, server(EAGER), "--timeout", SHORT, a=CONTRACT)
     assert report.status == 1
@@ -363,6 +367,7 @@ def test_an_answer_that_began_before_its_request_does_not_count() -> None:
     assert report.findings["early_response"]["count"] == 1
 
 
+@pytest.mark.long
 def test_a_server_that_reads_nothing_does_not_pass_in_a_contract(tmp_path: Path) -> None:
     report = run_files(tmp_path, server(DEAF), "--timeout", SHORT, a=CONTRACT)
     assert (report.status, set(report.statuses)) == (1, {"error"})
@@ -404,6 +409,7 @@ out2: {jsonrpc: "2.0", id: 2, result: {content: [{type: text, text: hi}]}}
 """
 
 
+@pytest.mark.long
 def test_of_two_calls_in_a_contract_neither_is_answered_by_a_line_that_had_begun(
     tmp_path: Path,
 ) -> None:
@@ -458,6 +464,7 @@ out2: {jsonrpc: "2.0", id: 1, result: {}}
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("contract", "status"), [(SAID_AFTERWARDS, "failed"), (SAID_FIRST, "passed")]
 )
@@ -483,6 +490,7 @@ for line in sys.stdin.buffer:
 """
 
 
+@pytest.mark.long
 def test_an_answer_to_a_round_that_was_not_sent_does_not_count(tmp_path: Path) -> None:
     words = ("--timeout", SHORT, "--spec-version", "2026-07-28")
     report = run_files(tmp_path, server(GUESSED_ROUND), *words, a=[echo() | ANY_RESULT])
@@ -508,6 +516,7 @@ for line in sys.stdin.buffer:
 """
 
 
+@pytest.mark.long
 def test_a_late_refusal_of_an_earlier_message_is_not_that_of_the_next(tmp_path: Path) -> None:
     note = {"it": "note", "request": {"jsonrpc": "1.0", "method": "x"}}
     note["expect"] = {"stderr": "toBeEmpty"}
@@ -591,6 +600,7 @@ g.serve({"tools/call": call})
 """
 
 
+@pytest.mark.long
 def test_what_we_do_with_many_messages_is_not_the_time_of_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -614,6 +624,7 @@ g.serve({"tools/call": call})
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["a.test.mcp.yml", "a.cases.yaml"])
 def test_being_stopped_is_not_the_time_of_the_server(tmp_path: Path, name: str) -> None:
     timed = echo(expect={"performance": {"maxResponseTime": "2500ms"}})

@@ -54,6 +54,7 @@ def chooser(data: st.DataObject) -> Any:
     return lambda options: data.draw(st.sampled_from(list(options)))
 
 
+@pytest.mark.long
 @HOSTILE
 @hypothesis.given(st.data())
 def test_whatever_a_server_does_only_its_answers_pass(data: st.DataObject) -> None:

@@ -50,6 +50,7 @@ def test_a_killed_run_takes_a_child_without_our_mark_with_it(
         assert lodger.is_dead_within(2)
 
 
+@pytest.mark.long
 def test_a_killed_run_takes_a_process_with_it_that_forks_again_and_again(
     tmp_path: Path, listener: Listener
 ) -> None:
@@ -235,6 +236,7 @@ def test_a_run_that_is_killed_at_any_moment_leaves_no_server(
             assert caller.is_dead_within(2)
 
 
+@pytest.mark.long
 def test_a_report_that_nobody_fetches_does_not_hold_an_interrupted_run(tmp_path: Path) -> None:
     """Row 93. A report into a pipe waits for its reader; a signal bounds that wait."""
     words = write_files(tmp_path, spec_for("good"))

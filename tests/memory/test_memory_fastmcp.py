@@ -16,6 +16,7 @@ CHECKS = Path(__file__).with_name("fastmcp_objects.py")
 PASSED = {"2": "12 passed", "3": "12 passed", "4": "9 passed, 1 skipped"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", FASTMCP_VERSIONS)
 def test_objects_of_fastmcp_are_tested_in_memory(version: str, tmp_path: Path) -> None:
     python = fastmcp_python(version)

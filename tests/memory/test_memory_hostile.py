@@ -176,12 +176,14 @@ def test_a_server_that_never_answers_is_bounded() -> None:
     assert came.warned == []
 
 
+@pytest.mark.long
 def test_a_server_that_hangs_is_bounded_and_cancelled() -> None:
     came = Came(after_handshake(lambda read, write, asked: for_ever()))
     assert (came.is_gone, came.kind) == (False, "timeout")
     assert "needed_term: the server did not end when it was asked to" in came.warned[0]
 
 
+@pytest.mark.long
 def test_a_server_that_will_not_be_cancelled_is_let_go() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         while True:
@@ -195,6 +197,7 @@ def test_a_server_that_will_not_be_cancelled_is_let_go() -> None:
     assert "needed_term" in came.warned[0]
 
 
+@pytest.mark.long
 def test_a_server_that_blocks_the_loop_is_bounded_and_told_so_and_interrupted() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         while True:
@@ -206,6 +209,7 @@ def test_a_server_that_blocks_the_loop_is_bounded_and_told_so_and_interrupted() 
     assert "needed_kill: the server did not come back to the event loop" in came.warned[0]
 
 
+@pytest.mark.long
 def test_a_thread_that_cannot_be_ended_is_told_as_left_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -256,6 +260,7 @@ def test_a_server_that_closes_its_stream_and_goes_on_is_gone() -> None:
     assert (came.is_gone, came.kind) == (True, "exited_during_call")
 
 
+@pytest.mark.long
 def test_a_server_that_stops_reading_is_told_so() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         await read.aclose()
@@ -284,6 +289,7 @@ def test_what_is_no_message_is_noise() -> None:
     assert "malformed_line" in came.warned[0]
 
 
+@pytest.mark.long
 def test_a_flood_is_held_back_and_ended() -> None:
     sent = 0
 
@@ -491,6 +497,7 @@ def test_an_app_that_cannot_start_says_why() -> None:
     assert str(came.error) == "the app could not be started: the database is down"
 
 
+@pytest.mark.long
 def test_an_app_that_does_not_start_is_bounded() -> None:
     came = Came(lived(hangs=True))
     assert (came.is_gone, came.kind) == (True, "handshake_timeout")

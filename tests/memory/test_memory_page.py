@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import mcptest
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +38,7 @@ def run_pytest(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_the_example_of_the_page_passes_and_fails_with_the_diff(tmp_path: Path) -> None:
     (example, conftest), (file,) = blocks("python"), blocks("yaml")
     (tmp_path / "test_adder.py").write_text(example, encoding="utf-8")

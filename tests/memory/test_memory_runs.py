@@ -126,6 +126,7 @@ def test_a_suite_that_is_skipped_whole_is_no_success(tmp_path: Path) -> None:
         run.raise_for_failures()
 
 
+@pytest.mark.long
 def test_what_the_server_raises_is_the_fault_of_the_test_and_the_next_has_a_fresh_session(
     tmp_path: Path,
 ) -> None:

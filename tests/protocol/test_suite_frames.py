@@ -65,6 +65,7 @@ def validator(name: str, part: str) -> Any:
     return jsonschema_rs.validator_for({"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]})
 
 
+@pytest.mark.long
 @each_case("row", BINARIES)
 def test_a_result_is_valid_unless_an_sdk_refuses_it(row: Row) -> None:
     frame = json.loads(row["frame"])

@@ -274,6 +274,7 @@ def test_a_project_without_our_files_loads_nothing_but_the_plugin(tmp_path: Path
     assert modules_of(tmp_path) == ours
 
 
+@pytest.mark.long
 def test_a_project_with_one_has_it_run_without_a_word(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     write_conductor(tmp_path / "a.test.mcp.yml", ECHO)

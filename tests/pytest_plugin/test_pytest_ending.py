@@ -74,6 +74,7 @@ def test_a_session_that_is_killed_in_the_middle_leaves_no_process_behind(
         assert has_ended(coprocess)
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_session_in_good_time(tmp_path: Path, listener: Listener) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("counts", "count"), HANG, call("c", "count"))
     with running(tmp_path, env=listener.environment) as session:
@@ -169,6 +170,7 @@ def test_tags_are_marks_in_workers_as_well(tmp_path: Path) -> None:
     assert (ended.code, ended.summary) == (0, "1 passed")
 
 
+@pytest.mark.long
 def test_two_workers_that_are_killed_leave_nobody_behind(
     tmp_path: Path, listener: Listener
 ) -> None:

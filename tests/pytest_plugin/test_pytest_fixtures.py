@@ -136,6 +136,7 @@ def test_a_server_that_dies_shows_what_it_left_behind(tmp_path: Path) -> None:
     assert "| last words: out of luck" in ended.out
 
 
+@pytest.mark.long
 def test_fixtures_are_shared_within_each_worker(tmp_path: Path) -> None:
     program = "".join(
         f"def test_{number}(mcptest_client): assert mcptest_client.call_tool('count').success\n"

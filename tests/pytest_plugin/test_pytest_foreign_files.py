@@ -92,6 +92,7 @@ def test_a_file_that_is_named_is_reported_whatever_it_is(project: Path, name: st
     assert "error[F" in ended.out
 
 
+@pytest.mark.long
 @pytest.mark.cold
 def test_five_thousand_files_of_others_cost_little(tmp_path: Path) -> None:
     text = FOREIGN["chart_test.yaml"] * 50

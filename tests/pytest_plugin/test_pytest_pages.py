@@ -105,6 +105,7 @@ def test_the_example_passes_and_looks_as_the_page_says() -> None:
         assert line in re.sub(r" +\[ *\d+%\]", "", ended.out).splitlines()
 
 
+@pytest.mark.long
 def test_the_example_is_found_from_elsewhere_when_mcptest_is_installed() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/pytest"],

@@ -66,6 +66,7 @@ def assert_same(folder: Path, *words: str, options: tuple[str, ...] = ()) -> Non
     assert (ended.code == 0) == (ran.code == 0), ended.out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -94,6 +95,7 @@ def test_an_example_passes_as_a_whole(name: str, tmp_path: Path) -> None:
     assert pytest_in(tmp_path / name).summary == "7 passed"
 
 
+@pytest.mark.long
 def test_rows_are_the_same_tests(tmp_path: Path) -> None:
     rows = [{"says": "a", "wants": "a"}, {"says": "b", "wants": "x"}, {"says": "b", "wants": "b"}]
     (tmp_path / "rows.csv").write_text("says,wants\na,a\nb::c[1],x\n", encoding="utf-8")
@@ -131,6 +133,7 @@ PLAIN = sorted(mode for mode, program in MODES.items() if not needs_argument(pro
 PLAIN = [mode for mode in PLAIN if mode not in RACY]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", range(0, len(PLAIN), 8))
 def test_a_server_with_a_fault_has_the_same_verdicts(tmp_path: Path, start: int) -> None:
     for mode in PLAIN[start : start + 8]:
@@ -146,6 +149,7 @@ def expecting(name: str, tool: str, expect: dict[str, Any], **arguments: Any) ->
     return {"it": name, "tool": tool, "arguments": arguments, "expect": expect}
 
 
+@pytest.mark.long
 def test_what_a_server_says_beside_its_answers_is_looked_at(tmp_path: Path) -> None:
     right = {"response": "match:type:object"}
     write_conductor(

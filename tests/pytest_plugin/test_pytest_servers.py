@@ -241,6 +241,7 @@ def test_a_line_that_is_too_long_is_reported(tmp_path: Path) -> None:
 # Time
 
 
+@pytest.mark.long
 def test_a_call_that_takes_too_long_is_an_error_and_the_server_is_kept(tmp_path: Path) -> None:
     hangs = call("slow", "slow", arguments={"ms": 1600})
     write_conductor(tmp_path / "a.test.mcp.yml", hangs, counts("after", 2), timeout=1500)
@@ -250,6 +251,7 @@ def test_a_call_that_takes_too_long_is_an_error_and_the_server_is_kept(tmp_path:
     assert "within 1.5 s" in ended.out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("config_ms", [60_000, 200])
 def test_a_test_can_have_a_limit_of_its_own(tmp_path: Path, config_ms: int) -> None:
     write_conductor(
@@ -278,6 +280,7 @@ def test_how_long_an_answer_took_is_looked_at(tmp_path: Path) -> None:
     assert "performance.maxResponseTime: the answer took" in ended.out
 
 
+@pytest.mark.long
 def test_a_pattern_that_never_ends_is_an_error_of_its_test(tmp_path: Path) -> None:
     words = {"text": "a" * 40 + "b"}
     slow = call("endless", "echo", text("match:regex:^(a+)+$"), arguments=words)

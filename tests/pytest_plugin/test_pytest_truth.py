@@ -102,6 +102,7 @@ def test_with_lf_a_failed_test_runs_the_one_that_it_needs(tmp_path: Path) -> Non
     assert "missing_capture" not in ended.out
 
 
+@pytest.mark.long
 def test_over_workers_a_test_runs_the_one_that_it_needs(tmp_path: Path) -> None:
     gets = [call(f"gets {n}", "echo", text("1"), arguments={"text": "${n}"}) for n in range(6)]
     write_conductor(tmp_path / "a.test.mcp.yml", FIRST, *gets)
@@ -281,6 +282,7 @@ def test_a_missed_gate_is_a_short_error(tmp_path: Path) -> None:
     assert (ended.code, "_multicall" in ended.out) == (1, False)
 
 
+@pytest.mark.long
 def test_hints_name_the_options_of_pytest(tmp_path: Path) -> None:
     slow = {"command": sys.executable, "args": ["-c", "import time; time.sleep(9)"]}
     wanted: dict[str, Any] = {"response": {"result": {}}}

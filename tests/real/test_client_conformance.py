@@ -131,24 +131,28 @@ def judge(node: str, suite: Path, scenario: str, *words: str) -> str:
     return told
 
 
+@pytest.mark.long
 @needs_npm
 @pytest.mark.parametrize("scenario", OLDER_SCENARIOS)
 def test_a_scenario_of_the_older_suite_passes(scenario: str) -> None:
     judge("node", OLDER, scenario)
 
 
+@pytest.mark.long
 @needs_npm
 @pytest.mark.parametrize("scenario", HANDSHAKE)
 def test_a_scenario_of_the_handshake_era_passes(scenario: str) -> None:
     judge(newer_node(), NEWER, scenario)
 
 
+@pytest.mark.long
 @needs_npm
 @pytest.mark.parametrize("scenario", STATELESS)
 def test_a_scenario_of_the_stateless_era_passes(scenario: str) -> None:
     judge(newer_node(), NEWER, scenario, "--spec-version", "2026-07-28")
 
 
+@pytest.mark.long
 @needs_npm
 def test_every_scenario_is_run_or_out_of_scope() -> None:
     listed = subprocess.run(

@@ -38,6 +38,7 @@ def names(report: dict[str, Any], status: str = "passed") -> list[str]:
     return [test["name"] for test in tests if test["status"] == status]
 
 
+@pytest.mark.long
 @needs_npm
 @pytest.mark.parametrize(
     ("transport", "path"), [("streamableHttp", "/mcp"), ("sse", "/sse"), ("stdio", "")]
@@ -57,6 +58,7 @@ TIME = f"{sys.executable} -m mcp_server_time"
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_time_server_is_spoken_to_in_every_revision(version: str, tmp_path: Path) -> None:
     words = ("--server-command", TIME, "--timeout=20s", "--spec-version", version)
@@ -93,6 +95,7 @@ tests:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["json", "events"])
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
 def test_a_server_of_both_eras_is_spoken_to_over_http_in_each(

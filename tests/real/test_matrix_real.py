@@ -38,6 +38,7 @@ def spoken(report: dict[str, Any]) -> dict[tuple[str, str], bool]:
     return {(each["transport"], each["revision"]): each["spoken"] for each in found}
 
 
+@pytest.mark.long
 def test_the_time_server_is_the_same_in_both_eras() -> None:
     command = f"{sys.executable} -m mcp_server_time"
     status, report = run("time.test.mcp.yml", "--server-command", command)
@@ -46,6 +47,7 @@ def test_the_time_server_is_the_same_in_both_eras() -> None:
     assert (status, report["matrix"]["compared"], report["summary"]["passed"]) == (0, 4, 8)
 
 
+@pytest.mark.long
 @needs_npm
 def test_server_everything_is_the_same_over_stdio_and_http() -> None:
     status, report = run(

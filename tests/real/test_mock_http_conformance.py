@@ -20,6 +20,7 @@ needs_npm = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long
 @needs_npm
 def test_every_scenario_of_the_official_suite_passes() -> None:
     words = ["-m", "mcptest", "mock", str(HERE / "conformance_fixtures.yaml"), "--http", "0"]

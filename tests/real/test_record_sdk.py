@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
+import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
@@ -152,6 +153,7 @@ def methods_of(exchanges: list[dict[str, Any]]) -> list[str]:
     return [each["request"]["method"] for each in exchanges]
 
 
+@pytest.mark.long
 def test_a_session_with_everything_in_it_is_the_same_and_is_captured(tmp_path: Path) -> None:
     steps: list[float] = []
 
@@ -197,6 +199,7 @@ def test_a_session_with_everything_in_it_is_the_same_and_is_captured(tmp_path: P
     assert greet["response"]["result"]["content"][0]["text"] == "Hello Ada"
 
 
+@pytest.mark.long
 def test_many_calls_at_once_are_answered_and_paired(tmp_path: Path) -> None:
     async def work(session: ClientSession) -> list[Any]:
         results: dict[int, Any] = {}
@@ -220,6 +223,7 @@ def test_many_calls_at_once_are_answered_and_paired(tmp_path: Path) -> None:
         assert each["response"]["result"]["structuredContent"] == {"result": wanted}
 
 
+@pytest.mark.long
 def test_the_time_server_of_the_package_index_is_the_same_and_is_captured(tmp_path: Path) -> None:
     async def work(session: ClientSession) -> list[Any]:
         times = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
@@ -237,6 +241,7 @@ def test_the_time_server_of_the_package_index_is_the_same_and_is_captured(tmp_pa
     assert "T21:00:00" in exchanges[-2]["response"]["result"]["content"][0]["text"]
 
 
+@pytest.mark.long
 def test_a_client_of_the_next_revision_is_served_and_captured(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text(SERVER, encoding="utf-8")
@@ -255,6 +260,7 @@ def test_a_client_of_the_next_revision_is_served_and_captured(tmp_path: Path) ->
     assert called[0]["response"]["result"]["structuredContent"] == {"result": 3}
 
 
+@pytest.mark.long
 def test_a_server_that_must_be_killed_is_captured_before_the_client_loses_patience(
     tmp_path: Path,
 ) -> None:

@@ -30,6 +30,7 @@ def test_a_program_asks_server_everything_over_http() -> None:
             server.read_resource("no-such://resource")
 
 
+@pytest.mark.long
 @needs_npm
 def test_the_fixtures_ask_server_everything_over_http(tmp_path: Path) -> None:
     conftest = (

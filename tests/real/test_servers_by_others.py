@@ -47,6 +47,7 @@ def problems(report: dict[str, Any]) -> list[Any]:
     return [*failed, *([report["error"]] if report["error"] else [])]
 
 
+@pytest.mark.long
 def test_the_time_server_of_the_package_index_passes_its_suite() -> None:
     command = f"{sys.executable} -m mcp_server_time"
     config = "--timeout=20s"
@@ -79,6 +80,7 @@ def suites_by_others(folder: str) -> list[Path]:
     return sorted((SUITES / folder).glob("*.test.mcp.yml"))
 
 
+@pytest.mark.long
 @needs_npm
 @pytest.mark.parametrize(
     "folder",
@@ -103,6 +105,7 @@ def test_suites_by_others_pass_unchanged(folder: str) -> None:
         assert status == 0
 
 
+@pytest.mark.long
 @needs_npm
 def test_suites_that_others_wrote_to_fail_do_fail() -> None:
     folder = SUITES / "server-tests-that-fail"

@@ -49,6 +49,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.long
 @needs_npm
 def test_the_example_is_green_strict_and_its_capture_keeps_the_invariants(tmp_path: Path) -> None:
     before = snapshot(EXAMPLE)
@@ -73,6 +74,7 @@ def test_the_example_is_green_strict_and_its_capture_keeps_the_invariants(tmp_pa
     assert snapshot(EXAMPLE) == before
 
 
+@pytest.mark.long
 @needs_npm
 def test_the_servers_of_the_example_may_also_run_side_by_side() -> None:
     done = mcptest("run", "--json", "--parallel", "3", "--strict-invariants")
@@ -80,6 +82,7 @@ def test_the_servers_of_the_example_may_also_run_side_by_side() -> None:
     assert (done.returncode, report["summary"]["failed"], report["findings"]) == (0, 0, [])
 
 
+@pytest.mark.long
 @needs_npm
 def test_a_part_of_the_example_starts_only_the_server_it_needs() -> None:
     done = mcptest("run", "--json", "-k", "converts between")

@@ -35,6 +35,7 @@ def judges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Judge
         judge.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sdk", "row"), WITHIN)
 def test_row(sdk: Sdk, row: Row, judges: dict[str, Judge]) -> None:
     problems = judges[sdk.name].play(row)

@@ -205,7 +205,7 @@ def test_a_package_has_what_is_listed_and_nothing_else(checked: Checked) -> None
 
 def test_ci_checks_every_sdk_and_starts_every_command() -> None:
     text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert text.splitlines()[-1] == "exec python3 ./check --every-sdk --cold"
+    assert text.splitlines()[-1] == "exec python3 ./check --all --every-sdk --cold"
 
 
 @pytest.mark.parametrize(

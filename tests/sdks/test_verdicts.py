@@ -29,6 +29,7 @@ def test_every_sdk_has_a_runner() -> None:
             assert CHOSEN in " ".join(runner["one"]).replace("_", " ")
 
 
+@pytest.mark.long
 def test_those_of_pytest_are_the_same(folder: Path) -> None:
     sdk = SDKS["python"]
     assert list(check_runner(sdk, sdk["runners"]["pytest"], folder)) == []

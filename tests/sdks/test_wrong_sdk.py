@@ -21,6 +21,7 @@ def sdk_with(fault: str = "") -> Sdk:
     return Sdk("wrong", WRONG.parent, words)
 
 
+@pytest.mark.long
 def test_without_a_fault_every_row_passes() -> None:
     report = judge_sdk(sdk_with())
     assert report.is_good, str(report)
@@ -32,6 +33,7 @@ def test_there_are_many_faults() -> None:
     assert set(FAULTS.values()) <= set(ROWS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_kit_rejects(fault: str, tmp_path: Path) -> None:
     judge = Judge(sdk_with(fault), tmp_path)

@@ -97,6 +97,7 @@ def test_a_server_is_asked(folder: Path, url: str) -> None:
     assert json.loads(out)["content"][0]["text"] == "3"
 
 
+@pytest.mark.long
 def test_regular_expressions_end(folder: Path, url: str) -> None:
     code, out, _ = run(folder, "run", "t.test.mcp.yml", "--url", url, "--json")
     assert code == 1

@@ -108,6 +108,7 @@ def words_for(group: Group, broken: str = "") -> list[str]:
     return [*group.options, *where, "--", *server]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("group", list(GROUPS.values()), ids=list(GROUPS))
 def test_what_is_broken_is_found(group: Group) -> None:
     ids = group.ids.split()
@@ -147,6 +148,7 @@ KEEPING = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", KEEPING)
 def test_the_reference_server_keeps_everything(way: str) -> None:
     group, absent = KEEPING[way]
@@ -183,6 +185,7 @@ def test_every_check_is_broken_by_one_server_and_kept_by_another() -> None:
     assert ids - kept <= features.KEPT
 
 
+@pytest.mark.long
 def test_a_passive_rule_alone_judges_what_all_checks_provoke() -> None:
     checked = check_server("--only", "BASE-11", "--", sys.executable, str(REFERENCE))
     assert {each["verdict"] for each in checked.report["checks"]} == {"passed"}

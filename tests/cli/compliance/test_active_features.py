@@ -69,6 +69,7 @@ def checked(folder: Path, transport: str, *breaks: str, hints: dict[str, Any] = 
 KEPT = ACTIVE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_correct_server_passes(tmp_path: Path, transport: str) -> None:
     found = checked(tmp_path, transport)
@@ -82,6 +83,7 @@ def test_a_server_without_tasks_ignores_them(tmp_path: Path) -> None:
     assert check_server(*words, folder=tmp_path).ids("passed") == {"TASK-01"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("breaks", BREAKS, ids=lambda breaks: breaks.partition(" ")[0])
 def test_a_break_is_found_and_nothing_else(tmp_path: Path, transport: str, breaks: str) -> None:
@@ -94,6 +96,7 @@ def test_a_break_is_found_and_nothing_else(tmp_path: Path, transport: str, break
             assert check["received"] or "server" in check["message"]
 
 
+@pytest.mark.long
 def test_missing_hints_are_named_only_where_they_would_help(tmp_path: Path) -> None:
     found = checked(tmp_path, "stdio", hints={}).checks()
     assert found["TOOL-22"]["verdict"] == "could_not_run"

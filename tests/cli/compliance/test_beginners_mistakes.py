@@ -60,6 +60,7 @@ def over_http(folder: Path, text: str, *only: str) -> dict[str, Any]:
     return check_server("--only", ",".join(only), *where, folder=folder).checks()
 
 
+@pytest.mark.long
 def test_an_answer_with_another_id_is_named_and_shown(tmp_path: Path) -> None:
     server = stdio_server(
         tmp_path,

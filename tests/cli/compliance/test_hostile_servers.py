@@ -53,6 +53,7 @@ def verdicts(ended: Ended) -> dict[str, str]:
 # On stdio
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mode", "code"),
     [
@@ -80,16 +81,19 @@ def test_every_server_gets_a_report(tmp_path: Path, mode: str, code: int) -> Non
     assert ended.report()["checks"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["only-pings", "flood", "odd-types", "asks", "dies-at"])
 def test_every_server_gets_an_end_to_its_scan(tmp_path: Path, mode: str) -> None:
     ended = against(tmp_path, SECURITY, mode, *(["5"] if mode == "dies-at" else []))
     assert ended.code in (0, 1, 3), ended.err
 
 
+@pytest.mark.long
 def test_long_texts_are_searched_in_little_time(tmp_path: Path) -> None:
     assert against(tmp_path, SECURITY, "long-texts").code == 0
 
 
+@pytest.mark.long
 def test_the_total_limit_ends_every_wait_and_blames_no_one(tmp_path: Path) -> None:
     began = time.monotonic()
     limits = ("--timeout", "100s", "--total-timeout", "2")
@@ -99,6 +103,7 @@ def test_the_total_limit_ends_every_wait_and_blames_no_one(tmp_path: Path) -> No
     assert "the time limit of the run, 2 s, was over" in ended.report()["notes"][0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["hanging-lists", "hanging-pages"])
 def test_the_total_limit_ends_a_scan(mode: str, tmp_path: Path) -> None:
     began = time.monotonic()
@@ -129,6 +134,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.long
 def test_a_list_that_is_not_answered_does_not_hide_the_others(tmp_path: Path) -> None:
     server = tmp_path / "server.py"
     server.write_text(HANGING_RESOURCES, encoding="utf-8")
@@ -140,6 +146,7 @@ def test_a_list_that_is_not_answered_does_not_hide_the_others(tmp_path: Path) ->
     assert any("no answer to resources/list" in each for each in report["unread"])
 
 
+@pytest.mark.long
 def test_an_answer_that_comes_twice_is_one_finding(tmp_path: Path) -> None:
     found = verdicts(against(tmp_path, COMPLIANCE, "twice"))
     assert found["BASE-08"] == "failed"
@@ -153,12 +160,14 @@ def test_a_server_that_dies_with_every_session_is_blamed_once(tmp_path: Path) ->
     assert "when it was sent notifications/initialized, which is a notification" in ended.out
 
 
+@pytest.mark.long
 def test_a_check_that_breaks_the_server_does_not_hide_the_others(tmp_path: Path) -> None:
     found = verdicts(against(tmp_path, COMPLIANCE, "hanging-tool"))
     assert found["TOOL-16"] == "could_not_run"
     assert list(found.values()).count("passed") > 40
 
 
+@pytest.mark.long
 @BOTH
 def test_memory_is_bounded(tmp_path: Path, command: tuple[str, ...]) -> None:
     code = (
@@ -173,6 +182,7 @@ def test_memory_is_bounded(tmp_path: Path, command: tuple[str, ...]) -> None:
     assert int(ended.err.split()[-1]) < MAX_KB
 
 
+@pytest.mark.long
 @BOTH
 def test_only_tools_that_read_are_called(tmp_path: Path, command: tuple[str, ...]) -> None:
     calls = tmp_path / "calls"
@@ -190,6 +200,7 @@ MARKERS = ("\x1b", "\x07", "\0", "\u202e", "\u2066", "\u200b", "\ufffe")
 COMMANDS = ("##[", "##vso[", "##teamcity[")
 
 
+@pytest.mark.long
 @BOTH
 @pytest.mark.parametrize("format", ["text", "json", "junit", "sarif", "html", "markdown"])
 def test_nothing_that_a_server_says_acts(
@@ -265,6 +276,7 @@ def odd_session(asked: Asked, line: Line) -> None:
         good(asked, line)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("script", "code"),
     [
@@ -361,6 +373,7 @@ def test_a_server_that_needs_a_token_is_not_blamed_for_it(tmp_path: Path) -> Non
 # Signals
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_keeps_what_is_known_over_http(
     tmp_path: Path, signal_number: signal.Signals

@@ -55,6 +55,7 @@ out: {"jsonrpc": "2.0", "id": 5, "result": {}}
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", [MANIFEST, CONTRACT], ids=["manifest", "contract"])
 @pytest.mark.parametrize("is_http", [False, True], ids=["stdio", "http"])
 def test_the_mock_gets_the_best_grade(tmp_path: Path, text: str, is_http: bool) -> None:

@@ -18,6 +18,7 @@ def hinted(folder: Path, hints: str) -> tuple[str, ...]:
     return ("--hints", str(file))
 
 
+@pytest.mark.long
 def test_a_slow_tool_whose_duration_is_not_given_is_waited_for(tmp_path: Path) -> None:
     server = (sys.executable, str(SERVERS / "unusual_server.py"))
     hints = hinted(tmp_path, "slow_tool: wait\n")

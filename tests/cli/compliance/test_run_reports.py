@@ -30,6 +30,7 @@ def write(folder: Path, name: str, text: str) -> str:
 # The whole report
 
 
+@pytest.mark.long
 def test_a_correct_server_has_the_best_grade_once_the_hints_say_what_it_lacks(
     tmp_path: Path,
 ) -> None:
@@ -45,6 +46,7 @@ def test_a_correct_server_has_the_best_grade_once_the_hints_say_what_it_lacks(
     assert found.report["profile"] == "2025-11-25.1"
 
 
+@pytest.mark.long
 def test_without_hints_the_run_is_not_complete_and_the_gate_says_so() -> None:
     words = ("--spec-version", "2025-11-25", "--require-complete", "--min-grade", "A")
     found = check_server(*words, "--", *SERVER)
@@ -53,6 +55,7 @@ def test_without_hints_the_run_is_not_complete_and_the_gate_says_so() -> None:
     assert {each["needs"] for each in found.checks().values()} >= {"slow_tool"}
 
 
+@pytest.mark.long
 def test_a_missed_grade_is_6_even_if_checks_failed() -> None:
     words = ("--spec-version", "2025-11-25", "--min-grade", "B")
     found = check_server(*words, "--", *BROKEN)
@@ -265,6 +268,7 @@ CALL = {
 }
 
 
+@pytest.mark.long
 def test_active_checks_are_a_test_of_a_suite(tmp_path: Path) -> None:
     suite(tmp_path, BROKEN, ["ping", "active"])
     ended = mcptest(tmp_path, "run", "--json")
@@ -289,6 +293,7 @@ def test_from_suite_runs_the_lane_and_nothing_else(tmp_path: Path) -> None:
     assert "coverage" not in text.out
 
 
+@pytest.mark.long
 def test_a_suite_shows_the_answer_that_is_wrong_and_not_that_of_a_later_request(
     tmp_path: Path,
 ) -> None:

@@ -30,6 +30,7 @@ SDK_HTTP = {
 SHARED = {"TOOL-18", "RES-07", "PAGE-03", "BASE-20", "BASE-42"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_http", [False, True], ids=["stdio", "http"])
 def test_only_what_the_sdk_does_keeps_the_grade_down(tmp_path: Path, is_http: bool) -> None:
     hints = tmp_path / "hints.yml"

@@ -11,6 +11,7 @@ from active import check_server, compliance_run
 SERVER = Path(__file__).parents[2] / "servers" / "unusual_server.py"
 
 
+@pytest.mark.long
 def test_a_server_that_conforms_in_unusual_ways_has_no_findings(tmp_path: Path) -> None:
     hints = tmp_path / "hints.yml"
     none = "".join(f"{name}: none\n" for name in ("slow_tool", "progress_tool"))
@@ -28,6 +29,7 @@ def test_a_server_that_conforms_in_unusual_ways_has_no_findings(tmp_path: Path) 
     }
 
 
+@pytest.mark.long
 def test_a_server_that_ends_at_what_it_cannot_read_is_found_once() -> None:
     words = ("BASE", "STDIO", "LOG", "CANC")
     chosen = [word for family in words for word in ("--only", family)]
@@ -116,6 +118,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.long
 def test_a_server_that_asks_late_and_waits_at_its_end_is_found(tmp_path: Path) -> None:
     server = tmp_path / "server.py"
     server.write_text(ASKS_LATE, encoding="utf-8")
@@ -148,6 +151,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("end", "words"),
     [
@@ -162,6 +166,7 @@ def test_flushing_is_mentioned_if_the_server_wrote_something(
     assert words in refusal(tmp_path, NOT_FLUSHED.replace("END", end))
 
 
+@pytest.mark.long
 def test_flushing_is_not_mentioned_if_the_server_wrote_nothing(tmp_path: Path) -> None:
     message = refusal(tmp_path, "import sys\n\nsys.stdin.read()\n")
     assert message == "no session could be opened: no answer within 1 s"

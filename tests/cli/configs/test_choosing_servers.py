@@ -172,6 +172,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", COMMANDS)
 def test_every_command_takes_the_config_of_a_client(words: tuple[str, ...], tmp_path: Path) -> None:
     write_client(tmp_path, TWO)
@@ -226,6 +227,7 @@ def test_discover_leaves_the_server_in_the_config(tmp_path: Path) -> None:
     assert mcptest(tmp_path, "run", "a.test.mcp.yml").code == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [("list",), ("call", "units"), ("compliance", "run"), ("docs",)])
 def test_variables_of_a_file_are_for_every_command(tmp_path: Path, words: tuple[str, ...]) -> None:
     write_client(tmp_path, {"shop": local(env={"KEY": "${SHOP_KEY}"})})

@@ -207,6 +207,7 @@ def test_the_contract_plays_the_server_too(tmp_path: Path) -> None:
     assert set(found.values()) == {"passed"}
 
 
+@pytest.mark.long
 def test_a_server_by_others_meets_the_contract_of_its_own_traffic(tmp_path: Path) -> None:
     suite = str(ROOT / "tests" / "real" / "time.test.mcp.yml")
     through = ("--server-command", tee("tee.ndjson", TIME_SERVER), "--timeout", "20s")

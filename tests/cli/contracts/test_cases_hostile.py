@@ -15,6 +15,7 @@ from test_cases_run import HANDSHAKE, document, request, result, results, run, s
 NOTE = {"jsonrpc": "2.0", "method": "notifications/message"}
 
 
+@pytest.mark.long
 def test_an_expression_that_computes_for_ever_is_a_mistake_in_what_is_to_be_sent(
     tmp_path: Path,
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_contract_is_kept_by_its_own_mock(contract: Path) -> None:
     assert (ended.code, summary["passed"], summary["skipped"]) == (0, summary["total"], 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda path: path.name)
 def test_a_contract_with_one_value_changed_fails_at_that_value(
     contract: Path, tmp_path: Path

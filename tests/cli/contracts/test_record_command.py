@@ -79,6 +79,7 @@ write(seen.hexdigest().encode())
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("piece", [1 << 10, 1 << 20])
 def test_both_directions_flow_at_once_however_slowly_they_are_read(
     tmp_path: Path, piece: int
@@ -307,6 +308,7 @@ def test_a_full_disk_costs_the_capture_and_nothing_else(tmp_path: Path) -> None:
     assert all(each["response"]["id"] == each["request"]["id"] for each in saved["exchanges"])
 
 
+@pytest.mark.long
 def test_many_exchanges_need_little_memory(tmp_path: Path) -> None:
     count, text = 20_000, "x" * 1000
     with recording(tmp_path) as client:

@@ -138,6 +138,7 @@ def test_the_end_of_the_input_is_passed_on_after_everything_else(tmp_path: Path)
         assert client.status() == 5
 
 
+@pytest.mark.long
 def test_a_client_that_has_stopped_asking_still_gets_its_answer(tmp_path: Path) -> None:
     command = script("def answer(request):\n    time.sleep(3)\n    return {}\nserve(answer)")
     with recording(tmp_path, command=command) as client:
@@ -147,6 +148,7 @@ def test_a_client_that_has_stopped_asking_still_gets_its_answer(tmp_path: Path) 
         assert client.status() == 0
 
 
+@pytest.mark.long
 def test_a_server_that_ignores_the_end_of_its_input_is_told_to_end(tmp_path: Path) -> None:
     command = script("serve()\nsignal.pause()")
     with recording(tmp_path, command=command) as client:
@@ -156,6 +158,7 @@ def test_a_server_that_ignores_the_end_of_its_input_is_told_to_end(tmp_path: Pat
         assert client.capture()["exit_status"] == "killed by SIGTERM"
 
 
+@pytest.mark.long
 def test_a_server_that_ignores_everything_is_killed(tmp_path: Path, listener: Listener) -> None:
     with recording(tmp_path, command=calling(DEAF), env=listener.environment) as client:
         server = listener.next_caller()
@@ -165,6 +168,7 @@ def test_a_server_that_ignores_everything_is_killed(tmp_path: Path, listener: Li
         assert client.capture()["exit_status"] == "killed by SIGKILL"
 
 
+@pytest.mark.long
 def test_a_client_that_reads_no_more_is_gone(tmp_path: Path) -> None:
     command = script("while True: write(b'spam\\n' * 1000)")
     with recording(tmp_path, command=command) as client:
@@ -188,6 +192,7 @@ signal.pause()
 HANGING = 'serve(lambda request: signal.pause() if request["method"] == "last" else {})'
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "answered"),
     [("serve()", 2), ("serve()\nsignal.pause()", 2), (HANGING, 1)],
@@ -251,6 +256,7 @@ def test_a_server_that_a_signal_ends_ends_us_like_that(
         assert client.capture()["exit_status"] == f"killed by {number.name}"
 
 
+@pytest.mark.long
 def test_a_signal_ends_a_server_that_ignores_everything_before_a_client_loses_patience(
     tmp_path: Path, listener: Listener
 ) -> None:

@@ -48,6 +48,7 @@ def test_the_end_of_input_ends_the_server_and_then_the_binary(
         assert_dead(server)
 
 
+@pytest.mark.long
 def test_goodbye_is_answered_and_ends_everything_while_the_input_is_open(
     tmp_path: Path, listener: Listener
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_call_that_is_under_way_is_finished_for_an_sdk_that_has_closed_its_inp
         assert sdk.process.wait(PATIENCE_S) == 0
 
 
+@pytest.mark.long
 def test_a_server_that_never_answers_is_stopped_after_the_input_has_ended(
     tmp_path: Path, listener: Listener
 ) -> None:
@@ -241,6 +243,7 @@ def test_an_sdk_that_is_killed_leaves_neither_the_binary_nor_the_server(
 # Signals
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("mode", ["announced-silent", "ignore-eof"])
 def test_a_signal_ends_the_server_and_then_the_binary(

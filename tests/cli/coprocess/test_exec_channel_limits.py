@@ -11,6 +11,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from console import ENVIRONMENT, PATIENCE_S
 from exec_client import (
     NOBODY,
@@ -194,6 +195,7 @@ def test_a_binary_that_is_killed_while_it_stops_the_server_has_saved_everything(
     assert unsent(tmp_path) == ["precious"]
 
 
+@pytest.mark.long
 def test_a_target_that_never_answers_is_given_up_before_an_sdk_gives_up(tmp_path: Path) -> None:
     with silent_target() as target, connected(tmp_path, fault_server("good")) as sdk:
         call_and_say_goodbye(sdk, target)

@@ -227,6 +227,7 @@ def test_a_server_that_closes_its_stdout_is_gone(tmp_path: Path) -> None:
     assert "closed its stdout" in first["message"]
 
 
+@pytest.mark.long
 def test_a_server_that_floods_its_stdout_is_gone(tmp_path: Path) -> None:
     command = shlex.split(fault_server("endless-line"))
     config = {"name": "f", "command": command[0], "args": command[1:], "maxLineBytes": 100_000}

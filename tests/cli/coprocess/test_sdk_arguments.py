@@ -133,6 +133,7 @@ def test_a_server_gets_the_time_it_is_given_to_start() -> None:
         pytest.fail("it was entered")
 
 
+@pytest.mark.long
 def test_the_time_for_an_answer_holds_beside_other_arguments(tmp_path: Path) -> None:
     with (
         pytest.warns(mcptest.CoprocessWarning, match="SIGTERM did it"),

@@ -97,6 +97,7 @@ def test_a_server_that_does_not_start_is_told_on_entering() -> None:
     assert any("no server here" in note for note in caught.value.__notes__)
 
 
+@pytest.mark.long
 def test_a_call_that_takes_too_long_is_given_up_by_the_binary_and_the_next_one_works() -> None:
     late = pytest.warns(mcptest.CoprocessWarning, match="answered after its time was up")
     with late, mcptest.connect(SERVER, timeout=1.5) as server:

@@ -109,6 +109,7 @@ def test_an_object_in_memory_has_no_stderr() -> None:
         _ = server.stderr
 
 
+@pytest.mark.long
 def test_a_server_that_exits_while_a_notification_is_awaited_is_gone() -> None:
     with WAYS["stdio"]() as server:
         server.call_tool("whisper", {"words": "goodbye"})

@@ -410,6 +410,7 @@ def test_a_test_that_is_under_way_is_finished_for_an_sdk_that_has_closed_its_inp
     assert (ended.code, ended.err) == (0, "")
 
 
+@pytest.mark.long
 def test_a_test_that_never_ends_is_stopped_after_the_input_has_ended(tmp_path: Path) -> None:
     write(tmp_path, {"servers": {"a": server()}, "tools": [call("hangs", "hang")]})
     ask = request("suite.run", {"id": "a::hangs"})
@@ -418,6 +419,7 @@ def test_a_test_that_never_ends_is_stopped_after_the_input_has_ended(tmp_path: P
     assert "warning: standard input has ended" in ended.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_the_test_and_its_server(
     tmp_path: Path, listener: Listener, number: signal.Signals
@@ -431,6 +433,7 @@ def test_a_signal_stops_the_test_and_its_server(
         assert caller.is_dead_within(PATIENCE_S)
 
 
+@pytest.mark.long
 def test_an_sdk_that_leaves_in_the_middle_of_a_test_leaves_nothing_behind(
     tmp_path: Path, listener: Listener
 ) -> None:

@@ -39,6 +39,7 @@ def verdicts(folder: Path, *words: str, **environment: str) -> dict[str, str]:
 # Servers of others
 
 
+@pytest.mark.long
 def test_the_time_server_becomes_a_file_that_passes(tmp_path: Path) -> None:
     ended = discover(tmp_path, sys.executable, "-m", "mcp_server_time")
     assert (ended.code, ended.out) == (0, "")
@@ -52,6 +53,7 @@ def test_the_time_server_becomes_a_file_that_passes(tmp_path: Path) -> None:
     assert set(found.values()) == {"passed"}
 
 
+@pytest.mark.long
 @needs_npm
 def test_server_everything_becomes_a_file_that_passes(tmp_path: Path) -> None:
     script = NODE_SERVERS / "server-everything" / "dist" / "index.js"
@@ -62,6 +64,7 @@ def test_server_everything_becomes_a_file_that_passes(tmp_path: Path) -> None:
     assert sum(status == "passed" for status in found.values()) >= 25
 
 
+@pytest.mark.long
 @needs_npm
 def test_server_filesystem_becomes_a_file_that_passes_and_no_file_is_touched(
     tmp_path: Path,
@@ -79,6 +82,7 @@ def test_server_filesystem_becomes_a_file_that_passes_and_no_file_is_touched(
 # A server of ours
 
 
+@pytest.mark.long
 def test_everything_that_is_offered_is_in_the_file_and_harm_is_only_a_placeholder(
     tmp_path: Path,
 ) -> None:
@@ -99,6 +103,7 @@ def test_everything_that_is_offered_is_in_the_file_and_harm_is_only_a_placeholde
     assert not {"delete_all", "wipe"} & set(calls.read_text(encoding="utf-8").split())
 
 
+@pytest.mark.long
 def test_what_happened_to_a_call_stands_in_its_placeholder(tmp_path: Path) -> None:
     discover(tmp_path, sys.executable, str(OFFERING))
     text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
@@ -106,6 +111,7 @@ def test_what_happened_to_a_call_stands_in_its_placeholder(tmp_path: Path) -> No
     assert 'skip: "exited_during_call: the server ended (exit status 1)' in text
 
 
+@pytest.mark.long
 def test_a_test_that_does_not_pass_twice_is_skipped_with_the_reason(tmp_path: Path) -> None:
     fickle = {"FICKLE": str(tmp_path / "seen")}
     assert discover(tmp_path, sys.executable, str(OFFERING), **fickle).code == 0
@@ -114,6 +120,7 @@ def test_a_test_that_does_not_pass_twice_is_skipped_with_the_reason(tmp_path: Pa
     assert verdicts(tmp_path, **fickle)["calls fickle"] == "skipped"
 
 
+@pytest.mark.long
 def test_nothing_that_a_server_says_stands_raw_in_the_file(tmp_path: Path) -> None:
     discover(tmp_path, sys.executable, str(OFFERING))
     text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
@@ -121,6 +128,7 @@ def test_nothing_that_a_server_says_stands_raw_in_the_file(tmp_path: Path) -> No
     assert all(char == "\n" or char.isprintable() for char in text)
 
 
+@pytest.mark.long
 def test_texts_that_no_file_can_hold_are_written_so_that_it_can(tmp_path: Path) -> None:
     ended = discover(tmp_path, sys.executable, str(OFFERING), ODD="1")
     assert ended.code == 0, ended.err
@@ -367,6 +375,7 @@ def test_no_time_at_all_is_said_plainly(tmp_path: Path) -> None:
     assert "run them" not in ended.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slow_s", [0.0, 30.0])
 def test_a_request_under_way_is_given_up_when_the_time_is_over(
     tmp_path: Path, slow_s: float
@@ -383,6 +392,7 @@ def test_a_request_under_way_is_given_up_when_the_time_is_over(
     assert ("timeout: no answer to tools/call within " in text) is bool(slow_s)
 
 
+@pytest.mark.long
 def test_what_is_not_tried_in_time_is_skipped_and_named(tmp_path: Path) -> None:
     tools: dict[str, object] = {f"get_{number}": FINE for number in range(20)}
     server = scripted(tmp_path, tools, slow_s=0.2)
@@ -442,6 +452,7 @@ def test_what_cannot_be_written_is_refused_before_anything_starts(
     assert not started.exists()
 
 
+@pytest.mark.long
 def test_secrets_of_a_config_are_not_copied(tmp_path: Path) -> None:
     config: dict[str, Any] = {
         "name": "mine",
@@ -530,6 +541,7 @@ def test_a_server_with_a_fault_gives_a_file_that_passes_or_a_reason(
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_list_that_is_not_answered_in_the_time_for_all_is_left_out(tmp_path: Path) -> None:
     text = (
         "import json, sys, time\n"

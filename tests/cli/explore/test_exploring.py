@@ -283,6 +283,7 @@ def test_a_server_that_dies_in_a_call_is_exit_1_with_its_last_words() -> None:
     assert "| dying now" in ended.err
 
 
+@pytest.mark.long
 def test_a_call_without_an_answer_ends_at_its_timeout() -> None:
     ended = explore("call", "hang", "--timeout", "200ms")
     assert (ended.code, ended.out) == (1, "")
@@ -359,6 +360,7 @@ def test_on_a_terminal_json_is_given_when_asked_for() -> None:
 FAULTY = Path(__file__).parents[2] / "servers" / "fault_server.py"
 
 
+@pytest.mark.long
 def test_on_a_terminal_a_slow_start_is_told_and_the_line_is_taken_back() -> None:
     slow = (sys.executable, "-S", "-E", str(FAULTY), "slow-start", "1500")
     written = on_terminal("list", "tools", "--no-color", "--", *slow)
@@ -383,6 +385,7 @@ def test_after_two_dashes_a_command_without_a_server_finds_paths(tmp_path: Path)
 # Being interrupted
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_the_server_and_is_exit_130(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     os.mkfifo(calls)

@@ -400,6 +400,7 @@ def test_metadata_at_another_origin_is_not_fetched(tmp_path: Path) -> None:
         assert other.asked == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("script", "told"),
     [

@@ -260,6 +260,7 @@ def test_a_browser_is_opened_on_a_terminal(tmp_path: Path) -> None:
     assert f"Logged in to {servers.url}" in shown
 
 
+@pytest.mark.long
 def test_a_browser_that_cannot_be_opened_is_no_end(tmp_path: Path) -> None:
     with LoginServers() as servers:
         words = ("login", servers.url, "--timeout", "2s")

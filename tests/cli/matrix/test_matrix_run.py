@@ -82,6 +82,7 @@ def test_what_the_server_says_of_itself_is_compared_and_breaks_no_test(folder: P
     assert [seen.get("missing") for seen in offers[1]["seen"]] == [None, ["value"]] * 2
 
 
+@pytest.mark.long
 def test_a_strict_run_fails_for_what_the_server_does_not_say_in_all_ways(folder: Path) -> None:
     write(folder, greets())
     ended = matrix(folder, "--json", "--strict-invariants", flags="fewer-tools")
@@ -154,6 +155,7 @@ def test_a_server_of_a_file_that_is_on_http_is_tested_over_http(folder: Path) ->
     assert (ended.code, ways(ended.report())) == (0, ALL_WAYS[2:])
 
 
+@pytest.mark.long
 def test_tests_are_chosen_as_ever(folder: Path) -> None:
     write(folder, greets(tags=["quick"]), counts())
     by_name = matrix(folder, "--json", "-k", "greet").report()
@@ -172,6 +174,7 @@ def test_bail_stops_all_ways_and_says_which_did_not_run(folder: Path) -> None:
     assert len(report["matrix"]["differences"]) == 1
 
 
+@pytest.mark.long
 def test_files_may_run_side_by_side_within_a_way(folder: Path) -> None:
     write_suite(folder / "other.test.mcp.yml", greets())
     for workers in ("1", "2"):

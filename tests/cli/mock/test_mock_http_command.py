@@ -128,6 +128,7 @@ def test_a_broken_connection_is_not_the_end_of_the_mock(folder: Path) -> None:
         assert mock.post(asking("ping"), Mcp_Session_Id=session).status == 200
 
 
+@pytest.mark.long
 def test_a_pattern_that_takes_for_ever_is_an_error_and_not_the_end(folder: Path) -> None:
     with http_mocking(folder, "c.yaml") as mock:
         answer = mock.stateless("tools/call", name="slow", arguments={"text": "a" * 60 + "!"})

@@ -134,6 +134,7 @@ def test_a_last_line_without_an_end_is_answered(folder: Path) -> None:
         assert json.loads(client.leave().out)["id"] == "ping"
 
 
+@pytest.mark.long
 def test_a_pattern_that_takes_for_ever_is_an_error_and_not_the_end(folder: Path) -> None:
     with mocking(folder, "c.yaml") as client:
         answer = client.ask("slow", {"text": "a" * 60 + "!"})
@@ -166,6 +167,7 @@ def test_a_client_that_never_reads_cannot_keep_it_from_ending(
     assert (folder / "r.json").exists()
 
 
+@pytest.mark.long
 def test_a_client_that_leaves_without_reading_cannot_keep_it_from_ending(folder: Path) -> None:
     with mocking(folder, "c.yaml") as client:
         client.send(*(request("much", None, each) for each in range(100)))

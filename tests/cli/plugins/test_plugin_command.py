@@ -151,6 +151,7 @@ def test_a_plugin_that_does_not_answer_is_waited_for_as_long_as_was_said(tmp_pat
     assert "killed" not in ended.err
 
 
+@pytest.mark.long
 def test_a_plugin_that_ignores_the_end_of_its_input_is_killed_with_a_note(tmp_path: Path) -> None:
     answer = 'print(\'{"id": 1, "result": 2}\', flush=True)'
     plugin = command_of("-c", f"import signal; input(); {answer}; signal.pause()")

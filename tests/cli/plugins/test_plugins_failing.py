@@ -99,6 +99,7 @@ def test_a_plugin_that_does_not_answer_in_time_is_an_error_with_the_limit_of_the
     assert starts(tmp_path) == 1
 
 
+@pytest.mark.long
 def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
     config_with(tmp_path, call_timeout="2s")
     ended = run_tests(tmp_path, asking("geo.late"), asking("geo.settle"), words=())
@@ -163,6 +164,7 @@ def test_what_a_crashed_plugin_said_on_stderr_is_shown(tmp_path: Path) -> None:
     assert "the plugin 'geo' failed (PluginCrashed)" in ended.out
 
 
+@pytest.mark.long
 def test_a_test_whose_plugin_failed_may_be_tried_again(tmp_path: Path) -> None:
     config_with(tmp_path, call_timeout="1s")
     test = asking("geo.late") | {"retries": 2}
@@ -194,6 +196,7 @@ def test_a_plugin_sees_the_end_of_its_input_when_the_run_is_over(
     assert home.is_dead_within(LONG_S)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [(), ("--parallel", "2")])
 def test_one_that_ignores_the_end_of_its_input_is_killed_with_its_child(
     words: tuple[str, ...], tmp_path: Path, listener: Listener

@@ -206,6 +206,7 @@ def test_a_negated_check_that_breaks_is_no_pass(tmp_path: Path) -> None:
     assert (ended.code, statuses(ended)) == (1, ["error"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "body",
     [
@@ -239,6 +240,7 @@ def test_a_check_that_ends_its_process_is_no_fault_of_ours(
     assert (fault["kind"], fault["message"]) == ("plugin_failed", message)
 
 
+@pytest.mark.long
 def test_a_check_that_never_ends_is_ended_beside_a_plugin_too(tmp_path: Path) -> None:
     environment = install(tmp_path, with_check("    import threading; threading.Event().wait()"))
     write_config(tmp_path / "conductor.config.json")

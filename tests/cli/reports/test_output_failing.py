@@ -335,6 +335,7 @@ def test_all_files_that_fail_are_named(folder: Path) -> None:
     assert json.loads(out)["summary"]["total"] == 4
 
 
+@pytest.mark.long
 def test_a_pipe_that_no_one_opens_costs_no_other_report(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     ended = mcptest(folder, "run", "--reporter", "ndjson=pipe", *FILES)

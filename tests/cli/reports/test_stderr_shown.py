@@ -292,6 +292,7 @@ def test_pass():
 """
 
 
+@pytest.mark.long
 def test_a_plain_assert_shows_it_in_a_section(tmp_path: Path) -> None:
     program = PLAIN.format(command=COMMAND, secret=SECRET, said=SAID)
     (tmp_path / "test_it.py").write_text(program, encoding="utf-8")

@@ -80,6 +80,7 @@ def test_an_example_has_no_mistakes_and_no_warnings(name: str) -> None:
     assert (ended.code, ended.err) == (0, "")
 
 
+@pytest.mark.long
 def test_the_example_of_compliance_has_the_best_grade() -> None:
     words = ("--hints", "hints.yml", "--min-grade", "A+", "--", "python3", "clock_server.py")
     ended = mcptest(EXAMPLES / "compliance", "compliance", "run", *words)

@@ -83,6 +83,7 @@ def test_a_short_form_fails_where_its_result_differs(tmp_path: Path) -> None:
 # Captures
 
 
+@pytest.mark.long
 def test_a_captured_value_is_used_by_later_tests_with_its_type(tmp_path: Path) -> None:
     create = {
         "it": "creates",
@@ -233,6 +234,7 @@ def test_notifications_that_come_in_order_are_heard(tmp_path: Path) -> None:
     assert (ended.code, statuses(ended)) == (0, ["passed"] * 5)
 
 
+@pytest.mark.long
 def test_a_notification_that_does_not_come_is_a_mismatch(tmp_path: Path) -> None:
     ended = run(tmp_path, notified(SECOND, FIRST), notified("notifications/progress"))
     first, second = (test["mismatches"][0] for test in results(ended))
@@ -351,6 +353,7 @@ def test_a_failure_counts_more_than_a_gate(tmp_path: Path) -> None:
 # The log of a test
 
 
+@pytest.mark.long
 def test_a_failure_has_its_messages_in_the_report_and_a_pass_only_when_asked(
     tmp_path: Path,
 ) -> None:
@@ -453,6 +456,7 @@ ENDLESS_SCHEMA = {
 }
 
 
+@pytest.mark.long
 def test_a_schema_that_never_ends_is_stopped(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text(json.dumps(ENDLESS_SCHEMA), encoding="utf-8")
     wanted = {"response": {"result": {"structuredContent": "match:jsonSchema:s.json"}}}

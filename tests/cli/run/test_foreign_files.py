@@ -151,6 +151,7 @@ def test_lines_of_the_suites_own_files_are_quoted(
     assert (ended.code, f"1 | {CANARY}: 1" in ended.err) == (2, True)
 
 
+@pytest.mark.long
 def test_a_file_beside_the_suites_folder_is_quoted_from_above(stage: Stage) -> None:
     stage.foreign.write_text(f"{CANARY}: 1\n", encoding="utf-8")
     stage.suite("imports: [../foreign.yaml]\n")

@@ -43,6 +43,7 @@ def timeless(text: str) -> str:
     return re.sub(r'"(duration_ms|started_at|at_ms)": [^,}\]]+', "", text)
 
 
+@pytest.mark.long
 def test_the_report_is_the_same_however_many_run_at_a_time(tmp_path: Path) -> None:
     wrong = echo("x") | {"expect": said("y")}
     write_files(tmp_path, 10, f1=(wrong, echo("after")), f3=(echo("z", skip="not now"),))
@@ -59,6 +60,7 @@ def test_the_terminal_tells_the_files_in_their_order(tmp_path: Path) -> None:
     assert re.findall(r"✓ (\d-\d)", ended.out) == [f"{a}-{b}" for a in range(4) for b in range(3)]
 
 
+@pytest.mark.long
 def test_bail_reports_what_a_run_one_by_one_reports(tmp_path: Path) -> None:
     wrong = echo("x") | {"expect": said("y")}
     write_files(tmp_path, 10, f1=(wrong, echo("never")))
@@ -91,6 +93,7 @@ def test_a_server_that_never_starts_is_3_and_nothing_else(tmp_path: Path) -> Non
     assert codes == [(3, "spawn_failed", [])] * 2
 
 
+@pytest.mark.long
 def test_a_server_of_one_file_that_never_starts_is_an_error_of_its_tests(tmp_path: Path) -> None:
     write_files(tmp_path)
     broken = features() | {"command": "/nowhere/server", "name": "broken"}
@@ -137,6 +140,7 @@ def wait_for(condition: Any, what: str) -> Any:
     return found
 
 
+@pytest.mark.long
 def test_an_interrupted_run_tells_what_it_has_and_leaves_nobody(tmp_path: Path) -> None:
     write_files(tmp_path, 60_000)
     child = start(tmp_path, "-j", "4", "--json")
@@ -227,6 +231,7 @@ def test_no_test_gets_lost_when_a_server_signals_its_worker(tmp_path: Path, numb
     assert kinds == {"worker_lost"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ignored", [signal.SIGINT, signal.SIGTERM])
 def test_what_we_were_started_to_ignore_is_heeded_by_workers(tmp_path: Path, ignored: int) -> None:
     """As `nohup` and some schedulers start commands."""
@@ -244,6 +249,7 @@ def test_what_we_were_started_to_ignore_is_heeded_by_workers(tmp_path: Path, ign
     assert servers_in(tmp_path) == []
 
 
+@pytest.mark.long
 @pytest.mark.cold
 def test_a_hangup_that_we_were_started_to_ignore_is_ignored_by_workers_too(tmp_path: Path) -> None:
     """As `nohup` starts commands: when the terminal goes, all of them go on."""

@@ -143,6 +143,7 @@ def test_a_dollar_brace_in_other_tests_is_still_plain_text(tmp_path: Path) -> No
     assert statuses(ended) == ["passed", "passed"]
 
 
+@pytest.mark.long
 def test_every_way_of_the_matrix_has_every_row(tmp_path: Path) -> None:
     test = greets(it="greets", each=[{"tool": "greet"}, {"tool": "nobody"}])
     test["request"]["params"]["name"] = "${tool}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from console import case, mcptest, write_config, write_suite
 
 ENDLESS = "match:regex:^(a+)+$"
 
 
+@pytest.mark.long
 def test_an_endless_pattern_is_an_error_and_the_run_goes_on(tmp_path: Path) -> None:
     """Row 118: a hostile regular expression is bounded, and the message names it."""
     endless = case("endless", params={"say": "a" * 40 + "!"}, wants={"say": ENDLESS})
@@ -22,6 +24,7 @@ def test_an_endless_pattern_is_an_error_and_the_run_goes_on(tmp_path: Path) -> N
     assert ENDLESS in first["error"]["message"]
 
 
+@pytest.mark.long
 def test_a_large_answer_is_judged_within_bounds(tmp_path: Path) -> None:
     """On such a text the engine hardly ever looks for signals."""
     text = "x" * 3_000_000
@@ -45,6 +48,7 @@ def test_a_pattern_that_only_looks_dangerous_is_matched(tmp_path: Path) -> None:
     assert (ended.code, ended.report()["summary"]["passed"]) == (0, 1)
 
 
+@pytest.mark.long
 def test_an_endless_ready_pattern_ends_the_run(tmp_path: Path) -> None:
     noisy = "import sys; sys.stderr.write('a' * 40 + '!'); sys.stderr.flush(); sys.stdin.read()"
     config = {"name": "x", "command": "python3", "args": ["-c", noisy], "readyPattern": "^(a+)+$"}

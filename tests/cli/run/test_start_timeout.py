@@ -65,6 +65,7 @@ def test_a_suite_is_told_its_own_key(tmp_path: Path, slow: tuple[str, ...]) -> N
     assert 'the limit is --start-timeout, or "startup_timeout" in the suite' in said
 
 
+@pytest.mark.long
 def test_a_server_that_does_not_flush_is_told_so(tmp_path: Path, slow: tuple[str, ...]) -> None:
     ended = mcptest(tmp_path, "list", "--start-timeout", "2", "--", slow[0], "-c", UNFLUSHED)
     said = " ".join((ended.out + ended.err).split())

@@ -214,6 +214,7 @@ ROOT = Path(__file__).parents[3]
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["mcptest", "conductor"])
 def test_ctrl_c_while_the_commands_are_imported_is_no_traceback(place: Path, name: str) -> None:
     entry = SCRIPTS[name]

@@ -35,6 +35,7 @@ def test_of_a_test_file(tmp_path: Path, wished: dict[str, Any]) -> None:
     assert verdict(run_conductor(tmp_path, ANSWERING, wished)) == ("passed", [])
 
 
+@pytest.mark.long
 def test_of_a_test_file_that_wants_notifications(tmp_path: Path) -> None:
     status, found = verdict(run_conductor(tmp_path, REFUSING, {"notifications": ["a"]}))
     assert (status, ("error", SAID) in found) == ("failed", True)

@@ -120,6 +120,7 @@ def test_what_a_server_writes_is_no_reason_to_run_again(watching: Watching, tmp_
     assert watching.end() in ENDS
 
 
+@pytest.mark.long
 def test_nobody_is_left_when_the_watch_is_killed(tmp_path: Path) -> None:
     slow = {"it": "slow", "tool": "sleep", "arguments": {"ms": 60_000}, "expect": said("")}
     write_suite(tmp_path / "a.test.mcp.yml", slow, server=features())
@@ -130,6 +131,7 @@ def test_nobody_is_left_when_the_watch_is_killed(tmp_path: Path) -> None:
     wait_for(lambda: not servers_in(tmp_path), "the server to end")
 
 
+@pytest.mark.long
 def test_a_hangup_that_the_watch_was_started_to_ignore_ends_nothing(tmp_path: Path) -> None:
     slow = {"it": "slow", "tool": "sleep", "arguments": {"ms": 2_000}, "expect": said("")}
     write_suite(tmp_path / "a.test.mcp.yml", slow, server=features())
@@ -145,6 +147,7 @@ def test_a_hangup_that_the_watch_was_started_to_ignore_ends_nothing(tmp_path: Pa
     assert command.end() in ENDS
 
 
+@pytest.mark.long
 def test_a_watch_that_ends_in_its_first_round_does_not_say_that_it_goes_on(tmp_path: Path) -> None:
     slow = {"it": "slow", "tool": "sleep", "arguments": {"ms": 60_000}, "expect": said("")}
     write_suite(tmp_path / "a.test.mcp.yml", slow, server=features())

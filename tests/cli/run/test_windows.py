@@ -255,6 +255,7 @@ def test_reports_are_replaced(web: Path, url: str) -> None:
     assert not list(web.glob("*.tmp"))
 
 
+@pytest.mark.long
 def test_a_report_that_another_program_has_open_is_an_error(web: Path, url: str) -> None:
     (web / "r.xml").write_text("old", encoding="utf-8")
     with open(web / "r.xml", encoding="utf-8"):
@@ -283,6 +284,7 @@ tests:
 """
 
 
+@pytest.mark.long
 def test_expressions_without_an_end_are_stopped(web: Path, url: str) -> None:
     text = ENDLESS.replace("SMALL", "a" * 200).replace("LARGE", "a" * 300_000)
     (web / "endless.test.mcp.yml").write_text(text, encoding="utf-8")

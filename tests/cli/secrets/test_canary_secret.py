@@ -165,6 +165,7 @@ def everything(folder: Path) -> Written:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", ["stdout", "stderr", *FILES.values(), "more.xml", "capture.json"])
 def test_no_report_of_a_run_holds_the_secret(everything: Written, part: str) -> None:
     assert everything.code == 1
@@ -195,6 +196,7 @@ RUNS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", RUNS.values(), ids=RUNS)
 def test_no_way_to_run_tells_the_secret(folder: Path, words: tuple[str, ...]) -> None:
     done = written_by(folder, "run", "--skip-tag", "slow", *words)
@@ -202,6 +204,7 @@ def test_no_way_to_run_tells_the_secret(folder: Path, words: tuple[str, ...]) ->
     assert_hidden(done)
 
 
+@pytest.mark.long
 def test_a_test_is_told_live_without_the_secret(folder: Path) -> None:
     raw = shown_on_a_terminal(folder, "run", "--skip-tag", "slow", "--verbose")
     assert b"\x1b[" in raw
@@ -248,6 +251,7 @@ def test_a_contract_that_is_broken_is_told_without_the_secret(tmp_path: Path) ->
     assert_hidden(done)
 
 
+@pytest.mark.long
 def test_a_suite_and_its_snapshots_have_no_secret(tmp_path: Path) -> None:
     suite = {
         "servers": {"leaky": {"command": [sys.executable, LEAKY], "env": {"KEY": "${key}"}}},

@@ -83,6 +83,7 @@ def assert_clean(parts: dict[str, bytes]) -> None:
     assert {name: traces_in(raw) for name, raw in parts.items() if traces_in(raw)} == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reporter", [*FILES, "terminal"])
 def test_no_report_of_a_suite_has_it(folder: Path, reporter: str) -> None:
     target = f"{reporter}={FILES[reporter]}" if reporter in FILES else reporter
@@ -100,6 +101,7 @@ def test_no_snapshot_has_it(folder: Path) -> None:
     assert_clean({"snapshot": stored.read_bytes()})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [

@@ -335,6 +335,7 @@ def test_a_rule_that_was_not_decided_for_every_server_did_not_run(tmp_path: Path
     assert rules["SEC-014"]["reason"].startswith("two: in a second connection, ")
 
 
+@pytest.mark.long
 def test_no_server_is_started_after_the_time_limit(tmp_path: Path) -> None:
     tools = [{"name": "slow", **READ_ONLY}]
     write_suite(tmp_path, {"one": {"tools": tools}, "two": {"tools": [{"name": "b"}]}})
@@ -635,6 +636,7 @@ def test_nothing_is_probed_that_is_not_named(tmp_path: Path) -> None:
     assert found(ended) == set()
 
 
+@pytest.mark.long
 def test_what_cannot_be_probed_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "hints.yml").write_text("file_root: /\n", encoding="utf-8")
     tools = [{"name": "echo", **string(*(f"part{n}" for n in range(9))), **READ_ONLY}]
@@ -666,6 +668,7 @@ def test_hints_say_where_tools_may_read(tmp_path: Path) -> None:
 # Pairs
 
 
+@pytest.mark.long
 def test_every_rule_is_broken_by_one_server_and_kept_by_another(tmp_path: Path) -> None:
     """The tables above have a server that breaks each rule, and one that it is judged on and keeps.
 
@@ -706,6 +709,7 @@ def test_every_rule_is_broken_by_one_server_and_kept_by_another(tmp_path: Path) 
 # Interruption
 
 
+@pytest.mark.long
 def test_ctrl_c_leaves_a_partial_report(tmp_path: Path) -> None:
     tools = [{"name": "convert", **string("name")}]
     command = write(tmp_path, "script", {"tools": tools})
@@ -775,6 +779,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_was_laid_out_is_removed_at_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "server.py").write_text(HANGS_OUTSIDE, encoding="utf-8")

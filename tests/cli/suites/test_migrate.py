@@ -87,6 +87,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", [0, *WRONG_WAYS])
 def test_right_answers_pass_and_wrong_ones_fail_in_both_formats(corpus: Path, which: int) -> None:
     server = answering(corpus, write_corpus(corpus), which)

@@ -209,6 +209,7 @@ def test_how_often_a_test_is_tried_may_be_said_for_all(
     assert run_suite(tmp_path, {**suite, **options}, *words).code == code
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "keys",
     [
@@ -297,6 +298,7 @@ def test_notifications_and_stderr_may_be_asserted_and_are_waited_for(tmp_path: P
     assert set(outcomes(ended).values()) == {"passed"}, mismatches(ended)
 
 
+@pytest.mark.long
 def test_a_notification_that_never_comes_fails_in_the_end(tmp_path: Path) -> None:
     expect = [{"target": "notifications[0].params.data", "matcher": {"exact": "one"}}]
     ended = run_suite(tmp_path, {"tools": [call("n", expect=expect)]})

@@ -191,6 +191,7 @@ def test_a_schema_of_the_file_that_refers_elsewhere_is_refused_before_anything_s
     assert ended.report()["error"]["diagnostics"][0]["code"] == "F019"
 
 
+@pytest.mark.long
 def test_a_schema_that_means_endless_work_is_given_up_and_is_no_pass(tmp_path: Path) -> None:
     suite = {
         "servers": {"a": server(env={"MODE": "wide"})},
@@ -295,6 +296,7 @@ def test_a_secret_reaches_the_server_and_no_report(tmp_path: Path) -> None:
 # The end
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_suite_leaves_no_server_and_a_report(
     number: signal.Signals, tmp_path: Path, listener: Listener

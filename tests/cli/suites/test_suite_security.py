@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from console import mcptest
 
 SERVER = Path(__file__).parents[2] / "servers" / "security_server.py"
@@ -94,6 +95,7 @@ def test_several_servers_are_compared(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.long
 def test_a_baseline_accepts_and_its_stale_entries_fail(tmp_path: Path) -> None:
     write(tmp_path, {"baseline": "base.yaml"}, shop=HOSTILE)
     (tmp_path / "base.yaml").write_text("version: 1\naccepted: []\n", encoding="utf-8")

@@ -157,6 +157,7 @@ def test_any_mixture_of_characters_and_escapes_is_undone(secret: str, random: ob
         assert redact(f"<{entities}>") == f"<{BLANK}>"
 
 
+@pytest.mark.long
 @given(SECRETS, st.dictionaries(st.text(), st.text()))
 def test_json_with_a_secret_in_it_is_json_without_it(secret: str, others: dict[str, str]) -> None:
     document = json.dumps({**others, "it": json.dumps(secret)})

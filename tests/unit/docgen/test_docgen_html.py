@@ -194,6 +194,7 @@ def assert_harmless(page: str) -> Seen:
     return seen
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @each_case("text", [text for text in HOSTILE if text.strip()])
 def test_a_page_full_of_hostile_texts_shows_them(text: str) -> None:
@@ -205,6 +206,7 @@ def test_a_page_full_of_hostile_texts_shows_them(text: str) -> None:
         assert visible(text) in seen.texts["code"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(hostile_texts)

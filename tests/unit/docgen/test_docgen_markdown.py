@@ -316,12 +316,14 @@ def assert_harmless(text: str, hostile: str) -> None:
     assert text.replace("\n", "").isprintable()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @each_case("text", SAMPLES)
 def test_a_file_full_of_hostile_texts_has_no_markup_but_ours(text: str) -> None:
     assert_harmless(render_markdown(docs_of_texts(text)), text)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(hostile_texts.filter(str.strip))

@@ -93,6 +93,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(
     st.lists(_VALUES) | st.dictionaries(st.text("a[,"), _VALUES), st.sampled_from((None, 1, "\t"))

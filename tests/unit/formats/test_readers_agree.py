@@ -181,6 +181,7 @@ def item_text(item: object, indent: int, chance: random.Random) -> str:
     return " " + text[1:].lstrip(" ") if is_compact else text
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @given(value=BLOCKS, seed=st.integers())
 def test_generated_block_files_read_the_same(value: dict[str, object], seed: int) -> None:
@@ -198,6 +199,7 @@ def test_generated_json_reads_the_same_everywhere(
     assert_agreement("a: " + json.dumps(value, indent=indent, ensure_ascii=not raw))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @given(
     value=BLOCKS, flow=st.sampled_from([None, True, False]), width=st.sampled_from([20, 80, 4000])

@@ -263,6 +263,7 @@ def test_the_full_suite_has_every_key_and_nothing_wrong() -> None:
 PLACES = sorted(places(FULL), key=str)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @each_case("path", PLACES)
 def test_every_value_at_every_place_is_read_or_refused_and_wrong_types_are_refused(
@@ -333,6 +334,7 @@ def test_object_tags_are_refused(value: str) -> None:
     assert codes
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_file_with_very_many_tests_is_read_and_one_with_very_many_mistakes_as_well() -> None:
     lines = "".join(f"  - {{name: n{n}, tool: t}}\n" for n in range(5000))

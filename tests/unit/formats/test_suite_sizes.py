@@ -108,6 +108,7 @@ def test_what_is_too_much_beside_a_captured_value_is_told_when_the_file_is_read(
     assert (found.code, found.message, found.line) == ("F004", message, 5)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_all_values_of_a_suite_together_have_a_limit_and_are_told_once() -> None:
     variables = {"v0": [1] * 90_000}

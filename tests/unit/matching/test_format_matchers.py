@@ -98,6 +98,7 @@ def test_only_text_is_it(name: str) -> None:
     assert [value for value in others if is_met(name, value)] == []
 
 
+@pytest.mark.long
 @given(st.uuids(), st.ip_addresses(v=4), st.ip_addresses(v=6))
 def test_what_the_standard_library_writes_is_it(
     some: uuid.UUID, v4: ipaddress.IPv4Address, v6: ipaddress.IPv6Address
@@ -108,6 +109,7 @@ def test_what_the_standard_library_writes_is_it(
     assert not is_met("hostname", str(v4))
 
 
+@pytest.mark.long
 @given(st.binary(min_size=1), st.dictionaries(st.text(), st.integers()))
 def test_what_was_encoded_is_known_again(raw: bytes, claims: dict[str, int]) -> None:
     assert is_met("base64", base64.b64encode(raw).decode())

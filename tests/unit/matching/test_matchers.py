@@ -243,6 +243,7 @@ def test_a_path_that_leads_somewhere_is_negated(source: str, actual: object) -> 
     assert parsed(source).idle_reason(actual) == ""
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @given(actual=JSON)
 @settings(max_examples=60)

@@ -276,6 +276,7 @@ def test_what_is_normalised_stays_as_it_is(value: object) -> None:
     assert plain(once) == once
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @each_case(
     "text",

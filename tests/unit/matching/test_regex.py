@@ -145,6 +145,7 @@ _EXPRESSIONS = st.recursive(
 )
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @given(_join(_EXPRESSIONS, 4, ""))
 def test_any_expression_finds_what_javascript_finds(source: str) -> None:

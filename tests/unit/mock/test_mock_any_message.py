@@ -86,6 +86,7 @@ def check(stage: Stage, values: list[Any]) -> None:
             assert ("result" in answers[0]) != ("error" in answers[0])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(MESSAGES, max_size=6))
@@ -93,6 +94,7 @@ def test_a_contract_answers_every_request(values: list[Any]) -> None:
     check(contract(CONTRACT), values)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(MESSAGES, max_size=6))

@@ -87,6 +87,7 @@ REQUESTS = st.tuples(
 )
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(REQUESTS, max_size=12))

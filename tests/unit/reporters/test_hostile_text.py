@@ -78,6 +78,7 @@ def test_ndjson_is_one_object_for_each_event(hostile: HostileRun) -> None:
     assert_plain(text)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @any_run
 @thorough
@@ -113,6 +114,7 @@ def read_tap(text: str) -> list[tuple[str, str, dict[str, Any]]]:
     return points
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @any_run
 @thorough

@@ -316,6 +316,7 @@ def test_values_lists_and_outputs_that_would_swell_the_page_are_cut_and_counted(
         assert part in text
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_failures_beyond_what_a_page_holds_keep_their_line_and_their_reason() -> None:
     wrong = WRONG.but(expected="x" * 100_000)

@@ -77,6 +77,7 @@ def test_the_report_of_a_failure_is_read_too() -> None:
     assert (fault.kind, fault.message) == ("usage", "there is no such file")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @given(hostile_runs())
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

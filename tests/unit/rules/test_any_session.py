@@ -85,6 +85,7 @@ def check_verdicts(score: SessionScore) -> None:
     assert all(len(verdict.message) < 600 for verdict in verdicts)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
@@ -124,6 +125,7 @@ def changed_exchanges(draw: st.DrawFn) -> list[Any]:
     return exchanges
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(changed_exchanges(), VERSIONS, TRANSPORTS)

@@ -162,6 +162,7 @@ def broken(score: SessionScore) -> dict[str, int]:
     return {each.id: each.count for each in score.verdicts if each.status == "fail"}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @each_case("path", CAPTURES)
 def test_no_capture_is_judged_otherwise_without_it(path: Path) -> None:

@@ -125,6 +125,7 @@ def refuse_unmet(suite: Suite, said: list[tuple[str, Any]]) -> None:
     assert recorded == {}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(conversations().filter(has_none_of))
