@@ -62,12 +62,14 @@ PEERS = {
 }
 
 
-def timed(command: list[str], cwd: Path | None = None) -> tuple[float, float]:
+def timed(
+    command: list[str], cwd: Path | None = None, env: dict[str, str] = ENVIRONMENT
+) -> tuple[float, float]:
     """Wall time in ms and peak memory in MB of one command, its children not counted."""
     done = subprocess.run(
         [PYTHON, "-S", "-E", str(MEASURE), *command],
         cwd=cwd,
-        env=ENVIRONMENT,
+        env=env,
         stdout=subprocess.PIPE,
         text=True,
         encoding="utf-8",
@@ -119,12 +121,12 @@ def raw_large(place: Path) -> tuple[float, float]:
     return took_ms, 0.0
 
 
-def our_large(place: Path) -> tuple[float, float]:
+def our_large(place: Path, env: dict[str, str] = ENVIRONMENT) -> tuple[float, float]:
     """The same answer as a test sees it: read, parsed and judged."""
     done = subprocess.run(
         [PYTHON, "-m", "mcptest", "run", "--json"],
         cwd=place,
-        env=ENVIRONMENT,
+        env=env,
         stdout=subprocess.PIPE,
         check=True,
     )
@@ -224,6 +226,35 @@ def autotest(folder: Path, server: list[str]) -> dict[str, Callable[[], tuple[fl
         )
         for n in SIZES
     }
+
+
+def compare_versions(folder: Path, other: Path, count: int) -> None:
+    """What this version costs over that of another checkout, measured in turns.
+
+    The least time says more than the median here: other work on the machine only adds to it.
+    """
+    server = build_server(folder)
+    suites = {n: write_suite(folder, n, server) for n in SIZES}
+    large = write_large_suite(folder)
+    command = [PYTHON, "-m", "mcptest", "run"]
+    versions = {"this version": ROOT, "the other": other}
+    ms: dict[tuple[str, str], list[float]] = {}
+    for number in range(count):
+        for version, root in versions.items():
+            env = ENVIRONMENT | {"PYTHONPATH": str(root / "src")}
+            for n, name in zip(SIZES, (ONE, THOUSAND, MANY), strict=True):
+                ms.setdefault((version, name), []).append(timed(command, suites[n], env)[0])
+            ms.setdefault((version, LARGE), []).append(our_large(large, env)[0])
+        sys.stderr.write(f"\rround {number + 1} of {count}")
+    sys.stderr.write("\n")
+    names = (ONE, THOUSAND, MANY, LARGE)
+    for how, choose in (("least", min), ("median", statistics.median)):
+        this, that = ({name: choose(ms[each, name]) for name in names} for each in versions)
+        print(f"{how} of {count}, this version over the other")
+        for name in names:
+            print(f"  {name:<40} {this[name] / that[name]:5.2f}   {this[name]:9.1f} ms")
+        ours, theirs = ((each[MANY] - each[ONE]) / 4.999 for each in (this, that))
+        print(f"  {'each further test':<40} {ours / theirs:5.2f}   {ours:9.1f} µs")
 
 
 SMALL_CAPTURE, LARGE_CAPTURE = 10, 100
@@ -334,11 +365,20 @@ def main() -> None:
     parser.add_argument(
         "--compliance", action="store_true", help="measure only how long a server is checked"
     )
+    parser.add_argument(
+        "--against",
+        metavar="FOLDER",
+        type=Path,
+        help="compare this version with that of another checkout, in turns",
+    )
     options = parser.parse_args()
     if options.compliance:
         check_conformance(options.rounds)
         return
     with tempfile.TemporaryDirectory() as name:
+        if options.against:
+            compare_versions(Path(name), options.against.resolve(), options.rounds)
+            return
         if options.plugins:
             ask_plugins(Path(name), options.rounds)
             return

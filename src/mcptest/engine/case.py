@@ -91,6 +91,8 @@ class Performer:
         # What the last attempt asked for and was refused, by kind and name, and what tests of
         # this file have got.
         self.refused: dict[Name, None] = {}
+        # What the current attempt has used, and the answers.
+        self._used: list[tuple[Server, Use, object]] = []
         self.answered: set[tuple[str, Name]] = set()
 
     def start_suite(self, suite: Suite) -> None:
@@ -196,16 +198,20 @@ class Performer:
         if self._is_suite:
             # Suites save values within one test only.
             self.values = {}
-        if not case.teardown:
-            return self._attempt(case, spec, following)
         try:
             result = self._attempt(case, spec, following)
+            if not case.teardown:
+                return result
             if self._pool.launcher.interrupts.count:
                 raise InterruptedRunError
             after = self._attempt(case.but(steps=case.teardown, teardown=()), spec, None)
         except InterruptedRunError:
-            self._tear_down_last(case, spec)
+            if case.teardown:
+                self._tear_down_last(case, spec)
             raise
+        finally:
+            # Not before: the next request goes out sooner.
+            self._count_uses()
         if after.status == "passed":
             return result
         if result.status == "passed":
@@ -363,10 +369,16 @@ class Performer:
             self._pool.take_inventory()
         reply = server.perform(step, timeout_s)
         if step.use:
-            used = self.uses.setdefault(server.spec.name, {})
-            used[step.use] = used.get(step.use, 0) + 1
-            self._record_use(server, step.use, reply.message)
+            self._used.append((server, step.use, reply.message))
         return reply
+
+    def _count_uses(self) -> None:
+        """Count what was used, and whether the server refused it."""
+        used, self._used = self._used, []
+        for server, use, answer in used:
+            counts = self.uses.setdefault(server.spec.name, {})
+            counts[use] = counts.get(use, 0) + 1
+            self._record_use(server, use, answer)
 
     def _record_use(self, server: Server, use: Use, answer: object) -> None:
         """Record whether the server refused what a request asked for, or not."""

@@ -338,7 +338,7 @@ class Facts:
         self.open: dict[jsonrpc.IdKey, Members] = {}
         self.server_open: dict[jsonrpc.IdKey, Members] = {}
         # The latest plain calls with plain answers that were counted and not judged.
-        self.skipped: dict[jsonrpc.IdKey, None] = {}
+        self.skipped: OrderedDict[jsonrpc.IdKey, None] = OrderedDict()
         # The ids that a test file has for its requests, by those under which they were sent.
         self.written_ids: Mapping[jsonrpc.IdKey, object] = {}
         # How many errors the tests of a run expected, by the method of the call.
@@ -375,7 +375,7 @@ class Facts:
         """Calls with these ids were made and answered."""
         self.skipped |= dict.fromkeys(map(jsonrpc.id_key, ids))
         while len(self.skipped) > _MAX_KEPT:
-            del self.skipped[next(iter(self.skipped))]
+            self.skipped.popitem(last=False)
 
     def set_block(self, block: object) -> None:
         """The capabilities that the capture has for the whole session."""

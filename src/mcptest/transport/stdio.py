@@ -57,8 +57,9 @@ _PIPE_BYTES = 1 << 20
 
 _UNREAD_PATIENCE_S = 0.05
 
-# The number 0, as FIONREAD gives it.
-_NOTHING = b"\0\0\0\0"
+# The size of the number that FIONREAD gives, and the number 0.
+_NUMBER_BYTES = 4
+_NOTHING = bytes(_NUMBER_BYTES)
 
 # About 40 µs of busy polling before a wait goes to sleep.
 _SPINS = 20
@@ -95,6 +96,9 @@ class StdioTransport(ServerProcess):
         self.is_closed = False
         self.has_closed_stdin = False
         self.last_output: list[Item] = []
+        # How many bytes in the pipe to the server were not read when last asked. A buffer to write
+        # into: otherwise asking costs twice as much.
+        self._unread = bytearray(_NUMBER_BYTES)
         # How much stdout had brought when stdin was closed.
         self._stdin_closed_at = 0
         # True if enough has come while the server is being stopped: the rest is not decoded.
@@ -173,15 +177,16 @@ class StdioTransport(ServerProcess):
         """True if the server has read all that it was sent."""
         if self._backlog or self._stdin < 0:
             return False
-        return fcntl.ioctl(self._stdin, termios.FIONREAD, _NOTHING) == _NOTHING
+        fcntl.ioctl(self._stdin, termios.FIONREAD, self._unread)
+        return self._unread == _NOTHING
 
     @property
     def unread_bytes(self) -> int:
         """How many of the bytes sent the server has not read, as far as can be seen."""
         if self._stdin < 0:
             return self._lost_bytes
-        waiting = fcntl.ioctl(self._stdin, termios.FIONREAD, _NOTHING)
-        return len(self._backlog) + int.from_bytes(waiting, sys.byteorder)
+        fcntl.ioctl(self._stdin, termios.FIONREAD, self._unread)
+        return len(self._backlog) + int.from_bytes(self._unread, sys.byteorder)
 
     def send(self, line: bytes) -> None:
         """Write a line without ever blocking; what does not fit goes out while waiting."""

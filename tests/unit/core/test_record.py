@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+import mcptest
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCE = Path(mcptest.__file__).parent
 
 
 class Point(Record):
@@ -103,7 +113,40 @@ def test_a_value_survives_a_journey_between_processes() -> None:
 def test_a_record_made_of_a_dict_is_the_one_that_a_call_makes() -> None:
     assert Point.made_of({"x": 1, "y": 2}) == Point(x=1, y=2)
     assert Point.made_of({"x": 1, "y": 2}).but(y=3) == Point(x=1, y=3)
-    with pytest.raises(TypeError, match="needs 'x'"):
-        Point.made_of({"y": 2})
-    with pytest.raises(TypeError, match="has no field 'w'"):
-        Point.made_of({"x": 1, "y": 2, "w": 3})
+
+
+def calls_of_made_of() -> Iterator[tuple[str, str, set[str]]]:
+    """Where a record is made of a dict: the place, the name of the class and those of its fields.
+
+    They are written in the call, or assigned to a dict in the same function.
+    """
+    for path in sorted(SOURCE.rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            assigned = {
+                (ast.unparse(each.value), ast.literal_eval(each.slice))
+                for each in ast.walk(function)
+                if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store)
+                if isinstance(each.slice, ast.Constant)
+            }
+            for call in ast.walk(function):
+                if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(".made_of"):
+                    (given,) = call.args
+                    names = {key for name, key in assigned if name == ast.unparse(given)}
+                    if isinstance(given, ast.Dict):
+                        names = {ast.literal_eval(key) for key in given.keys if key}
+                    place = f"{path.relative_to(SOURCE)}:{call.lineno}"
+                    yield place, ast.unparse(call.func).removesuffix(".made_of"), names
+
+
+@pytest.mark.parametrize(("place", "name", "given"), list(calls_of_made_of()))
+def test_every_call_of_made_of_gives_the_right_fields(
+    place: str, name: str, given: set[str]
+) -> None:
+    module = importlib.import_module("mcptest." + place.partition(".py")[0].replace("/", "."))
+    record = getattr(module, name)
+    required = {field for field in record._fields if not hasattr(record, field)}
+    assert given, "the names cannot be read from the call"
+    assert given <= set(record._fields), f"{place}: no such field"
+    assert given >= required, f"{place}: a field is missing"
