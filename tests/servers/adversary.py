@@ -103,7 +103,7 @@ def list_page(name: str, params: dict[str, Any]) -> dict[str, object]:
     return page
 
 
-def serve(message: dict[str, Any]) -> None:  # noqa: C901  # a branch for each method
+def serve(message: dict[str, Any]) -> None:
     method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
     if method == "initialize":
         version = params.get("protocolVersion")
@@ -163,7 +163,7 @@ def call(id: object, params: dict[str, Any]) -> None:
         answer(id, {"content": [{"type": "text", "text": ATTACK}], "isError": True})
 
 
-def before_each() -> None:  # noqa: C901  # a branch for each mode
+def before_each() -> None:
     """What a mode does when a message has come, before it is answered."""
     count["messages"] += 1
     if MODE == "dies-at" and count["messages"] == int(CALLS):
@@ -194,7 +194,7 @@ def flood(part: bytes) -> None:
         write(part)
 
 
-def main() -> None:  # noqa: C901  # a branch for each mode
+def main() -> None:
     if MODE in ("stubborn", "stubborn-child"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if MODE == "stubborn-child":

@@ -100,7 +100,7 @@ def _first_line(lines: list[str]) -> int:
 
 
 # The hot loop is one function: every further call per line would cost a tenth of its time.
-def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found:  # noqa: C901
+def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found:
     cutter = Cutter()
     known = cutter.known
     root: dict[int, object] = {0: None}
