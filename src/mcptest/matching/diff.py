@@ -34,7 +34,7 @@ from mcptest.matching.values import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Literal
 
     from mcptest.core.results import Mismatch
@@ -198,20 +198,16 @@ def _two_texts(
 ) -> list[DiffLine]:
     pair = pair_texts(expected, actual, place, is_described=is_described)
     lines = [_labelled("-", "expected", pair.expected), _labelled("+", "actual", pair.actual)]
-    if not place and not _is_alike(expected, actual):
-        return lines
+    if not place:
+        # Strings that share neither end differ everywhere: no place is worth marking.
+        shares_end = expected[:1] == actual[:1] or expected[-1:] == actual[-1:]
+        if not shares_end or expected == actual or not expected or not actual:
+            return lines
     if len(pair.actual) <= columns:
         return [*lines, _labelled("^", "", " " * pair.column + "^")]
     before = actual[max(0, pair.at - 20) : pair.at]
     after = f", after {quote(before)}" if before else ""
     return [*lines, _labelled("^", "differs", f"at {describe_place(actual, pair.at)}{after}")]
-
-
-def _is_alike(expected: str, actual: str) -> bool:
-    """True if it helps to mark the place: strings that share neither end differ everywhere."""
-    if expected == actual or not expected or not actual:
-        return False
-    return expected[0] == actual[0] or expected[-1] == actual[-1]
 
 
 def _line_count(text: str) -> str:
@@ -293,8 +289,13 @@ def _opened(lead: str, value: object, branch: _Branch, depth: int) -> Iterator[D
 
 
 def _members(value: object, branch: _Branch, depth: int, noun: str) -> Iterator[DiffLine]:
+    members: Iterable[tuple[Step, object]] = ()
+    if isinstance(value, dict):
+        members = value.items()
+    elif isinstance(value, list):
+        members = enumerate(value)
     folded: list[Step] = []
-    for step, member in _steps(value):
+    for step, member in members:
         inner = branch.branches.get(step)
         if inner is None:
             folded.append(step)
@@ -305,13 +306,6 @@ def _members(value: object, branch: _Branch, depth: int, noun: str) -> Iterator[
         yield from _opened(_key(step), member, inner, depth)
     if folded:
         yield _fold(folded, noun, depth)
-
-
-def _steps(value: object) -> Iterator[tuple[Step, object]]:
-    if isinstance(value, dict):
-        yield from value.items()
-    elif isinstance(value, list):
-        yield from enumerate(value)
 
 
 def _leaf(lead: str, branch: _Branch, depth: int) -> Iterator[DiffLine]:
@@ -444,6 +438,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _diff_lines(left: list[str], right: list[str]) -> Iterator[DiffLine]:
+    import difflib  # noqa: PLC0415  costs 9 ms, and only a failing test needs it
+
+    # What is equal at the start is not compared again.
     pairs = enumerate(zip(left, right, strict=False))
     shorter = min(len(left), len(right))
     start = next((number for number, (one, other) in pairs if one != other), shorter)
@@ -455,15 +452,6 @@ def _diff_lines(left: list[str], right: list[str]) -> Iterator[DiffLine]:
         left, right = left[start:], right[start:]
     if start:
         yield _aside(f"… {plural(start, 'equal line')}")
-    yield from _grouped(left, right)
-    if total > MAX_COMPARED_LINES and total > start + WINDOW_LINES:
-        rest = total - start - WINDOW_LINES
-        yield _aside(f"… {plural(rest, 'more line')} not compared")
-
-
-def _grouped(left: list[str], right: list[str]) -> Iterator[DiffLine]:
-    import difflib  # noqa: PLC0415  costs 9 ms, and only a failing test needs it
-
     done = 0
     for group in difflib.SequenceMatcher(None, left, right).get_grouped_opcodes(CONTEXT_LINES):
         if group[0][1] > done:
@@ -477,21 +465,21 @@ def _grouped(left: list[str], right: list[str]) -> Iterator[DiffLine]:
         done = group[-1][2]
     if len(left) > done:
         yield _aside(f"… {plural(len(left) - done, 'equal line')}")
+    if total > MAX_COMPARED_LINES and total > start + WINDOW_LINES:
+        rest = total - start - WINDOW_LINES
+        yield _aside(f"… {plural(rest, 'more line')} not compared")
 
 
 def _block(sign: Sign, lines: list[str], others: list[str]) -> Iterator[DiffLine]:
     for number, line in enumerate(lines[:MAX_BLOCK_LINES]):
-        other = others[number] if number < len(others) else line
-        yield DiffLine(sign=sign, text=f"{sign} {_cut_line(line, common_prefix(line, other))}")
+        # A long line is cut so that the place where it differs stays in sight.
+        at = common_prefix(line, others[number] if number < len(others) else line)
+        start = max(0, at - MAX_LINE_CHARS // 2) if at > MAX_LINE_CHARS * 3 // 4 else 0
+        end = start + MAX_LINE_CHARS
+        lead, tail = "… " if start else "", " …" if end < len(line) else ""
+        yield DiffLine(sign=sign, text=f"{sign} {lead}{visible(line[start:end])}{tail}")
     if len(lines) > MAX_BLOCK_LINES:
         yield _aside(f"… {plural(len(lines) - MAX_BLOCK_LINES, 'more line')} ({sign})")
-
-
-def _cut_line(line: str, at: int) -> str:
-    """`line` cut so that the character at `at` stays in sight."""
-    start = max(0, at - MAX_LINE_CHARS // 2) if at > MAX_LINE_CHARS * 3 // 4 else 0
-    end = start + MAX_LINE_CHARS
-    return ("… " if start else "") + visible(line[start:end]) + (" …" if end < len(line) else "")
 
 
 def _aside(text: str) -> DiffLine:
@@ -553,12 +541,14 @@ class Elsewhere:
         return f"the expected value is at {found}" if found else ""
 
     def _found(self, mismatch: Mismatch, wanted: object, places: list[tuple[Trail, object]]) -> str:
-        """The first place that has it, and how many others do."""
+        """The first place that has it, and how many others do; long strings are not compared."""
         own = mismatch.path
         met = [
             (trail, value)
             for trail, value in places
-            if _is_small(value) and self._meets(wanted, value) and render_trail(trail) != own
+            if (not isinstance(value, str) or len(value) <= _MAX_TEXT_CHARS)
+            and self._meets(wanted, value)
+            and render_trail(trail) != own
         ]
         return _listed(met) if met else ""
 
@@ -586,10 +576,6 @@ def _inside(level: list[tuple[Trail, object]]) -> Iterator[tuple[Trail, object]]
         elif isinstance(value, list):
             for index, element in enumerate(value[:_MAX_MEMBERS]):
                 yield (trail, index), element
-
-
-def _is_small(value: object) -> bool:
-    return not isinstance(value, str) or len(value) <= _MAX_TEXT_CHARS
 
 
 def _is_telling(wanted: object) -> bool:
@@ -676,8 +662,12 @@ def find_idle_checks(expected: object, actual: object, trail: Trail = None) -> I
 
 def _idle_in_group(group: Group, actual: object, trail: Trail) -> Iterator[str]:
     for check in group.checks:
-        if isinstance(check, Each):
-            yield from _idle_in_elements(check, actual, trail)
+        if isinstance(check, Each) and actual == []:
+            place = render_trail(trail) or "the answer"
+            yield f"{place} is an empty array, so match:arrayElements checked nothing there"
+        elif isinstance(check, Each):
+            for index, element in enumerate(actual if isinstance(actual, list) else ()):
+                yield from find_idle_checks(check.value, element, (trail, index))
         elif isinstance(check, (Partial, Pattern)):
             inner = check.value if isinstance(check, Partial) else check
             yield from find_idle_checks(inner, actual, trail)
@@ -685,12 +675,3 @@ def _idle_in_group(group: Group, actual: object, trail: Trail) -> Iterator[str]:
             for wanted in check.values:
                 yield from find_idle_checks(wanted, actual, trail)
     yield from find_idle_checks(group.siblings, actual, trail)
-
-
-def _idle_in_elements(check: Each, actual: object, trail: Trail) -> Iterator[str]:
-    if actual == []:
-        place = render_trail(trail) or "the answer"
-        yield f"{place} is an empty array, so match:arrayElements checked nothing there"
-    elif isinstance(actual, list):
-        for index, element in enumerate(actual):
-            yield from find_idle_checks(check.value, element, (trail, index))

@@ -437,7 +437,13 @@ class _Walk:
     def _class(self) -> str:
         """One member of a character class."""
         if self._peek() == "^":
-            return self._outside_class()
+            start = self.at
+            self.at = self._pattern.index("]", start + 2) + 1
+            refused = self._pattern[start : self.at]
+            # Ranges and classes are not analysed.
+            if "\\w" in refused or "a-z" in refused or "\\S" in refused:
+                raise _BeyondError
+            return next((char for char in "a1-" if char not in refused), "_")
         first = ""
         while True:
             char = self._next()
@@ -446,15 +452,6 @@ class _Walk:
             if char == "[" and self._peek() == ":":
                 raise _BeyondError
             first = first or (self._escape() if char == "\\" else char)
-
-    def _outside_class(self) -> str:
-        start = self.at
-        self.at = self._pattern.index("]", start + 2) + 1
-        refused = self._pattern[start : self.at]
-        # Ranges and classes are not analysed.
-        if "\\w" in refused or "a-z" in refused or "\\S" in refused:
-            raise _BeyondError
-        return next((char for char in "a1-" if char not in refused), "_")
 
     def _repeats(self) -> int:
         mark = self._peek()

@@ -7,6 +7,7 @@ compared or stored.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 
 from mcptest.core.diagnostics import suggest
@@ -119,10 +120,6 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
     name, rules = read_options(options)
     use = _Use(key=name or key, rules=rules, place=steps_of(place))
     book.declare(use.key, place, is_given=bool(name))
-
-    def check(use: _Use, actual: object, path: str = "") -> Miss | None:
-        return _checked(book, use, actual, path)
-
     matcher = Matcher(
         name="snapshot",
         family="Snapshots",
@@ -132,7 +129,7 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
         fails=(),
         parse=lambda: use,
         wants=lambda use: f"what the snapshot {_named(use.key)} holds",
-        check=check,
+        check=partial(_check_snapshot, book),
         is_slow=True,
         # The book records each check, so a value is checked once and in this process.
         is_remote=True,
@@ -141,7 +138,7 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
     return _SnapshotPattern(source=source, matcher=matcher, parameter=use, negated=False)
 
 
-def _checked(book: SnapshotBook, use: _Use, actual: object, path: str) -> Miss | None:
+def _check_snapshot(book: SnapshotBook, use: _Use, actual: object, path: str = "") -> Miss | None:
     if actual is ABSENT:
         return Miss(why="there is nothing")
     kept = drop_paths(actual, _from_here(use.rules.ignored, path))
@@ -158,10 +155,6 @@ def _checked(book: SnapshotBook, use: _Use, actual: object, path: str) -> Miss |
         return None
     if stored is ABSENT:
         return Miss(why="there is none of that name yet", hint=lambda: _WRITE)
-    return _difference(stored, value)
-
-
-def _difference(stored: object, value: object) -> Miss:
     found = list(islice(compare(stored, value), _MAX_COUNTED))
     return _Difference(
         why=f"it differs at {_listed(found)}", hint=lambda: _ACCEPT, stored=stored, value=value

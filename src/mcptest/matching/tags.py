@@ -274,35 +274,27 @@ def make_value(value: object, key: str = "") -> object:
     if isinstance(value, list):
         return [make_value(inner, key) for inner in value]
     if isinstance(value, Pattern):
-        return _meeting(value, key)
+        for candidate in _candidates(value, key):
+            if value.is_met(candidate):
+                return candidate
+        raise ValueError(f"no value that meets {value.source} can be made up")
     return _of_group(value, key) if isinstance(value, Group) else value
-
-
-def _meeting(pattern: Pattern, key: str) -> object:
-    for candidate in _candidates(pattern, key):
-        if pattern.is_met(candidate):
-            return candidate
-    raise ValueError(f"no value that meets {pattern.source} can be made up")
 
 
 def _candidates(pattern: Pattern, key: str) -> Iterator[object]:
     parameter = pattern.parameter
     if isinstance(parameter, Expression):
-        yield from _matching(pattern, parameter)
+        source = parameter.source
+        parts = literal_parts(source) if pattern.matcher.name == "ere" else ["", source]
+        made = [sample_match(part) if at % 2 else part for at, part in enumerate(parts)]
+        if None not in made:
+            yield "".join(part or "" for part in made)
     if key in _BY_KEY:
         yield _BY_KEY[key]
     if isinstance(parameter, (str, int, float)):
         yield parameter
     yield from _ORDINARY
     yield from pattern.matcher.passes
-
-
-def _matching(pattern: Pattern, expression: Expression) -> Iterator[str]:
-    source = expression.source
-    parts = literal_parts(source) if pattern.matcher.name == "ere" else ["", source]
-    made = [sample_match(part) if at % 2 else part for at, part in enumerate(parts)]
-    if None not in made:
-        yield "".join(part or "" for part in made)
 
 
 def _of_group(group: Group, key: str) -> object:

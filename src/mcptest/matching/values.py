@@ -436,10 +436,6 @@ def _seen(text: str) -> str:
     return unicodedata.normalize("NFC", plain)
 
 
-def _straight(text: str) -> str:
-    return text.translate(_TYPEWRITTEN)
-
-
 _TYPEWRITTEN = str.maketrans("‘’‚“”„‐‑–—−", "''‚\"\"„-----")
 
 _WAYS: tuple[tuple[Callable[[str], str], str], ...] = (
@@ -447,6 +443,6 @@ _WAYS: tuple[tuple[Callable[[str], str], str], ...] = (
     (_spaced, "differs only in white space"),
     (lambda text: "".join(text.split()), "differs only in white space"),
     (_seen, "differs only in characters that cannot be seen"),
-    (_straight, "differs only in the kind of quotes or dashes"),
+    (lambda text: text.translate(_TYPEWRITTEN), "differs only in the kind of quotes or dashes"),
     (lambda text: _spaced(_seen(text).casefold()), "differs only in case and white space"),
 )
