@@ -291,45 +291,40 @@ class AnswerReader:
             self._odd = f"the server sent an event named {name!r}; messages are in those "
             self._odd += "named message"
             return [TransportFault(kind="event_stream", message=self._odd)]
-        if event.id and self._is_again(event.id):
-            message = "a stream that was resumed has brought an event again; it is passed over"
-            return [TransportFault(kind="event_stream", message=message)]
+        if event.id:
+            is_again = "resumed" in self._facts and event.id in self.seen
+            self.seen[event.id] = None
+            if len(self.seen) > _MAX_SEEN:
+                del self.seen[next(iter(self.seen))]
+            if is_again:
+                message = "a stream that was resumed has brought an event again; it is passed over"
+                return [TransportFault(kind="event_stream", message=message)]
         found = read_message(event.data)
         if isinstance(found, Frame):
-            if self.is_answered and _is_response(found.value):
+            value = found.value
+            is_response = isinstance(value, dict) and "method" not in value and "id" in value
+            if self.is_answered and is_response:
                 message = "the server answered one request twice; the first answer counts"
                 return [TransportFault(kind="duplicate_response", message=message)]
             named: dict[str, object] = {"event_id": event.id} if event.id is not None else {}
-            return [self._frame(found.value, named)]
+            return [self._frame(value, named)]
         reason = f"{found.reason}: {_quote(found.raw, found.size)}"
         self._odd = f"the server sent an event that is not JSON: {reason}"
         return [TransportFault(kind="malformed_json", message=self._odd)]
 
-    def _is_again(self, event_id: str) -> bool:
-        """True if an event of this id was received before the stream was interrupted."""
-        is_again = "resumed" in self._facts and event_id in self.seen
-        self.seen[event_id] = None
-        if len(self.seen) > _MAX_SEEN:
-            del self.seen[next(iter(self.seen))]
-        return is_again
-
     def _frame(self, value: object, more: dict[str, object] | None = None) -> Frame:
         if self.id is not ABSENT:
             for each in value if isinstance(value, list) else [value]:
-                self._take_response(each)
+                if not isinstance(each, dict) or "method" in each:
+                    continue
+                if each.get("id") is None and "error" in each and self._is_illegal:
+                    self._owed.clear()
+                self._owed.discard(jsonrpc.id_key(each.get("id")))
+                self.is_answered = not self._owed
         # The older transport has one stream for all answers.
         answers = None if self._is_old else self.ids or frozenset()
         http, line = self._facts | (more or {}), self.events if self._is_old else 0
         return Frame(value=value, line=line, http=http, answers=answers)
-
-    def _take_response(self, value: object) -> None:
-        """Remember the id if this is a response."""
-        if not isinstance(value, dict) or "method" in value:
-            return
-        if value.get("id") is None and "error" in value and self._is_illegal:
-            self._owed.clear()
-        self._owed.discard(jsonrpc.id_key(value.get("id")))
-        self.is_answered = not self._owed
 
     def _came(self) -> str:
         return f"the server answered {self.said} with"
@@ -340,10 +335,6 @@ class AnswerReader:
 
 _LIMIT_HINT = '"maxLineBytes" in a config, "max_line_bytes" in a suite, is the limit'
 _PAGE_HINT = "this is a page for people: is the URL that of the MCP endpoint?"
-
-
-def _is_response(value: object) -> bool:
-    return isinstance(value, dict) and "method" not in value and "id" in value
 
 
 def _quote(raw: bytes, size: int = 0) -> str:
@@ -395,7 +386,13 @@ def message_headers(message: object, negotiated: str) -> dict[str, str]:
         is_stateless = revision is not None and revision.is_stateless
         version = own_version(message) or (negotiated if is_stateless else "")
         if version:
-            return {VERSION_HEADER: encoded_value(version)} | _repeated(message)
+            headers = {VERSION_HEADER: encoded_value(version)}
+            if isinstance(method := message["method"], str):
+                headers["Mcp-Method"] = encoded_value(method)
+                name = jsonrpc.params_of(message).get(_NAMED_BY.get(method, ""))
+                if isinstance(name, str):
+                    headers["Mcp-Name"] = encoded_value(name)
+            return headers
     return {VERSION_HEADER: negotiated} if revision and revision.has_version_header else {}
 
 
@@ -403,17 +400,6 @@ def own_version(message: object) -> str:
     """The revision that a message names, or ""."""
     version = jsonrpc.meta_of(message).get(VERSION_KEY)
     return version if isinstance(version, str) else ""
-
-
-def _repeated(message: dict[str, Any]) -> dict[str, str]:
-    method = message["method"]
-    if not isinstance(method, str):
-        return {}
-    headers = {"Mcp-Method": encoded_value(method)}
-    name = jsonrpc.params_of(message).get(_NAMED_BY.get(method, ""))
-    if isinstance(name, str):
-        headers["Mcp-Name"] = encoded_value(name)
-    return headers
 
 
 def encoded_value(text: str) -> str:
