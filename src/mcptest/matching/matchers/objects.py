@@ -107,13 +107,17 @@ def _relate(relation: Relation, actual: object) -> Miss | None:
     right, why = pull(actual, relation.right_steps)
     if right is ABSENT:
         return _nothing_at(relation.right, why)
-    if _holds_between(left, right, relation.operator):
+    order, test = _ordered(left, right), _ORDERINGS.get(relation.operator)
+    if test:
+        holds = order is not None and test(order, 0)
+    else:
+        is_same = order == 0 if order is not None else is_equal(left, right)
+        holds = is_same != (relation.operator == "!=")
+    if holds:
         return None
-    return Miss(
-        why=f"it has {relation.left} {show_json(left, 60)} "
-        f"and {relation.right} {show_json(right, 60)}",
-        hint=lambda: _mixed_hint(left, right, relation.operator),
-    )
+    shown = f"{relation.left} {show_json(left, 60)} and {relation.right} {show_json(right, 60)}"
+    hint = f"{type_name(left)} and {type_name(right)} have no order"
+    return Miss(why=f"it has {shown}", hint=(lambda: hint) if test and order is None else None)
 
 
 def _nothing_at(path: str, why: str) -> Miss:
@@ -121,20 +125,6 @@ def _nothing_at(path: str, why: str) -> Miss:
     hint = "both sides are fields; to compare with a value, write a pattern at the field"
     said = f"it has nothing at {path}: {why}"
     return Miss(why=said, hint=(lambda: hint) if is_literal else None, nowhere=said)
-
-
-def _mixed_hint(left: object, right: object, sign: str) -> str:
-    if sign in _ORDERINGS and _ordered(left, right) is None:
-        return f"{type_name(left)} and {type_name(right)} have no order"
-    return ""
-
-
-def _holds_between(left: object, right: object, sign: str) -> bool:
-    order = _ordered(left, right)
-    if sign in _ORDERINGS:
-        return order is not None and _ORDERINGS[sign](order, 0)
-    is_same = order == 0 if order is not None else is_equal(left, right)
-    return is_same != (sign == "!=")
 
 
 def _ordered(left: object, right: object) -> int | None:
@@ -187,39 +177,34 @@ def _parse_schema(
     if not isinstance(given, str):
         validator = _compile("holds a schema", given, try_schema)
         return _Schema(file="the schema", source=given, validator=validator)
-    file = given
-    if not file.strip():
+    file = given.strip()
+    if not file:
         raise BadSchemaError("needs the name of a file, relative to the test file")
     if read_beside is None:
         raise BadSchemaError("can only be used in a file: there is nothing to look beside")
     try:
-        text = read_beside(file.strip())
+        text = read_beside(file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).removeprefix("cannot read it: ")
         reason = reason[:1].lower() + reason[1:]
-        raise BadSchemaError(f"cannot read {file.strip()}: {reason}") from None
+        raise BadSchemaError(f"cannot read {file}: {reason}") from None
     try:
-        schema = _parse_file(file.strip(), text)
-        validator = _compile(f"reads {file.strip()},", schema, try_schema)
-        return _Schema(file=file.strip(), source=schema, validator=validator)
-    except BadSchemaError:
-        if not isinstance(text, UnquotedText):
-            raise
-    message = f"reads {file.strip()}, which is not a JSON Schema; {UNQUOTED}"
-    raise BadSchemaError(message)
+        schema = parse_json(text.removeprefix("\ufeff"))
+        validator = _compile(f"reads {file},", schema, try_schema)
+        return _Schema(file=file, source=schema, validator=validator)
+    except (NotJsonError, BadSchemaError) as error:
+        if isinstance(text, UnquotedText):
+            message = f"reads {file}, which is not a JSON Schema; {UNQUOTED}"
+            raise BadSchemaError(message) from None
+        if isinstance(error, NotJsonError):
+            raise BadSchemaError(f"reads {file}, which is not JSON: {error.reason}") from None
+        raise
 
 
 def declared_schema(schema: object, try_schema: TrySchema | None = None) -> _Schema:
     """The same for a schema that a server declares, which may allow everything."""
     validator = _compile("", schema, try_schema, is_vague_allowed=True)
     return _Schema(file="outputSchema", source=schema, validator=validator)
-
-
-def _parse_file(file: str, text: str) -> object:
-    try:
-        return parse_json(text.removeprefix("\ufeff"))
-    except NotJsonError as error:
-        raise BadSchemaError(f"reads {file}, which is not JSON: {error.reason}") from None
 
 
 def _compile(

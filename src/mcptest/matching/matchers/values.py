@@ -48,17 +48,14 @@ _OTHER_NAMES = {
 def _types(raw: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in raw.split("|"))
     for name in names:
-        if name not in _TYPE_NAMES:
-            raise ParameterError(_unknown_type(name))
+        if name in _TYPE_NAMES:
+            continue
+        known = f"knows {', '.join(_TYPE_NAMES)}, not {dump_json(name)}"
+        if name.casefold() in ("undefined", "missing"):
+            raise ParameterError(f"{known}; a key that must not be there is match:not:exists")
+        meant = _OTHER_NAMES.get(name.casefold()) or closest(name, _TYPE_NAMES)
+        raise ParameterError(f'{known}; did you mean "{meant}"?' if meant else known)
     return names
-
-
-def _unknown_type(name: str) -> str:
-    known = f"knows {', '.join(_TYPE_NAMES)}, not {dump_json(name)}"
-    if name.casefold() in ("undefined", "missing"):
-        return f"{known}; a key that must not be there is match:not:exists"
-    meant = _OTHER_NAMES.get(name.casefold()) or closest(name, _TYPE_NAMES)
-    return f'{known}; did you mean "{meant}"?' if meant else known
 
 
 def _has_type(names: tuple[str, ...], actual: object) -> Miss | None:
