@@ -623,17 +623,15 @@ def _base64_decoded(runs: list[bytes]) -> Iterator[bytes]:
 
 def _hex_decoded(runs: list[bytes]) -> Iterator[bytes]:
     """The bytes of the runs, whose first digit may belong to something else."""
-    digits = list(map(_without_gaps, runs))
+    digits: list[bytes] = []
+    for run in runs:
+        gaps = [found.span() for found in _BETWEEN.finditer(run.translate(_HEX))]
+        starts, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(run)]
+        pieces = [run[start:end] for start, end in zip(starts, ends, strict=True)]
+        digits.append(b"".join(pieces).translate(None, _NO_DIGITS))
     for offset in range(2):
         even = (each[offset : len(each) - (len(each) - offset) % 2] for each in digits)
         yield bytes.fromhex(b"00".join(even).decode())
-
-
-def _without_gaps(run: bytes) -> bytes:
-    marked = run.translate(_HEX)
-    gaps = [found.span() for found in _BETWEEN.finditer(marked)]
-    starts, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(run)]
-    return b"".join(map(run.__getitem__, map(slice, starts, ends))).translate(None, _NO_DIGITS)
 
 
 _NO_DIGITS = bytes(byte for byte in range(256) if byte not in _DIGITS)

@@ -154,7 +154,7 @@ class Pattern(Record):
         if miss is None:
             return None
         found = self.describe(miss, actual, trail)
-        return found.but(hint=miss.hint()) if miss.hint else found
+        return found if found.hint or not miss.hint else found.but(hint=miss.hint())
 
     def describe(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
         """The mismatch for a value that does not meet the pattern, without the hint."""

@@ -60,7 +60,7 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 
 # Headers that captures keep: those that rules need, and nothing that may be a credential.
-_TOLD_HEADERS = ("allow", "cache-control", "content-type", "retry-after", "x-accel-buffering")
+_KEPT_HEADERS = ("allow", "cache-control", "content-type", "retry-after", "x-accel-buffering")
 
 
 # Ids of events that are remembered.
@@ -170,7 +170,7 @@ class AnswerReader:
         self.status, self.headers = status, headers
         content_type = headers.get("content-type", "")
         self._facts |= {"status": status, "content_type": content_type}
-        self._facts["headers"] = {name: headers[name] for name in _TOLD_HEADERS if name in headers}
+        self._facts["headers"] = {name: headers[name] for name in _KEPT_HEADERS if name in headers}
         if session := headers.get("mcp-session-id"):
             self._facts["session_id"] = session
         is_good = 200 <= status < 300
@@ -179,7 +179,7 @@ class AnswerReader:
             self._packed = f"a body packed as {excerpt(coding, 40)!r}"
             if is_good:
                 hint = "mcptest asks for plain answers (Accept-Encoding: identity) and unpacks none"
-                return [self._fault("http_body", f"{self._came()} {self._packed}", hint)]
+                return [self._fault("http_body", f"{self._answered_with()} {self._packed}", hint)]
         self._mode = "events" if is_good and media_type(content_type) == EVENTS else "body"
         return []
 
@@ -194,7 +194,7 @@ class AnswerReader:
             return []
         head = quote_bytes(bytes(self._body[:60]))
         self._mode, self._body = "", bytearray()
-        message = f"{self._came()} more than {self._limit:,} bytes; it begins {head} …"
+        message = f"{self._answered_with()} more than {self._limit:,} bytes; it begins {head} …"
         return [self._fault("line_too_long", message, _LIMIT_HINT)]
 
     def ended(self) -> list[Item]:
@@ -210,7 +210,7 @@ class AnswerReader:
             return [self._unanswered(raw)]
         if kind != JSON:
             shown = excerpt(kind, 60) or "no type at all"
-            message = f"{self._came()} {shown}, neither {JSON} nor {EVENTS}: {_quote(raw)}"
+            message = f"{self._answered_with()} {shown}, neither {JSON} nor {EVENTS}: {_quote(raw)}"
             return [self._fault("content_type", message, _PAGE_HINT if b"<" in raw[:20] else "")]
         return self._take_body(raw, is_good=is_good)
 
@@ -232,7 +232,7 @@ class AnswerReader:
         if not is_good:
             return [frame, self._unanswered(raw)]
         # Nothing more can come, so that there is nothing to wait for.
-        message = f"{self._came()} a message that is not a response to it: {_quote(raw)}"
+        message = f"{self._answered_with()} a message that is not a response to it: {_quote(raw)}"
         return [frame, self._fault("http_body", message)]
 
     def _judge_receipt(self, raw: bytes) -> list[Item]:
@@ -252,7 +252,9 @@ class AnswerReader:
     def _unanswered(self, raw: bytes) -> TransportFault:
         """A body without a message: the status decides."""
         if 200 <= self.status < 300:
-            return self._fault("http_body", f"{self._came()} status {self.status} and no body")
+            return self._fault(
+                "http_body", f"{self._answered_with()} status {self.status} and no body"
+            )
         fault = status_fault(self.said, self.id, self.status, self.headers, raw)
         if self._packed:
             # The status alone says what was refused, and why.
@@ -272,7 +274,7 @@ class AnswerReader:
         for event in self._events.feed(chunk):
             if isinstance(event, OverlongEvent):
                 self._mode = ""
-                message = f"{self._came()} an event of more than {event.limit:,} bytes"
+                message = f"{self._answered_with()} an event of more than {event.limit:,} bytes"
                 out.append(self._fault("line_too_long", message, _LIMIT_HINT))
                 break
             self.events += 1
@@ -326,7 +328,7 @@ class AnswerReader:
         http, line = self._facts | (more or {}), self.events if self._is_old else 0
         return Frame(value=value, line=line, http=http, answers=answers)
 
-    def _came(self) -> str:
+    def _answered_with(self) -> str:
         return f"the server answered {self.said} with"
 
     def _fault(self, kind: str, message: str, hint: str = "") -> TransportFault:

@@ -74,7 +74,7 @@ class Relation(Record):
     operator: str
 
 
-def _a_relation(raw: str) -> Relation:
+def _parse_relation(raw: str) -> Relation:
     found = re.fullmatch(r"\s*([^<>=!]+?)\s*(<=|>=|!=|==|<|>|=)\s*([^<>=!]+?)\s*", raw)
     if found is None:
         raise ParameterError(
@@ -97,7 +97,7 @@ def _a_relation(raw: str) -> Relation:
     )
 
 
-def _relate(relation: Relation, actual: object) -> Miss | None:
+def _check_relation(relation: Relation, actual: object) -> Miss | None:
     if not isinstance(actual, (dict, list)):
         why = f"it is {type_name(actual)}"
         return Miss(why=why, nowhere=why)
@@ -345,13 +345,13 @@ def plugin_matcher(plugins: Plugins | None) -> Matcher:
         if plugins is None:
             raise ParameterError("cannot be used here", "only what is run can ask plugins")
         if name not in plugins.names:
-            raise _unknown(name, plugins.names)
+            raise _unknown_plugin(name, plugins.names)
         return PluginUse(name=name, method=method, expected=expected)
 
     def check(use: PluginUse, actual: object, path: str = "") -> Miss | None:
         assert plugins is not None, "without plugins nothing is parsed"
         params = {"actual": actual, "expected": use.expected, "path": path}
-        return _verdict(use, plugins.ask(use.name, use.method, params))
+        return _read_verdict(use, plugins.ask(use.name, use.method, params))
 
     return Matcher(
         name="plugin",
@@ -370,7 +370,7 @@ def plugin_matcher(plugins: Plugins | None) -> Matcher:
     )
 
 
-def _unknown(name: str, names: Sequence[str]) -> UnknownPluginError:
+def _unknown_plugin(name: str, names: Sequence[str]) -> UnknownPluginError:
     there = f"; there are: {', '.join(names)}" if names else ""
     return UnknownPluginError(
         f"finds no plugin {visible(name)!r}{suggest(name, names, '{!r}') or there}",
@@ -384,7 +384,7 @@ def _wants(use: PluginUse) -> str:
     return f"what the plugin {use.name} accepts as {visible(use.method)}{given}"
 
 
-def _verdict(use: PluginUse, answer: object) -> Miss | None:
+def _read_verdict(use: PluginUse, answer: object) -> Miss | None:
     members = answer if isinstance(answer, dict) else {}
     passes = members.get("pass")
     # Where there is nothing to say, some languages say null.
@@ -420,9 +420,9 @@ MATCHERS = (
         example="match:crossField:order.start < order.end",
         passes=({"order": {"start": "2023-01-01", "end": "2023-01-02"}},),
         fails=({"order": {"start": 2, "end": 1}}, {"order": {"start": 1}}, None),
-        parse=_a_relation,
+        parse=_parse_relation,
         wants=lambda relation: f"{relation.left} {_OPERATORS[relation.operator]} {relation.right}",
-        check=_relate,
+        check=_check_relation,
         kinds=("object", "array"),
     ),
     JSON_SCHEMA,

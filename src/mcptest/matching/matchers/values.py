@@ -45,7 +45,7 @@ _OTHER_NAMES = {
 }
 
 
-def _types(raw: str) -> tuple[str, ...]:
+def _parse_types(raw: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in raw.split("|"))
     for name in names:
         if name in _TYPE_NAMES:
@@ -58,7 +58,7 @@ def _types(raw: str) -> tuple[str, ...]:
     return names
 
 
-def _has_type(names: tuple[str, ...], actual: object) -> Miss | None:
+def _check_type(names: tuple[str, ...], actual: object) -> Miss | None:
     kind = json_type(actual)
     if kind in names or ("integer" in names and is_whole(actual)):
         return None
@@ -70,7 +70,7 @@ def _has_type(names: tuple[str, ...], actual: object) -> Miss | None:
     return Miss(why=f"it is {type_name(actual)}", hint=hint)
 
 
-def _exists(_: None, actual: object) -> Miss | None:
+def _check_exists(_: None, actual: object) -> Miss | None:
     return Miss(why="it is null") if actual is None else None
 
 
@@ -86,7 +86,7 @@ def _is_equal(wanted: str, actual: object) -> bool:
     return to_text(actual) == wanted
 
 
-def _equals(wanted: str, actual: object) -> Miss | None:
+def _check_equals(wanted: str, actual: object) -> Miss | None:
     if _is_equal(wanted, actual):
         return None
     text = to_text(actual)
@@ -98,7 +98,7 @@ def _equals(wanted: str, actual: object) -> Miss | None:
     )
 
 
-def _differs(wanted: str, actual: object) -> Miss | None:
+def _check_not_equals(wanted: str, actual: object) -> Miss | None:
     return Miss(why="it is just that") if _is_equal(wanted, actual) else None
 
 
@@ -110,14 +110,14 @@ def values_equal_to(strings: tuple[str, ...]) -> tuple[object, ...]:
     return (*strings, *(words[text] for text in strings if text in words))
 
 
-def _choices(raw: str) -> tuple[str, ...]:
+def _parse_choices(raw: str) -> tuple[str, ...]:
     choices = tuple(choice.strip() for choice in raw.split("|"))
     if not raw.strip():
         raise ParameterError("needs what it may be, with | between")
     return choices
 
 
-def _is_one_of(choices: tuple[str, ...], actual: object) -> Miss | None:
+def _check_one_of(choices: tuple[str, ...], actual: object) -> Miss | None:
     if any(_is_equal(choice, actual) for choice in choices):
         return None
     text = to_text(actual)
@@ -138,9 +138,9 @@ MATCHERS = (
         example="match:type:string|null",
         passes=("", None),
         fails=(1, {}),
-        parse=_types,
+        parse=_parse_types,
         wants=lambda names: f"a value of type {' or '.join(names)}",
-        check=_has_type,
+        check=_check_type,
     ),
     Matcher(
         name="exists",
@@ -151,7 +151,7 @@ MATCHERS = (
         fails=(None,),
         parse=no_parameter,
         wants=lambda _: "a value",
-        check=_exists,
+        check=_check_exists,
         kinds=("string", "number", "boolean", "object", "array"),
     ),
     Matcher(
@@ -164,7 +164,7 @@ MATCHERS = (
         fails=(6, "five", None),
         parse=any_string,
         wants=dump_json,
-        check=_equals,
+        check=_check_equals,
     ),
     Matcher(
         name="notEquals",
@@ -176,7 +176,7 @@ MATCHERS = (
         fails=(5, 5.0, "5"),
         parse=any_string,
         wants=lambda wanted: f"anything but {dump_json(wanted)}",
-        check=_differs,
+        check=_check_not_equals,
     ),
     Matcher(
         name="oneOf",
@@ -186,8 +186,8 @@ MATCHERS = (
         example="match:oneOf:low|high|3",
         passes=("low", 3),
         fails=("Low", "low|high", None),
-        parse=_choices,
+        parse=_parse_choices,
         wants=lambda choices: f"one of {', '.join(map(dump_json, choices))}",
-        check=_is_one_of,
+        check=_check_one_of,
     ),
 )
