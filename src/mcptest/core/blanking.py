@@ -82,7 +82,7 @@ class Redactor:
         self._sizes = [len(needle) for needle in self._needles]
         self._runs = EncodedRuns(len(self._plain[0])) if known else None
         self._has_blanks = any(" " in secret for secret in known)
-        # The last text without secrets: the name of a test comes when it begins and when it ends.
+        # The last text without secrets: a test has its name in two events.
         self._unchanged = ""
 
     def __call__(self, text: str) -> str:

@@ -84,7 +84,7 @@ MAX_CONTEXT_MISMATCHES = 100
 
 
 def render_mismatch(mismatch: Mismatch, *, columns: int = COLUMNS) -> list[DiffLine]:
-    """Where, why, what was expected, what came, and a hint.
+    """Where, why, what was expected, what was received, and a hint.
 
     A caret is drawn only when the value fits in `columns`: under a line that
     wraps it would point at the wrong place, so words say where instead.
@@ -273,7 +273,7 @@ def _has(container: object, step: Step) -> bool:
 
 
 def _opened(lead: str, value: object, branch: _Branch, depth: int) -> Iterator[DiffLine]:
-    """`value` and whatever below it leads to a mismatch."""
+    """`value`, opened where it leads to a mismatch."""
     if not branch.branches:
         yield from _leaf(lead, branch, depth)
         return
@@ -487,7 +487,7 @@ def _aside(text: str) -> DiffLine:
 
 
 # Hints: where the expected value is instead, and why an array differs; and notes on passing tests,
-# on checks that held only because there was nothing to check
+# about checks that held only because there was nothing to check
 
 _MAX_PLACES = 2000
 # Of one array or object, so that what follows a long list is searched as well.
@@ -495,8 +495,8 @@ _MAX_MEMBERS = 100
 _MAX_TEXT_CHARS = 10_000
 _MAX_ELEMENTS = 50
 
-# Patterns that say enough of a value for it to be known again.
-_TELLING = frozenset(
+# Patterns distinctive enough to look for their value elsewhere.
+_DISTINCTIVE = frozenset(
     ["contains", "containsIgnoreCase", "startsWith", "endsWith", "equals", "equalsIgnoreCase"]
 )
 
@@ -513,7 +513,7 @@ def scalar_hint(expected: object, actual: object) -> str:
 
 
 class Elsewhere:
-    """The places of one answer, looked through when something is not where it should be."""
+    """The places of one answer, searched when something is not where it should be."""
 
     def __init__(self, root: object, trail: Trail, meets: Meets) -> None:
         self._meets = meets
@@ -529,9 +529,9 @@ class Elsewhere:
                 found = self._found(mismatch, wanted, namesakes)
                 if found:
                     return f"it is at {found}"
-                if namesakes and not _is_telling(wanted):
+                if namesakes and not _is_distinctive(wanted):
                     return f'there is a "{key}" at {_listed(namesakes)}'
-        if not _is_telling(wanted):
+        if not _is_distinctive(wanted):
             return ""
         places = self._places
         if isinstance(wanted, Pattern):
@@ -578,16 +578,16 @@ def _inside(level: list[tuple[Trail, object]]) -> Iterator[tuple[Trail, object]]
                 yield (trail, index), element
 
 
-def _is_telling(wanted: object) -> bool:
+def _is_distinctive(wanted: object) -> bool:
     """True if a value is distinctive enough to be found elsewhere."""
     if isinstance(wanted, Pattern):
-        return not wanted.negated and wanted.matcher.name in _TELLING
+        return not wanted.negated and wanted.matcher.name in _DISTINCTIVE
     if isinstance(wanted, bool) or wanted is None:
         return False
     if isinstance(wanted, (int, float)):
         return abs(wanted) >= 10
     if isinstance(wanted, dict):
-        # {"type": "string"} is everywhere and says nothing.
+        # Objects such as {"type": "string"} are everywhere.
         return len(wanted) > 1
     return isinstance(wanted, (str, list)) and len(wanted) > (2 if isinstance(wanted, str) else 0)
 
@@ -634,7 +634,7 @@ def _left_over(longer: list[object], shorter: list[object], meets: Meets) -> lis
             at += 1
         else:
             left.append(index)
-    # Only a surplus at the end is seen without a word.
+    # A surplus at the end is plain to see and needs no hint.
     is_at_end = left == list(range(len(shorter), len(longer)))
     return left if at == len(shorter) and not is_at_end else []
 

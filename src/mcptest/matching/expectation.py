@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiler", "Literal"]
 
-# What comes again comes early; remembering all keys of a file would only cost memory.
+# The sets of keys that are repeated occur early; keeping all of a file would only cost memory.
 _REMEMBERED = 200
 
 
@@ -68,7 +68,7 @@ class Compiler:
         self.is_sample = False
 
     def forget(self) -> None:
-        """What has been seen so far is not asked for again: another expectation begins."""
+        """Reset what `has_seen_…` say: another expectation begins."""
         self.has_seen_regex = self.has_seen_foreign = self.has_seen_remote = False
         self.may_check_nothing = False
 

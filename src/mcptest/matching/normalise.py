@@ -247,7 +247,7 @@ def spans_in(text: str, key: str = "") -> list[Span]:
     by_key = list(_spans_by_key(text, key))
     if by_key and by_key[0][:2] == (0, len(text)):
         return by_key
-    found = [*by_key, *_time_spans(text), *_path_spans(text), *_other_spans(text)]
+    found = [*by_key, *_path_spans(text), *_other_spans(text)]
     found += ((*each.span(), "uuid") for each in _UUID.finditer(text) if len({*each[0]}) > 2)
     found += _member_spans(text)
     # Of those that overlap, the one that begins first is kept, or the longer one.
@@ -332,35 +332,26 @@ _NAMED = "(?:[A-Z]?[a-z]++)*+[0-9]*|[A-Z]+[0-9]*"
 # Parts that vary anywhere in a string
 
 
-def _time_spans(text: str) -> Iterator[Span]:
-    if ":" in text or "T" in text:
-        for expression in _TIMES:
-            for found in expression.finditer(text):
-                yield (*found.span(), "<time>")
-
-
 def _path_spans(text: str) -> Iterator[Span]:
+    """The folders of paths, and their names if these are temporary ones."""
     if "/" not in text and "\\" not in text:
         return
-    for expression in (_POSIX, _WINDOWS):
-        for found in expression.finditer(text):
-            yield from _path_span(text, *found.span())
-    for found in _FILE_URI.finditer(text):
-        yield from _path_span(text, *found.span(1))
-
-
-def _path_span(text: str, start: int, end: int) -> Iterator[Span]:
-    """The folders of a path, and its name if that is a temporary one."""
-    has_name = text[end - 1] in "/\\"
-    yield start, end, "<path>/" if has_name else "<path>"
-    if has_name and _IN_TEMPORARY.search(text, start, end):
-        name = _TEMPORARY.match(text, end)
-        if name:
-            yield (*name.span(), "<temp>")
+    places = [found.span() for each in (_POSIX, _WINDOWS) for found in each.finditer(text)]
+    places += (found.span(1) for found in _FILE_URI.finditer(text))
+    for start, end in places:
+        has_name = text[end - 1] in "/\\"
+        yield start, end, "<path>/" if has_name else "<path>"
+        if has_name and _IN_TEMPORARY.search(text, start, end):
+            name = _TEMPORARY.match(text, end)
+            if name:
+                yield (*name.span(), "<temp>")
 
 
 def _other_spans(text: str) -> Iterator[Span]:
-    """Ports, addresses in memory and measured times."""
+    """Times, ports, addresses in memory and durations."""
+    for expression in _TIMES if ":" in text or "T" in text else ():
+        for found in expression.finditer(text):
+            yield (*found.span(), "<time>")
     for found in _PORT.finditer(text) if ":" in text else ():
         if int(found[1]) in _ANY_PORT:
             yield (*found.span(1), "port")

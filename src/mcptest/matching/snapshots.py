@@ -37,7 +37,7 @@ if TYPE_CHECKING:
             """What happens to a value that has no snapshot, or another one."""
 
         def declare(self, key: str, place: Trail, *, is_given: bool) -> None:
-            """Some test wants a snapshot of this name, whether it will run or not.
+            """A test uses a snapshot of this name, whether it will run or not.
 
             `is_given` says that its author gave the name; otherwise it was made for this
             place. ParameterError when something else has it.
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         def saw(
             self, key: str, value: object, *, is_same: bool, place: tuple[str | int, ...]
         ) -> None:
-            """This value came; `is_same` says that it is the one that is stored.
+            """This value was received; `is_same` says that it is the one that is stored.
 
             `place` is where in the file it is asked for.
             """

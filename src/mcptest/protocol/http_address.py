@@ -57,7 +57,7 @@ class Address(Record):
         if host == "localhost" or host.endswith(".localhost"):
             return True
         found = self._number
-        # Who connects to no address in particular connects to this machine.
+        # Connecting to the unspecified address connects to this machine.
         return found is not None and (found.is_loopback or found.is_unspecified)
 
     @property
@@ -81,7 +81,7 @@ class Address(Record):
 def _inet_number(host: str) -> int | None:
     """The IPv4 address of one to four numbers, each decimal, octal or hexadecimal.
 
-    The last fills all bytes that are left, as in 127.1: so those read it who look names up.
+    The last fills all bytes that are left, as in 127.1: resolvers read it so.
     """
     words = host.split(".")
     if len(words) > 4 or not all(_NUMBER.fullmatch(word) for word in words):

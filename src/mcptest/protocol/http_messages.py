@@ -87,7 +87,7 @@ class AnswerReader:
     ) -> None:
         self.said = said
         self.id = id
-        # What responses may answer here: what the POST has asked for.
+        # The ids that responses may have here: those of the POST.
         self.ids = frozenset([jsonrpc.id_key(id)]) if ids is None and id is not ABSENT else ids
         self._owed = set(self.ids or ())
         # Whether the id of what was sent may not have been readable, so that an error without
@@ -106,13 +106,13 @@ class AnswerReader:
         self.status = 0
         self.headers: Mapping[str, str] = {}
         self.is_answered = False
-        # How many events have come, also those that carry nothing.
+        # The number of events received, including those without data.
         self.events = 0
-        # The ids of the events of a session; who reads several of its streams sets it.
+        # The ids of the events of a session; a caller that reads several of its streams sets it.
         self.seen: dict[str, None] = {}
-        # How a body is packed that cannot be read.
+        # How the body is encoded, if that cannot be read.
         self._packed = ""
-        # What arrived that is not a message; reported when the answer never comes.
+        # What was received that is not a message; reported if the answer is never received.
         self._odd = ""
 
     @property
@@ -231,7 +231,7 @@ class AnswerReader:
             return [frame]
         if not is_good:
             return [frame, self._unanswered(raw)]
-        # Nothing more can come, so that there is nothing to wait for.
+        # The body is complete, so waiting longer would not help.
         message = f"{self._answered_with()} a message that is not a response to it: {_quote(raw)}"
         return [frame, self._fault("http_body", message)]
 
@@ -342,7 +342,7 @@ _PAGE_HINT = "this is a page for people: is the URL that of the MCP endpoint?"
 def _quote(raw: bytes, size: int = 0) -> str:
     """The beginning of `raw`, which may itself be the beginning of `size` bytes.
 
-    It says that it is cut: half a secret is recognised by that alone.
+    A cut is marked, because only then half a secret is recognised.
     """
     size = size or len(raw)
     return quote_bytes(raw[:200]) + (f" … ({size:,} bytes)" if size > min(200, len(raw)) else "")
@@ -528,7 +528,7 @@ def status_fault(
     said: str, id: object, status: int, headers: Mapping[str, str], raw: bytes
 ) -> TransportFault:
     """The fault for a refused message, with the body of the refusal."""
-    # It says that it is cut: half a secret is recognised by that alone.
+    # A cut is marked, because only then half a secret is recognised.
     body = f": {quote_bytes(raw)}" if raw.strip() else " and an empty body"
     hint = _HINTS.get(status, "")
     wants = headers.get("www-authenticate", "")

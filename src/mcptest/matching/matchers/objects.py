@@ -387,7 +387,7 @@ def _wants(use: PluginUse) -> str:
 def _read_verdict(use: PluginUse, answer: object) -> Miss | None:
     members = answer if isinstance(answer, dict) else {}
     passes = members.get("pass")
-    # Where there is nothing to say, some languages say null.
+    # Some languages write null for an empty message.
     message = members.get("message")
     message = "" if message is None else message
     unknown = [name for name in members if name not in ("pass", "message")]

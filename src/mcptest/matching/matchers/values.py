@@ -70,10 +70,6 @@ def _check_type(names: tuple[str, ...], actual: object) -> Miss | None:
     return Miss(why=f"it is {type_name(actual)}", hint=hint)
 
 
-def _check_exists(_: None, actual: object) -> Miss | None:
-    return Miss(why="it is null") if actual is None else None
-
-
 # Equality
 
 
@@ -96,10 +92,6 @@ def _check_equals(wanted: str, actual: object) -> Miss | None:
         find_place=(lambda: first_difference(wanted, text)) if is_long(wanted, text) else None,
         why_there="it differs from {} on",
     )
-
-
-def _check_not_equals(wanted: str, actual: object) -> Miss | None:
-    return Miss(why="it is just that") if _is_equal(wanted, actual) else None
 
 
 def values_equal_to(strings: tuple[str, ...]) -> tuple[object, ...]:
@@ -151,7 +143,7 @@ MATCHERS = (
         fails=(None,),
         parse=no_parameter,
         wants=lambda _: "a value",
-        check=_check_exists,
+        check=lambda _, actual: Miss(why="it is null") if actual is None else None,
         kinds=("string", "number", "boolean", "object", "array"),
     ),
     Matcher(
@@ -176,7 +168,9 @@ MATCHERS = (
         fails=(5, 5.0, "5"),
         parse=any_string,
         wants=lambda wanted: f"anything but {dump_json(wanted)}",
-        check=_check_not_equals,
+        check=lambda wanted, actual: (
+            Miss(why="it is just that") if _is_equal(wanted, actual) else None
+        ),
     ),
     Matcher(
         name="oneOf",
