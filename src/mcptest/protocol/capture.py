@@ -233,29 +233,24 @@ class SessionRecorder:
         `answers` are the ids that a response may have on its stream, None for any.
         """
         at = self._next(ms)
-        for each in message if isinstance(message, list) else (message,):
-            self._server_message(each, at, http, answers)
-
-    def _server_message(
-        self, message: Any, at: Moment, http: Http | None, answers: Container[IdKey] | None
-    ) -> None:
-        opened = self._find_request(message, answers)
-        if opened is None:
-            recorded = RecordedMessage(value=message, at=at, http=http)
-            self._waiting[-1].server_messages.append(recorded)
-            return
-        opened.exchange = opened.exchange.but(response=message, answered=at, http=http)
-        opened.is_owed = False
-        result = message.get("result")
-        if opened is self._initialize and isinstance(result, dict):
-            declared = result.get("capabilities")
-            # Captures have an object there, or null.
-            self.capabilities = declared if isinstance(declared, dict) else None
-            self.server_info = result.get("serverInfo")
-            version = result.get(
-                "protocolVersion", meta_of(opened.exchange.request).get(VERSION_KEY)
-            )
-            self.protocol_version = version if isinstance(version, str) else ""
+        messages: list[Any] = message if isinstance(message, list) else [message]
+        for each in messages:
+            opened = self._find_request(each, answers)
+            if opened is None:
+                recorded = RecordedMessage(value=each, at=at, http=http)
+                self._waiting[-1].server_messages.append(recorded)
+                continue
+            opened.exchange = opened.exchange.but(response=each, answered=at, http=http)
+            opened.is_owed = False
+            result = each.get("result")
+            if opened is self._initialize and isinstance(result, dict):
+                declared = result.get("capabilities")
+                # Captures have an object there, or null.
+                self.capabilities = declared if isinstance(declared, dict) else None
+                self.server_info = result.get("serverInfo")
+                own_version = meta_of(opened.exchange.request).get(VERSION_KEY)
+                version = result.get("protocolVersion", own_version)
+                self.protocol_version = version if isinstance(version, str) else ""
 
     def _find_request(self, message: Any, answers: Container[IdKey] | None) -> _OpenExchange | None:
         if message_kind(message) != "response" or is_log_entry(message):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Literal
 
-    from mcptest.protocol.framing import Noise
     from mcptest.protocol.sse import SseEvent
 
     Item = Frame | TransportFault
@@ -186,7 +185,15 @@ class AnswerReader:
     def brought(self, chunk: bytes) -> list[Item]:
         """A piece of the body was received."""
         if self._mode == "events":
-            return self._take_events(chunk)
+            out: list[Item] = []
+            for event in self._events.feed(chunk):
+                if isinstance(event, OverlongEvent):
+                    self._mode = ""
+                    message = f"{self._answered_with()} an event of more than {event.limit:,} bytes"
+                    return [*out, self._fault("line_too_long", message, _LIMIT_HINT)]
+                self.events += 1
+                out += self._take_event(event)
+            return out
         if self._mode != "body" or self._packed:
             return []
         self._body += chunk
@@ -218,8 +225,13 @@ class AnswerReader:
 
     def _take_body(self, raw: bytes, *, is_good: bool) -> list[Item]:
         found = read_message(raw)
+        if not isinstance(found, Frame) and not is_good:
+            return [self._unanswered(raw)]
         if not isinstance(found, Frame):
-            return [self._unanswered(raw) if not is_good else self._not_json(found)]
+            at = f" at column {found.column}" if found.column else ""
+            reason = f"{found.reason}: {_quote(found.raw, found.size)}"
+            message = f"the answer to {self.said} is not JSON{at}: {reason}"
+            return [self._fault("malformed_json", message)]
         value = found.value
         if not is_good and not (
             isinstance(value, dict) and "jsonrpc" in value and "error" in value
@@ -262,24 +274,7 @@ class AnswerReader:
             return fault.but(message=f"{message} and {self._packed}")
         return fault
 
-    def _not_json(self, noise: Noise) -> TransportFault:
-        at = f" at column {noise.column}" if noise.column else ""
-        reason = f"{noise.reason}: {_quote(noise.raw, noise.size)}"
-        return self._fault("malformed_json", f"the answer to {self.said} is not JSON{at}: {reason}")
-
     # Streams
-
-    def _take_events(self, chunk: bytes) -> list[Item]:
-        out: list[Item] = []
-        for event in self._events.feed(chunk):
-            if isinstance(event, OverlongEvent):
-                self._mode = ""
-                message = f"{self._answered_with()} an event of more than {event.limit:,} bytes"
-                out.append(self._fault("line_too_long", message, _LIMIT_HINT))
-                break
-            self.events += 1
-            out += self._take_event(event)
-        return out
 
     def _take_event(self, event: SseEvent) -> list[Item]:
         if not event.data.strip():
@@ -416,11 +411,13 @@ def param_headers(schema: object, arguments: object) -> dict[str, str]:
     """The headers that repeat arguments of a tool, by `x-mcp-header` in its schema."""
     if not isinstance(arguments, dict):
         return {}
-    return {
-        f"Mcp-Param-{name}": encoded_value(text)
-        for name, value in _mirrored(schema, arguments)
-        if (text := _as_text(value)) is not None
-    }
+    headers: dict[str, str] = {}
+    for name, value in _mirrored(schema, arguments):
+        if isinstance(value, bool):
+            headers[f"Mcp-Param-{name}"] = "true" if value else "false"
+        elif isinstance(value, (int, str)):
+            headers[f"Mcp-Param-{name}"] = encoded_value(str(value))
+    return headers
 
 
 def _mirrored(schema: object, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -476,14 +473,6 @@ def _annotated(schema: object) -> Iterator[tuple[tuple[str, ...], dict[str, Any]
                 waiting += [((*path, key, name), part, is_reached) for name, part in inner.items()]
             elif key not in _NO_SCHEMAS:
                 waiting.append(((*path, key), inner, False))
-
-
-def _as_text(value: object) -> str | None:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    return value if isinstance(value, str) else None
 
 
 def media_type(content_type: str) -> str:
