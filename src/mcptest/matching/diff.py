@@ -230,7 +230,7 @@ def context_diff(actual: object, mismatches: Sequence[Mismatch]) -> list[DiffLin
             root.at(steps).mismatches.append(mismatch)
     if not root.branches:
         return []
-    lines = list(islice(_opened("", actual, root, 0), MAX_CONTEXT_LINES + 1))
+    lines = list(islice(_show_branch("", actual, root, 0), MAX_CONTEXT_LINES + 1))
     if len(lines) > MAX_CONTEXT_LINES:
         lines[MAX_CONTEXT_LINES:] = [_line("…", 0, "… the rest of the answer is not shown")]
     return lines
@@ -272,23 +272,18 @@ def _has(container: object, step: Step) -> bool:
     return isinstance(container, list) and step < len(container)
 
 
-def _opened(lead: str, value: object, branch: _Branch, depth: int) -> Iterator[DiffLine]:
+def _show_branch(lead: str, value: object, branch: _Branch, depth: int) -> Iterator[DiffLine]:
     """`value`, opened where it leads to a mismatch."""
-    if not branch.branches:
-        yield from _leaf(lead, branch, depth)
-        return
-    for text in _expectations(branch):
+    pairs = [_pair(mismatch) for mismatch in branch.mismatches]
+    for text in dict.fromkeys(expected for expected, _ in pairs if expected):
         yield _line("-", depth, lead + text)
+    if not branch.branches:
+        for text in dict.fromkeys(actual for _, actual in pairs if actual):
+            yield _line("+", depth, lead + text)
+        return
     is_object = isinstance(value, dict)
+    noun = "key" if is_object else "item"
     yield _line(" ", depth, lead + ("{" if is_object else "["))
-    yield from _members(value, branch, depth + 1, "key" if is_object else "item")
-    for step, missing in branch.branches.items():
-        if not _has(value, step):
-            yield from _leaf(_key(step), missing, depth + 1)
-    yield _line(" ", depth, "}" if is_object else "]")
-
-
-def _members(value: object, branch: _Branch, depth: int, noun: str) -> Iterator[DiffLine]:
     members: Iterable[tuple[Step, object]] = ()
     if isinstance(value, dict):
         members = value.items()
@@ -301,24 +296,15 @@ def _members(value: object, branch: _Branch, depth: int, noun: str) -> Iterator[
             folded.append(step)
             continue
         if folded:
-            yield _fold(folded, noun, depth)
+            yield _fold(folded, noun, depth + 1)
             folded = []
-        yield from _opened(_key(step), member, inner, depth)
+        yield from _show_branch(_key(step), member, inner, depth + 1)
     if folded:
-        yield _fold(folded, noun, depth)
-
-
-def _leaf(lead: str, branch: _Branch, depth: int) -> Iterator[DiffLine]:
-    for text in _expectations(branch):
-        yield _line("-", depth, lead + text)
-    arrived = (_pair(mismatch)[1] for mismatch in branch.mismatches)
-    for text in dict.fromkeys(text for text in arrived if text):
-        yield _line("+", depth, lead + text)
-
-
-def _expectations(branch: _Branch) -> list[str]:
-    wanted = (_pair(mismatch)[0] for mismatch in branch.mismatches)
-    return list(dict.fromkeys(text for text in wanted if text))
+        yield _fold(folded, noun, depth + 1)
+    for step, missing in branch.branches.items():
+        if not _has(value, step):
+            yield from _show_branch(_key(step), ABSENT, missing, depth + 1)
+    yield _line(" ", depth, "}" if is_object else "]")
 
 
 def _pair(mismatch: Mismatch) -> tuple[str, str]:

@@ -119,7 +119,7 @@ def assume_endpoints(server: Address) -> Document:
 def choose_login_scope(wanted: str, asked: str, server: LoginServer) -> str:
     """The scopes to request: the user's, else those that the server asks for.
 
-    To these `offline_access` is added if the authorization server has it: it stands for a token
+    To these `offline_access` is added if the authorization server has it: it requests a token
     that can be renewed.
     """
     if wanted or not asked:
