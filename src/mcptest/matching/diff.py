@@ -53,7 +53,6 @@ __all__ = [
     "describe_first",
     "find_idle_checks",
     "find_place",
-    "is_worth_a_line_diff",
     "line_diff",
     "pair_texts",
     "render_mismatch",
@@ -179,7 +178,8 @@ def _sides(mismatch: Mismatch, columns: int) -> list[DiffLine]:
     assert isinstance(actual, str)
     if mismatch.at:
         return _two_texts(expected, actual, columns, place, is_described=mismatch.is_described)
-    if expected != actual and is_worth_a_line_diff(expected, actual, columns):
+    has_lines = "\n" in expected and "\n" in actual
+    if has_lines and expected != actual and max(len(expected), len(actual)) > columns:
         return [
             _labelled("-", "expected", f"{_line_count(expected)} (-)"),
             _labelled("+", "actual", f"{_line_count(actual)} (+)"),
@@ -401,10 +401,6 @@ def _left_out(count: int, noun: str, is_terse: bool) -> str:
     if count <= 0:
         return ""
     return "…" if is_terse else f"(… {plural(count, noun)})"
-
-
-def is_worth_a_line_diff(expected: str, actual: str, columns: int) -> bool:
-    return "\n" in expected and "\n" in actual and max(len(expected), len(actual)) > columns
 
 
 def line_diff(expected: str, actual: str) -> list[DiffLine]:
