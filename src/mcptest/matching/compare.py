@@ -26,7 +26,6 @@ from mcptest.matching.values import (
     type_name,
     why_unmatched,
 )
-from mcptest.protocol.dialogue import Ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,15 +189,12 @@ _NEVER = AnyOf(values=())
 
 def source_of(compiled: object) -> object:
     """What the author wrote, from the compiled form."""
-    if isinstance(compiled, (Pattern, Group)):
-        return compiled.source
-    if isinstance(compiled, Ref):
-        return f"!!ref {compiled.name}"
     if isinstance(compiled, dict):
         return {key: source_of(value) for key, value in compiled.items()}
     if isinstance(compiled, list):
         return [source_of(value) for value in compiled]
-    return compiled
+    # Patterns, groups and refs have one; everything else is as it was written.
+    return getattr(compiled, "source", compiled)
 
 
 _SCALARS = frozenset([str, int, bool, float])

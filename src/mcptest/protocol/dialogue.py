@@ -26,6 +26,11 @@ class Ref(Record):
     name: str
     is_own: bool = False
 
+    @property
+    def source(self) -> str:
+        """The tag as it is written."""
+        return f"!!ref {self.name}"
+
 
 class Bind(Record):
     """Binds the value at a path of a message to a name; a name may be bound again."""

@@ -161,13 +161,9 @@ class _Schema(Record):
     validator: Any
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The validator cannot be pickled; the schema was compiled once already.
-        return _compile_again, (self.file, self.source)
-
-
-def _compile_again(file: str, schema: object) -> _Schema:
-    validator = _compile("", schema, None, is_vague_allowed=True)
-    return _Schema(file=file, source=schema, validator=validator)
+        # The validator cannot be pickled. The schema was compiled once already, so that it is not
+        # tried again.
+        return declared_schema, (self.source, None, self.file)
 
 
 def _parse_schema(
@@ -201,10 +197,12 @@ def _parse_schema(
         raise
 
 
-def declared_schema(schema: object, try_schema: TrySchema | None = None) -> _Schema:
+def declared_schema(
+    schema: object, try_schema: TrySchema | None = None, file: str = "outputSchema"
+) -> _Schema:
     """The same for a schema that a server declares, which may allow everything."""
     validator = _compile("", schema, try_schema, is_vague_allowed=True)
-    return _Schema(file="outputSchema", source=schema, validator=validator)
+    return _Schema(file=file, source=schema, validator=validator)
 
 
 def _compile(
