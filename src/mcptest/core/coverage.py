@@ -183,8 +183,9 @@ def merge_coverage(parts: Iterable[Iterable[ServerCoverage]]) -> tuple[ServerCov
     merged: list[ServerCoverage] = []
     for server in (server for part in parts for server in part):
         for number, known in enumerate(merged):
-            is_same = known.home == server.home or _offered(known) == _offered(server)
-            if known.name == server.name and is_same:
+            if known.name == server.name and (
+                known.home == server.home or _offered(known) == _offered(server)
+            ):
                 merged[number] = _add_coverage(known, server)
                 break
         else:
