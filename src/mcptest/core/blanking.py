@@ -14,15 +14,16 @@ import html
 import re
 from bisect import bisect_right
 from functools import lru_cache
+from itertools import islice
 
 from mcptest.core.record import Record
-from mcptest.core.secrets import BLANK, CUT, LEAST_CHARS, why_not_blanked
+from mcptest.core.secrets import BLANK, CUT, LEAST_CHARS, merge_places, why_not_blanked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    Place = tuple[int, int]
+    from mcptest.core.secrets import Place
 
 __all__ = [
     "FORMS",
@@ -81,7 +82,7 @@ class Redactor:
         self._sizes = [len(needle) for needle in self._needles]
         self._runs = EncodedRuns(len(self._plain[0])) if known else None
         self._has_blanks = any(" " in secret for secret in known)
-        # The last text without secrets: the name of a test comes when it begins and when it ends.
+        # The last text without secrets: a test has its name in two events.
         self._unchanged = ""
 
     def __call__(self, text: str) -> str:
@@ -92,7 +93,15 @@ class Redactor:
         if not self._may_hold(raw):
             self._unchanged = text
             return text
-        blanked = self._blanked(raw)
+        blanked = raw
+        for needle in reversed(self._needles):
+            if needle in blanked:
+                blanked = _blanked_plain(blanked, needle)
+        found = list(islice(self._hidden(blanked), _MAX_PLACES + 1))
+        if len(found) > _MAX_PLACES:
+            return BLANK
+        if found:
+            blanked = _without(blanked, merge_places(found))
         return text if blanked is raw else _text(blanked)
 
     def places(self, text: str) -> list[Place]:
@@ -100,7 +109,7 @@ class Redactor:
         raw = text.encode("utf-8", "surrogatepass")
         if not self._may_hold(raw):
             return []
-        found = _merged([*_found_in(raw, self._needles), *self._hidden(raw)])
+        found = merge_places([*_found_in(raw, self._needles), *self._hidden(raw)])
         if text.isascii():
             return found
         return [(len(_text(raw[:start])), len(_text(raw[:end]))) for start, end in found]
@@ -113,17 +122,6 @@ class Redactor:
         if _UNPLAIN.search(raw):
             return True
         return self._runs is not None and self._runs.are_in(raw)
-
-    def _blanked(self, raw: bytes) -> bytes:
-        for needle in reversed(self._needles):
-            if needle in raw:
-                raw = _blanked_plain(raw, needle)
-        found: list[Place] = []
-        for place in self._hidden(raw):
-            found.append(place)
-            if len(found) > _MAX_PLACES:
-                return _BLANK
-        return _without(raw, _merged(found)) if found else raw
 
     def _hidden(self, raw: bytes) -> Iterator[Place]:
         """The places of secrets in another form, in one form inside another, or cut."""
@@ -246,21 +244,21 @@ def _sorted(groups: Iterable[frozenset[bytes]]) -> list[bytes]:
 @lru_cache(maxsize=4096)
 def _needles_of(secret: str) -> tuple[frozenset[bytes], frozenset[bytes]]:
     """What is searched for: the secret and its parts, plain and encoded."""
-    parts = [part for part in parts_of(secret) if not why_not_blanked(part)]
-    plain = (raw for part in parts for raw in _raw_forms(part))
-    encoded = (form for part in parts for form in encodings_of(part))
-    return _usable(plain), _usable(encoded)
+    plain: set[bytes] = set()
+    encoded: set[bytes] = set()
+    for part in parts_of(secret):
+        if why_not_blanked(part):
+            continue
+        raw = part.encode("utf-8", "surrogateescape")
+        # In a text, a byte that is not UTF-8 is a surrogate.
+        in_text = raw.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass")
+        plain |= {raw, in_text}
+        encoded.update(encodings_of(part))
 
+    def usable(forms: set[bytes]) -> frozenset[bytes]:
+        return frozenset(form for form in forms if len(form) >= LEAST_CHARS and form not in _BLANK)
 
-def _raw_forms(part: str) -> Iterator[bytes]:
-    raw = part.encode("utf-8", "surrogateescape")
-    yield raw
-    # In a text, a byte that is not UTF-8 is a surrogate.
-    yield raw.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass")
-
-
-def _usable(forms: Iterable[bytes]) -> frozenset[bytes]:
-    return frozenset(form for form in forms if len(form) >= LEAST_CHARS and form not in _BLANK)
+    return usable(plain), usable(encoded)
 
 
 def _found_in(raw: bytes, needles: Iterable[bytes]) -> Iterator[Place]:
@@ -281,7 +279,7 @@ def _pieces_in(raw: bytes, needles: Sequence[bytes]) -> Iterator[Place]:
     if not needles or _CUT_MARK not in raw:
         return
     reach = len(needles[-1]) + _NEAR
-    for low, high in _merged((at - reach, at + reach) for at in _all(_CUT_MARK, raw)):
+    for low, high in merge_places((at - reach, at + reach) for at in _all(_CUT_MARK, raw)):
         low = max(0, low)
         near = raw[low:high]
         for needle in needles:
@@ -327,17 +325,6 @@ def _blanked_plain(raw: bytes, needle: bytes) -> bytes:
 
 
 _BACKSLASH = ord("\\")
-
-
-def _merged(places: Iterable[Place]) -> list[Place]:
-    """The places in order, overlapping ones joined."""
-    kept: list[Place] = []
-    for start, end in sorted(places):
-        if kept and start < kept[-1][1]:
-            kept[-1] = (kept[-1][0], max(end, kept[-1][1]))
-        else:
-            kept.append((start, end))
-    return kept
 
 
 def _text(raw: bytes) -> str:
@@ -471,7 +458,20 @@ class Reading:
 
     def _origins(self, places: list[Place]) -> list[Place]:
         """The same places in the source."""
-        starts, stretches = self._stretches()
+        assert self._escapes is not None
+        # The start of each stretch here, and its place in the source: plain bytes and escapes
+        # alternate.
+        starts: list[int] = []
+        stretches: list[Place] = []
+        here = done = 0
+        for found in self._escapes.token.finditer(self._escaped):
+            start, end = found.span()
+            starts += (here, here + start - done)
+            stretches += ((done, start), (start, end))
+            here += start - done + len(self._escapes.meaning(found[0]))
+            done = end
+        starts.append(here)
+        stretches.append((done, len(self._escaped)))
 
         def origin(position: int) -> Place:
             index = bisect_right(starts, position) - 1
@@ -482,23 +482,6 @@ class Reading:
             return start, start + 1
 
         return [(origin(start)[0], origin(end - 1)[1]) for start, end in places]
-
-    def _stretches(self) -> tuple[list[int], list[Place]]:
-        """The start of each stretch here, and its place in the source.
-
-        Plain bytes and escapes alternate.
-        """
-        assert self._escapes is not None
-        starts: list[int] = []
-        stretches: list[Place] = []
-        here = done = 0
-        for found in self._escapes.token.finditer(self._escaped):
-            start, end = found.span()
-            starts += (here, here + start - done)
-            stretches += ((done, start), (start, end))
-            here += start - done + len(self._escapes.meaning(found[0]))
-            done = end
-        return [*starts, here], [*stretches, (done, len(self._escaped))]
 
 
 def undone(reading: Reading, *, has_blanks: bool, with_json: bool = True) -> Iterator[Reading]:
@@ -564,7 +547,10 @@ class EncodedRuns:
     def hex_places(self, raw: bytes, holds: Callable[[bytes], bool]) -> Iterator[Place]:
         spans = [found.span() for found in self._hex.finditer(raw.translate(_HEX))]
         for start, end in _holding(raw, spans, _hex_decoded, holds):
-            yield start, _end_of_dump(raw, start, end)
+            # In a dump, the characters beside the last bytes are secret, too.
+            is_dump = b"\n" in raw[start:end]
+            line_end = raw.find(b"\n", end) if is_dump else end
+            yield start, len(raw) if line_end < 0 else line_end
 
 
 def stretches(raw: bytes, table: bytes, least: int) -> Iterator[Place]:
@@ -637,25 +623,15 @@ def _base64_decoded(runs: list[bytes]) -> Iterator[bytes]:
 
 def _hex_decoded(runs: list[bytes]) -> Iterator[bytes]:
     """The bytes of the runs, whose first digit may belong to something else."""
-    digits = list(map(_without_gaps, runs))
+    digits: list[bytes] = []
+    for run in runs:
+        gaps = [found.span() for found in _BETWEEN.finditer(run.translate(_HEX))]
+        starts, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(run)]
+        pieces = [run[start:end] for start, end in zip(starts, ends, strict=True)]
+        digits.append(b"".join(pieces).translate(None, _NO_DIGITS))
     for offset in range(2):
         even = (each[offset : len(each) - (len(each) - offset) % 2] for each in digits)
         yield bytes.fromhex(b"00".join(even).decode())
 
 
-def _without_gaps(run: bytes) -> bytes:
-    marked = run.translate(_HEX)
-    gaps = [found.span() for found in _BETWEEN.finditer(marked)]
-    starts, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(run)]
-    return b"".join(map(run.__getitem__, map(slice, starts, ends))).translate(None, _NO_DIGITS)
-
-
 _NO_DIGITS = bytes(byte for byte in range(256) if byte not in _DIGITS)
-
-
-def _end_of_dump(raw: bytes, start: int, end: int) -> int:
-    """The end of the line, in a dump: the characters beside the last bytes are secret, too."""
-    if b"\n" not in raw[start:end]:
-        return end
-    line_end = raw.find(b"\n", end)
-    return len(raw) if line_end < 0 else line_end

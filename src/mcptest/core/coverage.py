@@ -182,9 +182,12 @@ def merge_coverage(parts: Iterable[Iterable[ServerCoverage]]) -> tuple[ServerCov
     """
     merged: list[ServerCoverage] = []
     for server in (server for part in parts for server in part):
-        same = [number for number, known in enumerate(merged) if _is_same_server(known, server)]
-        if same:
-            merged[same[0]] = _add_coverage(merged[same[0]], server)
+        for number, known in enumerate(merged):
+            if known.name == server.name and (
+                known.home == server.home or _offered(known) == _offered(server)
+            ):
+                merged[number] = _add_coverage(known, server)
+                break
         else:
             merged.append(server.but(server=server.name))
     names = [server.server for server in merged]
@@ -194,12 +197,6 @@ def merge_coverage(parts: Iterable[Iterable[ServerCoverage]]) -> tuple[ServerCov
         else server
         for server in merged
     )
-
-
-def _is_same_server(one: ServerCoverage, other: ServerCoverage) -> bool:
-    if one.name != other.name:
-        return False
-    return one.home == other.home or _offered(one) == _offered(other)
 
 
 def _offered(server: ServerCoverage) -> set[tuple[str, str, frozenset[str]]]:
@@ -212,17 +209,18 @@ def _offered(server: ServerCoverage) -> set[tuple[str, str, frozenset[str]]]:
 def _add_coverage(one: ServerCoverage, other: ServerCoverage) -> ServerCoverage:
     offers = {(offer.kind, offer.name): offer for offer in one.offers}
     for offer in other.offers:
-        key = (offer.kind, offer.name)
-        offers[key] = _add_calls(offers[key], offer) if key in offers else offer
+        known = offers.get((offer.kind, offer.name))
+        if known is None:
+            offers[offer.kind, offer.name] = offer
+            continue
+        calls = {part.name: part.calls for part in known.properties}
+        for part in offer.properties:
+            calls[part.name] = calls.get(part.name, 0) + part.calls
+        properties = tuple(CoveredProperty(name=name, calls=count) for name, count in calls.items())
+        offers[offer.kind, offer.name] = known.but(
+            calls=known.calls + offer.calls, properties=properties
+        )
     return one.but(offers=tuple(offers.values()))
-
-
-def _add_calls(one: CoveredOffer, other: CoveredOffer) -> CoveredOffer:
-    calls = {part.name: part.calls for part in one.properties}
-    for part in other.properties:
-        calls[part.name] = calls.get(part.name, 0) + part.calls
-    properties = tuple(CoveredProperty(name=name, calls=count) for name, count in calls.items())
-    return one.but(calls=one.calls + other.calls, properties=properties)
 
 
 def _is_use_of(use: Use, offer: CoveredOffer) -> bool:
@@ -307,24 +305,23 @@ def merge_gates(parts: Iterable[MeasuredGates]) -> tuple[MeasuredGates, ...]:
     merged: dict[str, MeasuredGates] = {}
     for part in parts:
         known = merged.get(part.home)
-        merged[part.home] = _merge_two(known, part) if known else part
+        if known is None:
+            merged[part.home] = part
+            continue
+        servers = merge_coverage([known.servers, part.servers])
+        # A server that is silent in one run stays so: its coverage is not known.
+        silent = _union(known.silent, part.silent)
+        settled = {*silent, *(server.name for server in servers)}
+        idle = [name for name in _union(known.idle, part.idle) if name not in settled]
+        merged[part.home] = known.but(
+            files=_union(known.files, part.files),
+            ran=_union(known.ran, part.ran),
+            servers=servers,
+            silent=silent,
+            idle=tuple(idle),
+            took_ms=(*known.took_ms, *part.took_ms),
+        )
     return tuple(merged.values())
-
-
-def _merge_two(one: MeasuredGates, other: MeasuredGates) -> MeasuredGates:
-    servers = merge_coverage([one.servers, other.servers])
-    # A server that is silent in one run stays so: its coverage is not known.
-    silent = _union(one.silent, other.silent)
-    settled = {*silent, *(server.name for server in servers)}
-    idle = [name for name in _union(one.idle, other.idle) if name not in settled]
-    return one.but(
-        files=_union(one.files, other.files),
-        ran=_union(one.ran, other.ran),
-        servers=servers,
-        silent=silent,
-        idle=tuple(idle),
-        took_ms=(*one.took_ms, *other.took_ms),
-    )
 
 
 def _union(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:

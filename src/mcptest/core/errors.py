@@ -10,7 +10,7 @@
   - CheckError             a value could not be judged: a plugin or a schema validator failed
     - EndedError           it ended the process that judged the value
   - ServerError            the server under test could not be used; has a `fault`
-  - OwnFaultError          stands for a bug of mcptest in reports; never raised
+  - OwnFaultError          represents a bug of mcptest in reports; never raised
 
 A failed expectation is data (`mcptest.core.results.Mismatch`), not an exception. Any other
 exception is a bug of mcptest and reaches the top of the CLI.
@@ -95,7 +95,7 @@ class InterruptedRunError(McptestError):
 
 
 class OwnFaultError(McptestError):
-    """Stands for an unexpected exception in reports."""
+    """Represents an unexpected exception in reports."""
 
 
 class CheckError(McptestError):

@@ -369,19 +369,17 @@ def merge_sessions(sessions: Iterable[SessionScore]) -> tuple[SessionScore, ...]
     for session in sessions:
         merged = servers.setdefault(session.server_label, {})
         for verdict in session.verdicts:
-            merged[verdict.id] = _worse(merged.get(verdict.id), verdict)
+            known = merged.get(verdict.id)
+            if known is None:
+                merged[verdict.id] = verdict
+            elif (known.status, not known.reported_by) == (verdict.status, not verdict.reported_by):
+                merged[verdict.id] = known.but(count=known.count + verdict.count)
+            else:
+                merged[verdict.id] = max(known, verdict, key=_weight)
     return tuple(
         SessionScore(server_label=label, verdicts=tuple(verdicts.values()))
         for label, verdicts in servers.items()
     )
-
-
-def _worse(known: Verdict | None, other: Verdict) -> Verdict:
-    if known is None:
-        return other
-    if known.status == other.status and bool(known.reported_by) == bool(other.reported_by):
-        return known.but(count=known.count + other.count)
-    return max(known, other, key=_weight)
 
 
 def _weight(verdict: Verdict) -> float:

@@ -10,21 +10,26 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from mcptest.core.secrets import BLANK, REDACTED, is_secret, members_of, names_secret
+from mcptest.core.secrets import (
+    BLANK,
+    REDACTED,
+    is_secret,
+    members_of,
+    merge_places,
+    names_secret,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    # Start and end of a secret in a string.
-    Place = tuple[int, int]
+    from mcptest.core.secrets import Place
 
 __all__ = [
     "AUTH_SCHEMES",
     "LEAST_FOUND_CHARS",
     "hide_secrets_in",
-    "merge_places",
     "replace_places",
     "secret_places",
     "unescape_json",
@@ -118,17 +123,6 @@ def secret_places(text: str, *, is_prose: bool = False) -> tuple[Place, ...]:
     if '"' in text and ("{" in text or "[" in text):
         found += _in_json(text)
     return tuple(merge_places(found))
-
-
-def merge_places(places: Iterable[Place]) -> list[Place]:
-    """The places in order; those that overlap are made one."""
-    kept: list[Place] = []
-    for start, end in sorted(places):
-        if kept and start < kept[-1][1]:
-            kept[-1] = (kept[-1][0], max(end, kept[-1][1]))
-        elif end > start:
-            kept.append((start, end))
-    return kept
 
 
 def _by_look(text: str) -> Iterator[Place]:

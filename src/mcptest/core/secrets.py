@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     Redact = Callable[[str], str]
+    # Start and end of a secret in a string.
+    Place = tuple[int, int]
 
 __all__ = [
     "BLANK",
@@ -28,6 +30,7 @@ __all__ = [
     "REDACTED",
     "is_secret",
     "members_of",
+    "merge_places",
     "names_secret",
     "redact_all",
     "redact_bytes",
@@ -189,13 +192,29 @@ def redact_part(text: str, redact: Redact) -> str:
     return redact(f"{CUT}{text}{CUT}").removeprefix(CUT).removesuffix(CUT)
 
 
+def merge_places(places: Iterable[Place]) -> list[Place]:
+    """The places in order; those that overlap are made one."""
+    kept: list[Place] = []
+    for start, end in sorted(places):
+        if kept and start < kept[-1][1]:
+            kept[-1] = (kept[-1][0], max(end, kept[-1][1]))
+        elif end > start:
+            kept.append((start, end))
+    return kept
+
+
 def _collect_texts(value: Any, texts: list[str]) -> None:
     """Collect every text that `_redact_value` changes. Called for every event, so it is fast."""
     kind = type(value)
     if kind is str:
         texts.append(value)
     elif isinstance(value, Record):
-        _collect_fields(value, texts)
+        for name, inner in vars(value).items():
+            if type(inner) is str:
+                if name not in _OUR_WORDS:
+                    texts.append(inner)
+            elif inner and _may_hold_secret(name, inner):
+                _collect_texts(inner, texts)
     elif kind is dict:
         texts += value
         for inner in value.values():
@@ -207,15 +226,6 @@ def _collect_texts(value: Any, texts: list[str]) -> None:
         texts.append(str(value))
     elif kind is bytes:
         texts.append(value.decode("utf-8", "surrogateescape"))
-
-
-def _collect_fields(record: Record, texts: list[str]) -> None:
-    for name, value in vars(record).items():
-        if type(value) is str:
-            if name not in _OUR_WORDS:
-                texts.append(value)
-        elif value and _may_hold_secret(name, value):
-            _collect_texts(value, texts)
 
 
 def _redact_value(value: Any, redact: Redact) -> Any:
@@ -330,11 +340,8 @@ def names_secret(key: str) -> bool:
         return True
     if not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairwise(words)):
         return True
-    return _names_token(words)
-
-
-def _names_token(words: tuple[str, ...]) -> bool:
-    if words[-1:] == ("value",) or words[-1:] == ("string",):
+    # A token, unless it is one of those that are not credentials.
+    if words[-1] in ("value", "string"):
         words = words[:-1]
     if not words or not words[-1].endswith(_TOKENS):
         return False
@@ -362,7 +369,8 @@ def members_of(value: Any, key: str) -> Iterator[tuple[str | int, str, Any]]:
     option = ""
     for index, inner in enumerate(value):
         yield index, option or key, inner
-        option = inner if isinstance(inner, str) and not option and _is_option(inner) else ""
+        is_option = not option and isinstance(inner, str) and inner.startswith("-")
+        option = inner if is_option and len(inner) <= _MAX_NAME and names_secret(inner) else ""
 
 
 def _secret_name(value: dict[str, Any]) -> str:
@@ -372,7 +380,3 @@ def _secret_name(value: dict[str, Any]) -> str:
         if is_name and names_secret(inner):
             return str(inner)
     return ""
-
-
-def _is_option(text: str) -> bool:
-    return text.startswith("-") and len(text) <= _MAX_NAME and names_secret(text)

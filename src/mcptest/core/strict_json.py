@@ -26,10 +26,6 @@ __all__ = [
     "parse_json",
 ]
 
-
-# The type stubs leave them out.
-
-
 MAX_DEPTH = 200
 
 
@@ -168,7 +164,6 @@ _MAX_VALUE_CHARS = 512 * 1024 * 1024
 # A mistake this close to the end of the text read so far may be the end itself: `nul`, `\\u12`.
 _CUT_CHARS = 12
 
-
 # How much of a number may follow what was read of it.
 _NUMBER_CHARS = 3
 
@@ -193,9 +188,7 @@ class JsonStream:
         self._has_ended = False
         # The place where the text in memory begins.
         self._line, self._column = 1, 1
-        self._decoder = json.JSONDecoder(
-            parse_constant=_refuse_stream_constant, parse_float=finite_float
-        )
+        self._decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=finite_float)
 
     def error(self, reason: str) -> BrokenStreamError:
         """An error at the current place."""
@@ -240,7 +233,9 @@ class JsonStream:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
-                if not self._is_cut(error) or not self._more():
+                is_cut = error.pos >= len(self._text) - _CUT_CHARS
+                is_cut = is_cut or error.msg.startswith("Unterminated string")
+                if not is_cut or not self._more():
                     raise self._error_at(error.msg[:1].lower() + error.msg[1:], error.pos) from None
             except RecursionError:
                 raise self.error("nested too deep") from None
@@ -253,10 +248,6 @@ class JsonStream:
                 if end + _NUMBER_CHARS < len(self._text) or not self._more():
                     self._at = end
                     return value
-
-    def _is_cut(self, error: json.JSONDecodeError) -> bool:
-        is_text = error.msg.startswith("Unterminated string")
-        return is_text or error.pos >= len(self._text) - _CUT_CHARS
 
     def _more(self) -> bool:
         """Read at least as much again as is in memory; False at the end."""
@@ -272,15 +263,8 @@ class JsonStream:
         self._has_ended = wanted >= 0
         if not pieces:
             return False
-        self._drop_read()
-        self._text += "".join(pieces)
-        return True
-
-    def _drop_read(self) -> None:
+        # What has been read is dropped.
         here = self._error_at("", self._at)
         self._line, self._column = here.line, here.column
-        self._text, self._at = self._text[self._at :], 0
-
-
-def _refuse_stream_constant(name: str) -> NoReturn:
-    raise NotJsonError(f"{name} is not JSON")
+        self._text, self._at = self._text[self._at :] + "".join(pieces), 0
+        return True

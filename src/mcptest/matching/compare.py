@@ -26,7 +26,6 @@ from mcptest.matching.values import (
     type_name,
     why_unmatched,
 )
-from mcptest.protocol.dialogue import Ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,15 +189,12 @@ _NEVER = AnyOf(values=())
 
 def source_of(compiled: object) -> object:
     """What the author wrote, from the compiled form."""
-    if isinstance(compiled, (Pattern, Group)):
-        return compiled.source
-    if isinstance(compiled, Ref):
-        return f"!!ref {compiled.name}"
     if isinstance(compiled, dict):
         return {key: source_of(value) for key, value in compiled.items()}
     if isinstance(compiled, list):
         return [source_of(value) for value in compiled]
-    return compiled
+    # Patterns, groups and refs have one; everything else is as it was written.
+    return getattr(compiled, "source", compiled)
 
 
 _SCALARS = frozenset([str, int, bool, float])
@@ -239,16 +235,12 @@ def _is_remote(expected: object) -> bool:
     return any(pattern.matcher.is_remote for pattern in patterns_in(expected))
 
 
-def is_met(expected: object, actual: object) -> bool:
-    """True if `actual` meets the compiled `expected`."""
-    return _holds(expected, actual, None)
-
-
-def _holds(expected: object, actual: object, trail: Trail) -> bool:
+def is_met(expected: object, actual: object, trail: Trail = None) -> bool:
+    """True if `actual`, which is at `trail`, meets the compiled `expected`."""
     return next(_differences(expected, actual, trail, leniency=""), None) is None
 
 
-def is_same(expected: object, actual: object) -> bool:
+def is_same(expected: Any, actual: Any) -> bool:
     """True if a plain expectation equals `actual`; if False, use `compare`.
 
     Most tests pass and most expectations are plain data: this takes a third of the time of
@@ -258,23 +250,19 @@ def is_same(expected: object, actual: object) -> bool:
     if kind is not type(actual):
         return False
     if kind is dict:
-        return _are_same_objects(expected, actual)  # type: ignore[arg-type]  # both are dicts
-    if kind is list:
-        return len(expected) == len(actual) and all(map(is_same, expected, actual))  # type: ignore[arg-type,call-overload]  # both are lists
-    return (kind in _SCALARS or expected is None) and expected == actual
-
-
-def _are_same_objects(expected: dict[str, object], actual: dict[str, object]) -> bool:
-    if len(expected) != len(actual):
-        return False
-    for key, wanted in expected.items():
-        got = actual.get(key, ABSENT)
-        if type(wanted) is str:
-            if wanted != got:
-                return False
-        elif not is_same(wanted, got):
+        if len(expected) != len(actual):
             return False
-    return True
+        for key, wanted in expected.items():
+            got = actual.get(key, ABSENT)
+            if type(wanted) is str:
+                if wanted != got:
+                    return False
+            elif not is_same(wanted, got):
+                return False
+        return True
+    if kind is list:
+        return len(expected) == len(actual) and all(map(is_same, expected, actual))
+    return (kind in _SCALARS or expected is None) and expected == actual
 
 
 def _differences(
@@ -325,9 +313,13 @@ def _compare_arrays(
 
         # A hint about the whole array is given once, with its first difference.
         def find_array_hint() -> str:
-            return _array_hint(expected, actual, trail, leniency) or (
-                find_hint() if find_hint else ""
-            )
+            from mcptest.matching.diff import array_hint  # noqa: PLC0415  # as above
+
+            def meets(wanted: object, got: object) -> bool:
+                return next(_differences(wanted, got, None, leniency), None) is None
+
+            hint = "" if _is_remote(expected) else array_hint(expected, actual, trail, meets)
+            return hint or (find_hint() if find_hint else "")
 
         yield mismatch, wanted, find_array_hint
         yield from found
@@ -346,77 +338,56 @@ def _compare_elements(
             yield _surplus(actual[index], (trail, index)), ABSENT, None
 
 
-def _array_hint(
-    expected: list[object], actual: list[object], trail: Trail, leniency: Leniency
-) -> str:
-    if _is_remote(expected):
-        return ""
-    from mcptest.matching.diff import array_hint  # noqa: PLC0415  # as above
-
-    def meets(wanted: object, got: object) -> bool:
-        return next(_differences(wanted, got, None, leniency), None) is None
-
-    return array_hint(expected, actual, trail, meets)
-
-
 # Directives
 
 
 def _compare_group(group: Group, actual: object, trail: Trail) -> Iterator[Difference]:
     for check in group.checks:
-        yield from _COMPARE_BY_TYPE[type(check)](check, actual, trail)
+        if isinstance(check, Pattern):
+            if miss := check.miss(actual, trail):
+                yield check.describe(miss, actual, trail), ABSENT, miss.hint
+        elif isinstance(check, Partial):
+            yield from _differences(check.value, actual, trail, leniency="all")
+        elif isinstance(check, AllOf):
+            for wanted in check.values:
+                yield from _differences(wanted, actual, trail, leniency="")
+        elif isinstance(check, AnyOf):
+            yield from _compare_any_of(check, actual, trail)
+        elif isinstance(check, Not):
+            if is_met(check.value, actual, trail):
+                message, unwanted = "it is exactly what it must not be", {"not": check.value}
+                yield _mismatch(message, unwanted, actual, trail), ABSENT, None
+        elif isinstance(check, Extract):
+            yield from _compare_extract(check, actual, trail)
+        elif not isinstance(actual, list):
+            directive = "match:arrayElements" if isinstance(check, Each) else "match:anyElement"
+            message = f"expected an array for {directive}, got {type_name(actual)}"
+            yield _mismatch(message, check.value, actual, trail), ABSENT, None
+        elif isinstance(check, Each):
+            for index, element in enumerate(actual):
+                yield from _differences(check.value, element, (trail, index), leniency="")
+        else:
+            yield from _compare_some(check.value, actual, trail)
     if group.siblings:
         yield from _differences(group.siblings, actual, trail, leniency="all")
 
 
-def _compare_fields(relation: Pattern, actual: object, trail: Trail) -> Iterator[Difference]:
-    miss = relation.miss(actual, trail)
-    if miss:
-        yield relation.describe(miss, actual, trail), ABSENT, miss.hint
-
-
-def _compare_partial(check: Partial, actual: object, trail: Trail) -> Iterator[Difference]:
-    return _differences(check.value, actual, trail, leniency="all")
-
-
-def _compare_all_of(check: AllOf, actual: object, trail: Trail) -> Iterator[Difference]:
-    for wanted in check.values:
-        yield from _differences(wanted, actual, trail, leniency="")
-
-
-def _compare_each(check: Each, actual: object, trail: Trail) -> Iterator[Difference]:
-    if not isinstance(actual, list):
-        yield _not_an_array("match:arrayElements", check.value, actual, trail), ABSENT, None
-        return
-    for index, element in enumerate(actual):
-        yield from _differences(check.value, element, (trail, index), leniency="")
-
-
-def _compare_some(check: Some, actual: object, trail: Trail) -> Iterator[Difference]:
-    wanted = check.value
-    if not isinstance(actual, list):
-        yield _not_an_array("match:anyElement", wanted, actual, trail), ABSENT, None
-    elif not any(_holds(wanted, element, (trail, index)) for index, element in enumerate(actual)):
-        pairs = [(wanted, element) for element in actual[:_MAX_TRIED]]
-        message = f"expected an element that matches; {describe_none(actual, 'does')}"
-        found = _mismatch(message, wanted, actual, trail)
+def _compare_some(wanted: object, elements: list[object], trail: Trail) -> Iterator[Difference]:
+    if not any(is_met(wanted, each, (trail, index)) for index, each in enumerate(elements)):
+        pairs = [(wanted, element) for element in elements[:_MAX_TRIED]]
+        message = f"expected an element that matches; {describe_none(elements, 'does')}"
+        found = _mismatch(message, wanted, elements, trail)
         yield found, ABSENT, lambda: _nearest(pairs, lambda index: f"[{index}]")
 
 
 def _compare_any_of(choice: AnyOf, actual: object, trail: Trail) -> Iterator[Difference]:
-    if any(_holds(wanted, actual, trail) for wanted in choice.values):
+    if any(is_met(wanted, actual, trail) for wanted in choice.values):
         return
     pairs = [(wanted, actual) for wanted in choice.values[:_MAX_TRIED]]
     count = len(choice.values)
     message = f"expected one of {count} to hold; none does" if count > 1 else "does not hold"
     found = _mismatch(message, list(choice.values), actual, trail)
     yield found, ABSENT, lambda: _nearest(pairs, lambda index: f"number {index + 1}")
-
-
-def _compare_not(check: Not, actual: object, trail: Trail) -> Iterator[Difference]:
-    if _holds(check.value, actual, trail):
-        wanted = {"not": check.value}
-        yield _mismatch("it is exactly what it must not be", wanted, actual, trail), ABSENT, None
 
 
 def _nearest(pairs: Sequence[tuple[object, object]], named: Callable[[int], str]) -> str:
@@ -451,11 +422,11 @@ def _compare_extract(extract: Extract, actual: object, trail: Trail) -> Iterator
         message = f"match:extractField finds nothing at {extract.path}: {missing_at}"
         yield _mismatch(message, extract.value, ABSENT, inner), ABSENT, None
         return
-    is_met = True
+    has_met = True
     for difference in _differences(extract.value, found, inner, leniency=""):
-        is_met = False
+        has_met = False
         yield difference
-    why = is_met and idle_negation(extract.value, found, actual, extract.steps)
+    why = has_met and idle_negation(extract.value, found, actual, extract.steps)
     if why:
         yield _mismatch(f"no such path: {why}", extract.value, ABSENT, inner), ABSENT, None
 
@@ -469,11 +440,6 @@ def idle_negation(check: object, found: object, actual: object, steps: Steps) ->
     return why if why and not is_met(without_negations(check), found) else ""
 
 
-def _not_an_array(directive: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
-    message = f"expected an array for {directive}, got {type_name(actual)}"
-    return _mismatch(message, wanted, actual, trail)
-
-
 def _mismatch(message: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
     return Mismatch(
         path=render_trail(trail),
@@ -483,17 +449,6 @@ def _mismatch(message: str, wanted: object, actual: object, trail: Trail) -> Mis
         is_described=isinstance(wanted, Pattern) and wanted.is_description,
     )
 
-
-_COMPARE_BY_TYPE: dict[type, Callable[[Any, object, Trail], Iterator[Difference]]] = {
-    Pattern: _compare_fields,
-    Partial: _compare_partial,
-    Each: _compare_each,
-    Some: _compare_some,
-    Extract: _compare_extract,
-    AllOf: _compare_all_of,
-    AnyOf: _compare_any_of,
-    Not: _compare_not,
-}
 
 # Single values
 
@@ -544,14 +499,10 @@ def _difference(expected: object, actual: object, trail: Trail) -> Difference:
         message = f"expected {type_name(shown)}, got {type_name(actual)}"
     elif isinstance(shown, str) and isinstance(actual, str) and is_long(shown, actual):
         message += f" at {describe_place(actual, common_prefix(shown, actual))}"
-    return (
-        _mismatch(message, expected, actual, trail),
-        expected,
-        lambda: _scalar_hint(shown, actual),
-    )
 
+    def find_hint() -> str:
+        from mcptest.matching.diff import scalar_hint  # noqa: PLC0415  # as above
 
-def _scalar_hint(expected: object, actual: object) -> str:
-    from mcptest.matching.diff import scalar_hint  # noqa: PLC0415  # as above
+        return scalar_hint(shown, actual)
 
-    return scalar_hint(expected, actual)
+    return _mismatch(message, expected, actual, trail), expected, find_hint

@@ -34,7 +34,7 @@ from mcptest.matching.values import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Literal
 
     from mcptest.core.results import Mismatch
@@ -53,7 +53,6 @@ __all__ = [
     "describe_first",
     "find_idle_checks",
     "find_place",
-    "is_worth_a_line_diff",
     "line_diff",
     "pair_texts",
     "render_mismatch",
@@ -84,7 +83,7 @@ MAX_CONTEXT_MISMATCHES = 100
 
 
 def render_mismatch(mismatch: Mismatch, *, columns: int = COLUMNS) -> list[DiffLine]:
-    """Where, why, what was expected, what came, and a hint.
+    """Where, why, what was expected, what was received, and a hint.
 
     A caret is drawn only when the value fits in `columns`: under a line that
     wraps it would point at the wrong place, so words say where instead.
@@ -179,7 +178,8 @@ def _sides(mismatch: Mismatch, columns: int) -> list[DiffLine]:
     assert isinstance(actual, str)
     if mismatch.at:
         return _two_texts(expected, actual, columns, place, is_described=mismatch.is_described)
-    if expected != actual and is_worth_a_line_diff(expected, actual, columns):
+    has_lines = "\n" in expected and "\n" in actual
+    if has_lines and expected != actual and max(len(expected), len(actual)) > columns:
         return [
             _labelled("-", "expected", f"{_line_count(expected)} (-)"),
             _labelled("+", "actual", f"{_line_count(actual)} (+)"),
@@ -198,20 +198,16 @@ def _two_texts(
 ) -> list[DiffLine]:
     pair = pair_texts(expected, actual, place, is_described=is_described)
     lines = [_labelled("-", "expected", pair.expected), _labelled("+", "actual", pair.actual)]
-    if not place and not _is_alike(expected, actual):
-        return lines
+    if not place:
+        # Strings that share neither end differ everywhere: no place is worth marking.
+        shares_end = expected[:1] == actual[:1] or expected[-1:] == actual[-1:]
+        if not shares_end or expected == actual or not expected or not actual:
+            return lines
     if len(pair.actual) <= columns:
         return [*lines, _labelled("^", "", " " * pair.column + "^")]
     before = actual[max(0, pair.at - 20) : pair.at]
     after = f", after {quote(before)}" if before else ""
     return [*lines, _labelled("^", "differs", f"at {describe_place(actual, pair.at)}{after}")]
-
-
-def _is_alike(expected: str, actual: str) -> bool:
-    """True if it helps to mark the place: strings that share neither end differ everywhere."""
-    if expected == actual or not expected or not actual:
-        return False
-    return expected[0] == actual[0] or expected[-1] == actual[-1]
 
 
 def _line_count(text: str) -> str:
@@ -234,7 +230,7 @@ def context_diff(actual: object, mismatches: Sequence[Mismatch]) -> list[DiffLin
             root.at(steps).mismatches.append(mismatch)
     if not root.branches:
         return []
-    lines = list(islice(_opened("", actual, root, 0), MAX_CONTEXT_LINES + 1))
+    lines = list(islice(_show_branch("", actual, root, 0), MAX_CONTEXT_LINES + 1))
     if len(lines) > MAX_CONTEXT_LINES:
         lines[MAX_CONTEXT_LINES:] = [_line("…", 0, "… the rest of the answer is not shown")]
     return lines
@@ -276,55 +272,39 @@ def _has(container: object, step: Step) -> bool:
     return isinstance(container, list) and step < len(container)
 
 
-def _opened(lead: str, value: object, branch: _Branch, depth: int) -> Iterator[DiffLine]:
-    """`value` and whatever below it leads to a mismatch."""
-    if not branch.branches:
-        yield from _leaf(lead, branch, depth)
-        return
-    for text in _expectations(branch):
+def _show_branch(lead: str, value: object, branch: _Branch, depth: int) -> Iterator[DiffLine]:
+    """`value`, opened where it leads to a mismatch."""
+    pairs = [_pair(mismatch) for mismatch in branch.mismatches]
+    for text in dict.fromkeys(expected for expected, _ in pairs if expected):
         yield _line("-", depth, lead + text)
+    if not branch.branches:
+        for text in dict.fromkeys(actual for _, actual in pairs if actual):
+            yield _line("+", depth, lead + text)
+        return
     is_object = isinstance(value, dict)
+    noun = "key" if is_object else "item"
     yield _line(" ", depth, lead + ("{" if is_object else "["))
-    yield from _members(value, branch, depth + 1, "key" if is_object else "item")
-    for step, missing in branch.branches.items():
-        if not _has(value, step):
-            yield from _leaf(_key(step), missing, depth + 1)
-    yield _line(" ", depth, "}" if is_object else "]")
-
-
-def _members(value: object, branch: _Branch, depth: int, noun: str) -> Iterator[DiffLine]:
+    members: Iterable[tuple[Step, object]] = ()
+    if isinstance(value, dict):
+        members = value.items()
+    elif isinstance(value, list):
+        members = enumerate(value)
     folded: list[Step] = []
-    for step, member in _steps(value):
+    for step, member in members:
         inner = branch.branches.get(step)
         if inner is None:
             folded.append(step)
             continue
         if folded:
-            yield _fold(folded, noun, depth)
+            yield _fold(folded, noun, depth + 1)
             folded = []
-        yield from _opened(_key(step), member, inner, depth)
+        yield from _show_branch(_key(step), member, inner, depth + 1)
     if folded:
-        yield _fold(folded, noun, depth)
-
-
-def _steps(value: object) -> Iterator[tuple[Step, object]]:
-    if isinstance(value, dict):
-        yield from value.items()
-    elif isinstance(value, list):
-        yield from enumerate(value)
-
-
-def _leaf(lead: str, branch: _Branch, depth: int) -> Iterator[DiffLine]:
-    for text in _expectations(branch):
-        yield _line("-", depth, lead + text)
-    arrived = (_pair(mismatch)[1] for mismatch in branch.mismatches)
-    for text in dict.fromkeys(text for text in arrived if text):
-        yield _line("+", depth, lead + text)
-
-
-def _expectations(branch: _Branch) -> list[str]:
-    wanted = (_pair(mismatch)[0] for mismatch in branch.mismatches)
-    return list(dict.fromkeys(text for text in wanted if text))
+        yield _fold(folded, noun, depth + 1)
+    for step, missing in branch.branches.items():
+        if not _has(value, step):
+            yield from _show_branch(_key(step), ABSENT, missing, depth + 1)
+    yield _line(" ", depth, "}" if is_object else "]")
 
 
 def _pair(mismatch: Mismatch) -> tuple[str, str]:
@@ -423,10 +403,6 @@ def _left_out(count: int, noun: str, is_terse: bool) -> str:
     return "…" if is_terse else f"(… {plural(count, noun)})"
 
 
-def is_worth_a_line_diff(expected: str, actual: str, columns: int) -> bool:
-    return "\n" in expected and "\n" in actual and max(len(expected), len(actual)) > columns
-
-
 def line_diff(expected: str, actual: str) -> list[DiffLine]:
     """The lines that differ, some lines around them, and counts of the rest."""
     left, right = _lines(expected), _lines(actual)
@@ -444,6 +420,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _diff_lines(left: list[str], right: list[str]) -> Iterator[DiffLine]:
+    import difflib  # noqa: PLC0415  costs 9 ms, and only a failing test needs it
+
+    # What is equal at the start is not compared again.
     pairs = enumerate(zip(left, right, strict=False))
     shorter = min(len(left), len(right))
     start = next((number for number, (one, other) in pairs if one != other), shorter)
@@ -455,15 +434,6 @@ def _diff_lines(left: list[str], right: list[str]) -> Iterator[DiffLine]:
         left, right = left[start:], right[start:]
     if start:
         yield _aside(f"… {plural(start, 'equal line')}")
-    yield from _grouped(left, right)
-    if total > MAX_COMPARED_LINES and total > start + WINDOW_LINES:
-        rest = total - start - WINDOW_LINES
-        yield _aside(f"… {plural(rest, 'more line')} not compared")
-
-
-def _grouped(left: list[str], right: list[str]) -> Iterator[DiffLine]:
-    import difflib  # noqa: PLC0415  costs 9 ms, and only a failing test needs it
-
     done = 0
     for group in difflib.SequenceMatcher(None, left, right).get_grouped_opcodes(CONTEXT_LINES):
         if group[0][1] > done:
@@ -477,21 +447,21 @@ def _grouped(left: list[str], right: list[str]) -> Iterator[DiffLine]:
         done = group[-1][2]
     if len(left) > done:
         yield _aside(f"… {plural(len(left) - done, 'equal line')}")
+    if total > MAX_COMPARED_LINES and total > start + WINDOW_LINES:
+        rest = total - start - WINDOW_LINES
+        yield _aside(f"… {plural(rest, 'more line')} not compared")
 
 
 def _block(sign: Sign, lines: list[str], others: list[str]) -> Iterator[DiffLine]:
     for number, line in enumerate(lines[:MAX_BLOCK_LINES]):
-        other = others[number] if number < len(others) else line
-        yield DiffLine(sign=sign, text=f"{sign} {_cut_line(line, common_prefix(line, other))}")
+        # A long line is cut so that the place where it differs stays in sight.
+        at = common_prefix(line, others[number] if number < len(others) else line)
+        start = max(0, at - MAX_LINE_CHARS // 2) if at > MAX_LINE_CHARS * 3 // 4 else 0
+        end = start + MAX_LINE_CHARS
+        lead, tail = "… " if start else "", " …" if end < len(line) else ""
+        yield DiffLine(sign=sign, text=f"{sign} {lead}{visible(line[start:end])}{tail}")
     if len(lines) > MAX_BLOCK_LINES:
         yield _aside(f"… {plural(len(lines) - MAX_BLOCK_LINES, 'more line')} ({sign})")
-
-
-def _cut_line(line: str, at: int) -> str:
-    """`line` cut so that the character at `at` stays in sight."""
-    start = max(0, at - MAX_LINE_CHARS // 2) if at > MAX_LINE_CHARS * 3 // 4 else 0
-    end = start + MAX_LINE_CHARS
-    return ("… " if start else "") + visible(line[start:end]) + (" …" if end < len(line) else "")
 
 
 def _aside(text: str) -> DiffLine:
@@ -499,7 +469,7 @@ def _aside(text: str) -> DiffLine:
 
 
 # Hints: where the expected value is instead, and why an array differs; and notes on passing tests,
-# on checks that held only because there was nothing to check
+# about checks that held only because there was nothing to check
 
 _MAX_PLACES = 2000
 # Of one array or object, so that what follows a long list is searched as well.
@@ -507,8 +477,8 @@ _MAX_MEMBERS = 100
 _MAX_TEXT_CHARS = 10_000
 _MAX_ELEMENTS = 50
 
-# Patterns that say enough of a value for it to be known again.
-_TELLING = frozenset(
+# Patterns distinctive enough to look for their value elsewhere.
+_DISTINCTIVE = frozenset(
     ["contains", "containsIgnoreCase", "startsWith", "endsWith", "equals", "equalsIgnoreCase"]
 )
 
@@ -525,7 +495,7 @@ def scalar_hint(expected: object, actual: object) -> str:
 
 
 class Elsewhere:
-    """The places of one answer, looked through when something is not where it should be."""
+    """The places of one answer, searched when something is not where it should be."""
 
     def __init__(self, root: object, trail: Trail, meets: Meets) -> None:
         self._meets = meets
@@ -541,9 +511,9 @@ class Elsewhere:
                 found = self._found(mismatch, wanted, namesakes)
                 if found:
                     return f"it is at {found}"
-                if namesakes and not _is_telling(wanted):
+                if namesakes and not _is_distinctive(wanted):
                     return f'there is a "{key}" at {_listed(namesakes)}'
-        if not _is_telling(wanted):
+        if not _is_distinctive(wanted):
             return ""
         places = self._places
         if isinstance(wanted, Pattern):
@@ -553,12 +523,14 @@ class Elsewhere:
         return f"the expected value is at {found}" if found else ""
 
     def _found(self, mismatch: Mismatch, wanted: object, places: list[tuple[Trail, object]]) -> str:
-        """The first place that has it, and how many others do."""
+        """The first place that has it, and how many others do; long strings are not compared."""
         own = mismatch.path
         met = [
             (trail, value)
             for trail, value in places
-            if _is_small(value) and self._meets(wanted, value) and render_trail(trail) != own
+            if (not isinstance(value, str) or len(value) <= _MAX_TEXT_CHARS)
+            and self._meets(wanted, value)
+            and render_trail(trail) != own
         ]
         return _listed(met) if met else ""
 
@@ -588,20 +560,16 @@ def _inside(level: list[tuple[Trail, object]]) -> Iterator[tuple[Trail, object]]
                 yield (trail, index), element
 
 
-def _is_small(value: object) -> bool:
-    return not isinstance(value, str) or len(value) <= _MAX_TEXT_CHARS
-
-
-def _is_telling(wanted: object) -> bool:
+def _is_distinctive(wanted: object) -> bool:
     """True if a value is distinctive enough to be found elsewhere."""
     if isinstance(wanted, Pattern):
-        return not wanted.negated and wanted.matcher.name in _TELLING
+        return not wanted.negated and wanted.matcher.name in _DISTINCTIVE
     if isinstance(wanted, bool) or wanted is None:
         return False
     if isinstance(wanted, (int, float)):
         return abs(wanted) >= 10
     if isinstance(wanted, dict):
-        # {"type": "string"} is everywhere and says nothing.
+        # Objects such as {"type": "string"} are everywhere.
         return len(wanted) > 1
     return isinstance(wanted, (str, list)) and len(wanted) > (2 if isinstance(wanted, str) else 0)
 
@@ -648,7 +616,7 @@ def _left_over(longer: list[object], shorter: list[object], meets: Meets) -> lis
             at += 1
         else:
             left.append(index)
-    # Only a surplus at the end is seen without a word.
+    # A surplus at the end is plain to see and needs no hint.
     is_at_end = left == list(range(len(shorter), len(longer)))
     return left if at == len(shorter) and not is_at_end else []
 
@@ -676,8 +644,12 @@ def find_idle_checks(expected: object, actual: object, trail: Trail = None) -> I
 
 def _idle_in_group(group: Group, actual: object, trail: Trail) -> Iterator[str]:
     for check in group.checks:
-        if isinstance(check, Each):
-            yield from _idle_in_elements(check, actual, trail)
+        if isinstance(check, Each) and actual == []:
+            place = render_trail(trail) or "the answer"
+            yield f"{place} is an empty array, so match:arrayElements checked nothing there"
+        elif isinstance(check, Each):
+            for index, element in enumerate(actual if isinstance(actual, list) else ()):
+                yield from find_idle_checks(check.value, element, (trail, index))
         elif isinstance(check, (Partial, Pattern)):
             inner = check.value if isinstance(check, Partial) else check
             yield from find_idle_checks(inner, actual, trail)
@@ -685,12 +657,3 @@ def _idle_in_group(group: Group, actual: object, trail: Trail) -> Iterator[str]:
             for wanted in check.values:
                 yield from find_idle_checks(wanted, actual, trail)
     yield from find_idle_checks(group.siblings, actual, trail)
-
-
-def _idle_in_elements(check: Each, actual: object, trail: Trail) -> Iterator[str]:
-    if actual == []:
-        place = render_trail(trail) or "the answer"
-        yield f"{place} is an empty array, so match:arrayElements checked nothing there"
-    elif isinstance(actual, list):
-        for index, element in enumerate(actual):
-            yield from find_idle_checks(check.value, element, (trail, index))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiler", "Literal"]
 
-# What comes again comes early; remembering all keys of a file would only cost memory.
+# The sets of keys that are repeated occur early; keeping all of a file would only cost memory.
 _REMEMBERED = 200
 
 
@@ -68,7 +68,7 @@ class Compiler:
         self.is_sample = False
 
     def forget(self) -> None:
-        """What has been seen so far is not asked for again: another expectation begins."""
+        """Reset what `has_seen_…` say: another expectation begins."""
         self.has_seen_regex = self.has_seen_foreign = self.has_seen_remote = False
         self.may_check_nothing = False
 
@@ -98,8 +98,12 @@ class Compiler:
                 if ":" in node:
                     return False
             elif kind is dict:
-                if (*node,) not in self._plain_keys and not self._has_plain_keys(node):
-                    return False
+                keys = (*node,)
+                if keys not in self._plain_keys:
+                    if not self._unprefixed.isdisjoint(keys) or ":" in "".join(keys):
+                        return False
+                    if len(self._plain_keys) < _REMEMBERED:
+                        self._plain_keys.add(keys)
                 nodes += node.values()
             elif kind is list:
                 nodes += node
@@ -107,40 +111,26 @@ class Compiler:
                 return False
         return True
 
-    def _has_plain_keys(self, value: dict[str, object]) -> bool:
-        is_plain = self._unprefixed.isdisjoint(value) and ":" not in "".join(value)
-        if is_plain and len(self._plain_keys) < _REMEMBERED:
-            self._plain_keys.add((*value,))
-        return is_plain
-
     def _compile(self, value: object, trail: Trail) -> object:
         if isinstance(value, str):
             return self._text(value, trail)
-        if isinstance(value, dict):
-            if not self._unprefixed.isdisjoint(value):
-                self._refuse_unprefixed(value, trail)
-            for key in value:
-                if key.startswith(PREFIX):
-                    return self._group(value, trail)
-            return self._mapping(value, trail)
+        # Most of any expectation is plain data: it is copied only where something changes.
         if isinstance(value, list):
-            return self._sequence(value, trail)
-        return value.value if isinstance(value, Literal) else value
-
-    # Most of any expectation is plain data: it is copied only where something changes.
-
-    def _mapping(self, value: dict[str, object], trail: Trail) -> dict[str, object]:
+            elements = [self._compile(inner, (trail, index)) for index, inner in enumerate(value)]
+            return value if all(map(operator.is_, value, elements)) else elements
+        if not isinstance(value, dict):
+            return value.value if isinstance(value, Literal) else value
+        if not self._unprefixed.isdisjoint(value):
+            self._refuse_unprefixed(value, trail)
+        for key in value:
+            if key.startswith(PREFIX):
+                return self._group(value, trail)
         changed = {}
         for key, inner in value.items():
             compiled = self._compile(inner, (trail, key))
             if compiled is not inner:
                 changed[key] = compiled
         return {**value, **changed} if changed else value
-
-    def _sequence(self, value: list[object], trail: Trail) -> list[object]:
-        compiled = [self._compile(inner, (trail, index)) for index, inner in enumerate(value)]
-        is_same = all(map(operator.is_, value, compiled))
-        return value if is_same else compiled
 
     def _text(self, value: str, trail: Trail) -> object:
         if value.startswith(PREFIX):
@@ -194,10 +184,14 @@ class Compiler:
         return Group(source=source, checks=tuple(checks), siblings=siblings or None)
 
     def _partial(self, value: object, trail: Trail, _: dict[str, object]) -> Partial:
-        if value in ({}, []) and not self._has_diagnostic(trail and trail[0]):
-            kind = "object" if value == {} else "array"
-            message = f'"match:partial" is empty: every {kind} meets it'
-            self._report("F011", message, trail, f'to ask for no more, write "match:type:{kind}"')
+        if value in ({}, []):
+            around = steps_of(trail and trail[0])
+            # One diagnostic about the mapping is enough.
+            if not any(diagnostic.steps == around for diagnostic in self.diagnostics):
+                kind = "object" if value == {} else "array"
+                message = f'"match:partial" is empty: every {kind} meets it'
+                help = f'to ask for no more, write "match:type:{kind}"'
+                self._report("F011", message, trail, help)
         return Partial(value=self._compile(value, trail))
 
     def _each(self, value: object, trail: Trail, _: dict[str, object]) -> Each:
@@ -229,25 +223,19 @@ class Compiler:
         pattern = self._pattern(lead + value, trail, len(lead))
         return pattern if isinstance(pattern, Pattern) else None
 
-    def _all_of(self, value: object, trail: Trail, _: dict[str, object]) -> AllOf:
-        message = "match:all is empty: every value meets it"
-        return AllOf(values=self._listed(value, trail, "F011", message))
-
-    def _any_of(self, value: object, trail: Trail, _: dict[str, object]) -> AnyOf:
-        message = "match:any is empty: no value meets it"
-        return AnyOf(values=self._listed(value, trail, "F017", message))
-
-    def _listed(
-        self, value: object, trail: Trail, code: str, when_empty: str
-    ) -> tuple[object, ...]:
+    def _all_or_any(self, value: object, trail: Trail, _: dict[str, object]) -> AllOf | AnyOf:
         assert trail is not None
+        name = str(trail[1]).removeprefix(PREFIX)
         if not isinstance(value, list):
-            example = self._registry.directives[str(trail[1]).removeprefix(PREFIX)].example
+            example = self._registry.directives[name].example
             self._report("F013", f"{trail[1]} takes a list", trail, f"for example {example}")
-            return ()
-        if not value:
-            self._report(code, when_empty, trail)
-        return tuple(self._compile(inner, (trail, index)) for index, inner in enumerate(value))
+            value = []
+        elif not value and name == "all":
+            self._report("F011", "match:all is empty: every value meets it", trail)
+        elif not value:
+            self._report("F017", "match:any is empty: no value meets it", trail)
+        values = tuple(self._compile(inner, (trail, index)) for index, inner in enumerate(value))
+        return AllOf(values=values) if name == "all" else AnyOf(values=values)
 
     # Mistakes
 
@@ -278,11 +266,6 @@ class Compiler:
                 )
                 self._report("F018", message, (trail, name), help)
 
-    def _has_diagnostic(self, trail: Trail) -> bool:
-        """True if this place already has a diagnostic."""
-        steps = steps_of(trail)
-        return any(diagnostic.steps == steps for diagnostic in self.diagnostics)
-
     def _report(
         self, code: str, message: str, trail: Trail, help: str = "", *, on_key: bool = True
     ) -> None:
@@ -300,6 +283,6 @@ _READERS: dict[str, Callable[[Compiler, object, Trail, dict[str, object]], objec
     "extractField": Compiler._extract,
     "crossField": Compiler._relation,
     "not:crossField": Compiler._relation,
-    "all": Compiler._all_of,
-    "any": Compiler._any_of,
+    "all": Compiler._all_or_any,
+    "any": Compiler._all_or_any,
 }

@@ -44,11 +44,8 @@ class Replacement(Record):
     text: str
 
     def applied(self, text: str) -> str:
-        return self.expression.compiled.sub(self._shown, text)
-
-    def _shown(self, found: re.Match[str]) -> str:
         # An empty match is not replaced.
-        return self.text if found[0] else ""
+        return self.expression.compiled.sub(lambda found: self.text if found[0] else "", text)
 
 
 class Rules(Record):
@@ -128,34 +125,25 @@ class _Normaliser:
     def _with_replacements(self, text: str) -> str:
         for each in self._replaced:
             text = each.applied(text)
-        return text if text.isascii() else _join_surrogates(text)
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            # Replacements may have brought the halves of a surrogate pair together.
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        return text
 
     def _text(self, text: str, key: str) -> str:
-        spans = spans_in(text, key)
-        if not spans:
-            return text
         pieces: list[str] = []
         at = 0
-        for start, end, shown in spans:
-            pieces += (text[at:start], self._placeholder(shown, text[start:end]))
+        for start, end, shown in spans_in(text, key):
+            placeholder, original = shown, text[start:end]
+            if not shown.startswith("<"):
+                numbers = self._numbers.setdefault(shown, {})
+                known = original.lower() if shown == "uuid" else original
+                placeholder = f"<{shown}-{numbers.setdefault(known, len(numbers) + 1)}>"
+            pieces += (text[at:start], placeholder)
             at = end
         return "".join(pieces) + text[at:]
-
-    def _placeholder(self, shown: str, original: str) -> str:
-        if shown.startswith("<"):
-            return shown
-        numbers = self._numbers.setdefault(shown, {})
-        known = original.lower() if shown == "uuid" else original
-        return f"<{shown}-{numbers.setdefault(known, len(numbers) + 1)}>"
-
-
-def _join_surrogates(text: str) -> str:
-    """Join halves of surrogate pairs that replacements have brought together."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    return text
 
 
 _UUID = re.compile(
@@ -259,10 +247,15 @@ def spans_in(text: str, key: str = "") -> list[Span]:
     by_key = list(_spans_by_key(text, key))
     if by_key and by_key[0][:2] == (0, len(text)):
         return by_key
-    found = [*by_key, *_time_spans(text), *_path_spans(text), *_other_spans(text)]
+    found = [*by_key, *_path_spans(text), *_other_spans(text)]
     found += ((*each.span(), "uuid") for each in _UUID.finditer(text) if len({*each[0]}) > 2)
     found += _member_spans(text)
-    return _without_overlaps(found)
+    # Of those that overlap, the one that begins first is kept, or the longer one.
+    kept: list[Span] = []
+    for span in sorted(found, key=lambda span: (span[0], -span[1])):
+        if not kept or span[0] >= kept[-1][1]:
+            kept.append(span)
+    return kept
 
 
 def number_placeholder(value: float, key: str) -> str:
@@ -275,15 +268,6 @@ def number_placeholder(value: float, key: str) -> str:
     if not words or words[-1] not in _TIME_WORDS:
         return ""
     return next((shown for shown, epoch in _EPOCHS if int(value) in epoch), "")
-
-
-def _without_overlaps(spans: list[Span]) -> list[Span]:
-    """Of overlapping spans keep the one that begins first, or the longer one."""
-    kept: list[Span] = []
-    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if not kept or span[0] >= kept[-1][1]:
-            kept.append(span)
-    return kept
 
 
 def _key_words(key: str) -> tuple[str, ...]:
@@ -302,8 +286,10 @@ def _spans_by_key(text: str, key: str) -> Iterator[Span]:
     if not words or not text or len(text) > 1000:
         return
     if words[-1] in _ID_WORDS:
-        start = _find_random(text)
-        if start is not None:
+        # A prefix such as `user_` is kept.
+        prefix = re.match("[a-z]{2,10}[_-]", text)
+        start = prefix.end() if prefix else 0
+        if _is_random(text[start:], least=14 if prefix else 16):
             yield start, len(text), "id"
     elif words[-1] in _TIME_WORDS:
         shown = number_placeholder(int(text), key) if re.fullmatch("[0-9]{10,19}", text) else ""
@@ -313,24 +299,13 @@ def _spans_by_key(text: str, key: str) -> Iterator[Span]:
         if re.fullmatch(rf"\d+(?:\.\d+)? ?{_UNIT}", text, re.ASCII):
             yield 0, len(text), "<duration>"
     elif words[-1] in _FOLDER_WORDS or words[-1] in _PATH_WORDS:
-        yield from _path_span_by_key(text, words[-1])
-
-
-def _path_span_by_key(text: str, word: str) -> Iterator[Span]:
-    """A path in any folder. Under `path` it needs a file extension: it may be a route."""
-    folder = _WHOLE_PATH.match(text)
-    is_known = _POSIX.match(text) or _WINDOWS.match(text)
-    if not folder or is_known or folder.end() == 1:
-        return
-    if word in _FOLDER_WORDS or re.search(r"\.\w{1,8}\Z", text[folder.end() :]):
-        yield 0, folder.end(), "<path>/"
-
-
-def _find_random(text: str) -> int | None:
-    """Where a random id begins, after a prefix such as `user_`; None if it is not random."""
-    prefix = re.match("[a-z]{2,10}[_-]", text)
-    start = prefix.end() if prefix else 0
-    return start if _is_random(text[start:], least=14 if prefix else 16) else None
+        folder = _WHOLE_PATH.match(text)
+        is_known = _POSIX.match(text) or _WINDOWS.match(text)
+        if not folder or is_known or folder.end() == 1:
+            return
+        # Under `path` it needs a file extension: it may be a route.
+        if words[-1] in _FOLDER_WORDS or re.search(r"\.\w{1,8}\Z", text[folder.end() :]):
+            yield 0, folder.end(), "<path>/"
 
 
 def _is_random(text: str, least: int) -> bool:
@@ -357,35 +332,26 @@ _NAMED = "(?:[A-Z]?[a-z]++)*+[0-9]*|[A-Z]+[0-9]*"
 # Parts that vary anywhere in a string
 
 
-def _time_spans(text: str) -> Iterator[Span]:
-    if ":" in text or "T" in text:
-        for expression in _TIMES:
-            for found in expression.finditer(text):
-                yield (*found.span(), "<time>")
-
-
 def _path_spans(text: str) -> Iterator[Span]:
+    """The folders of paths, and their names if these are temporary ones."""
     if "/" not in text and "\\" not in text:
         return
-    for expression in (_POSIX, _WINDOWS):
-        for found in expression.finditer(text):
-            yield from _path_span(text, *found.span())
-    for found in _FILE_URI.finditer(text):
-        yield from _path_span(text, *found.span(1))
-
-
-def _path_span(text: str, start: int, end: int) -> Iterator[Span]:
-    """The folders of a path, and its name if that is a temporary one."""
-    has_name = text[end - 1] in "/\\"
-    yield start, end, "<path>/" if has_name else "<path>"
-    if has_name and _IN_TEMPORARY.search(text, start, end):
-        name = _TEMPORARY.match(text, end)
-        if name:
-            yield (*name.span(), "<temp>")
+    places = [found.span() for each in (_POSIX, _WINDOWS) for found in each.finditer(text)]
+    places += (found.span(1) for found in _FILE_URI.finditer(text))
+    for start, end in places:
+        has_name = text[end - 1] in "/\\"
+        yield start, end, "<path>/" if has_name else "<path>"
+        if has_name and _IN_TEMPORARY.search(text, start, end):
+            name = _TEMPORARY.match(text, end)
+            if name:
+                yield (*name.span(), "<temp>")
 
 
 def _other_spans(text: str) -> Iterator[Span]:
-    """Ports, addresses in memory and measured times."""
+    """Times, ports, addresses in memory and durations."""
+    for expression in _TIMES if ":" in text or "T" in text else ():
+        for found in expression.finditer(text):
+            yield (*found.span(), "<time>")
     for found in _PORT.finditer(text) if ":" in text else ():
         if int(found[1]) in _ANY_PORT:
             yield (*found.span(1), "port")

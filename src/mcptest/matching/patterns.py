@@ -154,7 +154,7 @@ class Pattern(Record):
         if miss is None:
             return None
         found = self.describe(miss, actual, trail)
-        return found.but(hint=miss.hint()) if miss.hint else found
+        return found if found.hint or not miss.hint else found.but(hint=miss.hint())
 
     def describe(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
         """The mismatch for a value that does not meet the pattern, without the hint."""
@@ -207,13 +207,14 @@ def parse_pattern(source: str, registry: Registry, read_beside: Reader = None) -
     body = source[at:]
     if negated:
         _refuse_second_prefix(body, at)
-    name = _leading_name(body)
+    # The word that it begins with is a name if nothing or a colon follows.
+    word = re.match(_WORD, body)
+    name = word[0] if word and body[word.end() : word.end() + 1] in ("", ":") else ""
     matcher = registry.find(name) if name else None
     if matcher is None:
         if name:
             _refuse_near_miss(name, body, at, registry, negated=negated)
-        _refuse_spaced(body, at, registry)
-        return _bare(source, body, at, negated, registry)
+        return _parse_expression(source, body, at, negated, registry)
     texts = _split(body[len(name) + 1 :], len(matcher.parameters)) if ":" in body else []
     parameter = _parse_parameters(matcher, texts, at, read_beside)
     return Pattern(source=source, matcher=matcher, parameter=parameter, negated=negated)
@@ -243,13 +244,6 @@ def find_missing_prefix(text: str, registry: Registry) -> PatternError | None:
     return _error("F018", message, 0, len(text) - len(rest) - 1, help)
 
 
-def _leading_name(body: str) -> str:
-    """The word that a pattern begins with, when nothing or a colon follows it; else ""."""
-    word = re.match(_WORD, body)
-    name = word[0] if word else ""
-    return name if body[len(name) : len(name) + 1] in ("", ":") else ""
-
-
 def _split(text: str, count: int) -> list[str]:
     # Values may hold colons, so only as many are split as there are parameters.
     return text.split(":", count - 1) if count else [text]
@@ -273,9 +267,17 @@ def _parse_parameters(matcher: Matcher, texts: list[str], at: int, read_beside: 
         raise _error(error.code, message, offset, len(":".join(texts)), help) from None
 
 
-def _bare(source: str, body: str, at: int, negated: bool, registry: Registry) -> Pattern:
+def _parse_expression(
+    source: str, body: str, at: int, negated: bool, registry: Registry
+) -> Pattern:
+    """The pattern for a body that names no matcher: a regular expression."""
     matcher = registry.get("regex")
     assert matcher is not None
+    word = re.match(_WORD, body.lstrip())
+    if body[:1] == " " and word and registry.get(word[0]):
+        # ` contains:x` would be searched as it is written, and with not: would always pass.
+        message = f'there is a space before the matcher "{word[0]}"'
+        raise _error("F012", message, at, len(body) - len(body.lstrip()), "leave it out")
     if not body:
         message = "a pattern needs something after match:"
         raise _error("F013", message, 0, len(source), "for example match:contains:sunny")
@@ -298,14 +300,6 @@ def _refuse_second_prefix(body: str, at: int) -> None:
     help = f"write {PREFIX}not:{meant}; to search for exactly this string, write "
     width = len(body) - len(rest) + len(PREFIX)
     raise _error("F012", message, at, width, f"{help}{PREFIX}not:contains:{body}")
-
-
-def _refuse_spaced(body: str, at: int, registry: Registry) -> None:
-    """` contains:x` would be searched as it is written, and with not: would always pass."""
-    word = re.match(_WORD, body.lstrip())
-    if body[:1] == " " and word and registry.get(word[0]):
-        message = f'there is a space before the matcher "{word[0]}"'
-        raise _error("F012", message, at, len(body) - len(body.lstrip()), "leave it out")
 
 
 def _refuse_near_miss(name: str, body: str, at: int, registry: Registry, *, negated: bool) -> None:
@@ -348,13 +342,11 @@ def suggest_matcher(name: str, known: tuple[str, ...]) -> str:
     # Two typos in a word of four letters are another word: "text" is not "type".
     if distance <= (2 if len(word) > 4 else 1):
         return best
-    habits = [meant for habit, meant in _BY_HABIT.items() if _is_typo(word, habit)]
-    return habits[0] if habits else ""
-
-
-def _is_typo(word: str, habit: str) -> bool:
-    """True for one typo in a word that is long enough to be meant: "grater" for "greater"."""
-    return len(habit) > 5 and _may_be(word, habit) and edit_distance(word, habit) == 1
+    # One typo in a word that is long enough to be meant: "grater" for "greater".
+    for habit, meant in _BY_HABIT.items():
+        if len(habit) > 5 and _may_be(word, habit) and edit_distance(word, habit) == 1:
+            return meant
+    return ""
 
 
 def _may_be(word: str, name: str) -> bool:

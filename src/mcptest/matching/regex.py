@@ -18,7 +18,6 @@ __all__ = [
     "Expression",
     "compile_expression",
     "compile_regex",
-    "python_regex",
     "sample_match",
 ]
 
@@ -43,14 +42,16 @@ def compile_regex(
 ) -> re.Pattern[str]:
     """The same, without its source; `end` is the meaning of `$`.
 
-    In text that is still growing, such as stderr, a line break may follow the end.
+    In text that is still growing, such as stderr, a line break may follow the end. Contracts come
+    from a tool written in Go (`from_go`), where `\\A` and `\\z` are the ends of the text.
     """
     with warnings.catch_warnings():
         # Python warns of syntax it may give another meaning one day; the author cannot care.
         warnings.simplefilter("ignore")
         spelt = source
         try:
-            spelt = python_regex(source, end, from_go=from_go)
+            if any(sign in source for sign in "\\$.([{^"):
+                spelt = _Translation(source, end, from_go).text()
             return re.compile(spelt, flags)
         except (re.error, OverflowError) as error:
             # A place in our spelling would mean nothing to the author.
@@ -60,16 +61,6 @@ def compile_regex(
             raise ValueError(f"is not a regular expression: {reason}") from None
         except RecursionError:
             raise ValueError("is not a regular expression: nested too deeply") from None
-
-
-def python_regex(source: str, end: str = VERY_END, *, from_go: bool = False) -> str:
-    """The same expression in Python's spelling; re.error says what is wrong with it.
-
-    Contracts come from a tool written in Go, where `\\A` and `\\z` are the ends of the text.
-    """
-    if not any(sign in source for sign in "\\$.([{^"):
-        return source
-    return _Translation(source, end, from_go).text()
 
 
 _LINE_ENDS = r"\n\r\u2028\u2029"
@@ -104,7 +95,7 @@ class _Group(Record):
 
 
 class _Translation:
-    """One walk through an expression."""
+    """One walk through an expression, which writes it in Python's spelling."""
 
     def __init__(self, source: str, end: str, from_go: bool) -> None:
         self._source = source
@@ -124,6 +115,7 @@ class _Translation:
         self._numbers = {name[1]: at for at, name in enumerate(names, 1) if name}
 
     def text(self) -> str:
+        """The expression in Python's spelling; re.error says what is wrong with it."""
         source = self._source
         while self._at < len(source):
             char = source[self._at]
@@ -437,7 +429,13 @@ class _Walk:
     def _class(self) -> str:
         """One member of a character class."""
         if self._peek() == "^":
-            return self._outside_class()
+            start = self.at
+            self.at = self._pattern.index("]", start + 2) + 1
+            refused = self._pattern[start : self.at]
+            # Ranges and classes are not analysed.
+            if "\\w" in refused or "a-z" in refused or "\\S" in refused:
+                raise _BeyondError
+            return next((char for char in "a1-" if char not in refused), "_")
         first = ""
         while True:
             char = self._next()
@@ -446,15 +444,6 @@ class _Walk:
             if char == "[" and self._peek() == ":":
                 raise _BeyondError
             first = first or (self._escape() if char == "\\" else char)
-
-    def _outside_class(self) -> str:
-        start = self.at
-        self.at = self._pattern.index("]", start + 2) + 1
-        refused = self._pattern[start : self.at]
-        # Ranges and classes are not analysed.
-        if "\\w" in refused or "a-z" in refused or "\\S" in refused:
-            raise _BeyondError
-        return next((char for char in "a1-" if char not in refused), "_")
 
     def _repeats(self) -> int:
         mark = self._peek()

@@ -54,7 +54,7 @@ class Matcher(Record):
     `parse` turns the strings of the parameters into what `check` and `wants` take first, and
     raises ParameterError when they make no sense; with `reads_file` it is also given a function
     that reads a file beside the test file. The last `optional` parameters may be left out. `wants`
-    puts the expectation into words that follow "expected". `check` returns None when the value
+    returns words that follow "expected". `check` returns None when the value
     meets it, else why not.
 
     `example` is met by every value of `passes` and by none of `fails`. `kinds` are the JSON types
@@ -90,8 +90,8 @@ class Miss(Record):
 
     `nowhere` says which path of the matcher leads to nothing: then its negation checks nothing.
     `find_place` returns where it stops to match: the index in the parameter as written, and that
-    in the value; None if there is no such place. `why_there` is said instead of `why` then, with
-    the place for its `{}`; "" is `why`, "from … on".
+    in the value; None if there is no such place. `why_there` replaces `why` then, with the
+    place for its `{}`; "" means `why` followed by "from … on".
     """
 
     why: str

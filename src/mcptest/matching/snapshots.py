@@ -7,6 +7,7 @@ compared or stored.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 
 from mcptest.core.diagnostics import suggest
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
             """What happens to a value that has no snapshot, or another one."""
 
         def declare(self, key: str, place: Trail, *, is_given: bool) -> None:
-            """Some test wants a snapshot of this name, whether it will run or not.
+            """A test uses a snapshot of this name, whether it will run or not.
 
             `is_given` says that its author gave the name; otherwise it was made for this
             place. ParameterError when something else has it.
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
         def saw(
             self, key: str, value: object, *, is_same: bool, place: tuple[str | int, ...]
         ) -> None:
-            """This value came; `is_same` says that it is the one that is stored.
+            """This value was received; `is_same` says that it is the one that is stored.
 
             `place` is where in the file it is asked for.
             """
@@ -97,17 +98,10 @@ class _SnapshotPattern(Pattern):
             return super().describe(miss, actual, trail)
         found = list(islice(compare(miss.stored, miss.value, trail), _MAX_COUNTED))
         first = found[0]
-        message = f"snapshot {_named(self.parameter.key)}: {first.message}"
+        message = f"snapshot {_quote_name(self.parameter.key)}: {first.message}"
         if len(found) > 1:
-            message += f"; it also differs at {_listed(found[1:])}"
+            message += f"; it also differs at {_list_places(found[1:])}"
         return first.but(message=message, hint=f"{first.hint}; {_ACCEPT}".removeprefix("; "))
-
-    def mismatch(self, actual: object, trail: Trail) -> Mismatch | None:
-        miss = self.miss(actual, trail)
-        if miss is None:
-            return None
-        found = self.describe(miss, actual, trail)
-        return found if found.hint or not miss.hint else found.but(hint=miss.hint())
 
 
 def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail = None) -> Pattern:
@@ -119,10 +113,6 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
     name, rules = read_options(options)
     use = _Use(key=name or key, rules=rules, place=steps_of(place))
     book.declare(use.key, place, is_given=bool(name))
-
-    def check(use: _Use, actual: object, path: str = "") -> Miss | None:
-        return _checked(book, use, actual, path)
-
     matcher = Matcher(
         name="snapshot",
         family="Snapshots",
@@ -131,8 +121,8 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
         passes=(),
         fails=(),
         parse=lambda: use,
-        wants=lambda use: f"what the snapshot {_named(use.key)} holds",
-        check=check,
+        wants=lambda use: f"what the snapshot {_quote_name(use.key)} holds",
+        check=partial(_check_snapshot, book),
         is_slow=True,
         # The book records each check, so a value is checked once and in this process.
         is_remote=True,
@@ -141,7 +131,7 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
     return _SnapshotPattern(source=source, matcher=matcher, parameter=use, negated=False)
 
 
-def _checked(book: SnapshotBook, use: _Use, actual: object, path: str) -> Miss | None:
+def _check_snapshot(book: SnapshotBook, use: _Use, actual: object, path: str = "") -> Miss | None:
     if actual is ABSENT:
         return Miss(why="there is nothing")
     kept = drop_paths(actual, _from_here(use.rules.ignored, path))
@@ -158,17 +148,13 @@ def _checked(book: SnapshotBook, use: _Use, actual: object, path: str) -> Miss |
         return None
     if stored is ABSENT:
         return Miss(why="there is none of that name yet", hint=lambda: _WRITE)
-    return _difference(stored, value)
-
-
-def _difference(stored: object, value: object) -> Miss:
     found = list(islice(compare(stored, value), _MAX_COUNTED))
     return _Difference(
-        why=f"it differs at {_listed(found)}", hint=lambda: _ACCEPT, stored=stored, value=value
+        why=f"it differs at {_list_places(found)}", hint=lambda: _ACCEPT, stored=stored, value=value
     )
 
 
-def _listed(found: Sequence[Mismatch]) -> str:
+def _list_places(found: Sequence[Mismatch]) -> str:
     """The first few paths, and how many there are beside them."""
     shown = [visible(each.path) or "the top" for each in found[:_MAX_SHOWN]]
     rest = len(found) - len(shown)
@@ -178,7 +164,7 @@ def _listed(found: Sequence[Mismatch]) -> str:
     return f"{', '.join(shown)} and {plural(rest, 'more place') if is_all else 'many more places'}"
 
 
-def _named(key: str) -> str:
+def _quote_name(key: str) -> str:
     return f'"{visible(key if len(key) <= _MAX_NAME else f"{key[:_MAX_NAME]}…")}"'
 
 
@@ -230,16 +216,16 @@ def read_options(options: object) -> tuple[str, Rules]:
     if options is True:
         return "", Rules()
     if isinstance(options, str):
-        return _a_name(options), Rules()
+        return _read_name(options), Rules()
     if options is False:
         raise ParameterError("is never false", "leave it out, or write snapshot: true")
     if not isinstance(options, dict):
         takes = "takes true, the name of a snapshot or a mapping"
         raise ParameterError(f"{takes}, not {type_name(options)}", _EXAMPLE)
     _refuse_unknown(options, _KEYS, "has no option")
-    name = _a_name(options["name"]) if "name" in options else ""
-    ignored = tuple(map(_a_path, _a_list(options, "ignore")))
-    replaced = tuple(map(_a_replacement, _a_list(options, "normalize")))
+    name = _read_name(options["name"]) if "name" in options else ""
+    ignored = tuple(map(_read_path, _read_list(options, "ignore")))
+    replaced = tuple(map(_read_replacement, _read_list(options, "normalize")))
     return name, Rules(ignored=ignored, replaced=replaced)
 
 
@@ -251,21 +237,21 @@ def _refuse_unknown(mapping: dict[str, object], known: Sequence[str], message: s
             raise ParameterError(f"{message} {visible(key)!r}{question}", help)
 
 
-def _a_name(name: object) -> str:
+def _read_name(name: object) -> str:
     if not isinstance(name, str) or not name.strip():
         shown = "an empty string" if isinstance(name, str) else type_name(name)
         raise ParameterError(f"needs a string as the name of the snapshot, not {shown}", _EXAMPLE)
     return name
 
 
-def _a_list(options: dict[str, object], key: str) -> list[object]:
+def _read_list(options: dict[str, object], key: str) -> list[object]:
     value = options.get(key, [])
     if not isinstance(value, list):
         raise ParameterError(f'takes a list under "{key}", not {type_name(value)}', _EXAMPLE)
     return value
 
 
-def _a_path(path: object) -> Steps:
+def _read_path(path: object) -> Steps:
     if not isinstance(path, str) or not path:
         shown = "an empty string" if path == "" else type_name(path)
         raise ParameterError(f'takes paths under "ignore", not {shown}', _EXAMPLE)
@@ -276,7 +262,7 @@ def _a_path(path: object) -> Steps:
     return steps
 
 
-def _a_replacement(entry: object) -> Replacement:
+def _read_replacement(entry: object) -> Replacement:
     if not isinstance(entry, dict):
         message = f'takes mappings under "normalize", not {type_name(entry)}'
         raise ParameterError(message, _EXAMPLE)

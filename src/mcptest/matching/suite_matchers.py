@@ -103,9 +103,13 @@ class SuiteMatchers:
             return ABSENT
 
     def _refuse_unknown(self, word: str, trail: Trail) -> None:
-        meant = _suggest(word)
+        # It may be misspelt, or the name in another tool.
+        names = tuple(_MATCHERS)
+        habit = suggest_matcher(word, names) if word.strip("_-") else ""
+        meant = _NAME_HERE.get(word) or _NAME_HERE.get(habit)
+        meant = meant or (habit if habit in names else closest(word, names))
         question = f'; did you mean "{meant}"?' if meant else ""
-        help = f"there are: {', '.join(_MATCHERS)}"
+        help = f"there are: {', '.join(names)}"
         matcher = self._registry.get(word)
         if matcher and not meant:
             example = matcher.example.removeprefix(PREFIX)
@@ -276,14 +280,6 @@ def _contains_value(wanted: object, actual: object) -> Miss | None:
     if isinstance(actual, str) and not isinstance(wanted, (dict, list)):
         return None if to_text(wanted) in actual else Miss(why="it does not")
     return Miss(why=f"it is {type_name(actual)}")
-
-
-def _suggest(word: str) -> str:
-    """The matcher that was meant by an unknown name: misspelt, or the name in another tool."""
-    names = tuple(_MATCHERS)
-    habit = suggest_matcher(word, names) if word.strip("_-") else ""
-    meant = _NAME_HERE.get(word) or _NAME_HERE.get(habit)
-    return meant or (habit if habit in names else closest(word, names))
 
 
 def _instead_of(value: object) -> str:

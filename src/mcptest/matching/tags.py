@@ -46,7 +46,7 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
 def read_tag(name: str, text: str) -> Pattern | Ref:
     """The pattern or ref for a tag with this text. ParameterError says what is wrong with it."""
     if name == "ref":
-        return Ref(name=_name(text))
+        return Ref(name=_parse_name(text))
     matcher = TAGS[name]
     source = f"!!{name} {text}" if text else f"!!{name}"
     return Pattern(source=source, matcher=matcher, parameter=matcher.parse(text), negated=False)
@@ -65,7 +65,7 @@ def literal_parts(text: str) -> list[str]:
     return [piece.replace("\\/", "/") for piece in joined]
 
 
-def _name(text: str) -> str:
+def _parse_name(text: str) -> str:
     if not text:
         raise ParameterError("needs a name")
     if not re.fullmatch(_NAME, text):
@@ -73,44 +73,44 @@ def _name(text: str) -> str:
     return text
 
 
-def _nothing(text: str) -> None:
+def _parse_nothing(text: str) -> None:
     if text:
         raise ParameterError("takes no parameter: it matches any value")
 
 
-def _searched(text: str) -> Expression:
+def _parse_re(text: str) -> Expression:
     if not text:
         raise BadExpressionError("needs a regular expression: without one it would always hold")
-    return _compiled(text)
+    return _compile(text)
 
 
-def _compiled(text: str) -> Expression:
+def _compile(text: str) -> Expression:
     try:
         return compile_expression(text, from_go=True)
     except ValueError as error:
         raise BadExpressionError(str(error)) from None
 
 
-def _whole(text: str) -> Expression:
+def _parse_ere(text: str) -> Expression:
     parts = literal_parts(text)
     if len(parts) % 2 == 0:
         raise BadExpressionError(
             "has a slash that no other one closes; write \\/ for a slash, in single quotes"
         )
     for expression in parts[1::2]:
-        _searched(expression)
+        _parse_re(expression)
     spelt = [f"(?:{each})" if at % 2 else re.escape(each) for at, each in enumerate(parts)]
-    return _compiled("^" + "".join(spelt) + "$").but(source=text)
+    return _compile("^" + "".join(spelt) + "$").but(source=text)
 
 
-def _found(expression: Expression, actual: object) -> Miss | None:
+def _check_re(expression: Expression, actual: object) -> Miss | None:
     if not isinstance(actual, str):
         return Miss(why=f"it is {type_name(actual)}")
     return None if expression.compiled.search(actual) else Miss(why="it does not match")
 
 
-def _found_whole(expression: Expression, actual: object) -> Miss | None:
-    miss = _found(expression, actual)
+def _check_ere(expression: Expression, actual: object) -> Miss | None:
+    miss = _check_re(expression, actual)
     if miss is None or not isinstance(actual, str):
         return miss
     if len(expression.source) > _MAX_PLACED_CHARS:
@@ -177,7 +177,7 @@ _ANY = Matcher(
     example="!!any",
     passes=("", None),
     fails=(),
-    parse=_nothing,
+    parse=_parse_nothing,
     wants=lambda _: "any value",
     check=lambda _, __: None,
 )
@@ -187,7 +187,7 @@ _BIND = _ANY.but(
     parameters=("NAME",),
     summary="Any value; it is kept under NAME, for `!!ref` further down in the file.",
     example="!!bind session",
-    parse=_name,
+    parse=_parse_name,
 )
 
 _RE = Matcher(
@@ -198,9 +198,9 @@ _RE = Matcher(
     example=r"!!re '^v\d+'",
     passes=("v12",),
     fails=("12", 12),
-    parse=_searched,
+    parse=_parse_re,
     wants=lambda expression: f"a string that matches /{expression.source}/",
-    check=_found,
+    check=_check_re,
     kinds=("string",),
     is_slow=True,
 )
@@ -213,11 +213,11 @@ _ERE = _RE.but(
     example=r"!!ere 'listening on port /\d+/'",
     passes=("listening on port 80",),
     fails=("listening on port x", "now listening on port 80", 80),
-    parse=_whole,
+    parse=_parse_ere,
     wants=lambda expression: (
         f"the string {shorten(expression.source, _SHOWN_CHARS)}, with expressions between slashes"
     ),
-    check=_found_whole,
+    check=_check_ere,
 )
 
 TAGS: dict[str, Matcher] = {
@@ -274,21 +274,21 @@ def make_value(value: object, key: str = "") -> object:
     if isinstance(value, list):
         return [make_value(inner, key) for inner in value]
     if isinstance(value, Pattern):
-        return _meeting(value, key)
-    return _of_group(value, key) if isinstance(value, Group) else value
-
-
-def _meeting(pattern: Pattern, key: str) -> object:
-    for candidate in _candidates(pattern, key):
-        if pattern.is_met(candidate):
-            return candidate
-    raise ValueError(f"no value that meets {pattern.source} can be made up")
+        for candidate in _candidates(value, key):
+            if value.is_met(candidate):
+                return candidate
+        raise ValueError(f"no value that meets {value.source} can be made up")
+    return _make_group_value(value, key) if isinstance(value, Group) else value
 
 
 def _candidates(pattern: Pattern, key: str) -> Iterator[object]:
     parameter = pattern.parameter
     if isinstance(parameter, Expression):
-        yield from _matching(pattern, parameter)
+        source = parameter.source
+        parts = literal_parts(source) if pattern.matcher.name == "ere" else ["", source]
+        made = [sample_match(part) if at % 2 else part for at, part in enumerate(parts)]
+        if None not in made:
+            yield "".join(part or "" for part in made)
     if key in _BY_KEY:
         yield _BY_KEY[key]
     if isinstance(parameter, (str, int, float)):
@@ -297,15 +297,7 @@ def _candidates(pattern: Pattern, key: str) -> Iterator[object]:
     yield from pattern.matcher.passes
 
 
-def _matching(pattern: Pattern, expression: Expression) -> Iterator[str]:
-    source = expression.source
-    parts = literal_parts(source) if pattern.matcher.name == "ere" else ["", source]
-    made = [sample_match(part) if at % 2 else part for at, part in enumerate(parts)]
-    if None not in made:
-        yield "".join(part or "" for part in made)
-
-
-def _of_group(group: Group, key: str) -> object:
+def _make_group_value(group: Group, key: str) -> object:
     """A mapping with directives: what the first of them that says so would be content with."""
     value: object = {}
     for check in group.checks:

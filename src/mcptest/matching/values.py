@@ -393,7 +393,7 @@ def describe_near_match(wanted: str, text: str, test: Callable[[str, str], bool]
         evened = even(wanted)
         # Where nothing is left to look for, everything holds.
         if (evened or not wanted) and test(even(text), evened):
-            return hint + (_apart(wanted, text) if even is _seen else "")
+            return hint + (_describe_code_points(wanted, text) if even is _visible_only else "")
     return ""
 
 
@@ -401,9 +401,9 @@ def describe_near_match(wanted: str, text: str, test: Callable[[str, str], bool]
 _MAX_APART = 8
 
 
-def _apart(wanted: str, text: str) -> str:
+def _describe_code_points(wanted: str, text: str) -> str:
     """The first code points in which two texts differ that look the same."""
-    if _seen(wanted) != _seen(text):
+    if _visible_only(wanted) != _visible_only(text):
         # One contains the other, and it is not known where.
         return ""
     pairs = enumerate(zip(wanted, text, strict=False))
@@ -412,7 +412,7 @@ def _apart(wanted: str, text: str) -> str:
     sizes = ((size - more, more) for size in range(1, 2 * _MAX_APART) for more in range(size + 1))
     for mine, other in sizes:
         is_same_after = left[mine : mine + 1] == right[other : other + 1]
-        if is_same_after and _seen(left[:mine]) == _seen(right[:other]):
+        if is_same_after and _visible_only(left[:mine]) == _visible_only(right[:other]):
             return f": {_code_points(left[:mine])} against {_code_points(right[:other])}"
     return f": {_code_points(left[:1])} against {_code_points(right[:1])}"
 
@@ -421,11 +421,11 @@ def _code_points(chars: str) -> str:
     return " ".join(f"U+{ord(char):04X}" for char in chars) or "nothing"
 
 
-def _spaced(text: str) -> str:
+def _single_spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _seen(text: str) -> str:
+def _visible_only(text: str) -> str:
     """Only what is seen of a text, in one spelling of it."""
     if text.isascii() and text.isprintable():
         return text
@@ -436,17 +436,16 @@ def _seen(text: str) -> str:
     return unicodedata.normalize("NFC", plain)
 
 
-def _straight(text: str) -> str:
-    return text.translate(_TYPEWRITTEN)
-
-
 _TYPEWRITTEN = str.maketrans("‘’‚“”„‐‑–—−", "''‚\"\"„-----")
 
 _WAYS: tuple[tuple[Callable[[str], str], str], ...] = (
     (str.casefold, "differs only in case"),
-    (_spaced, "differs only in white space"),
+    (_single_spaced, "differs only in white space"),
     (lambda text: "".join(text.split()), "differs only in white space"),
-    (_seen, "differs only in characters that cannot be seen"),
-    (_straight, "differs only in the kind of quotes or dashes"),
-    (lambda text: _spaced(_seen(text).casefold()), "differs only in case and white space"),
+    (_visible_only, "differs only in characters that cannot be seen"),
+    (lambda text: text.translate(_TYPEWRITTEN), "differs only in the kind of quotes or dashes"),
+    (
+        lambda text: _single_spaced(_visible_only(text).casefold()),
+        "differs only in case and white space",
+    ),
 )

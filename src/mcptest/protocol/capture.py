@@ -208,21 +208,18 @@ class SessionRecorder:
     def client(self, message: object, ms: float) -> None:
         """The client has sent a message, or a batch of them."""
         at = self._next(ms)
-        for each in message if isinstance(message, list) else (message,):
-            self._client_message(each, at)
-
-    def _client_message(self, message: Any, at: Moment) -> None:
-        is_call = isinstance(message, dict) and "method" in message
-        if not is_call and isinstance(message, dict) and "id" in message:
-            self._waiting[-1].replies.append(RecordedMessage(value=message, at=at))
-            return
-        is_owed = is_call and "id" in message
-        opened = _OpenExchange(Exchange(request=message, sent=at), is_owed=is_owed)
-        self._waiting.append(opened)
-        if is_owed:
-            self._by_id[id_key(message["id"])] = opened
-            if message["method"] in ("initialize", "server/discover"):
-                self._initialize = opened
+        messages: list[Any] = message if isinstance(message, list) else [message]
+        for each in messages:
+            has_id = isinstance(each, dict) and "id" in each
+            if has_id and "method" not in each:
+                self._waiting[-1].replies.append(RecordedMessage(value=each, at=at))
+                continue
+            opened = _OpenExchange(Exchange(request=each, sent=at), is_owed=has_id)
+            self._waiting.append(opened)
+            if has_id:
+                self._by_id[id_key(each["id"])] = opened
+                if each["method"] in ("initialize", "server/discover"):
+                    self._initialize = opened
 
     def server(
         self,
@@ -236,29 +233,24 @@ class SessionRecorder:
         `answers` are the ids that a response may have on its stream, None for any.
         """
         at = self._next(ms)
-        for each in message if isinstance(message, list) else (message,):
-            self._server_message(each, at, http, answers)
-
-    def _server_message(
-        self, message: Any, at: Moment, http: Http | None, answers: Container[IdKey] | None
-    ) -> None:
-        opened = self._find_request(message, answers)
-        if opened is None:
-            recorded = RecordedMessage(value=message, at=at, http=http)
-            self._waiting[-1].server_messages.append(recorded)
-            return
-        opened.exchange = opened.exchange.but(response=message, answered=at, http=http)
-        opened.is_owed = False
-        result = message.get("result")
-        if opened is self._initialize and isinstance(result, dict):
-            declared = result.get("capabilities")
-            # Captures have an object there, or null.
-            self.capabilities = declared if isinstance(declared, dict) else None
-            self.server_info = result.get("serverInfo")
-            version = result.get(
-                "protocolVersion", meta_of(opened.exchange.request).get(VERSION_KEY)
-            )
-            self.protocol_version = version if isinstance(version, str) else ""
+        messages: list[Any] = message if isinstance(message, list) else [message]
+        for each in messages:
+            opened = self._find_request(each, answers)
+            if opened is None:
+                recorded = RecordedMessage(value=each, at=at, http=http)
+                self._waiting[-1].server_messages.append(recorded)
+                continue
+            opened.exchange = opened.exchange.but(response=each, answered=at, http=http)
+            opened.is_owed = False
+            result = each.get("result")
+            if opened is self._initialize and isinstance(result, dict):
+                declared = result.get("capabilities")
+                # Captures have an object there, or null.
+                self.capabilities = declared if isinstance(declared, dict) else None
+                self.server_info = result.get("serverInfo")
+                own_version = meta_of(opened.exchange.request).get(VERSION_KEY)
+                version = result.get("protocolVersion", own_version)
+                self.protocol_version = version if isinstance(version, str) else ""
 
     def _find_request(self, message: Any, answers: Container[IdKey] | None) -> _OpenExchange | None:
         if message_kind(message) != "response" or is_log_entry(message):
@@ -348,8 +340,11 @@ def walk_capture(
     """The sessions of a parsed capture; the exchanges of a session follow its other members."""
     for index, session in enumerate(value if isinstance(value, list) else [value]):
         where = f"[{index}]" if isinstance(value, list) else ""
-        if problem := _session_problem(session, where, frozenset(required)):
-            raise _error(file, *problem)
+        if not isinstance(session, dict):
+            message = f"{where or 'a capture'} must be an object and is {_type_name(session)}"
+            raise _error(file, "F008", message)
+        if missing := sorted(set(required) - session.keys()):
+            raise _error(file, "F007", f'{where or "the session"} has no "{missing[0]}"')
         yield _walk_session(session, where, file)
 
 
@@ -596,16 +591,6 @@ class _StreamReader:
 
 
 # What may be wrong: a diagnostic code and a sentence
-
-
-def _session_problem(
-    session: object, where: str, required: frozenset[str]
-) -> tuple[str, str] | None:
-    if not isinstance(session, dict):
-        return "F008", f"{where or 'a capture'} must be an object and is {_type_name(session)}"
-    if missing := sorted(required - session.keys()):
-        return "F007", f'{where or "the session"} has no "{missing[0]}"'
-    return None
 
 
 def _member_problem(name: str, value: Any, where: str) -> tuple[str, str] | None:

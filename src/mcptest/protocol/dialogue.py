@@ -1,6 +1,6 @@
 """The messages of one case of a contract, in both directions and in order, as data.
 
-A dialogue is read by all who use a contract: the runner speaks the client's part of it, the
+Everything that uses a contract reads its dialogues: the runner sends the client's messages, the
 mock the server's, and documentation shows both.
 """
 
@@ -26,6 +26,11 @@ class Ref(Record):
     name: str
     is_own: bool = False
 
+    @property
+    def source(self) -> str:
+        """The tag as it is written."""
+        return f"!!ref {self.name}"
+
 
 class Bind(Record):
     """Binds the value at a path of a message to a name; a name may be bound again."""
@@ -40,8 +45,8 @@ class Turn(Record):
     `value` is the message as data, with a pattern of `matching.tags` where a tag describes a
     value and a `Ref` where one is used again; for the client's side it may be a list of
     messages, sent as a batch. `needs` are the names that earlier messages must have bound.
-    `answers` is the index of the turn whose request this message answers. `expectation` is there
-    in what the server says.
+    `answers` is the index of the turn whose request this message answers. `expectation` is set
+    for messages of the server.
     """
 
     key: str
@@ -83,9 +88,9 @@ class Dialogue(Record):
 
     `needs_session` says that the server must have been initialised before; a dialogue that
     `opens_session` begins with doing so itself. `hello` are the params with which the file did
-    so last, None where it never does. `is_exact` allows nothing in a message that is not
-    written, `is_strict` no message that no turn speaks of. With `keeps_ids` the ids of requests
-    go out as written, even where the session has used them before.
+    so last, None if it never does. `is_exact` allows nothing in a message that is not
+    written, `is_strict` no message that is not one of the turns. With `keeps_ids` the ids of
+    requests are sent as written, even if the session has used them before.
     """
 
     turns: tuple[Turn, ...]

@@ -159,19 +159,14 @@ def read_message(raw: bytes | bytearray, line: int = 0) -> Frame | Noise:
     try:
         return Frame.made_of({"value": parse_json(raw.decode("utf-8")), "line": line})
     except UnicodeDecodeError as error:
-        reason, column = _explain_encoding(raw, error), error.start + 1
+        bad = " ".join(f"{byte:02x}" for byte in raw[error.start : error.end])
+        reason = f"byte {error.start} (hex {bad}) is not valid UTF-8 ({error.reason})"
+        reason, column = _UTF16 if _is_utf16(raw) else reason, error.start + 1
     except NotJsonError as error:
         reason, column = _explain_text(raw, error), error.column
     return Noise(
         raw=bytes(raw[:KEPT_BYTES]), size=len(raw), reason=reason, line=line, column=column
     )
-
-
-def _explain_encoding(raw: bytes | bytearray, error: UnicodeDecodeError) -> str:
-    if _is_utf16(raw):
-        return _UTF16
-    bad = " ".join(f"{byte:02x}" for byte in raw[error.start : error.end])
-    return f"byte {error.start} (hex {bad}) is not valid UTF-8 ({error.reason})"
 
 
 def _explain_text(raw: bytes | bytearray, error: NotJsonError) -> str:
@@ -189,8 +184,6 @@ def _explain_text(raw: bytes | bytearray, error: NotJsonError) -> str:
 
 
 _BRACKETS = frozenset([b"{", b"}", b"[", b"]", b"},", b"],"])
-
-
 _UTF16 = "it looks like UTF-16; messages must be UTF-8"
 
 

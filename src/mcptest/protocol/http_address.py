@@ -57,7 +57,7 @@ class Address(Record):
         if host == "localhost" or host.endswith(".localhost"):
             return True
         found = self._number
-        # Who connects to no address in particular connects to this machine.
+        # Connecting to the unspecified address connects to this machine.
         return found is not None and (found.is_loopback or found.is_unspecified)
 
     @property
@@ -81,7 +81,7 @@ class Address(Record):
 def _inet_number(host: str) -> int | None:
     """The IPv4 address of one to four numbers, each decimal, octal or hexadecimal.
 
-    The last fills all bytes that are left, as in 127.1: so those read it who look names up.
+    The last fills all bytes that are left, as in 127.1: resolvers read it so.
     """
     words = host.split(".")
     if len(words) > 4 or not all(_NUMBER.fullmatch(word) for word in words):
@@ -120,20 +120,17 @@ def parse_url(text: str) -> Address:
         raise BadUrlError("it names no host")
     if parts.username is not None or parts.password is not None:
         raise BadUrlError("it holds a user name or a password; credentials belong in headers")
-    host = _ascii(parts.hostname)
+    try:
+        host = parts.hostname
+        host = host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        raise BadUrlError("its host is not a name that can be looked up") from None
     target = (_percent_encode(parts.path) or "/") + (
         f"?{_percent_encode(parts.query)}" if parts.query else ""
     )
     scheme: Scheme = "https" if parts.scheme == "https" else "http"
     port = _PORTS[scheme] if port is None else port
     return Address(scheme=scheme, host=host, port=port, target=target)
-
-
-def _ascii(host: str) -> str:
-    try:
-        return host if host.isascii() else host.encode("idna").decode("ascii")
-    except UnicodeError:
-        raise BadUrlError("its host is not a name that can be looked up") from None
 
 
 def _percent_encode(text: str) -> str:
@@ -159,19 +156,15 @@ def redirected(address: Address, location: str) -> Address:
 
 def proxy_for(address: Address, environment: Mapping[str, str]) -> str:
     """The proxy that the environment names, or ""; never one for loopback."""
-    if address.is_loopback or _is_excluded(address.host, environment):
+    if address.is_loopback:
         return ""
+    excluded = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    for each in excluded.lower().split(","):
+        name = each.strip().lstrip(".")
+        if name == "*" or (name and f".{address.host}".endswith(f".{name}")):
+            return ""
     names = [f"{address.scheme}_proxy", f"{address.scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY"]
     if address.scheme == "http" and environment.get("REQUEST_METHOD"):
         # In a CGI program the upper-case name is a header of the caller.
         names.remove("HTTP_PROXY")
     return next((environment[name] for name in names if environment.get(name)), "")
-
-
-def _is_excluded(host: str, environment: Mapping[str, str]) -> bool:
-    listed = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-    for each in listed.lower().split(","):
-        name = each.strip().lstrip(".")
-        if name == "*" or (name and (host == name or host.endswith(f".{name}"))):
-            return True
-    return False

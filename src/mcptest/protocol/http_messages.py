@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Literal
 
-    from mcptest.protocol.framing import Noise
     from mcptest.protocol.sse import SseEvent
 
     Item = Frame | TransportFault
@@ -60,7 +59,7 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 
 # Headers that captures keep: those that rules need, and nothing that may be a credential.
-_TOLD_HEADERS = ("allow", "cache-control", "content-type", "retry-after", "x-accel-buffering")
+_KEPT_HEADERS = ("allow", "cache-control", "content-type", "retry-after", "x-accel-buffering")
 
 
 # Ids of events that are remembered.
@@ -87,7 +86,7 @@ class AnswerReader:
     ) -> None:
         self.said = said
         self.id = id
-        # What responses may answer here: what the POST has asked for.
+        # The ids that responses may have here: those of the POST.
         self.ids = frozenset([jsonrpc.id_key(id)]) if ids is None and id is not ABSENT else ids
         self._owed = set(self.ids or ())
         # Whether the id of what was sent may not have been readable, so that an error without
@@ -106,13 +105,13 @@ class AnswerReader:
         self.status = 0
         self.headers: Mapping[str, str] = {}
         self.is_answered = False
-        # How many events have come, also those that carry nothing.
+        # The number of events received, including those without data.
         self.events = 0
-        # The ids of the events of a session; who reads several of its streams sets it.
+        # The ids of the events of a session; a caller that reads several of its streams sets it.
         self.seen: dict[str, None] = {}
-        # How a body is packed that cannot be read.
+        # How the body is encoded, if that cannot be read.
         self._packed = ""
-        # What arrived that is not a message; reported when the answer never comes.
+        # What was received that is not a message; reported if the answer is never received.
         self._odd = ""
 
     @property
@@ -170,7 +169,7 @@ class AnswerReader:
         self.status, self.headers = status, headers
         content_type = headers.get("content-type", "")
         self._facts |= {"status": status, "content_type": content_type}
-        self._facts["headers"] = {name: headers[name] for name in _TOLD_HEADERS if name in headers}
+        self._facts["headers"] = {name: headers[name] for name in _KEPT_HEADERS if name in headers}
         if session := headers.get("mcp-session-id"):
             self._facts["session_id"] = session
         is_good = 200 <= status < 300
@@ -179,14 +178,22 @@ class AnswerReader:
             self._packed = f"a body packed as {excerpt(coding, 40)!r}"
             if is_good:
                 hint = "mcptest asks for plain answers (Accept-Encoding: identity) and unpacks none"
-                return [self._fault("http_body", f"{self._came()} {self._packed}", hint)]
+                return [self._fault("http_body", f"{self._answered_with()} {self._packed}", hint)]
         self._mode = "events" if is_good and media_type(content_type) == EVENTS else "body"
         return []
 
     def brought(self, chunk: bytes) -> list[Item]:
         """A piece of the body was received."""
         if self._mode == "events":
-            return self._take_events(chunk)
+            out: list[Item] = []
+            for event in self._events.feed(chunk):
+                if isinstance(event, OverlongEvent):
+                    self._mode = ""
+                    message = f"{self._answered_with()} an event of more than {event.limit:,} bytes"
+                    return [*out, self._fault("line_too_long", message, _LIMIT_HINT)]
+                self.events += 1
+                out += self._take_event(event)
+            return out
         if self._mode != "body" or self._packed:
             return []
         self._body += chunk
@@ -194,7 +201,7 @@ class AnswerReader:
             return []
         head = quote_bytes(bytes(self._body[:60]))
         self._mode, self._body = "", bytearray()
-        message = f"{self._came()} more than {self._limit:,} bytes; it begins {head} …"
+        message = f"{self._answered_with()} more than {self._limit:,} bytes; it begins {head} …"
         return [self._fault("line_too_long", message, _LIMIT_HINT)]
 
     def ended(self) -> list[Item]:
@@ -210,7 +217,7 @@ class AnswerReader:
             return [self._unanswered(raw)]
         if kind != JSON:
             shown = excerpt(kind, 60) or "no type at all"
-            message = f"{self._came()} {shown}, neither {JSON} nor {EVENTS}: {_quote(raw)}"
+            message = f"{self._answered_with()} {shown}, neither {JSON} nor {EVENTS}: {_quote(raw)}"
             return [self._fault("content_type", message, _PAGE_HINT if b"<" in raw[:20] else "")]
         return self._take_body(raw, is_good=is_good)
 
@@ -218,8 +225,13 @@ class AnswerReader:
 
     def _take_body(self, raw: bytes, *, is_good: bool) -> list[Item]:
         found = read_message(raw)
+        if not isinstance(found, Frame) and not is_good:
+            return [self._unanswered(raw)]
         if not isinstance(found, Frame):
-            return [self._unanswered(raw) if not is_good else self._not_json(found)]
+            at = f" at column {found.column}" if found.column else ""
+            reason = f"{found.reason}: {_quote(found.raw, found.size)}"
+            message = f"the answer to {self.said} is not JSON{at}: {reason}"
+            return [self._fault("malformed_json", message)]
         value = found.value
         if not is_good and not (
             isinstance(value, dict) and "jsonrpc" in value and "error" in value
@@ -231,8 +243,8 @@ class AnswerReader:
             return [frame]
         if not is_good:
             return [frame, self._unanswered(raw)]
-        # Nothing more can come, so that there is nothing to wait for.
-        message = f"{self._came()} a message that is not a response to it: {_quote(raw)}"
+        # The body is complete, so waiting longer would not help.
+        message = f"{self._answered_with()} a message that is not a response to it: {_quote(raw)}"
         return [frame, self._fault("http_body", message)]
 
     def _judge_receipt(self, raw: bytes) -> list[Item]:
@@ -252,7 +264,9 @@ class AnswerReader:
     def _unanswered(self, raw: bytes) -> TransportFault:
         """A body without a message: the status decides."""
         if 200 <= self.status < 300:
-            return self._fault("http_body", f"{self._came()} status {self.status} and no body")
+            return self._fault(
+                "http_body", f"{self._answered_with()} status {self.status} and no body"
+            )
         fault = status_fault(self.said, self.id, self.status, self.headers, raw)
         if self._packed:
             # The status alone says what was refused, and why.
@@ -260,24 +274,7 @@ class AnswerReader:
             return fault.but(message=f"{message} and {self._packed}")
         return fault
 
-    def _not_json(self, noise: Noise) -> TransportFault:
-        at = f" at column {noise.column}" if noise.column else ""
-        reason = f"{noise.reason}: {_quote(noise.raw, noise.size)}"
-        return self._fault("malformed_json", f"the answer to {self.said} is not JSON{at}: {reason}")
-
     # Streams
-
-    def _take_events(self, chunk: bytes) -> list[Item]:
-        out: list[Item] = []
-        for event in self._events.feed(chunk):
-            if isinstance(event, OverlongEvent):
-                self._mode = ""
-                message = f"{self._came()} an event of more than {event.limit:,} bytes"
-                out.append(self._fault("line_too_long", message, _LIMIT_HINT))
-                break
-            self.events += 1
-            out += self._take_event(event)
-        return out
 
     def _take_event(self, event: SseEvent) -> list[Item]:
         if not event.data.strip():
@@ -291,47 +288,42 @@ class AnswerReader:
             self._odd = f"the server sent an event named {name!r}; messages are in those "
             self._odd += "named message"
             return [TransportFault(kind="event_stream", message=self._odd)]
-        if event.id and self._is_again(event.id):
-            message = "a stream that was resumed has brought an event again; it is passed over"
-            return [TransportFault(kind="event_stream", message=message)]
+        if event.id:
+            is_again = "resumed" in self._facts and event.id in self.seen
+            self.seen[event.id] = None
+            if len(self.seen) > _MAX_SEEN:
+                del self.seen[next(iter(self.seen))]
+            if is_again:
+                message = "a stream that was resumed has brought an event again; it is passed over"
+                return [TransportFault(kind="event_stream", message=message)]
         found = read_message(event.data)
         if isinstance(found, Frame):
-            if self.is_answered and _is_response(found.value):
+            value = found.value
+            is_response = isinstance(value, dict) and "method" not in value and "id" in value
+            if self.is_answered and is_response:
                 message = "the server answered one request twice; the first answer counts"
                 return [TransportFault(kind="duplicate_response", message=message)]
             named: dict[str, object] = {"event_id": event.id} if event.id is not None else {}
-            return [self._frame(found.value, named)]
+            return [self._frame(value, named)]
         reason = f"{found.reason}: {_quote(found.raw, found.size)}"
         self._odd = f"the server sent an event that is not JSON: {reason}"
         return [TransportFault(kind="malformed_json", message=self._odd)]
 
-    def _is_again(self, event_id: str) -> bool:
-        """True if an event of this id was received before the stream was interrupted."""
-        is_again = "resumed" in self._facts and event_id in self.seen
-        self.seen[event_id] = None
-        if len(self.seen) > _MAX_SEEN:
-            del self.seen[next(iter(self.seen))]
-        return is_again
-
     def _frame(self, value: object, more: dict[str, object] | None = None) -> Frame:
         if self.id is not ABSENT:
             for each in value if isinstance(value, list) else [value]:
-                self._take_response(each)
+                if not isinstance(each, dict) or "method" in each:
+                    continue
+                if each.get("id") is None and "error" in each and self._is_illegal:
+                    self._owed.clear()
+                self._owed.discard(jsonrpc.id_key(each.get("id")))
+                self.is_answered = not self._owed
         # The older transport has one stream for all answers.
         answers = None if self._is_old else self.ids or frozenset()
         http, line = self._facts | (more or {}), self.events if self._is_old else 0
         return Frame(value=value, line=line, http=http, answers=answers)
 
-    def _take_response(self, value: object) -> None:
-        """Remember the id if this is a response."""
-        if not isinstance(value, dict) or "method" in value:
-            return
-        if value.get("id") is None and "error" in value and self._is_illegal:
-            self._owed.clear()
-        self._owed.discard(jsonrpc.id_key(value.get("id")))
-        self.is_answered = not self._owed
-
-    def _came(self) -> str:
+    def _answered_with(self) -> str:
         return f"the server answered {self.said} with"
 
     def _fault(self, kind: str, message: str, hint: str = "") -> TransportFault:
@@ -342,14 +334,10 @@ _LIMIT_HINT = '"maxLineBytes" in a config, "max_line_bytes" in a suite, is the l
 _PAGE_HINT = "this is a page for people: is the URL that of the MCP endpoint?"
 
 
-def _is_response(value: object) -> bool:
-    return isinstance(value, dict) and "method" not in value and "id" in value
-
-
 def _quote(raw: bytes, size: int = 0) -> str:
     """The beginning of `raw`, which may itself be the beginning of `size` bytes.
 
-    It says that it is cut: half a secret is recognised by that alone.
+    A cut is marked, because only then half a secret is recognised.
     """
     size = size or len(raw)
     return quote_bytes(raw[:200]) + (f" … ({size:,} bytes)" if size > min(200, len(raw)) else "")
@@ -395,7 +383,13 @@ def message_headers(message: object, negotiated: str) -> dict[str, str]:
         is_stateless = revision is not None and revision.is_stateless
         version = own_version(message) or (negotiated if is_stateless else "")
         if version:
-            return {VERSION_HEADER: encoded_value(version)} | _repeated(message)
+            headers = {VERSION_HEADER: encoded_value(version)}
+            if isinstance(method := message["method"], str):
+                headers["Mcp-Method"] = encoded_value(method)
+                name = jsonrpc.params_of(message).get(_NAMED_BY.get(method, ""))
+                if isinstance(name, str):
+                    headers["Mcp-Name"] = encoded_value(name)
+            return headers
     return {VERSION_HEADER: negotiated} if revision and revision.has_version_header else {}
 
 
@@ -403,17 +397,6 @@ def own_version(message: object) -> str:
     """The revision that a message names, or ""."""
     version = jsonrpc.meta_of(message).get(VERSION_KEY)
     return version if isinstance(version, str) else ""
-
-
-def _repeated(message: dict[str, Any]) -> dict[str, str]:
-    method = message["method"]
-    if not isinstance(method, str):
-        return {}
-    headers = {"Mcp-Method": encoded_value(method)}
-    name = jsonrpc.params_of(message).get(_NAMED_BY.get(method, ""))
-    if isinstance(name, str):
-        headers["Mcp-Name"] = encoded_value(name)
-    return headers
 
 
 def encoded_value(text: str) -> str:
@@ -428,11 +411,13 @@ def param_headers(schema: object, arguments: object) -> dict[str, str]:
     """The headers that repeat arguments of a tool, by `x-mcp-header` in its schema."""
     if not isinstance(arguments, dict):
         return {}
-    return {
-        f"Mcp-Param-{name}": encoded_value(text)
-        for name, value in _mirrored(schema, arguments)
-        if (text := _as_text(value)) is not None
-    }
+    headers: dict[str, str] = {}
+    for name, value in _mirrored(schema, arguments):
+        if isinstance(value, bool):
+            headers[f"Mcp-Param-{name}"] = "true" if value else "false"
+        elif isinstance(value, (int, str)):
+            headers[f"Mcp-Param-{name}"] = encoded_value(str(value))
+    return headers
 
 
 def _mirrored(schema: object, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -490,14 +475,6 @@ def _annotated(schema: object) -> Iterator[tuple[tuple[str, ...], dict[str, Any]
                 waiting.append(((*path, key), inner, False))
 
 
-def _as_text(value: object) -> str | None:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    return value if isinstance(value, str) else None
-
-
 def media_type(content_type: str) -> str:
     """The media type without its parameters."""
     return content_type.partition(";")[0].strip().lower()
@@ -540,7 +517,7 @@ def status_fault(
     said: str, id: object, status: int, headers: Mapping[str, str], raw: bytes
 ) -> TransportFault:
     """The fault for a refused message, with the body of the refusal."""
-    # It says that it is cut: half a secret is recognised by that alone.
+    # A cut is marked, because only then half a secret is recognised.
     body = f": {quote_bytes(raw)}" if raw.strip() else " and an empty body"
     hint = _HINTS.get(status, "")
     wants = headers.get("www-authenticate", "")

@@ -180,35 +180,27 @@ def find_violations(message: dict[str, object]) -> Iterator[tuple[str, str]]:
     if message.get("jsonrpc") != "2.0":
         seen = dump_json(message["jsonrpc"]) if "jsonrpc" in message else "missing"
         yield "jsonrpc", f'"jsonrpc" must be "2.0" and is {seen}'
+    has_illegal_id = "id" in message and type(message["id"]) not in _ID_TYPES
     if "method" in message:
-        yield from _call_violations(message)
-    else:
-        yield from _response_violations(message)
-
-
-def _call_violations(message: dict[str, object]) -> Iterator[tuple[str, str]]:
-    if not isinstance(message["method"], str):
-        yield "method", f'"method" must be a string and is {_show(message["method"])}'
-    if "id" in message and not _is_id(message["id"]):
-        yield "id", f'"id" must be a string or an integer and is {_show(message["id"])}'
-    if not isinstance(message.get("params", {}), (dict, list)):
-        yield "params", '"params" must be an object or an array'
-
-
-def _response_violations(message: dict[str, object]) -> Iterator[tuple[str, str]]:
+        if not isinstance(message["method"], str):
+            yield "method", f'"method" must be a string and is {_show(message["method"])}'
+        if has_illegal_id:
+            yield "id", f'"id" must be a string or an integer and is {_show(message["id"])}'
+        if not isinstance(message.get("params", {}), (dict, list)):
+            yield "params", '"params" must be an object or an array'
+        return
     if "result" in message and "error" in message:
         yield "", 'a response must not carry both "result" and "error"'
     elif "result" not in message and "error" not in message:
         yield "", 'a response must carry "result" or "error"'
-    if "id" in message and not _is_id(message["id"]) and message["id"] is not None:
+    # The id of an error is null if the server could not read that of the request.
+    if has_illegal_id and message["id"] is not None:
         yield "id", f'"id" must be a string or an integer and is {_show(message["id"])}'
     if "result" in message and message.get("id") is None:
         yield "id", "a result must carry the id of its request"
-    if "error" in message:
-        yield from _error_violations(message["error"])
-
-
-def _error_violations(error: object) -> Iterator[tuple[str, str]]:
+    if "error" not in message:
+        return
+    error = message["error"]
     if not isinstance(error, dict):
         yield "error", '"error" must be an object'
         return
@@ -222,10 +214,6 @@ def _error_violations(error: object) -> Iterator[tuple[str, str]]:
 
 def _show(value: object) -> str:
     return shorten(dump_json(value), 60)
-
-
-def _is_id(id: object) -> bool:
-    return type(id) in _ID_TYPES
 
 
 def tool_failure(result: dict[str, object], when_true: str = "the tool reports an error") -> str:

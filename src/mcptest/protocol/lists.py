@@ -96,22 +96,20 @@ class ListPages:
             self._stop("malformed", reason, result)
             return []
         self._entries += len(entries)
-        if "nextCursor" in result and (self._is_strict or result["nextCursor"] is not None):
-            self._follow(result["nextCursor"])
-        return entries
-
-    def _follow(self, cursor: object) -> None:
-        method = self._method
+        cursor = result.get("nextCursor")
+        if "nextCursor" not in result or (cursor is None and not self._is_strict):
+            return entries
         if not isinstance(cursor, str):
-            self._stop("cursor", f"the nextCursor of {method} is not a string", cursor)
+            self._stop("cursor", f"the nextCursor of {self._method} is not a string", cursor)
         elif hash(cursor) in self._seen:
-            self._stop("circle", f"{method} goes in a circle: a cursor came twice", cursor)
+            self._stop("circle", f"{self._method} goes in a circle: a cursor came twice", cursor)
         elif self.count >= self._max_pages or self._entries >= self._max_entries:
             read = f"pages read: {self.count:,}, entries: {self._entries:,}"
-            self._stop("endless", f"{method} does not end ({read})")
+            self._stop("endless", f"{self._method} does not end ({read})")
         else:
             self._seen.add(hash(cursor))
             self._params = {"cursor": cursor}
+        return entries
 
     def _stop(self, kind: ProblemKind, reason: str, value: object = ABSENT) -> None:
         self._params = None

@@ -119,7 +119,7 @@ def assume_endpoints(server: Address) -> Document:
 def choose_login_scope(wanted: str, asked: str, server: LoginServer) -> str:
     """The scopes to request: the user's, else those that the server asks for.
 
-    To these `offline_access` is added if the authorization server has it: it stands for a token
+    To these `offline_access` is added if the authorization server has it: it requests a token
     that can be renewed.
     """
     if wanted or not asked:
@@ -241,16 +241,11 @@ def read_callback(query: str, state: str, server: LoginServer) -> str:
         )
     if "error" in found:
         said = [found[each] for each in ("error", "error_description") if found.get(each)]
-        raise OAuthError(
-            f"the authorization server refused the login: {': '.join(map(_say, said))}"
-        )
+        shown = [quote_bytes(each.encode("utf-8", "backslashreplace")) for each in said]
+        raise OAuthError(f"the authorization server refused the login: {': '.join(shown)}")
     if not _is_plain(found.get("code", "")):
         raise OAuthError("the answer to the login has no code")
     return found["code"]
-
-
-def _say(text: str) -> str:
-    return quote_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 # Devices

@@ -31,7 +31,7 @@ from mcptest.protocol.revisions import DEFAULT_OFFER, REVISIONS, VERSION_KEY, Re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable
     from typing import Any, Literal
 
     Message = dict[str, Any]
@@ -209,18 +209,15 @@ class ClientSession:
     def add_metadata(self, line: bytes) -> bytes:
         """A request with the metadata of the stateless era; its own metadata takes precedence."""
         message = _parsed(line)
-        if not isinstance(message, dict) or "method" not in message or "id" not in message:
-            return line
-        params = message.get("params", {})
-        meta = params.get("_meta", {}) if isinstance(params, dict) else None
-        if not isinstance(meta, dict) or message["method"] == "initialize":
+        meta = _request_meta(message)
+        if meta is None or message["method"] == "initialize":
             return line
         own = {
             VERSION_KEY: self.revision.version,
             _CAPABILITIES_KEY: self._client.capabilities or {},
             _CLIENT_KEY: self._client_info,
         }
-        message["params"] = params | {"_meta": own | meta}
+        message["params"] = message.get("params", {}) | {"_meta": own | meta}
         if self.rounds and jsonrpc.id_key(message["id"]) in self._open:
             self.rounds.sent(message)
         return self._reopen(message)
@@ -231,16 +228,13 @@ class ClientSession:
         Its own takes precedence. Other messages have none.
         """
         message = _parsed(line)
-        if not isinstance(message, dict) or "method" not in message or "id" not in message:
-            return line, ""
-        params = message.get("params", {})
-        meta = params.get("_meta", {}) if isinstance(params, dict) else None
-        if not isinstance(meta, dict):
+        meta = _request_meta(message)
+        if meta is None:
             return line, ""
         if TRACE_KEY in meta:
             own = meta[TRACE_KEY]
             return line, own if isinstance(own, str) else ""
-        message["params"] = params | {"_meta": {**meta, TRACE_KEY: traceparent}}
+        message["params"] = message.get("params", {}) | {"_meta": {**meta, TRACE_KEY: traceparent}}
         return self._reopen(message), traceparent
 
     def _reopen(self, message: Message) -> bytes:
@@ -277,7 +271,15 @@ class ClientSession:
         """
         key = jsonrpc.id_key(id)
         if self._has_seen(key):
-            key, line = self._open_again(key, id, line, keeps_id=keeps_id)
+            self._wire_ids.pop(key, None)
+            if keeps_id or not jsonrpc.can_replace_id(id):
+                self._settled.pop(key, None)
+            else:
+                fresh = self._fresh_id(id)
+                self._wire_ids[key] = fresh
+                self.has_fresh_ids = True
+                key = jsonrpc.id_key(fresh)
+                line = jsonrpc.replace_id(line, id, fresh) if line else line
         self.written_ids[key] = id
         is_plain = (
             _PLAIN_PART in line and line.startswith(_PLAIN_HEAD) and key[0] in _PLAIN_ID_TYPES
@@ -287,19 +289,6 @@ class ClientSession:
             self._has_methods = self._has_methods and _METHOD in line
         self._open[key] = id, line
         return line
-
-    def _open_again(
-        self, key: jsonrpc.IdKey, id: object, line: bytes, *, keeps_id: bool
-    ) -> tuple[jsonrpc.IdKey, bytes]:
-        """The key of the wire id, and the line, of a request whose id was seen before."""
-        self._wire_ids.pop(key, None)
-        if keeps_id or not jsonrpc.can_replace_id(id):
-            self._settled.pop(key, None)
-            return key, line
-        fresh = self._fresh_id(id)
-        self._wire_ids[key] = fresh
-        self.has_fresh_ids = True
-        return jsonrpc.id_key(fresh), jsonrpc.replace_id(line, id, fresh) if line else line
 
     def _fresh_id(self, id: object) -> object:
         """An id of the same JSON type that neither side has used in this session."""
@@ -449,22 +438,15 @@ class ClientSession:
 
         `answers` are the wire ids that a response may have on its stream, None for any.
         """
-        if isinstance(value, list):
-            return self._receive_batch(value, answers)
-        return (self._receive_one(value, answers),)
-
-    def _receive_batch(
-        self, values: list[object], answers: Container[jsonrpc.IdKey] | None
-    ) -> Iterator[SessionEvent]:
-        if not values:
-            yield ProtocolViolated(message=values, path="", reason="an empty batch is never legal")
-        elif not self.revision.has_batches:
-            version = self.revision.version
-            for value in values:
-                yield self._violated(value, "", f"revision {version} has no batches")
-        else:
-            for value in values:
-                yield self._receive_one(value, answers)
+        if not isinstance(value, list):
+            return (self._receive_one(value, answers),)
+        if not value:
+            reason = "an empty batch is never legal"
+            return (ProtocolViolated(message=value, path="", reason=reason),)
+        if not self.revision.has_batches:
+            reason = f"revision {self.revision.version} has no batches"
+            return (self._violated(each, "", reason) for each in value)
+        return (self._receive_one(each, answers) for each in value)
 
     def take_answer(self, value: object) -> object:
         """The written id of the open request to which a value is a plain response.
@@ -581,6 +563,15 @@ def _parsed(line: bytes) -> Any:
     return parse_json(line.decode("utf-8"))
 
 
+def _request_meta(message: Any) -> Message | None:
+    """The metadata of a request, {} if it has none; None if it is no request or cannot have any."""
+    if not isinstance(message, dict) or "method" not in message or "id" not in message:
+        return None
+    params = message.get("params", {})
+    meta = params.get("_meta", {}) if isinstance(params, dict) else None
+    return meta if isinstance(meta, dict) else None
+
+
 # Requests of the server
 
 
@@ -658,18 +649,6 @@ MAX_INPUTS = 100
 _COMPLETE = "complete"
 _INPUT_REQUIRED = "input_required"
 _TASK = "task"
-
-
-def _why_incomplete(result: Message) -> str:
-    """Why a call is not complete with this result; "" if it is."""
-    kind = result.get("resultType", _COMPLETE)
-    if kind == _COMPLETE:
-        return ""
-    if kind == _TASK:
-        return "it goes on as a task, and tasks are not followed"
-    if kind == _INPUT_REQUIRED:
-        return "the server asks for input that it was not given"
-    return f"resultType is {excerpt(dump_json(kind), 80)}, which means nothing"
 
 
 class _UnansweredError(Exception):
@@ -755,13 +734,13 @@ class InputRounds:
         kind = result.get("resultType", _COMPLETE)
         if kind == _COMPLETE:
             return None
+        if kind == _TASK:
+            raise _UnansweredError("it goes on as a task, and tasks are not followed")
         if kind != _INPUT_REQUIRED:
-            raise _UnansweredError(_why_incomplete(result))
+            shown = excerpt(dump_json(kind), 80)
+            raise _UnansweredError(f"resultType is {shown}, which means nothing")
         if call.rounds >= MAX_ROUNDS:
             raise _UnansweredError(f"the server still asks for input after {MAX_ROUNDS} rounds")
-        return self._added(result)
-
-    def _added(self, result: Message) -> Message:
         wanted = result.get("inputRequests")
         wanted = {} if wanted is None else wanted
         if not isinstance(wanted, dict):

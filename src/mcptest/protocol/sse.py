@@ -38,8 +38,8 @@ class OverlongEvent(Record):
 class SseDecoder:
     """Turns chunks into events, keeping what is unfinished between calls.
 
-    `last_id` is that of the last event that came whole, which a resumed stream begins after;
-    `retry_s` how long the server wants a client to wait before it comes back.
+    `last_id` is that of the last complete event, after which a resumed stream begins;
+    `retry_s` is how long the server wants a client to wait before it connects again.
     """
 
     def __init__(self, max_event_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
@@ -100,7 +100,7 @@ class SseDecoder:
             line = line.removeprefix(_BOM)
         if line:
             if not self._take_field(line):
-                # Comments and the like carry nothing: endless ones cost no memory.
+                # Comments are not kept, so endless ones cost no memory.
                 self._size -= size
             return
         if self._id is not None:

@@ -11,12 +11,11 @@ from mcptest.core.blanking import Redactor
 from mcptest.core.secret_texts import (
     AUTH_SCHEMES,
     LEAST_FOUND_CHARS,
-    merge_places,
     replace_places,
     secret_places,
     unescape_json,
 )
-from mcptest.core.secrets import BLANK, is_secret, members_of
+from mcptest.core.secrets import BLANK, is_secret, members_of, merge_places
 from mcptest.core.strict_json import dump_json
 from mcptest.traffic.varying import CONSTANT_KEYS, SCHEMA_KEYS
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from mcptest.core.secret_texts import Place
+    from mcptest.core.secrets import Place
 
 __all__ = ["Secrets"]
 

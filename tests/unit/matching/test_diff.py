@@ -13,7 +13,6 @@ from mcptest.matching.diff import (
     DiffLine,
     TextPair,
     context_diff,
-    is_worth_a_line_diff,
     line_diff,
     pair_texts,
     render_mismatch,
@@ -286,10 +285,15 @@ def test_in_a_tree_the_window_is_small_and_has_no_counts() -> None:
     assert pair.actual == f'… "{"x" * 16}{"b" * 32}" …'
 
 
-def test_only_two_texts_of_several_lines_that_are_long_get_a_line_diff() -> None:
-    assert is_worth_a_line_diff("a\n" * 40, "b\n" * 40, columns=58)
-    assert not is_worth_a_line_diff("a\nb", "a\nc", columns=58)
-    assert not is_worth_a_line_diff("a" * 80, "b\n" * 40, columns=58)
+@pytest.mark.parametrize(
+    ("expected", "actual", "has_line_diff"),
+    [("a\n" * 40, "b\n" * 40, True), ("a\nb", "a\nc", False), ("a" * 80, "b\n" * 40, False)],
+)
+def test_only_two_texts_of_several_lines_that_are_long_get_a_line_diff(
+    expected: str, actual: str, has_line_diff: bool
+) -> None:
+    shown = texts(render_mismatch(mismatch("x", expected, actual), columns=58))
+    assert any("lines of text" in line for line in shown) == has_line_diff
 
 
 def test_a_line_diff_shows_the_change_its_neighbours_and_counts_of_the_rest() -> None:

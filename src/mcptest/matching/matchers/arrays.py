@@ -6,7 +6,7 @@ import operator
 from itertools import pairwise
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.matchers.text import check_length, length_matchers
+from mcptest.matching.matchers.text import check_empty, check_length, length_matchers
 from mcptest.matching.registry import Matcher, Miss
 from mcptest.matching.values import (
     describe_none,
@@ -19,20 +19,16 @@ from mcptest.matching.values import (
     type_name,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 __all__ = ["MATCHERS"]
 
 
-def _array_contains(wanted: str, actual: object) -> Miss | None:
+def _check_array_contains(wanted: str, actual: object) -> Miss | None:
     if not isinstance(actual, list):
         return Miss(why=f"it is {type_name(actual)}")
     if any(to_text(element) == wanted for element in actual):
         return None
     path, colon, value = wanted.partition(":")
-    found = [_at(element, path) for element in actual] if colon else []
+    found = [_text_at(element, path) for element in actual] if colon else []
     if value in found:
         return None
     has_objects = colon and any(isinstance(element, dict) for element in actual)
@@ -49,14 +45,14 @@ def _array_hint(wanted: str, actual: list[object]) -> str:
     path, colon, value = folded.partition(":")
     for element in actual:
         text = to_text(element)
-        if text.casefold() == folded or (colon and _folded_at(element, path) == value):
+        if text.casefold() == folded or (colon and _folded_text_at(element, path) == value):
             return "one differs only in case"
     if any(wanted in to_text(element) for element in actual):
         return "one holds it as a part; match:contains: looks inside the elements"
     return ""
 
 
-def _at(element: object, path: str) -> str | None:
+def _text_at(element: object, path: str) -> str | None:
     for key in path.split("."):
         if not isinstance(element, dict) or key not in element:
             return None
@@ -64,7 +60,7 @@ def _at(element: object, path: str) -> str | None:
     return to_text(element)
 
 
-def _folded_at(element: object, path: str) -> str | None:
+def _folded_text_at(element: object, path: str) -> str | None:
     for key in path.split("."):
         if not isinstance(element, dict):
             return None
@@ -75,7 +71,7 @@ def _folded_at(element: object, path: str) -> str | None:
     return to_text(element).casefold()
 
 
-def _is_unique(_: None, actual: object) -> Miss | None:
+def _check_unique(_: None, actual: object) -> Miss | None:
     if not isinstance(actual, list):
         return Miss(why=f"it is {type_name(actual)}")
     seen: dict[object, int] = {}
@@ -86,7 +82,7 @@ def _is_unique(_: None, actual: object) -> Miss | None:
     return None
 
 
-def _is_sorted(_: None, actual: object) -> Miss | None:
+def _check_sorted(_: None, actual: object) -> Miss | None:
     if not isinstance(actual, list):
         return Miss(why=f"it is {type_name(actual)}")
     for index, (one, other) in enumerate(pairwise(actual)):
@@ -97,28 +93,17 @@ def _is_sorted(_: None, actual: object) -> Miss | None:
         if other < one:
             return Miss(
                 why=f"it has [{index + 1}] out of place",
-                hint=lambda: "it is sorted the other way round" if _falls(actual) else "",
+                hint=lambda: "it is sorted the other way round" if _is_descending(actual) else "",
             )
     return None
 
 
-def _falls(elements: list[object]) -> bool:
+def _is_descending(elements: list[object]) -> bool:
     kinds = {json_type(element) for element in elements}
     return kinds in ({"number"}, {"string"}) and all(
         other <= one  # type: ignore[operator]  # all of one kind that has an order
         for one, other in pairwise(elements)
     )
-
-
-def _is_empty(wanted: bool) -> Callable[[None, object], Miss | None]:
-    def check(_: None, actual: object) -> Miss | None:
-        if not isinstance(actual, (str, list, dict)):
-            return Miss(why=f"it is {type_name(actual)}")
-        if (not actual) == wanted:
-            return None
-        return Miss(why=f"it has {len(actual):,}" if actual else "it is empty")
-
-    return check
 
 
 MATCHERS = (
@@ -157,7 +142,7 @@ MATCHERS = (
         fails=(" ", [0], None),
         parse=no_parameter,
         wants=lambda _: "an empty string, array or object",
-        check=_is_empty(wanted=True),
+        check=check_empty(("string", "array", "object"), is_empty=True),
         kinds=("string", "array", "object"),
     ),
     Matcher(
@@ -169,7 +154,7 @@ MATCHERS = (
         fails=("", [], None),
         parse=no_parameter,
         wants=lambda _: "a string, array or object with something in it",
-        check=_is_empty(wanted=False),
+        check=check_empty(("string", "array", "object"), is_empty=False),
         kinds=("string", "array", "object"),
     ),
     *length_matchers(
@@ -185,7 +170,7 @@ MATCHERS = (
         fails=([{"name": "write_file"}], []),
         parse=parse_string,
         wants=lambda wanted: f"an array that holds {dump_json(wanted)}",
-        check=_array_contains,
+        check=_check_array_contains,
         kinds=("array",),
     ),
     Matcher(
@@ -197,7 +182,7 @@ MATCHERS = (
         fails=([1, 2, 1.0], "ab"),
         parse=no_parameter,
         wants=lambda _: "an array without equal elements",
-        check=_is_unique,
+        check=_check_unique,
         kinds=("array",),
     ),
     Matcher(
@@ -209,7 +194,7 @@ MATCHERS = (
         fails=([2, 1], [1, "a"], "ab"),
         parse=no_parameter,
         wants=lambda _: "a sorted array",
-        check=_is_sorted,
+        check=_check_sorted,
         kinds=("array",),
     ),
 )

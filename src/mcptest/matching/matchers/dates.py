@@ -84,7 +84,18 @@ def epoch_ms(value: object) -> float | None:
         r"\d{4}|(19|20)\d{6}", text, re.ASCII
     ):
         return _from_number(float(text))
-    return _from_text(text)
+    folded = text.casefold()
+    if not folded.isascii():
+        # The name of the zone may be in brackets, in any language.
+        folded = re.sub(r"\([^()]*\)$", "", folded).strip()
+    for form in _FORMS:
+        found = re.fullmatch(form, folded, re.ASCII)
+        if found:
+            fields = found.groupdict()
+            day, clock = _day(fields), _clock(fields)
+            if day is not None and clock is not None:
+                return day * _DAY_MS + clock
+    return None
 
 
 def is_date_text(value: object) -> bool:
@@ -117,9 +128,16 @@ def has_format(name: str, value: object) -> bool:
 
 def render_ms(moment: float) -> str:
     """A moment as ISO 8601 writes it."""
-    days, rest = divmod(int(moment), _DAY_MS)
-    year, month, day = _civil(days)
-    seconds, millis = divmod(rest, 1000)
+    days, in_day = divmod(int(moment), _DAY_MS)
+    # The calendar counts from March, so that the leap day is the last of its year.
+    era, rest = divmod(days + 719_468, 146_097)
+    year = (rest - rest // 1460 + rest // 36_524 - rest // 146_096) // 365
+    of_year = rest - (365 * year + year // 4 - year // 100)
+    month = (5 * of_year + 2) // 153
+    day = of_year - (153 * month + 2) // 5 + 1
+    month = month + 3 if month < 10 else month - 9
+    year += era * 400 + (month < 3)
+    seconds, millis = divmod(in_day, 1000)
     clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return f"{year:04}-{month:02}-{day:02}T{clock}{f'.{millis:03}' if millis else ''}Z"
 
@@ -128,21 +146,6 @@ def _from_number(number: float) -> float | None:
     if not -_LAST_MS <= number <= _LAST_MS:
         return None
     return number if number > _LAST_SECOND else number * 1000
-
-
-def _from_text(text: str) -> float | None:
-    folded = text.casefold()
-    if not folded.isascii():
-        # The name of the zone may be in brackets, in any language.
-        folded = re.sub(r"\([^()]*\)$", "", folded).strip()
-    for form in _FORMS:
-        found = re.fullmatch(form, folded, re.ASCII)
-        if found:
-            fields = found.groupdict()
-            day, clock = _day(fields), _clock(fields)
-            if day is not None and clock is not None:
-                return day * _DAY_MS + clock
-    return None
 
 
 def _day(fields: dict[str, str | None]) -> int | None:
@@ -155,7 +158,13 @@ def _day(fields: dict[str, str | None]) -> int | None:
         return None
     is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     longest = 29 if month == 2 and is_leap else _DAYS_IN_MONTH[month - 1]
-    return _days(year, month, day) if 1 <= day <= longest else None
+    if not 1 <= day <= longest:
+        return None
+    # As if the year began in March, so that the leap day is its last.
+    year -= month < 3
+    month = (month + 9) % 12
+    of_year = (153 * month + 2) // 5 + day - 1
+    return 365 * year + year // 4 - year // 100 + year // 400 + of_year - 719_468
 
 
 def _clock(fields: dict[str, str | None]) -> float | None:
@@ -169,45 +178,15 @@ def _clock(fields: dict[str, str | None]) -> float | None:
     is_midnight = hour == 24 and minute == second == 0
     if (hour > 23 and not is_midnight) or minute > 59 or second > 59:
         return None
-    zone_minutes = _zone_minutes(fields)
-    if zone_minutes is None:
-        return None
-    millis = float(f"0.{fields.get('fraction') or 0}") * 1000
-    return ((hour * 60 + minute - zone_minutes) * 60 + second) * 1000 + millis
-
-
-def _zone_minutes(fields: dict[str, str | None]) -> int | None:
-    zone, offset = fields.get("zone"), fields.get("offset")
-    hours = _ZONE_HOURS.get(zone) if zone else 0
-    if hours is None:
-        return None
-    if not offset:
-        return hours * 60
+    zone, offset = fields.get("zone"), fields.get("offset") or "+"
+    zone_hours = _ZONE_HOURS.get(zone) if zone else 0
     digits = offset[1:].replace(":", "").ljust(4, "0")
-    if int(digits[:2]) > 23 or int(digits[2:]) > 59:
+    if zone_hours is None or int(digits[:2]) > 23 or int(digits[2:]) > 59:
         return None
-    minutes = int(digits[:2]) * 60 + int(digits[2:])
-    return hours * 60 + (minutes if offset[0] == "+" else -minutes)
-
-
-# The calendar counts from March, so that the leap day is the last of its year.
-
-
-def _days(year: int, month: int, day: int) -> int:
-    year -= month < 3
-    month = (month + 9) % 12
-    of_year = (153 * month + 2) // 5 + day - 1
-    return 365 * year + year // 4 - year // 100 + year // 400 + of_year - 719_468
-
-
-def _civil(days: int) -> tuple[int, int, int]:
-    era, rest = divmod(days + 719_468, 146_097)
-    year = (rest - rest // 1460 + rest // 36_524 - rest // 146_096) // 365
-    of_year = rest - (365 * year + year // 4 - year // 100)
-    month = (5 * of_year + 2) // 153
-    day = of_year - (153 * month + 2) // 5 + 1
-    month = month + 3 if month < 10 else month - 9
-    return era * 400 + year + (month < 3), month, day
+    offset_minutes = int(digits[:2]) * 60 + int(digits[2:])
+    minute -= zone_hours * 60 + (offset_minutes if offset[0] == "+" else -offset_minutes)
+    millis = float(f"0.{fields.get('fraction') or 0}") * 1000
+    return ((hour * 60 + minute) * 60 + second) * 1000 + millis
 
 
 _KINDS = ("string", "number")

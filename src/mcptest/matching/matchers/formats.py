@@ -156,21 +156,6 @@ def _uuid_hint(text: str) -> str:
     return "it is written in another form" if _matches(r"[0-9a-fA-F]{32}", bare) else ""
 
 
-def _formed(
-    test: Callable[[str], bool], hint: Callable[[str], str] | None, is_short: bool
-) -> Callable[[None, object], Miss | None]:
-    def check(_: None, actual: object) -> Miss | None:
-        if not isinstance(actual, str):
-            return Miss(why=f"it is {type_name(actual)}")
-        if is_short and len(actual) > _MAX_ADDRESS_CHARS:
-            return Miss(why=f"it is {len(actual):,} characters long")
-        if test(actual):
-            return None
-        return Miss(why="it is not", hint=(lambda: hint(actual)) if hint else None)
-
-    return check
-
-
 def _entry(
     name: str,
     thing: str,
@@ -182,6 +167,15 @@ def _entry(
     hint: Callable[[str], str] | None = None,
     is_short: bool = True,
 ) -> Matcher:
+    def check(_: None, actual: object) -> Miss | None:
+        if not isinstance(actual, str):
+            return Miss(why=f"it is {type_name(actual)}")
+        if is_short and len(actual) > _MAX_ADDRESS_CHARS:
+            return Miss(why=f"it is {len(actual):,} characters long")
+        if test(actual):
+            return None
+        return Miss(why="it is not", hint=(lambda: hint(actual)) if hint else None)
+
     return Matcher(
         name=name,
         family="Formats",
@@ -191,7 +185,7 @@ def _entry(
         fails=(*fails, None),
         parse=no_parameter,
         wants=lambda _: thing,
-        check=_formed(test, hint, is_short),
+        check=check,
         kinds=("string",),
     )
 

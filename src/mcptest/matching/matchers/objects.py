@@ -74,7 +74,7 @@ class Relation(Record):
     operator: str
 
 
-def _a_relation(raw: str) -> Relation:
+def _parse_relation(raw: str) -> Relation:
     found = re.fullmatch(r"\s*([^<>=!]+?)\s*(<=|>=|!=|==|<|>|=)\s*([^<>=!]+?)\s*", raw)
     if found is None:
         raise ParameterError(
@@ -97,7 +97,7 @@ def _a_relation(raw: str) -> Relation:
     )
 
 
-def _relate(relation: Relation, actual: object) -> Miss | None:
+def _check_relation(relation: Relation, actual: object) -> Miss | None:
     if not isinstance(actual, (dict, list)):
         why = f"it is {type_name(actual)}"
         return Miss(why=why, nowhere=why)
@@ -107,13 +107,17 @@ def _relate(relation: Relation, actual: object) -> Miss | None:
     right, why = pull(actual, relation.right_steps)
     if right is ABSENT:
         return _nothing_at(relation.right, why)
-    if _holds_between(left, right, relation.operator):
+    order, test = _ordered(left, right), _ORDERINGS.get(relation.operator)
+    if test:
+        holds = order is not None and test(order, 0)
+    else:
+        is_same = order == 0 if order is not None else is_equal(left, right)
+        holds = is_same != (relation.operator == "!=")
+    if holds:
         return None
-    return Miss(
-        why=f"it has {relation.left} {show_json(left, 60)} "
-        f"and {relation.right} {show_json(right, 60)}",
-        hint=lambda: _mixed_hint(left, right, relation.operator),
-    )
+    shown = f"{relation.left} {show_json(left, 60)} and {relation.right} {show_json(right, 60)}"
+    hint = f"{type_name(left)} and {type_name(right)} have no order"
+    return Miss(why=f"it has {shown}", hint=(lambda: hint) if test and order is None else None)
 
 
 def _nothing_at(path: str, why: str) -> Miss:
@@ -121,20 +125,6 @@ def _nothing_at(path: str, why: str) -> Miss:
     hint = "both sides are fields; to compare with a value, write a pattern at the field"
     said = f"it has nothing at {path}: {why}"
     return Miss(why=said, hint=(lambda: hint) if is_literal else None, nowhere=said)
-
-
-def _mixed_hint(left: object, right: object, sign: str) -> str:
-    if sign in _ORDERINGS and _ordered(left, right) is None:
-        return f"{type_name(left)} and {type_name(right)} have no order"
-    return ""
-
-
-def _holds_between(left: object, right: object, sign: str) -> bool:
-    order = _ordered(left, right)
-    if sign in _ORDERINGS:
-        return order is not None and _ORDERINGS[sign](order, 0)
-    is_same = order == 0 if order is not None else is_equal(left, right)
-    return is_same != (sign == "!=")
 
 
 def _ordered(left: object, right: object) -> int | None:
@@ -171,13 +161,9 @@ class _Schema(Record):
     validator: Any
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The validator cannot be pickled; the schema was compiled once already.
-        return _compile_again, (self.file, self.source)
-
-
-def _compile_again(file: str, schema: object) -> _Schema:
-    validator = _compile("", schema, None, is_vague_allowed=True)
-    return _Schema(file=file, source=schema, validator=validator)
+        # The validator cannot be pickled. The schema was compiled once already, so that it is not
+        # tried again.
+        return declared_schema, (self.source, None, self.file)
 
 
 def _parse_schema(
@@ -187,39 +173,36 @@ def _parse_schema(
     if not isinstance(given, str):
         validator = _compile("holds a schema", given, try_schema)
         return _Schema(file="the schema", source=given, validator=validator)
-    file = given
-    if not file.strip():
+    file = given.strip()
+    if not file:
         raise BadSchemaError("needs the name of a file, relative to the test file")
     if read_beside is None:
         raise BadSchemaError("can only be used in a file: there is nothing to look beside")
     try:
-        text = read_beside(file.strip())
+        text = read_beside(file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).removeprefix("cannot read it: ")
         reason = reason[:1].lower() + reason[1:]
-        raise BadSchemaError(f"cannot read {file.strip()}: {reason}") from None
+        raise BadSchemaError(f"cannot read {file}: {reason}") from None
     try:
-        schema = _parse_file(file.strip(), text)
-        validator = _compile(f"reads {file.strip()},", schema, try_schema)
-        return _Schema(file=file.strip(), source=schema, validator=validator)
-    except BadSchemaError:
-        if not isinstance(text, UnquotedText):
-            raise
-    message = f"reads {file.strip()}, which is not a JSON Schema; {UNQUOTED}"
-    raise BadSchemaError(message)
+        schema = parse_json(text.removeprefix("\ufeff"))
+        validator = _compile(f"reads {file},", schema, try_schema)
+        return _Schema(file=file, source=schema, validator=validator)
+    except (NotJsonError, BadSchemaError) as error:
+        if isinstance(text, UnquotedText):
+            message = f"reads {file}, which is not a JSON Schema; {UNQUOTED}"
+            raise BadSchemaError(message) from None
+        if isinstance(error, NotJsonError):
+            raise BadSchemaError(f"reads {file}, which is not JSON: {error.reason}") from None
+        raise
 
 
-def declared_schema(schema: object, try_schema: TrySchema | None = None) -> _Schema:
+def declared_schema(
+    schema: object, try_schema: TrySchema | None = None, file: str = "outputSchema"
+) -> _Schema:
     """The same for a schema that a server declares, which may allow everything."""
     validator = _compile("", schema, try_schema, is_vague_allowed=True)
-    return _Schema(file="outputSchema", source=schema, validator=validator)
-
-
-def _parse_file(file: str, text: str) -> object:
-    try:
-        return parse_json(text.removeprefix("\ufeff"))
-    except NotJsonError as error:
-        raise BadSchemaError(f"reads {file}, which is not JSON: {error.reason}") from None
+    return _Schema(file=file, source=schema, validator=validator)
 
 
 def _compile(
@@ -360,13 +343,13 @@ def plugin_matcher(plugins: Plugins | None) -> Matcher:
         if plugins is None:
             raise ParameterError("cannot be used here", "only what is run can ask plugins")
         if name not in plugins.names:
-            raise _unknown(name, plugins.names)
+            raise _unknown_plugin(name, plugins.names)
         return PluginUse(name=name, method=method, expected=expected)
 
     def check(use: PluginUse, actual: object, path: str = "") -> Miss | None:
         assert plugins is not None, "without plugins nothing is parsed"
         params = {"actual": actual, "expected": use.expected, "path": path}
-        return _verdict(use, plugins.ask(use.name, use.method, params))
+        return _read_verdict(use, plugins.ask(use.name, use.method, params))
 
     return Matcher(
         name="plugin",
@@ -385,7 +368,7 @@ def plugin_matcher(plugins: Plugins | None) -> Matcher:
     )
 
 
-def _unknown(name: str, names: Sequence[str]) -> UnknownPluginError:
+def _unknown_plugin(name: str, names: Sequence[str]) -> UnknownPluginError:
     there = f"; there are: {', '.join(names)}" if names else ""
     return UnknownPluginError(
         f"finds no plugin {visible(name)!r}{suggest(name, names, '{!r}') or there}",
@@ -399,10 +382,10 @@ def _wants(use: PluginUse) -> str:
     return f"what the plugin {use.name} accepts as {visible(use.method)}{given}"
 
 
-def _verdict(use: PluginUse, answer: object) -> Miss | None:
+def _read_verdict(use: PluginUse, answer: object) -> Miss | None:
     members = answer if isinstance(answer, dict) else {}
     passes = members.get("pass")
-    # Where there is nothing to say, some languages say null.
+    # Some languages write null for an empty message.
     message = members.get("message")
     message = "" if message is None else message
     unknown = [name for name in members if name not in ("pass", "message")]
@@ -435,9 +418,9 @@ MATCHERS = (
         example="match:crossField:order.start < order.end",
         passes=({"order": {"start": "2023-01-01", "end": "2023-01-02"}},),
         fails=({"order": {"start": 2, "end": 1}}, {"order": {"start": 1}}, None),
-        parse=_a_relation,
+        parse=_parse_relation,
         wants=lambda relation: f"{relation.left} {_OPERATORS[relation.operator]} {relation.right}",
-        check=_relate,
+        check=_check_relation,
         kinds=("object", "array"),
     ),
     JSON_SCHEMA,

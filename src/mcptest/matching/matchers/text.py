@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     Place = tuple[int, int]
     FindPlace = Callable[[str, str], Place | None]
 
-__all__ = ["MATCHERS", "check_length", "length_matchers"]
+__all__ = ["MATCHERS", "check_empty", "check_length", "length_matchers"]
 
 
 _SCALARS = ("string", "number", "boolean")
 _SCALARS_OR_ARRAY = (*_SCALARS, "array")
 
 
-def _regex(raw: str) -> Expression:
+def _parse_regex(raw: str) -> Expression:
     parse_string(raw)
     try:
         return compile_expression(raw)
@@ -49,7 +49,7 @@ def _regex(raw: str) -> Expression:
         raise BadExpressionError(str(error)) from None
 
 
-def _found(expression: Expression, actual: object) -> Miss | None:
+def _check_regex(expression: Expression, actual: object) -> Miss | None:
     text = to_text(actual)
     if expression.compiled.search(text):
         return None
@@ -79,7 +79,7 @@ def _is_found(source: str, text: str, flags: int = 0) -> bool:
         return False
 
 
-def _holds(
+def _check_scalar(
     test: Callable[[str, str], bool],
     why: str = "it does not",
     find_place: FindPlace | None = None,
@@ -104,11 +104,11 @@ def _holds(
     return check
 
 
-def _among(
+def _check_scalar_or_element(
     test: Callable[[str, str], bool], find_place: FindPlace
 ) -> Callable[[str, object], Miss | None]:
     """The same check, which on an array some element must meet."""
-    of_scalar = _holds(
+    of_scalar = _check_scalar(
         test, find_place=find_place, why_there="what is nearest to it differs from {} on"
     )
 
@@ -232,13 +232,18 @@ def _parse_upper_bound(raw: str) -> int:
     return count
 
 
-def _check_empty(is_empty: bool) -> Callable[[None, object], Miss | None]:
+def check_empty(
+    kinds: tuple[str, ...], unit: str = "", *, is_empty: bool
+) -> Callable[[None, object], Miss | None]:
+    """A check that values of these JSON types have nothing in them, or something."""
+
     def check(_: None, actual: object) -> Miss | None:
-        if not isinstance(actual, str):
+        if not isinstance(actual, (str, list, dict)) or json_type(actual) not in kinds:
             return Miss(why=f"it is {type_name(actual)}")
         if (not actual) == is_empty:
             return None
-        return Miss(why=f"it has {plural(len(actual), 'character')}" if actual else "it is empty")
+        size = plural(len(actual), unit) if unit else f"{len(actual):,}"
+        return Miss(why=f"it has {size}" if actual else "it is empty")
 
     return check
 
@@ -253,9 +258,9 @@ MATCHERS = (
         example=r"match:regex:^v\d+",
         passes=("v12",),
         fails=("12", "V1"),
-        parse=_regex,
+        parse=_parse_regex,
         wants=lambda expression: f"a string that matches /{expression.source}/",
-        check=_found,
+        check=_check_regex,
         is_slow=True,
     ),
     Matcher(
@@ -268,7 +273,7 @@ MATCHERS = (
         fails=("Sunny", None, []),
         parse=parse_string,
         wants=_quoting("a string that contains"),
-        check=_among(str.__contains__, _nearest_place),
+        check=_check_scalar_or_element(str.__contains__, _nearest_place),
         kinds=_SCALARS_OR_ARRAY,
     ),
     Matcher(
@@ -281,7 +286,7 @@ MATCHERS = (
         fails=("rain", None),
         parse=parse_string,
         wants=_quoting("a string that contains, in any case,"),
-        check=_among(
+        check=_check_scalar_or_element(
             lambda text, wanted: wanted.casefold() in text.casefold(),
             _ignoring_case(_nearest_place),
         ),
@@ -297,7 +302,7 @@ MATCHERS = (
         fails=("An Error", ["Error"]),
         parse=parse_string,
         wants=_quoting("a string that starts with"),
-        check=_holds(str.startswith, find_place=first_difference),
+        check=_check_scalar(str.startswith, find_place=first_difference),
         kinds=_SCALARS,
     ),
     Matcher(
@@ -310,7 +315,9 @@ MATCHERS = (
         fails=("a.txt ", None),
         parse=parse_string,
         wants=_quoting("a string that ends with"),
-        check=_holds(str.endswith, find_place=_last_difference, why_there="it differs up to {}"),
+        check=_check_scalar(
+            str.endswith, find_place=_last_difference, why_there="it differs up to {}"
+        ),
         kinds=_SCALARS,
     ),
     Matcher(
@@ -323,7 +330,7 @@ MATCHERS = (
         fails=("okay", None),
         parse=any_string,
         wants=_quoting("a string that is, in any case,"),
-        check=_holds(
+        check=_check_scalar(
             lambda text, wanted: text.casefold() == wanted.casefold(),
             "it is not",
             _ignoring_case(first_difference),
@@ -342,7 +349,7 @@ MATCHERS = (
         fails=(" ", None, []),
         parse=no_parameter,
         wants=lambda _: "an empty string",
-        check=_check_empty(is_empty=True),
+        check=check_empty(("string",), "character", is_empty=True),
         kinds=("string",),
     ),
     Matcher(
@@ -354,7 +361,7 @@ MATCHERS = (
         fails=("", None, ["a"]),
         parse=no_parameter,
         wants=lambda _: "a string that is not empty",
-        check=_check_empty(is_empty=False),
+        check=check_empty(("string",), "character", is_empty=False),
         kinds=("string",),
     ),
 )

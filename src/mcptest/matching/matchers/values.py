@@ -45,23 +45,20 @@ _OTHER_NAMES = {
 }
 
 
-def _types(raw: str) -> tuple[str, ...]:
+def _parse_types(raw: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in raw.split("|"))
     for name in names:
-        if name not in _TYPE_NAMES:
-            raise ParameterError(_unknown_type(name))
+        if name in _TYPE_NAMES:
+            continue
+        known = f"knows {', '.join(_TYPE_NAMES)}, not {dump_json(name)}"
+        if name.casefold() in ("undefined", "missing"):
+            raise ParameterError(f"{known}; a key that must not be there is match:not:exists")
+        meant = _OTHER_NAMES.get(name.casefold()) or closest(name, _TYPE_NAMES)
+        raise ParameterError(f'{known}; did you mean "{meant}"?' if meant else known)
     return names
 
 
-def _unknown_type(name: str) -> str:
-    known = f"knows {', '.join(_TYPE_NAMES)}, not {dump_json(name)}"
-    if name.casefold() in ("undefined", "missing"):
-        return f"{known}; a key that must not be there is match:not:exists"
-    meant = _OTHER_NAMES.get(name.casefold()) or closest(name, _TYPE_NAMES)
-    return f'{known}; did you mean "{meant}"?' if meant else known
-
-
-def _has_type(names: tuple[str, ...], actual: object) -> Miss | None:
+def _check_type(names: tuple[str, ...], actual: object) -> Miss | None:
     kind = json_type(actual)
     if kind in names or ("integer" in names and is_whole(actual)):
         return None
@@ -71,10 +68,6 @@ def _has_type(names: tuple[str, ...], actual: object) -> Miss | None:
     is_text_number = wants_number and kind == "string" and parse_exact(str(actual)) is not None
     hint = (lambda: "it is a number written as a string") if is_text_number else None
     return Miss(why=f"it is {type_name(actual)}", hint=hint)
-
-
-def _exists(_: None, actual: object) -> Miss | None:
-    return Miss(why="it is null") if actual is None else None
 
 
 # Equality
@@ -89,7 +82,7 @@ def _is_equal(wanted: str, actual: object) -> bool:
     return to_text(actual) == wanted
 
 
-def _equals(wanted: str, actual: object) -> Miss | None:
+def _check_equals(wanted: str, actual: object) -> Miss | None:
     if _is_equal(wanted, actual):
         return None
     text = to_text(actual)
@@ -101,10 +94,6 @@ def _equals(wanted: str, actual: object) -> Miss | None:
     )
 
 
-def _differs(wanted: str, actual: object) -> Miss | None:
-    return Miss(why="it is just that") if _is_equal(wanted, actual) else None
-
-
 def values_equal_to(strings: tuple[str, ...]) -> tuple[object, ...]:
     """Every value that `equals` one of these strings; () where there may be many."""
     if any(text[:1] in ("{", "[") or parse_exact(text) for text in strings):
@@ -113,14 +102,14 @@ def values_equal_to(strings: tuple[str, ...]) -> tuple[object, ...]:
     return (*strings, *(words[text] for text in strings if text in words))
 
 
-def _choices(raw: str) -> tuple[str, ...]:
+def _parse_choices(raw: str) -> tuple[str, ...]:
     choices = tuple(choice.strip() for choice in raw.split("|"))
     if not raw.strip():
         raise ParameterError("needs what it may be, with | between")
     return choices
 
 
-def _is_one_of(choices: tuple[str, ...], actual: object) -> Miss | None:
+def _check_one_of(choices: tuple[str, ...], actual: object) -> Miss | None:
     if any(_is_equal(choice, actual) for choice in choices):
         return None
     text = to_text(actual)
@@ -141,9 +130,9 @@ MATCHERS = (
         example="match:type:string|null",
         passes=("", None),
         fails=(1, {}),
-        parse=_types,
+        parse=_parse_types,
         wants=lambda names: f"a value of type {' or '.join(names)}",
-        check=_has_type,
+        check=_check_type,
     ),
     Matcher(
         name="exists",
@@ -154,7 +143,7 @@ MATCHERS = (
         fails=(None,),
         parse=no_parameter,
         wants=lambda _: "a value",
-        check=_exists,
+        check=lambda _, actual: Miss(why="it is null") if actual is None else None,
         kinds=("string", "number", "boolean", "object", "array"),
     ),
     Matcher(
@@ -167,7 +156,7 @@ MATCHERS = (
         fails=(6, "five", None),
         parse=any_string,
         wants=dump_json,
-        check=_equals,
+        check=_check_equals,
     ),
     Matcher(
         name="notEquals",
@@ -179,7 +168,9 @@ MATCHERS = (
         fails=(5, 5.0, "5"),
         parse=any_string,
         wants=lambda wanted: f"anything but {dump_json(wanted)}",
-        check=_differs,
+        check=lambda wanted, actual: (
+            Miss(why="it is just that") if _is_equal(wanted, actual) else None
+        ),
     ),
     Matcher(
         name="oneOf",
@@ -189,8 +180,8 @@ MATCHERS = (
         example="match:oneOf:low|high|3",
         passes=("low", 3),
         fails=("Low", "low|high", None),
-        parse=_choices,
+        parse=_parse_choices,
         wants=lambda choices: f"one of {', '.join(map(dump_json, choices))}",
-        check=_is_one_of,
+        check=_check_one_of,
     ),
 )
