@@ -15,8 +15,6 @@ from mcptest.reporters.sarif import location, render_sarif, result_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mcptest.core.conformance import CheckResult, ConformanceReport
     from mcptest.core.results import Fault
 
@@ -196,6 +194,7 @@ def render_badge(report: ConformanceReport) -> str:
     left = round(len(_LABEL) * _CHAR_PX) + _ROOM_PX
     right = round(len(grade) * _CHAR_PX) + _ROOM_PX
     title = f"{_LABEL}: {grade} ({report.profile or 'no profile'})"
+    texts = ((left / 2, _LABEL), (left + right / 2, grade))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" '
@@ -206,14 +205,9 @@ def render_badge(report: ConformanceReport) -> str:
             f'fill="{colour}"/>',
             '<g fill="#ffffff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" '
             'text-anchor="middle">',
-            *_badge_texts(left, right, grade),
+            *(f'<text x="{middle:g}" y="14">{escaped(text)}</text>' for middle, text in texts),
             "</g>",
             "</svg>",
             "",
         ]
     )
-
-
-def _badge_texts(left: int, right: int, grade: str) -> Iterator[str]:
-    for middle, text in ((left / 2, _LABEL), (left + right / 2, grade)):
-        yield f'<text x="{middle:g}" y="14">{escaped(text)}</text>'
