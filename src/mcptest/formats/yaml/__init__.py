@@ -116,7 +116,9 @@ class Places:
         line, column, last_line, end, style = value
         quotes = 1 if style in ("'", '"') else 0
         raw = self._line(line)[column + quotes : end - quotes]
-        if not (offset or width) or line != last_line or _is_opaque(raw, style):
+        # With escapes, positions in the string differ from those in the file.
+        is_opaque = "\\" in raw if style == '"' else "''" in raw if style == "'" else style != ""
+        if not (offset or width) or line != last_line or is_opaque:
             return self._span(value)
         offset = max(0, min(offset, len(raw)))
         return self._place(line, column + quotes + offset, width or len(raw) - offset)
@@ -161,15 +163,6 @@ def locate(document: Document) -> Places:
     from mcptest.formats.yaml.full import spots_of  # noqa: PLC0415
 
     return Places(document.text, *spots_of(document.text))
-
-
-def _is_opaque(raw: str, style: str) -> bool:
-    """True if positions in the string differ from those in the file."""
-    if style == '"':
-        return "\\" in raw
-    if style == "'":
-        return "''" in raw
-    return style != ""
 
 
 def _item_lines(document: Document) -> dict[int, list[int]]:
@@ -225,16 +218,12 @@ def read_json(text: str) -> object:
         value = parse_json(text)
     except NotJsonError:
         return NOT_JSON
-    if not is_within_limits(value) or not _is_encodable(text, value):
+    if not is_within_limits(value):
         return NOT_JSON
-    return value
-
-
-def _is_encodable(text: str, value: object) -> bool:
-    """True if no string in it has a lone surrogate."""
     has_escapes = "\\ud" in text or "\\uD" in text
     try:
+        # Only a lone surrogate cannot be encoded.
         (dump_json(value) if has_escapes else text).encode("utf-8")
     except UnicodeEncodeError:
-        return False
-    return True
+        return NOT_JSON
+    return value

@@ -357,25 +357,30 @@ class Builder:
 
     def _on_scalar(self, event: Any) -> None:
         self.nodes += 1
-        text = event.value if self._shield is None else self._unshielded(event)
-        if self._key is None and type(self._node) is dict:
-            self._take_key(event, text)
-        elif event.tag is None and event.anchor is None:
-            self._place(event, text if event.style else self._plain(event, text))
+        text = event.value
+        if self._shield is not None:
+            text = self._shield.restore(text, event.style)
+            if LONE_SURROGATE.search(text):
+                self._report(
+                    "F004",
+                    "half of a surrogate pair is not a character",
+                    event,
+                    help="write both halves, or the character itself",
+                )
+        is_marked = event.tag is not None or event.anchor is not None
+        if self._key is not None or type(self._node) is not dict:
+            if is_marked:
+                self._place(event, self._marked_scalar(event, text))
+            else:
+                self._place(event, text if event.style else self._plain(event, text))
+            return
+        if is_marked:
+            self._refuse_tagged_key(event, self._marked_scalar(event, text))
+        if text == "<<" and not event.style and event.tag is None:
+            self._merges[id(self._node)] = event
+            self._set_key(event, _MERGE, text)
         else:
-            self._place(event, self._marked_scalar(event, text))
-
-    def _unshielded(self, event: Any) -> str:
-        assert self._shield is not None, "only called with one"
-        text = self._shield.restore(event.value, event.style)
-        if LONE_SURROGATE.search(text):
-            self._report(
-                "F004",
-                "half of a surrogate pair is not a character",
-                event,
-                help="write both halves, or the character itself",
-            )
-        return text
+            self._set_key(event, text, text)
 
     def _plain(self, event: Any, text: str) -> object:
         try:
@@ -400,15 +405,6 @@ class Builder:
 
     def _refuse_tag(self, event: Any, refused: TagError) -> None:
         self._report("F004", str(refused), event, width=refused.width, help=refused.help)
-
-    def _take_key(self, event: Any, text: str) -> None:
-        if event.tag is not None or event.anchor is not None:
-            self._refuse_tagged_key(event, self._marked_scalar(event, text))
-        if text == "<<" and not event.style and event.tag is None:
-            self._merges[id(self._node)] = event
-            self._set_key(event, _MERGE, text)
-        else:
-            self._set_key(event, text, text)
 
     def _refuse_tagged_key(self, event: Any, value: object) -> None:
         if isinstance(value, Tagged):
