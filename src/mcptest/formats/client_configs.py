@@ -154,7 +154,10 @@ class ClientConfig:
 
     def names(self) -> dict[str, bool]:
         """Return the names of the servers, each with whether it is disabled."""
-        return {name: _is_disabled(fields) for name, fields in self._list().items()}
+        return {
+            name: fields.mapping.get("disabled") is True or fields.mapping.get("enabled") is False
+            for name, fields in self._list().items()
+        }
 
     def choose(self, name: str = "") -> tuple[str, list[str]]:
         """Return the name of the only server, or of the one that is named; and disabled ones.
@@ -206,10 +209,12 @@ class ClientConfig:
 
     def _diagnose(self, diagnostics: list[PathDiagnostic]) -> tuple[Diagnostic, ...]:
         found = []
+        secrets = [secret for secret in self._written if not why_not_blanked(secret)]
+        secrets.sort(key=len, reverse=True)
         for each in diagnose(self._document, list(dict.fromkeys(diagnostics))):
             source = each.source
             # As long as the secret, so that the caret stays in place.
-            for secret in sorted(filter(_can_be_blanked, self._written), key=len, reverse=True):
+            for secret in secrets:
                 source = source.replace(secret, "*" * len(secret))
             found.append(each.but(source=source))
         return tuple(redact_all(found, redactor(self._written)))
@@ -256,14 +261,6 @@ def input_variable(id: str) -> str:
     return re.sub("[^A-Za-z0-9]+", "_", id).strip("_").upper()
 
 
-def _can_be_blanked(secret: str) -> bool:
-    return not why_not_blanked(secret)
-
-
-def _is_disabled(fields: Fields) -> bool:
-    return fields.mapping.get("disabled") is True or fields.mapping.get("enabled") is False
-
-
 def warn_of_unknown(fields: Fields, used: tuple[str, ...], ignored: tuple[str, ...]) -> None:
     for key in fields.mapping:
         if key in used or key in ignored:
@@ -279,7 +276,9 @@ def warn_of_unknown(fields: Fields, used: tuple[str, ...], ignored: tuple[str, .
 
 def _secrets_in(value: object, key: str = "") -> Iterator[str]:
     """Yield the values of `env` and `headers`, and of keys and options that name secrets."""
-    if key == "env" or (key == "headers" and not _is_of_objects(value)):
+    # Headers of a `server.json` are objects with a name and a value.
+    has_objects = isinstance(value, list) and any(isinstance(each, dict) for each in value)
+    if key == "env" or (key == "headers" and not has_objects):
         yield from _secret_texts(value)
         return
     if isinstance(value, str) and key in _WORDS:
@@ -288,7 +287,9 @@ def _secrets_in(value: object, key: str = "") -> Iterator[str]:
         value = [word.strip("'\"[],") for word in words]
     if not isinstance(value, dict | list):
         return
-    yield from _declared_in(value)
+    if isinstance(value, dict) and True in (value.get("isSecret"), value.get("password")):
+        # An input that the file says is a secret.
+        yield from _secret_texts([value.get("default"), value.get("value")])
     for _, name, inner in members_of(value, key):
         is_listed = isinstance(value, list)
         if isinstance(inner, dict | list) or (
@@ -302,12 +303,6 @@ def _secrets_in(value: object, key: str = "") -> Iterator[str]:
             yield from _secrets_in_url(inner)
             if is_listed:
                 yield from _secret_texts(_named_in(inner))
-
-
-def _declared_in(value: dict[str, object] | list[object]) -> Iterator[str]:
-    """Yield the values of an input that the file says is a secret."""
-    if isinstance(value, dict) and True in (value.get("isSecret"), value.get("password")):
-        yield from _secret_texts([value.get("default"), value.get("value")])
 
 
 def _secrets_in_url(text: str) -> Iterator[str]:
@@ -333,11 +328,6 @@ def _named_in(argument: str) -> str:
         if names_secret(found[1]):
             return argument[start:]
     return ""
-
-
-def _is_of_objects(value: object) -> bool:
-    """True for headers of a `server.json`, which are objects with a name and a value."""
-    return isinstance(value, list) and any(isinstance(each, dict) for each in value)
 
 
 def _secret_texts(value: object) -> Iterator[str]:

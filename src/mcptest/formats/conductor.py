@@ -253,7 +253,11 @@ def load_conductor(
     `read_beside` returns the text of a file that the test file names.
     """
     document = read_document(text, file)
-    reader = CapturingReader if _has_captures(document.value) else StepReader
+    tests = document.value.get("tests") if isinstance(document.value, dict) else None
+    has_captures = isinstance(tests, list) and any(
+        isinstance(test, dict) and "capture" in test for test in tests
+    )
+    reader = CapturingReader if has_captures else StepReader
     suite = _Loader(document, environment, steps := reader(registry, read_beside)).suite()
     return suite, check_diagnostics(document, steps.diagnostics)
 
@@ -382,13 +386,6 @@ class _Loader:
             fields.report("", "F007", message)
 
 
-def _has_captures(document: object) -> bool:
-    tests = document.get("tests") if isinstance(document, dict) else None
-    return isinstance(tests, list) and any(
-        isinstance(test, dict) and "capture" in test for test in tests
-    )
-
-
 # Steps: a request and its expectation
 
 
@@ -469,8 +466,20 @@ class CapturingReader(StepReader):
         self._captured += [capture.name for capture in captures]
         if sample is None:
             return None
-        template = Template(needs=needs, fill=self._filler(fields, id)) if needs else None
-        return sample.but(captures=captures, template=template)
+        if not needs:
+            return sample.but(captures=captures)
+        registry, read_beside, steps = self._registry, self.read_beside, fields.steps
+
+        def fill(values: Mapping[str, object]) -> Step:
+            reader = StepReader(registry, read_beside)
+            step = reader.read(_filled(fields.mapping, steps, reader.diagnostics, values), id)
+            for diagnostic in reader.diagnostics:
+                if diagnostic.severity == "error":
+                    raise ValueError(diagnostic.message)
+            assert step is not None, "a test without a step was refused when it was loaded"
+            return step
+
+        return sample.but(captures=captures, template=Template(needs=needs, fill=fill))
 
     def _needs(self, fields: Fields) -> tuple[str, ...]:
         """Return the names a test refers to, once each; report those that are not captured."""
@@ -495,20 +504,6 @@ class CapturingReader(StepReader):
                 help = "write the name of the matcher, and of a schema's file, in full"
                 fields.at(steps).report("", "F013", message, help, on_key=False)
         return tuple(needs)
-
-    def _filler(self, fields: Fields, id: str) -> Callable[[Mapping[str, object]], Step]:
-        registry, read_beside, steps = self._registry, self.read_beside, fields.steps
-
-        def fill(values: Mapping[str, object]) -> Step:
-            reader = StepReader(registry, read_beside)
-            step = reader.read(_filled(fields.mapping, steps, reader.diagnostics, values), id)
-            for diagnostic in reader.diagnostics:
-                if diagnostic.severity == "error":
-                    raise ValueError(diagnostic.message)
-            assert step is not None, "a test without a step was refused when it was loaded"
-            return step
-
-        return fill
 
     def _captures(self, fields: Fields, step: Step | None) -> tuple[SavedValue, ...]:
         inner = fields.mapping_at("capture")
@@ -645,17 +640,17 @@ class ExpectReader:
         if isinstance(value, dict):
             self._refuse_impossible(fields, value, request)
             if is_short and not _has_directive(value):
-                value = self._in_envelope(fields, value, request)
+                # The envelope of the answer to a short form is not written.
+                for key in value:
+                    if key not in ANSWER_KEYS:
+                        message = f'no answer has a key "{key}" at its top'
+                        help = (
+                            "what a server answers goes under result: or error:, "
+                            f"so put {key} there"
+                        )
+                        fields.at(("response", key)).report("", "F017", message, help)
+                value = {"jsonrpc": "2.0", "id": request["id"]} | value
         return self._compiler.compile_at(value, (*fields.steps, "response"))
-
-    def _in_envelope(self, fields: Fields, response: Message, request: Message) -> Message:
-        """Check the response of a short form, whose envelope is not written."""
-        for key in response:
-            if key not in ANSWER_KEYS:
-                message = f'no answer has a key "{key}" at its top'
-                help = f"what a server answers goes under result: or error:, so put {key} there"
-                fields.at(("response", key)).report("", "F017", message, help)
-        return {"jsonrpc": "2.0", "id": request["id"]} | response
 
     def _refuse_impossible(self, fields: Fields, response: Message, request: Message) -> None:
         """Report expectations that no answer can meet, or that every answer meets."""
@@ -674,9 +669,16 @@ class ExpectReader:
         if version != "2.0" and _plain(version) != "2.0" and not _is_pattern(version):
             message = 'every answer says jsonrpc: "2.0", in quotes'
             fields.at(("response", "jsonrpc")).report("", "F017", message, on_key=False)
-        if "id" in request and not _may_be_id(response.get("id"), request["id"]):
-            message = f"the request has {describe_id(request['id'])}, and so will the answer"
-            fields.at(("response", "id")).report("", "F017", message, on_key=False)
+        if "id" in request:
+            sent, wanted = request["id"], _plain(response.get("id"))
+            if isinstance(wanted, str):
+                is_possible = wanted == sent or _is_pattern(wanted)
+            else:
+                # An error may have no id, or null.
+                is_possible = wanted is None or id_key(wanted) == id_key(sent)
+            if not is_possible:
+                message = f"the request has {describe_id(sent)}, and so will the answer"
+                fields.at(("response", "id")).report("", "F017", message, on_key=False)
 
     def _stderr(self, fields: Fields) -> object:
         value = fields.mapping["stderr"]
@@ -737,14 +739,6 @@ def _plain(value: object) -> object:
 
 def _has_directive(value: Message) -> bool:
     return any(key.startswith(PREFIX) for key in value)
-
-
-def _may_be_id(wanted: object, sent: object) -> bool:
-    """True if an answer to `sent` can have this id; an error may have none, or null."""
-    wanted = _plain(wanted)
-    if isinstance(wanted, str):
-        return wanted == sent or _is_pattern(wanted)
-    return wanted is None or id_key(wanted) == id_key(sent)
 
 
 def _is_pattern(value: object) -> bool:

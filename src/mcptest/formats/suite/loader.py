@@ -235,7 +235,13 @@ class _Loader:
 
     def suites(self) -> list[Suite]:
         """Return one suite for each server of each file; those of one server are adjacent."""
-        self._refuse_no_servers()
+        files = [part.top.mapping for part in self._parts]
+        if (
+            self._is_whole
+            and not any("servers" in file for file in files)
+            and any(lane in file for file in files for lane in _LANES)
+        ):
+            self._parts[0].top.require(("servers",), "a suite")
         found = [suite for part in self._parts for suite in self._suites_of(part)]
         if not found and not any(part.diagnostics for part in self._parts):
             message = f"a suite needs tests: one of the keys {', '.join(_LANES)}"
@@ -278,13 +284,6 @@ class _Loader:
             is_strict = bool(self._options.get("strict", False))
             self._servers[name] = spec.but(cwd=cwd, is_strict=is_strict)
             self._needs[name] = needs
-
-    def _refuse_no_servers(self) -> None:
-        files = [part.top.mapping for part in self._parts]
-        if any("servers" in file for file in files) or not self._is_whole:
-            return
-        if any(lane in file for file in files for lane in _LANES):
-            self._parts[0].top.require(("servers",), "a suite")
 
     def _suites_of(self, part: Part) -> list[Suite]:
         """Return the cases of one file by server, in the order in which servers appear."""
@@ -351,8 +350,16 @@ class _Loader:
         """Return the name of the server of an entry: the one it names, or the only one."""
         if "server" in fields.mapping:
             name = fields.text("server")
-            if isinstance(fields.mapping["server"], str):
-                self._refuse_unknown_server(fields.at(("server",)), name)
+            # A declared server with mistakes has been reported already.
+            declared = (part.top.mapping.get("servers") for part in self._parts)
+            names = dict.fromkeys(
+                each for inner in declared if isinstance(inner, dict) for each in inner
+            )
+            is_text = isinstance(fields.mapping["server"], str)
+            if is_text and names and name not in names and self._is_whole:
+                message = f"there is no server {name!r}{suggest(name, names, '{!r}')}"
+                help = f"there are: {', '.join(names)}"
+                fields.report("server", "F009", message, help, on_key=False)
             return name
         named = fields.mapping.get("servers")
         if isinstance(named, list) and named:
@@ -363,18 +370,6 @@ class _Loader:
             message = 'it must say which "server" is meant: there is more than one'
             fields.report("", "F007", message, there)
         return next(iter(self._servers), "")
-
-    def _refuse_unknown_server(self, place: Fields, name: str) -> None:
-        # A declared server with mistakes has been reported already.
-        declared = (part.top.mapping.get("servers") for part in self._parts)
-        names = dict.fromkeys(
-            each for inner in declared if isinstance(inner, dict) for each in inner
-        )
-        if name in names or not names or not self._is_whole:
-            return
-        question = suggest(name, names, "{!r}")
-        message = f"there is no server {name!r}{question}"
-        place.report("", "F009", message, f"there are: {', '.join(names)}", on_key=False)
 
 
 def _with_secrets(case: Case, secrets: tuple[str, ...]) -> Case:
@@ -498,7 +493,28 @@ class _PartReader:
 
     def read(self, text: str, file: str, place: str) -> Part:
         home = self._plain(posixpath.join(self._folder, place))
-        return _read_part(text, file, home, place, self._read_beside)
+        document = read_document(text, file)
+        diagnostics: list[PathDiagnostic] = []
+        value = document.value
+        if not isinstance(value, dict):
+            message = f"a suite must be a mapping and is {kind_of(value)}"
+            Fields({}, (), diagnostics).report("", "F005", message)
+            value = {}
+        fields = Fields(value, (), diagnostics)
+        plugins: tuple[PluginSpec, ...] = ()
+        if isinstance(value.get("imports"), dict) and (imports := fields.mapping_at("imports")):
+            imports.check_keys(IMPORT_KEYS, '"imports"')
+            plugins = read_subprocess_matchers(imports, file)
+        return Part(
+            file=file,
+            folder=home,
+            document=document,
+            top=fields,
+            diagnostics=diagnostics,
+            read_beside=lambda name: self._read_beside(posixpath.join(place, name)),
+            point=_Pointer(document),
+            plugins=tuple(plugin.but(cwd=home) for plugin in plugins),
+        )
 
     def _plain(self, path: str) -> str:
         """Return the path without `..`, unless that would lead elsewhere because of a link."""
@@ -556,33 +572,6 @@ class _Pointer:
     def __call__(self, diagnostic: PathDiagnostic) -> Diagnostic:
         self._places = self._places or locate(self._document)
         return point_at(diagnostic, self._document.file, self._places)
-
-
-def _read_part(
-    text: str, file: str, home: str, place: str, read_beside: Callable[[str], str]
-) -> Part:
-    document = read_document(text, file)
-    diagnostics: list[PathDiagnostic] = []
-    value = document.value
-    if not isinstance(value, dict):
-        message = f"a suite must be a mapping and is {kind_of(value)}"
-        Fields({}, (), diagnostics).report("", "F005", message)
-        value = {}
-    fields = Fields(value, (), diagnostics)
-    plugins: tuple[PluginSpec, ...] = ()
-    if isinstance(value.get("imports"), dict) and (imports := fields.mapping_at("imports")):
-        imports.check_keys(IMPORT_KEYS, '"imports"')
-        plugins = read_subprocess_matchers(imports, file)
-    return Part(
-        file=file,
-        folder=home,
-        document=document,
-        top=fields,
-        diagnostics=diagnostics,
-        read_beside=lambda name: read_beside(posixpath.join(place, name)),
-        point=_Pointer(document),
-        plugins=tuple(plugin.but(cwd=home) for plugin in plugins),
-    )
 
 
 def _imports(fields: Fields) -> list[tuple[str, tuple[str | int, ...]]]:

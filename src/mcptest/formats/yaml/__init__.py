@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 
     Step = str | int
 
-__all__ = ["NOT_JSON", "Document", "Place", "Places", "locate", "read_document", "read_json"]
+__all__ = [
+    "NOT_JSON",
+    "Document",
+    "Place",
+    "Places",
+    "check_size",
+    "locate",
+    "read_document",
+    "read_json",
+]
 
 
 _LINE_BREAK = r"\r\n|\n|\r"
@@ -61,10 +70,7 @@ class Document(Record):
 
 def read_document(text: str, file: str) -> Document:
     """Return the document in `text`; FormatError with all its mistakes if there are any."""
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    if size > MAX_TEXT_BYTES:
-        message = f"the file has {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
-        raise FormatError([Diagnostic(code="F004", file=file, message=message)])
+    check_size(text, file)
     value = read_json(text.removeprefix("\ufeff"))
     if value is not NOT_JSON:
         return Document(file=file, text=text, value=value, starts={})
@@ -75,6 +81,14 @@ def read_document(text: str, file: str) -> Document:
 
         found = read_fully(text, file)
     return Document(file=file, text=text, value=found[0], starts=found[1])
+
+
+def check_size(text: str, file: str) -> None:
+    """FormatError if a file is too large to be read."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_TEXT_BYTES:
+        message = f"the file has {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
+        raise FormatError([Diagnostic(code="F004", file=file, message=message)])
 
 
 class Place(Record):

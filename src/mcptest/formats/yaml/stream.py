@@ -25,7 +25,7 @@ from yaml.events import (
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
-from mcptest.formats.yaml import NOT_JSON, Places, read_json
+from mcptest.formats.yaml import NOT_JSON, Places, check_size, read_json
 from mcptest.formats.yaml.compat import Shield
 from mcptest.formats.yaml.errors import Source, split_lines
 from mcptest.formats.yaml.full import (
@@ -37,7 +37,7 @@ from mcptest.formats.yaml.full import (
     ways_to_read,
     with_spaces,
 )
-from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_DOCUMENTS, MAX_NODES, MAX_TEXT_BYTES
+from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_DOCUMENTS, MAX_NODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,10 +92,7 @@ def read_stream(
 
     A key of a root mapping that is written again, when it `may_repeat`, is kept as `KEY#2`.
     """
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    if size > MAX_TEXT_BYTES:
-        message = f"the file has {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
-        raise FormatError([Diagnostic(code="F004", file=file, message=message)])
+    check_size(text, file)
     if (count := count_starts(text)) > MAX_DOCUMENTS:
         message = f"the file has {count:,} documents (limit {MAX_DOCUMENTS:,})"
         help = "write several files"
