@@ -68,6 +68,7 @@ __all__ = [
     "SLIPPED_KEYS",
     "TEST_KEYS",
     "ExpectReader",
+    "has_captures",
     "load_conductor",
     "use_of",
 ]
@@ -253,13 +254,17 @@ def load_conductor(
     `read_beside` returns the text of a file that the test file names.
     """
     document = read_document(text, file)
-    tests = document.value.get("tests") if isinstance(document.value, dict) else None
-    has_captures = isinstance(tests, list) and any(
-        isinstance(test, dict) and "capture" in test for test in tests
-    )
-    reader = CapturingReader if has_captures else StepReader
+    reader = CapturingReader if has_captures(document.value) else StepReader
     suite = _Loader(document, environment, steps := reader(registry, read_beside)).suite()
     return suite, check_diagnostics(document, steps.diagnostics)
+
+
+def has_captures(document: object) -> bool:
+    """True if a test of a file captures a value, so that `${name}` is a reference in it."""
+    tests = document.get("tests") if isinstance(document, dict) else None
+    return isinstance(tests, list) and any(
+        isinstance(test, dict) and "capture" in test for test in tests
+    )
 
 
 class _Loader:
