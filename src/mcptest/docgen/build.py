@@ -235,15 +235,14 @@ def _tables(kind: Kind, listed: Message) -> Iterator[Table]:
             yield Table(title="Arguments", notes=(("no schema describes them",),))
         if "outputSchema" in listed:
             yield schema_table("Result", listed["outputSchema"], _NO_ARGUMENTS)
-    elif kind.unit == "prompt":
-        yield _prompt_arguments(listed.get("arguments", []))
-
-
-def _prompt_arguments(arguments: object) -> Table:
-    """The arguments of a prompt, which have no schema."""
+    if kind.unit != "prompt":
+        return
+    # The arguments of a prompt have no schema.
+    arguments = listed.get("arguments", [])
     if not isinstance(arguments, list):
         value = Code(show_json(arguments, MAX_VALUE_CHARS))
-        return Table(title="Arguments", notes=(("The arguments are not a list: ", value, "."),))
+        yield Table(title="Arguments", notes=(("The arguments are not a list: ", value, "."),))
+        return
     rows = [
         Row(
             name=_string_at(each, "name") or "(no name)",
@@ -256,7 +255,7 @@ def _prompt_arguments(arguments: object) -> Table:
     if len(arguments) > MAX_ARGUMENTS:
         rows.append(Row(name="…", description="There is more than is shown here."))
     notes = () if rows else ((_NO_ARGUMENTS,),)
-    return Table(title="Arguments", rows=tuple(rows), notes=notes)
+    yield Table(title="Arguments", rows=tuple(rows), notes=notes)
 
 
 # The schema of a tool as a table: one row per value, nested ones under dotted names. Depth and

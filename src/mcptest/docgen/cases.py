@@ -302,7 +302,7 @@ def build_legend(cases: Iterable[Case]) -> tuple[Inline, ...]:
         name: (" ".join((f"!!{name}", *matcher.parameters)), matcher.summary)
         for name, matcher in TAGS.items()
     }
-    explained["ref"] = ("!!ref NAME", "The value that an earlier message brought under NAME.")
+    explained["ref"] = ("!!ref NAME", "The value that an earlier message bound to NAME.")
     explained["match"] = ("match:…", "A pattern that the value meets.")
     legend = []
     for name, (sign, summary) in explained.items():

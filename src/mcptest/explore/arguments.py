@@ -120,7 +120,7 @@ def _choices(branch: Schema) -> list[object]:
 
 
 class _Builder:
-    """Arguments in the making."""
+    """Arguments while they are being put together."""
 
     def __init__(self, schema: Schema, given: dict[str, Any], is_checked: bool) -> None:
         self._walker = SchemaWalker(schema)

@@ -269,7 +269,7 @@ class Surveyor:
         if late := self._out_of_time():
             return late
         if self._unanswered >= _MAX_UNANSWERED:
-            return f"{_NOT_TRIED}: {_MAX_UNANSWERED} requests in a row had brought no answer"
+            return f"{_NOT_TRIED}: {_MAX_UNANSWERED} requests in a row had no answer"
         answer = self._attempt(method, params)
         self._unanswered = self._unanswered + 1 if isinstance(answer, str) else 0
         return answer

@@ -392,7 +392,7 @@ def _is_message(fields: Fields, key: str, value: object) -> bool:
 def _refuse_directive(here: Fields, message: Iterable[str]) -> None:
     """Report directives in place of the members that say which kind of message it is."""
     directive = next(name for name in message if name.startswith(PREFIX))
-    said = f'"{directive}" cannot stand beside the members of a message'
+    said = f'"{directive}" cannot be beside the members of a message'
     here.report(directive, "F014", said, 'write it under "result", "error" or "params"')
 
 
@@ -594,7 +594,7 @@ class MessageReader:
             self._binds.append(Bind(name=name, steps=steps))
         is_name = isinstance(read, Ref) or bound_name(read)
         if self._compiler and is_name and any(str(step).startswith(PREFIX) for step in steps):
-            message = "!!bind and !!ref cannot stand under a match: directive"
+            message = "!!bind and !!ref cannot be under a match: directive"
             here.report("", "F014", message, on_key=False)
         if isinstance(read, Pattern):
             self._has_regex |= read.matcher.is_slow

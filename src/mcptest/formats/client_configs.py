@@ -141,7 +141,7 @@ class ClientConfig:
             self._top = read_top(self._document, "a config must be an object", self._diagnostics)
         except FormatError as error:
             raise _unquoted(error) from None
-        # Whatever a message quotes may hold them.
+        # The secrets of the file, which a quoted line may hold.
         keys = (*_CLIENTS, *_REGISTRY)
         # The key that shows the format; "" if there is none.
         self.kind = next((key for key in keys if key in self._top.mapping), "")

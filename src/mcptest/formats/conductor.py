@@ -623,7 +623,7 @@ class ExpectReader:
             if key in test and key in holders:
                 fields.report(key, "F003", *_twice(key))
             elif key in test:
-                message = f'"{key}" belongs under "expect"; it is read as if it stood there'
+                message = f'"{key}" belongs under "expect"; it is read as if it were there'
                 fields.report(key, "W001", message, severity="warning")
                 holders[key] = fields
         if any(holder.mapping[key] is not None for key, holder in holders.items()):

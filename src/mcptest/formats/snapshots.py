@@ -147,7 +147,7 @@ def read_snapshots(text: str, file: str) -> dict[str, object]:
     return found
 
 
-_HELP = "take it away, and the next run writes it anew; or bring back the one you had"
+_HELP = "delete it, and the next run writes a new one; or restore the one you had"
 
 
 def _refuse_conflicts(text: str, file: str) -> None:

@@ -67,7 +67,20 @@ class AgentReporter(CollectedRun):
         lines = [f"{verdict}: {counts}", *self._run_lines()]
         if failures:
             lines.append(f"note: {_WARNING}")
-        lines += self._failure_lines(failures)
+        seen, same = SeenFailures(), dict[str, list[str]]()
+        first_ones: list[tuple[str, SuiteStarted, CaseResult]] = []
+        for suite, result in failures:
+            number = str(len(first_ones) + 1)
+            first = seen.first_like(result, number)
+            if first is None:
+                first_ones.append((number, suite, result))
+            else:
+                like = f"{self._title(suite, result)} ({case_place(suite, result)})"
+                same.setdefault(first, []).append(like)
+        for number, suite, result in first_ones[:MAX_FAILURES]:
+            lines += self._failure(number, suite, result, same.get(number, []))
+        if len(first_ones) > MAX_FAILURES:
+            lines += ["", f"… and {plural(len(first_ones) - MAX_FAILURES, 'more failure')}"]
         return defuse("\n".join(lines) + "\n")
 
     def _run_lines(self) -> Iterator[str]:
@@ -95,23 +108,6 @@ class AgentReporter(CollectedRun):
         for finding in finished.findings:
             yield f"server: {visible(finding.kind)}: {_short(finding.message)}"
         yield from coverage_lines(finished.coverage)
-
-    def _failure_lines(self, failures: Sequence[tuple[SuiteStarted, CaseResult]]) -> Iterator[str]:
-        seen, same = SeenFailures(), dict[str, list[str]]()
-        first_ones: list[tuple[str, SuiteStarted, CaseResult]] = []
-        for suite, result in failures:
-            number = str(len(first_ones) + 1)
-            first = seen.first_like(result, number)
-            if first is None:
-                first_ones.append((number, suite, result))
-            else:
-                like = f"{self._title(suite, result)} ({case_place(suite, result)})"
-                same.setdefault(first, []).append(like)
-        for number, suite, result in first_ones[:MAX_FAILURES]:
-            yield from self._failure(number, suite, result, same.get(number, []))
-        if len(first_ones) > MAX_FAILURES:
-            yield ""
-            yield f"… and {plural(len(first_ones) - MAX_FAILURES, 'more failure')}"
 
     def _failure(
         self, number: str, suite: SuiteStarted, result: CaseResult, same: Sequence[str]

@@ -11,9 +11,9 @@ from mcptest.reporters.style import status_counts, width_of, wrap_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from mcptest.core.matrix import Matrix, ResultDifference, Way
+    from mcptest.core.matrix import Matrix
     from mcptest.reporters.style import Paint
 
 __all__ = ["matrix_lines"]
@@ -91,36 +91,30 @@ def _table(matrix: Matrix, paint: Paint) -> Iterator[str]:
     for words in ([way.transport for way in ways], [way.revision for way in ways]):
         cells = "".join(visible(word).ljust(_CELL) for word in words).rstrip()
         yield paint.bold(" " * room + cells)
+    colours = {"passed": paint.green, "skipped": paint.yellow}
     suite = ""
     for row in rows[:_MAX_ROWS]:
         if row.suite != suite:
             suite = row.suite
             yield _fitting(f"{_INDENT}{visible(suite)}")
-        yield from _row_lines(row, ways, room, paint)
+        name = _fitting(f"{_INDENT * 2}{visible(row.test)}")
+        by_way = {seen.way: seen for seen in row.seen}
+        cells = ""
+        for way in ways:
+            status = by_way[way].status if way in by_way else None
+            cells += colours.get(status, paint.red)(status) if status else "-"
+            cells += " " * (_CELL - len(status or "-"))
+        # A name that is too long has a line of its own.
+        if width_of(name) >= room:
+            yield name
+            name = ""
+        yield name + " " * (room - width_of(name)) + cells.rstrip()
+        for seen in row.seen:
+            if seen.reason:
+                text = f"{_DEEP}{visible(seen.way.label)}: {visible(seen.reason)}"
+                yield paint.dim(_fitting(text))
     if len(rows) > _MAX_ROWS:
         yield f"{_INDENT}… and {len(rows) - _MAX_ROWS:,} more"
-
-
-def _row_lines(
-    row: ResultDifference, ways: Sequence[Way], room: int, paint: Paint
-) -> Iterator[str]:
-    name = _fitting(f"{_INDENT * 2}{visible(row.test)}")
-    by_way = {seen.way: seen for seen in row.seen}
-    colours = {"passed": paint.green, "skipped": paint.yellow}
-    cells = ""
-    for way in ways:
-        status = by_way[way].status if way in by_way else None
-        cells += colours.get(status, paint.red)(status) if status else "-"
-        cells += " " * (_CELL - len(status or "-"))
-    # A name that is too long has a line of its own.
-    if width_of(name) >= room:
-        yield name
-        name = ""
-    yield name + " " * (room - width_of(name)) + cells.rstrip()
-    for seen in row.seen:
-        if seen.reason:
-            text = f"{_DEEP}{visible(seen.way.label)}: {visible(seen.reason)}"
-            yield paint.dim(_fitting(text))
 
 
 def _fitting(line: str) -> str:

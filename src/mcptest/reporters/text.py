@@ -163,7 +163,7 @@ def stderr_lines(stderr: str) -> list[DiffLine]:
 
 
 def _tail_lines(label: str, text: str) -> Iterator[DiffLine]:
-    """The last lines of a server's output, each after a bar that tells them from our own."""
+    """The last lines of a server's output, each after a bar that sets them apart from our own."""
     lines = text.rstrip("\n").split("\n") if text.strip() else []
     hidden = len(lines) - MAX_TAIL_LINES
     if hidden > 0:

@@ -164,7 +164,7 @@ def filled(schema: Schema) -> Schema:
         return {"anyOf": [schema, {"type": "string", "pattern": _SOMEWHERE, **wrong}]}
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if "string" not in types:
-        wrong = pattern_message("a text can only stand here as a reference, such as ${name}")
+        wrong = pattern_message("a text can only be a reference here, such as ${name}")
         return {**schema, "type": [*types, "string"], "pattern": _WHOLE, **wrong}
     if "pattern" in schema:
         return {**schema, "pattern": f"{schema['pattern']}|{_SOMEWHERE}"}

@@ -258,7 +258,18 @@ class _Loader:
         part.top.check_keys(FILE_KEYS, "a suite")
         for key in ("name", "description", "$schema"):
             part.top.text(key)
-        self._options |= _run_options(part.top)
+        # Only the options that are written: those of imports hold for what is not.
+        if options := part.top.mapping_at("run_options"):
+            options.check_keys(RUN_KEYS, '"run_options"')
+            if "parallel" in options.mapping:
+                bounds = RUN_KEYS["parallel"].bounds
+                self._options["parallel"] = options.whole_number("parallel", *bounds, 1)
+            if "retries" in options.mapping:
+                self._options["retries"] = options.whole_number("retries", *RETRIES.bounds, 0)
+            if "isolation" in options.mapping:
+                self._options["isolation"] = options.choice("isolation", ISOLATIONS, "run")
+            if "strict" in options.mapping:
+                self._options["strict"] = options.flag("strict", False)
         inner = part.top.mapping_at("variables")
         if inner:
             self._variables.turn_to(part.folder, part.point)
@@ -395,24 +406,6 @@ def _checks_last(suites: list[Suite], server: str) -> list[Suite]:
 
 def _server_name(suite: Suite) -> str:
     return suite.server.name if suite.server else ""
-
-
-def _run_options(fields: Fields) -> dict[str, object]:
-    """Return the `run_options` that are written."""
-    inner = fields.mapping_at("run_options")
-    if inner is None:
-        return {}
-    inner.check_keys(RUN_KEYS, '"run_options"')
-    found: dict[str, object] = {}
-    if "parallel" in inner.mapping:
-        found["parallel"] = inner.whole_number("parallel", *RUN_KEYS["parallel"].bounds, 1)
-    if "retries" in inner.mapping:
-        found["retries"] = inner.whole_number("retries", *RETRIES.bounds, 0)
-    if "isolation" in inner.mapping:
-        found["isolation"] = inner.choice("isolation", ISOLATIONS, "run")
-    if "strict" in inner.mapping:
-        found["strict"] = inner.flag("strict", False)
-    return found
 
 
 def _numbers(fields: Fields, key: str, keys: Keys) -> dict[str, float]:

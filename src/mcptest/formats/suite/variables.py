@@ -318,11 +318,11 @@ _CHOOSES = (
     "write the target, and the name of the matcher, plugin or schema, in full",
 )
 _EXPRESSION = (
-    "a captured value cannot stand in a regular expression: its server would write the check",
+    "a captured value cannot be in a regular expression: its server would write the check",
     "compare with it: exact, contains, starts-with or ends-with",
 )
 _SCHEMA = (
-    "in a schema, a captured value can only stand under const or enum",
+    "in a schema, a captured value can only be under const or enum",
     "write the schema in full, or compare with the value: {exact: …}",
 )
 _REFERRED = (

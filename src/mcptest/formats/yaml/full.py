@@ -416,14 +416,12 @@ class Builder:
         line = event.start_mark.line
         first = self._key_lines.setdefault(key, line)
         # An entry further up may share the line only in a flow mapping.
-        if first != line or key in self._node:
-            self._set_key_again(event, key, text, first)
-
-    def _set_key_again(self, event: Any, key: Any, text: str, first: int) -> None:
+        if first == line and key not in self._node:
+            return
         is_at_root = len(self._frames) == 1
         may_repeat = self._dialect.may_repeat
         if is_at_root and key in self._renamed:
-            self._refuse_name(event, key, event.start_mark.line, first)
+            self._refuse_name(event, key, line, first)
         elif is_at_root and may_repeat and key is not _MERGE and may_repeat(key):
             self._rename(event, key)
         else:
@@ -431,7 +429,7 @@ class Builder:
             self._report(
                 "F003",
                 f'the key "{shorten(text, 60)}" is written twice: at line {number(first)} and at '
-                f"line {number(event.start_mark.line)}",
+                f"line {number(line)}",
                 event,
                 help="keep one of them; if another document begins here, write --- before it"
                 if is_at_root and may_repeat

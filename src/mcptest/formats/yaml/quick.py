@@ -1,9 +1,9 @@
 """Read the YAML that people mostly write, fast and without PyYAML.
 
 `read_quickly` returns a value and the lines of its sequence items, or None. None means "not
-sure" and nothing more: a mistake, a feature outside the subset and a doubtful line are not told
-apart. `formats.yaml.full` then reads the text from the start, and is the only reader that reports
-mistakes. Both readers return exactly the same values; a differential test compares them.
+sure": it may be a mistake, a feature outside the subset or a doubtful line. `formats.yaml.full`
+then reads the text from the start, and is the only reader that reports mistakes. Both readers
+return exactly the same values; a differential test compares them.
 
 The subset is read line by line: block mappings and sequences, scalars that fit on one line,
 literal and folded blocks, flow collections. Within this module, ValueError means "not sure".
@@ -50,7 +50,7 @@ _DOUBTFUL = "[^\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000
 _BREAKS = r"\n+"
 
 # After an item that differs from the one before, the next ones mostly differ as well: wait for
-# this many lines before comparing again. At least one, or the same line would be read for ever.
+# this many lines before comparing again. At least one, or the same line would be read forever.
 _PAUSE = 100
 
 
