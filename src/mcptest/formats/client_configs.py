@@ -28,7 +28,7 @@ from mcptest.core.secrets import (
 )
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import list_names, visible
-from mcptest.formats.config import SHELLS, default_startup_s, read_http
+from mcptest.formats.config import SHELLS, default_startup_s, read_http, why_not_set
 from mcptest.formats.keys import Fields, diagnose, read_top, warn_of_weak_secret
 from mcptest.formats.yaml import read_document
 
@@ -452,8 +452,7 @@ class ClientValues:
             self.secrets += parts_of_secret(filled)
         if names_secret(key) and not names:
             warn_of_weak_secret(fields, key, key, filled)
-        if not key or "=" in key or "\0" in key + filled:
-            message = "the name of a variable must not be empty or hold =, and no value holds NUL"
+        if message := why_not_set(key, filled):
             fields.report(key, "F009", message)
         return filled
 

@@ -70,6 +70,7 @@ __all__ = [
     "ExpectReader",
     "has_captures",
     "load_conductor",
+    "read_captures",
     "use_of",
 ]
 
@@ -467,7 +468,11 @@ class CapturingReader(StepReader):
         self._compiler.is_sample = bool(needs)
         sample = super().read(filled_in, id)
         self._compiler.is_sample = False
-        captures = self._captures(fields, sample)
+        is_notification = sample and sample.id is ABSENT and fields.mapping.get("request")
+        if is_notification and isinstance(fields.mapping.get("capture"), dict):
+            message = "a notification has no answer to capture from"
+            fields.report("capture", "F017", message, 'give the request an "id"')
+        captures = read_captures(fields, _parse_capture_path, "such as result.content[0].text")
         self._captured += [capture.name for capture in captures]
         if sample is None:
             return None
@@ -510,27 +515,33 @@ class CapturingReader(StepReader):
                 fields.at(steps).report("", "F013", message, help, on_key=False)
         return tuple(needs)
 
-    def _captures(self, fields: Fields, step: Step | None) -> tuple[SavedValue, ...]:
-        inner = fields.mapping_at("capture")
-        if inner is None:
-            return ()
-        if not inner.mapping:
-            fields.report("capture", "F011", '"capture" is empty: it keeps nothing')
-        if step and step.id is ABSENT and fields.mapping.get("request"):
-            message = "a notification has no answer to capture from"
-            fields.report("capture", "F017", message, 'give the request an "id"')
-        captures = [self._capture(inner, name) for name in inner.mapping]
-        return tuple(capture for capture in captures if capture)
 
-    def _capture(self, fields: Fields, name: str) -> SavedValue | None:
-        fields.check_name(name)
-        path = fields.text(name)
-        steps = parse_field_path(path)
-        if steps is None:
-            message = "a capture takes a path into the answer"
-            fields.report(name, "F009", message, "such as result.content[0].text", on_key=False)
-            return None
-        return SavedValue(name=name, path=path, steps=steps)
+def read_captures(
+    fields: Fields, parse: Callable[[str], tuple[str | int, ...]], example: str
+) -> tuple[SavedValue, ...]:
+    """Return what `capture` keeps of an answer; `parse` reads a path, or raises a ValueError."""
+    inner = fields.mapping_at("capture")
+    if inner is None:
+        return ()
+    if not inner.mapping:
+        fields.report("capture", "F011", '"capture" is empty: it keeps nothing')
+    found = []
+    for name, written in inner.mapping.items():
+        inner.check_name(name)
+        path = inner.text(name)
+        try:
+            if isinstance(written, str):
+                found.append(SavedValue(name=name, path=path, steps=parse(path)))
+        except ValueError as error:
+            inner.report(name, "F009", str(error), example, on_key=False)
+    return tuple(found)
+
+
+def _parse_capture_path(path: str) -> tuple[str | int, ...]:
+    steps = parse_field_path(path)
+    if steps is None:
+        raise ValueError("a capture takes a path into the answer")
+    return steps
 
 
 def _filled(

@@ -14,7 +14,13 @@ import re
 from mcptest.core.plan import HttpSpec, ServerSpec
 from mcptest.core.text import visible
 from mcptest.formats.client_configs import input_variable, parts_of_secret, warn_of_unknown
-from mcptest.formats.config import default_startup_s, is_header_name, is_our_header, read_http
+from mcptest.formats.config import (
+    default_startup_s,
+    is_header_name,
+    is_our_header,
+    read_http,
+    why_not_set,
+)
 from mcptest.formats.keys import warn_of_weak_secret
 
 TYPE_CHECKING = False
@@ -64,8 +70,8 @@ def read_registered(top: Fields, fields: Fields, values: ClientValues) -> Server
         key = entry.text("name")
         value = _read_input(entry, values, (key,), known, is_secret=True)
         entry.require(("name",), "a variable")
-        if "name" in entry.mapping and (not key or "=" in key or "\0" in key + (value or "")):
-            message = "the name of a variable must not be empty or hold =, and no value holds NUL"
+        message = why_not_set(key, value or "")
+        if "name" in entry.mapping and message:
             entry.report("name", "F009", message, on_key=False)
         elif value is not None and key:
             env[key] = known[key] = value

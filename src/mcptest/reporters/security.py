@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from itertools import groupby
 
-from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.results import CaseResult, Summary
+from mcptest.core.events import SuiteStarted
+from mcptest.core.results import CaseResult
 from mcptest.core.security import SEVERITIES, stable_path
 from mcptest.core.text import defuse, defuse_markers, plural, printable_json, visible
-from mcptest.reporters.junit import JunitReporter
+from mcptest.reporters.junit import render_suites
 from mcptest.reporters.markdown import code_cell, code_span, render_table
 from mcptest.reporters.sarif import location, render_sarif, result_of
 from mcptest.reporters.style import encode_narrow, status_marks
@@ -227,26 +227,20 @@ def _notice(text: str) -> Members:
 
 def _render_junit(report: ScanReport, place: str) -> str:
     """A suite for each server, a case for each rule."""
-    reporter = JunitReporter()
-    reporter(RunStarted(started_at="", server="", suites=len(report.servers), total=0))
+    suites = []
     for server in report.servers:
-        reporter(
-            SuiteStarted(
-                name=server.name,
-                file=place,
-                format="security",
-                server=server.name,
-                total=len(report.rules),
-            )
+        name = server.name
+        results = [_case(rule, name, report) for rule in report.rules]
+        results += [
+            CaseResult(name="lists", status="failed", line=0, reason=problem)
+            for problem in report.unread
+            if problem.startswith(f"{name}: ")
+        ]
+        suite = SuiteStarted(
+            name=name, file=place, format="security", server=name, total=len(results)
         )
-        for rule in report.rules:
-            reporter(CaseFinished(result=_case(rule, server.name, report)))
-        for problem in report.unread:
-            if problem.startswith(f"{server.name}: "):
-                result = CaseResult(name="lists", status="failed", line=0, reason=problem)
-                reporter(CaseFinished(result=result))
-    reporter(RunFinished(summary=Summary(), duration_s=0.0, interrupted=report.interrupted))
-    return reporter.render()
+        suites.append((suite, results))
+    return render_suites(suites, interrupted=report.interrupted)
 
 
 def _case(rule: RuleOutcome, server: str, report: ScanReport) -> CaseResult:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core.plan import Case, SavedValue, Step, Template
+from mcptest.core.plan import Case, Step, Template
 from mcptest.core.record import Record
-from mcptest.formats.conductor import use_of
+from mcptest.formats.conductor import read_captures, use_of
 from mcptest.formats.keys import (
     EACH,
     NON_EMPTY,
@@ -182,7 +182,7 @@ class StepReader:
     ) -> Step | None:
         """Return the step, None if it has mistakes; adds the names it saves to `captured`."""
         step = self._read_filled(fields, _Origin(id=id, name=name, shared=shared), captured)
-        captures = self._captures(fields)
+        captures = read_captures(fields, _parse_target, "for example result.structuredContent.id")
         captured += [capture.name for capture in captures]
         return step.but(captures=captures) if step and captures else step
 
@@ -298,27 +298,12 @@ class StepReader:
                 inner.text(key)
         return {"jsonrpc": "2.0", "id": id, "method": _METHODS[call], "params": params}
 
-    def _captures(self, fields: Fields) -> tuple[SavedValue, ...]:
-        inner = fields.mapping_at("capture")
-        if inner is None:
-            return ()
-        if not inner.mapping:
-            fields.report("capture", "F011", '"capture" is empty: it keeps nothing')
-        captures = [self._capture(inner, name) for name in inner.mapping]
-        return tuple(capture for capture in captures if capture)
 
-    def _capture(self, fields: Fields, name: str) -> SavedValue | None:
-        fields.check_name(name)
-        path = fields.text(name)
-        if not isinstance(fields.mapping[name], str):
-            return None
-        try:
-            steps = parse_target(path, ("result", "error"))
-        except ValueError as error:
-            help = "for example result.structuredContent.id"
-            fields.report(name, "F009", f"the path {error}", help, on_key=False)
-            return None
-        return SavedValue(name=name, path=path, steps=steps)
+def _parse_target(path: str) -> tuple[str | int, ...]:
+    try:
+        return parse_target(path, ("result", "error"))
+    except ValueError as error:
+        raise ValueError(f"the path {error}") from None
 
 
 def _refuse_idle(values: Mapping[str, object], names: Iterable[str]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from mcptest.core.conformance import CHECK_VERDICTS
-from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.results import CaseResult, Summary
+from mcptest.core.events import SuiteStarted
+from mcptest.core.results import CaseResult
 from mcptest.core.text import defuse_markers, printable_json
 from mcptest.reporters.conformance.findings import evidence_lines, group_findings
 from mcptest.reporters.html import escaped
-from mcptest.reporters.junit import JunitReporter
+from mcptest.reporters.junit import render_suites
 from mcptest.reporters.sarif import location, render_sarif, result_of
 
 TYPE_CHECKING = False
@@ -87,7 +87,6 @@ def _check_members(check: CheckResult) -> Members:
 
 def render_junit(report: ConformanceReport, fault: Fault | None = None) -> str:
     """A suite for each revision, and a case for each check."""
-    reporter = JunitReporter()
     name = f"{report.server} {report.version}".strip()
     by_revision: dict[str, list[CaseResult]] = {}
     for check in report.checks:
@@ -100,24 +99,19 @@ def render_junit(report: ConformanceReport, fault: Fault | None = None) -> str:
     ]
     if problems:
         by_revision["expected failures"] = problems
-    total = sum(map(len, by_revision.values()))
-    started = RunStarted(
-        started_at=report.started_at, server=name, suites=len(by_revision), total=total
+    suites = [
+        (SuiteStarted(name=title, file="", format="suite", server=name, total=len(cases)), cases)
+        for title, cases in by_revision.items()
+    ]
+    return render_suites(
+        suites,
+        started_at=report.started_at,
+        server=name,
+        total=sum(map(len, by_revision.values())),
+        duration_s=report.duration_s,
+        interrupted=report.interrupted,
+        fault=fault,
     )
-    reporter(started)
-    for title, cases in by_revision.items():
-        reporter(SuiteStarted(name=title, file="", format="suite", server=name, total=len(cases)))
-        for case in cases:
-            reporter(CaseFinished(result=case))
-    reporter(
-        RunFinished(
-            summary=Summary(),
-            duration_s=report.duration_s,
-            interrupted=report.interrupted,
-            fault=fault,
-        )
-    )
-    return reporter.render()
 
 
 def _case(check: CheckResult) -> CaseResult:
