@@ -157,13 +157,9 @@ def _suite_matcher(body: str, setting: Setting) -> Matcher | None:
         if not values or not all(isinstance(value, str) for value in values):
             return None
         return {"exact": values[0]} if name == "equals" else {"one-of": list(values)}
-    if colon:
-        return _numeric_matcher(name, rest)
-    simple: dict[str, Matcher] = {"exists": {"exists": True}, "stringEmpty": {"exact": ""}}
-    return simple.get(name)
-
-
-def _numeric_matcher(name: str, rest: str) -> Matcher | None:
+    if not colon:
+        simple: dict[str, Matcher] = {"exists": {"exists": True}, "stringEmpty": {"exact": ""}}
+        return simple.get(name)
     if name == "length" and re.fullmatch("0|[1-9][0-9]{0,17}", rest):
         return {"length": int(rest)}
     if name in _NUMBER_MATCHERS:

@@ -180,11 +180,6 @@ def merge_runs(
     merged.all_suites = sorted(suites, key=lambda pair: (pair[0].file, pair[0].name))
     summary = summary_of(result for _, results in merged.all_suites for result in results)
     ends = [run.finished for _, run in runs]
-    findings: list[Finding] = []
-    for end in ends:
-        # What a merge makes obsolete.
-        obsolete = {_SHARD_MISSING, *([GATES_NOT_ASKED] if end.unasked_gates else [])}
-        findings += [each for each in end.findings if each.kind not in obsolete]
     servers = [name for _, run in runs for name in run.started.server.split(", ") if name]
     merged.started = RunStarted(
         started_at=min(run.started.started_at for _, run in runs),
@@ -199,7 +194,7 @@ def merge_runs(
     merged.last = RunFinished(
         summary=summary,
         duration_s=max(end.duration_s for end in ends),
-        findings=(*merge_findings(findings), *lack),
+        findings=(*merge_findings(each for end in ends for each in _kept_findings(end)), *lack),
         server_revisions=tuple(
             dict.fromkeys(spoken for end in ends for spoken in end.server_revisions)
         ),
@@ -221,6 +216,12 @@ def merge_runs(
     )
     merged.last = _with_gates(merged.last, ends, {suite.file for suite, _ in suites})
     return merged
+
+
+def _kept_findings(end: RunFinished) -> Sequence[Finding]:
+    """The findings of a run, except those that a merge makes obsolete."""
+    obsolete = {_SHARD_MISSING, *([GATES_NOT_ASKED] if end.unasked_gates else [])}
+    return [finding for finding in end.findings if finding.kind not in obsolete]
 
 
 def _incomplete_shard(

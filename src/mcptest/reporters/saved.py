@@ -72,7 +72,9 @@ def read_saved_run(text: str, file: str) -> CollectedRun:
     """The run that the report in `text` describes; `file` is its name in diagnostics."""
     line = column = 0
     try:
-        run = _read_run(JsonObject(parse_json(text, MAX_DEPTH)))
+        report = JsonObject(parse_json(text, MAX_DEPTH))
+        _check_head(report)
+        run = _read_run(report)
         _add_missing_tests(run, file)
         return run
     except NotJsonError as error:
@@ -108,7 +110,7 @@ class _ReportError(ValueError):
         self.message = message
 
 
-def _read_run(report: JsonObject) -> CollectedRun:
+def _check_head(report: JsonObject) -> None:
     if report.members.get("tool") != "mcptest":
         raise _ReportError("F005", "this is not a JSON report of mcptest")
     version = report.members.get("version")
@@ -119,6 +121,9 @@ def _read_run(report: JsonObject) -> CollectedRun:
     if "suites" not in report.members and "files" in report.members:
         message = "this is what mcptest validate --json writes, not the report of a run"
         raise _ReportError("F005", message)
+
+
+def _read_run(report: JsonObject) -> CollectedRun:
     run = CollectedRun()
     run.all_suites = list(report.objects("suites", _read_suite, required=True))
     summary = summary_of(result for _, results in run.all_suites for result in results)

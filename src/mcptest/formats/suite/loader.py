@@ -300,22 +300,24 @@ class _Loader:
         """Return the cases of one file by server, in the order in which servers appear."""
         self._variables.turn_to(part.folder, part.point)
         by_server: dict[str, list[Case]] = {}
-        for server, case in self._cases(part):
-            also = case.scan.others if case.scan else ()
-            others = [need for each in also for need in self._needs.get(each.name, ())]
-            needs = dict.fromkeys((*self._needs.get(server, ()), *others, *case.needs))
+        found = self._cases(part)
+        secrets = self.secrets
+        for server, case in found:
+            names = [server]
+            if case.scan and case.scan.others:
+                # The other servers of a scan have needs, and must know what is secret.
+                names += [each.name for each in case.scan.others]
+                others = tuple(each.but(secrets=secrets) for each in case.scan.others)
+                case = case.but(scan=case.scan.but(others=others))
+            of_servers = [need for name in names for need in self._needs.get(name, ())]
+            needs = dict.fromkeys((*of_servers, *case.needs))
             case = case.but(needs=tuple(needs)) if needs else case
             by_server.setdefault(server, []).append(case)
-        name = part.top.mapping.get("name") or part.top.mapping.get("description")
-        secrets = self.secrets
-        by_server = {
-            server: [_with_secrets(case, secrets) for case in cases]
-            for server, cases in by_server.items()
-        }
+        title = part.top.mapping.get("name") or part.top.mapping.get("description")
         parallel = self._options.get("parallel")
         return [
             Suite(
-                name=str(name or posixpath.basename(part.file)),
+                name=str(title or posixpath.basename(part.file)),
                 file=part.file,
                 format="suite",
                 cases=tuple(sorted(cases, key=lambda case: bool(case.check))),
@@ -381,14 +383,6 @@ class _Loader:
             message = 'it must say which "server" is meant: there is more than one'
             fields.report("", "F007", message, there)
         return next(iter(self._servers), "")
-
-
-def _with_secrets(case: Case, secrets: tuple[str, ...]) -> Case:
-    """Return a case whose other servers know what is secret."""
-    if case.scan is None or not case.scan.others:
-        return case
-    others = tuple(each.but(secrets=secrets) for each in case.scan.others)
-    return case.but(scan=case.scan.but(others=others))
 
 
 def _checks_last(suites: list[Suite], server: str) -> list[Suite]:
