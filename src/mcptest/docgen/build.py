@@ -294,7 +294,7 @@ class _TableBuilder:
         self.root = walker.root()
 
     def notes(self, rows: list[Row], nothing: str) -> tuple[Inline, ...]:
-        """What is said of the value as a whole."""
+        """Sentences about the value as a whole."""
         kind = self._type(self.root)
         rules = [rule for rule in self._rules(self.root) if rule != ("no other members",)]
         notes: list[Inline] = []

@@ -74,7 +74,7 @@ class Code(str):
 
 
 class ServerDescription(Record):
-    """What is known of a server. `source` names who described it, as part of a sentence.
+    """What is known about a server. `source` names who described it, as part of a sentence.
 
     `features` has a tuple of list entries for each name of a kind.
     """

@@ -49,7 +49,7 @@ def matrix_lines(matrix: Matrix, paint: Paint) -> list[str]:
 
 
 def _offer_lines(matrix: Matrix, paint: Paint) -> Iterator[str]:
-    """What the server says of itself in only some ways, or differently."""
+    """What the server offers in only some ways, or describes differently."""
     count = len(matrix.offers) + matrix.more_offers
     noun = "thing that" if count == 1 else "things that"
     yield paint.yellow(f"{count:,} {noun} the server describes differently in some ways:")
