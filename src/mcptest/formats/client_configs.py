@@ -513,13 +513,13 @@ class ClientValues:
     def _plain(
         self, fields: Fields, key: str, name: str, default: str | None, *, is_secret: bool
     ) -> str:
-        if default is not None and not self.environment.get(name):
+        if default is None or self.environment.get(name):
+            value = self.look_up(fields, key, name)
+        else:
+            value = default
             if "${" in default:
                 message = "a default cannot hold another variable"
                 fields.report(key, "F009", message, on_key=False)
-            self._keep(fields, key, name, default, is_secret=is_secret)
-            return default
-        value = self.look_up(fields, key, name)
         self._keep(fields, key, name, value, is_secret=is_secret)
         return value
 

@@ -250,14 +250,12 @@ class RowReader:
                 "", "F001", message, "start mcptest in a folder that holds it", on_key=False
             )
             return None
+        read = self._read_csv if name.endswith(".csv") else self._read_yaml
         try:
-            found = (
-                self._read_csv(text, file) if name.endswith(".csv") else self._read_yaml(text, file)
-            )
+            return read(text, file)
         except FormatError as error:
             mistakes += map(_elsewhere, error.diagnostics)
             return None
-        return found
 
     def _read_yaml(self, text: str, file: str) -> _Table:
         document = read_document(text, file)
