@@ -235,15 +235,14 @@ def _tables(kind: Kind, listed: Message) -> Iterator[Table]:
             yield Table(title="Arguments", notes=(("no schema describes them",),))
         if "outputSchema" in listed:
             yield schema_table("Result", listed["outputSchema"], _NO_ARGUMENTS)
-    elif kind.unit == "prompt":
-        yield _prompt_arguments(listed.get("arguments", []))
-
-
-def _prompt_arguments(arguments: object) -> Table:
-    """The arguments of a prompt, which have no schema."""
+    if kind.unit != "prompt":
+        return
+    # The arguments of a prompt have no schema.
+    arguments = listed.get("arguments", [])
     if not isinstance(arguments, list):
         value = Code(show_json(arguments, MAX_VALUE_CHARS))
-        return Table(title="Arguments", notes=(("The arguments are not a list: ", value, "."),))
+        yield Table(title="Arguments", notes=(("The arguments are not a list: ", value, "."),))
+        return
     rows = [
         Row(
             name=_string_at(each, "name") or "(no name)",
@@ -256,7 +255,7 @@ def _prompt_arguments(arguments: object) -> Table:
     if len(arguments) > MAX_ARGUMENTS:
         rows.append(Row(name="…", description="There is more than is shown here."))
     notes = () if rows else ((_NO_ARGUMENTS,),)
-    return Table(title="Arguments", rows=tuple(rows), notes=notes)
+    yield Table(title="Arguments", rows=tuple(rows), notes=notes)
 
 
 # The schema of a tool as a table: one row per value, nested ones under dotted names. Depth and
@@ -279,7 +278,7 @@ def schema_table(title: str, schema: object, nothing: str) -> Table:
         return Table(title=title, notes=(("The schema is not an object: ", value, "."),))
     builder = _TableBuilder(SchemaWalker(schema))
     rows: list[Row] = []
-    for row in builder.rows():
+    for row in builder.rows(builder.root, (), 1):
         if len(rows) == MAX_ROWS:
             rows.append(Row(name=_CUT, description="There is more than is shown here."))
             break
@@ -292,28 +291,25 @@ class _TableBuilder:
 
     def __init__(self, walker: SchemaWalker) -> None:
         self._walker = walker
-        self._root = walker.root()
-
-    def rows(self) -> Iterator[Row]:
-        return self._rows(self._root, (), 1)
+        self.root = walker.root()
 
     def notes(self, rows: list[Row], nothing: str) -> tuple[Inline, ...]:
-        """What is said of the value as a whole."""
-        kind = self._type(self._root)
-        rules = [rule for rule in self._rules(self._root) if rule != ("no other members",)]
+        """Sentences about the value as a whole."""
+        kind = self._type(self.root)
+        rules = [rule for rule in self._rules(self.root) if rule != ("no other members",)]
         notes: list[Inline] = []
         if not rows and kind in ("object", "any") and not rules:
             notes.append((nothing,))
         elif kind not in ("object", "any"):
             notes.append(("Type: ", kind, "."))
         notes += [("As a whole: ", *rule, ".") for rule in rules]
-        if rows and self._root.schema.get("additionalProperties") is False:
+        if rows and self.root.schema.get("additionalProperties") is False:
             notes.append(("Nothing else is allowed.",))
         return tuple(notes)
 
     # Rows
 
-    def _rows(self, node: SchemaNode, path: Path, depth: int) -> Iterator[Row]:
+    def rows(self, node: SchemaNode, path: Path, depth: int) -> Iterator[Row]:
         """A row for each member of an object, followed by those of its own members."""
         properties = self._properties(node)
         for name, (schema, is_required, trail) in properties.items():
@@ -326,8 +322,8 @@ class _TableBuilder:
             inner = self._walker.resolve(schema, node.trail)
             row = self._row(inner, (*path, name))
             # Without named members, the type of the object says already what they are.
-            is_told = path and not properties and not self._properties(inner)
-            if not is_told or row.rules or row.description:
+            is_known = path and not properties and not self._properties(inner)
+            if not is_known or row.rules or row.description:
                 yield row.but(description=row.description or words)
                 yield from self._inner_rows(inner, (*path, name), depth)
 
@@ -355,7 +351,7 @@ class _TableBuilder:
             name = f"{_render_name(path)}.{_CUT}"
             yield Row(name=name, type=_CUT, description="It goes on from here.")
         elif has_members:
-            yield from self._rows(node, path, depth + 1)
+            yield from self.rows(node, path, depth + 1)
 
     def _properties(self, node: SchemaNode) -> dict[str, tuple[object, bool, frozenset[str]]]:
         """The members of an object and of its alternatives: schema, if required, and trail.

@@ -127,7 +127,12 @@ def describe_server(suites: Iterable[Suite]) -> ServerDescription:
     """What the answers in all cases say of the server; what comes first counts."""
     introduction: Message = {}
     features: dict[str, dict[str, Message]] = {name: {} for name in KINDS}
-    for method, result in _answers(suites):
+    dialogues = (dialogue_of(case) for suite in suites for case in suite.cases)
+    for dialogue, turn in ((each, turn) for each in dialogues for turn in each.turns):
+        method = _request_of(dialogue, turn).get("method")
+        if turn.is_ours or not isinstance(method, str):
+            continue
+        result = _as_dict(_as_dict(turn.value).get("result"))
         if method in ("initialize", "server/discover"):
             names = [
                 _as_dict(each.get("serverInfo")).get("name") for each in (introduction, result)
@@ -150,17 +155,6 @@ def describe_server(suites: Iterable[Suite]) -> ServerDescription:
         instructions=instructions if isinstance(instructions, str) else "",
         features={name: tuple(found.values()) for name, found in features.items()},
     )
-
-
-def _answers(suites: Iterable[Suite]) -> Iterator[tuple[str, Message]]:
-    """The method and the result of every answer of the server."""
-    for suite in suites:
-        for case in suite.cases:
-            dialogue = dialogue_of(case)
-            for turn in dialogue.turns:
-                method = _request_of(dialogue, turn).get("method")
-                if not turn.is_ours and isinstance(method, str):
-                    yield method, _as_dict(_as_dict(turn.value).get("result"))
 
 
 def _stated(value: Message) -> Message:
@@ -308,7 +302,7 @@ def build_legend(cases: Iterable[Case]) -> tuple[Inline, ...]:
         name: (" ".join((f"!!{name}", *matcher.parameters)), matcher.summary)
         for name, matcher in TAGS.items()
     }
-    explained["ref"] = ("!!ref NAME", "The value that an earlier message brought under NAME.")
+    explained["ref"] = ("!!ref NAME", "The value that an earlier message bound to NAME.")
     explained["match"] = ("match:…", "A pattern that the value meets.")
     legend = []
     for name, (sign, summary) in explained.items():

@@ -54,7 +54,14 @@ class _Renderer:
         self._anchors = html_anchors(doc)
 
     def body(self) -> Markup:
-        blocks = [*self._sections(), *self._cases()]
+        blocks = []
+        for name, heading, features in self._doc.sections():
+            parts = [element("h2", heading)]
+            parts += [self._feature(feature, ("feature", at)) for at, feature in features]
+            section = element("section", joined(parts, "\n"), id=self._anchors["section", name])
+            blocks.append(section)
+        blocks += [element("p", _inline(each), class_="aside") for each in self._doc.left_out]
+        blocks += self._cases()
         main = element("main", joined(blocks, "\n"), id="main")
         return joined(
             [
@@ -103,14 +110,6 @@ class _Renderer:
 
     def _link(self, text: str, key: HeadingKey) -> Markup:
         return element("a", text, href=f"#{self._anchors[key]}")
-
-    def _sections(self) -> Iterator[Markup]:
-        for name, heading, features in self._doc.sections():
-            parts = [element("h2", heading)]
-            parts += [self._feature(feature, ("feature", at)) for at, feature in features]
-            yield element("section", joined(parts, "\n"), id=self._anchors["section", name])
-        for each in self._doc.left_out:
-            yield element("p", _inline(each), class_="aside")
 
     def _feature(self, feature: FeatureDoc, key: HeadingKey) -> Markup:
         parts = [element("h3", self._link(_code(feature.name), key))]

@@ -74,7 +74,7 @@ class Code(str):
 
 
 class ServerDescription(Record):
-    """What is known of a server. `source` names who described it, as part of a sentence.
+    """What is known about a server. `source` names who described it, as part of a sentence.
 
     `features` has a tuple of list entries for each name of a kind.
     """
@@ -356,7 +356,12 @@ def _lines(value: object, depth: int, lead: int = 0) -> list[Line]:
     else:
         inner = [_lines(item, depth + 1) for item in value]
     if all(len(each) == 1 for each in inner):
-        flat = _flat(opening, [each[0][1] for each in inner], closing)
+        room = " " if opening == "{" else ""
+        pieces: list[Piece] = [("", f"{opening}{room}")]
+        for number, [(_, own)] in enumerate(inner):
+            pieces += [("", ", ")] if number else []
+            pieces += own
+        flat = (*pieces, ("", f"{room}{closing}"))
         if len(INDENT) * depth + lead + sum(len(text) for _, text in flat) <= WIDTH:
             return [(depth, flat)]
     lines: list[Line] = [(depth, (("", opening),))]
@@ -376,15 +381,6 @@ def _member(key: str, value: object, depth: int) -> list[Line]:
     return lines
 
 
-def _flat(opening: str, inner: list[tuple[Piece, ...]], closing: str) -> tuple[Piece, ...]:
-    room = " " if opening == "{" else ""
-    pieces: list[Piece] = [("", f"{opening}{room}")]
-    for number, each in enumerate(inner):
-        pieces += [("", ", ")] if number else []
-        pieces += each
-    return (*pieces, ("", f"{room}{closing}"))
-
-
 def _scalar(value: object, depth: int) -> Iterator[Piece]:
     if depth > MAX_DEPTH:
         yield "cut", "…"
@@ -393,8 +389,11 @@ def _scalar(value: object, depth: int) -> Iterator[Piece]:
         yield "tag", f"!!{visible(name)}"
         # A name needs no quotes; a regular expression may contain anything.
         if text:
+            # Between single quotes a backslash is a plain character.
+            is_single = "\\" in text and "'" not in text and visible(text) == text
+            shown = f"'{shorten(text, MAX_TEXT_CHARS)}'" if is_single else _quoted(text)
             yield "", " "
-            yield "tag", text if text.isidentifier() else _quoted_tag(text)
+            yield "tag", text if text.isidentifier() else shown
     elif isinstance(value, Pattern):
         yield "tag", _quoted(value.source)
     elif isinstance(value, str):
@@ -402,13 +401,6 @@ def _scalar(value: object, depth: int) -> Iterator[Piece]:
     else:
         # A file may hold what JSON has no type for, a date for example.
         yield "", visible(json.dumps(value, default=str))
-
-
-def _quoted_tag(text: str) -> str:
-    """The text of a tag; between single quotes a backslash is a plain character."""
-    if "\\" in text and "'" not in text and visible(text) == text:
-        return f"'{shorten(text, MAX_TEXT_CHARS)}'"
-    return _quoted(text)
 
 
 def _quoted(text: str) -> str:

@@ -8,14 +8,14 @@ import re
 from mcptest.core.errors import UsageError
 from mcptest.core.text import excerpt, visible
 from mcptest.engine.discovery import find_suites, glob_root, read_text
-from mcptest.formats.yaml.spans import find_spans
+from mcptest.formats.yaml.stream import find_spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mcptest.core.plan import Case, Suite
-    from mcptest.formats.yaml.spans import Span
+    from mcptest.formats.yaml.stream import Span
 
 __all__ = ["select_lines", "split_lines"]
 

@@ -120,7 +120,7 @@ def _choices(branch: Schema) -> list[object]:
 
 
 class _Builder:
-    """Arguments in the making."""
+    """Arguments while they are being put together."""
 
     def __init__(self, schema: Schema, given: dict[str, Any], is_checked: bool) -> None:
         self._walker = SchemaWalker(schema)
@@ -324,8 +324,9 @@ def sample_arguments(
     `choose` gets the name of an argument and its possible values; it returns the harmless ones,
     best first.
     """
-    sampler = _Sampler(SchemaWalker(schema), choose)
-    arguments = sampler.sample_root()
+    walker = SchemaWalker(schema)
+    sampler = _Sampler(walker, choose)
+    arguments = sampler.sample_object(walker.root().schema, 0)
     return Sample(
         arguments=arguments, harmful=tuple(sampler.harmful), needed=frozenset(sampler.needed)
     )
@@ -367,9 +368,6 @@ class _Sampler:
         self.harmful: list[tuple[str, object]] = []
         self.needed: set[str] = set()
 
-    def sample_root(self) -> dict[str, Any]:
-        return self._object(self._walker.root().schema, 0)
-
     def _sample(self, schema: object, name: str, depth: int) -> object:
         outer = self._walker.resolve(schema).schema
         branches = list(self._walker.branches(outer))
@@ -393,7 +391,7 @@ class _Sampler:
     def _value(self, schema: Schema, name: str, depth: int) -> object:
         kind = schema.get("type")
         if kind == "object" or (not isinstance(kind, str) and dict_at(schema, "properties")):
-            return self._object(schema, depth)
+            return self.sample_object(schema, depth)
         if kind == "array":
             if depth > _MAX_DEPTH:
                 return []
@@ -404,7 +402,7 @@ class _Sampler:
             return _number(schema, is_integer=kind == "integer")
         return False if kind == "boolean" else _string(schema, name)
 
-    def _object(self, schema: Schema, depth: int) -> dict[str, Any]:
+    def sample_object(self, schema: Schema, depth: int) -> dict[str, Any]:
         if depth > _MAX_DEPTH:
             return {}
         known = dict_at(schema, "properties")

@@ -197,8 +197,11 @@ def _reason_in_values(tool: Message) -> str:
     for name, schema in _arguments(tool):
         given = [schema.get(key) for key in ("const", "default", "example")]
         for value in (*given, *list_at(schema, "examples"), *list_at(schema, "enum")):
-            if isinstance(value, str) and _has_statement(name, value):
-                shown = f'its argument "{_short(name)}" may be "{excerpt(value, 60)}"'
+            text = value[:_MAX_DESCRIPTION_CHARS] if isinstance(value, str) else ""
+            is_query = not _QUERIES.isdisjoint(split_words(name))
+            # A program that changes something.
+            if re.search(_STATEMENT, text) or (is_query and re.search(_CHANGING_QUERY, text)):
+                shown = f'its argument "{_short(name)}" may be "{excerpt(text, 60)}"'
                 return f"{shown}, and nothing says that it only reads"
     for name, value in made_up_arguments(tool).harmful:
         shown = excerpt(value if isinstance(value, str) else dump_json(value), 60)
@@ -207,25 +210,18 @@ def _reason_in_values(tool: Message) -> str:
     return ""
 
 
-def _has_statement(name: str, value: str) -> bool:
-    """True if a value is a program that changes something."""
-    text = value[:_MAX_DESCRIPTION_CHARS]
-    is_query = not _QUERIES.isdisjoint(split_words(name))
-    return bool(re.search(_STATEMENT, text) or (is_query and re.search(_CHANGING_QUERY, text)))
-
-
 def _harmless_values(name: str, values: list[object]) -> list[object]:
     """Those of the values of an argument that change nothing, best first."""
     harmless = [value for value in values if not _changes_something(name, value)]
     if len(harmless) == len(values) or _CHOICES.isdisjoint(split_words(name)):
         return harmless
     # What can delete can do more: only what plainly reads is harmless.
-    return [value for value in harmless if isinstance(value, str) and _reads(value)]
-
-
-def _reads(value: str) -> bool:
-    first = "".join(_name_words(value)[:1]).casefold()
-    return first in _READING | _HARMLESS_METHODS or re.fullmatch("r[bt]?", first) is not None
+    plain: list[object] = []
+    for value in harmless:
+        first = "".join(_name_words(value)[:1]).casefold() if isinstance(value, str) else ""
+        if first in _READING | _HARMLESS_METHODS or re.fullmatch("r[bt]?", first):
+            plain.append(value)
+    return plain
 
 
 def _changes_something(name: str, value: object) -> bool:
@@ -438,19 +434,16 @@ def _is_noun(words: list[str], index: int) -> bool:
         return False
     # "List all blog posts of …", "posts and comments"
     if before[0] in ("and", "or", ",") and index > 1:
-        return before[1].endswith("s") and _is_plural_at(words, index - 2)
+        # What is before the other word says whether that is a noun.
+        first = words[index - 3].casefold() if index > 2 else ""
+        is_noun = first in _BEFORE_NOUNS or not _READING.isdisjoint(_base_forms(first))
+        return before[1].endswith("s") and is_noun
     for word in before:
         if not word.isalpha() or word in _CLAUSES:
             return False
         if word == "of" or not _READING.isdisjoint(_base_forms(word)):
             return True
     return False
-
-
-def _is_plural_at(words: list[str], index: int) -> bool:
-    """True if the word before this one says that it is a noun."""
-    before = words[index - 1].casefold() if index else ""
-    return before in _BEFORE_NOUNS or not _READING.isdisjoint(_base_forms(before))
 
 
 def _base_forms(word: str, *endings: str) -> Iterator[str]:

@@ -121,26 +121,26 @@ class CredentialHider:
             key = _key_before(word[:start]) or option
             value = word[start:end]
             name = key or _kind(value)
-            place = f"the value of {option or key}" if key else f"a {_spell(name)} in the command"
+            kind = name.lower().replace("_", " ")
+            place = f"the value of {option or key}" if key else f"a {kind} in the command"
             place = "the password in a URL" if "://" in word and key == _PASSWORD else place
             word = word[:start] + self._refer(name, value, place) + word[end:]
-        return re.sub(
-            rf"{_REFERENCE}|{_RANDOM}",
-            lambda found: self._hide_random(found, word, option),
-            word,
-        )
+        if word.startswith(("/", "./", "../", "~")) or "\\" in word:
+            # A path.
+            return word
 
-    def _hide_random(self, found: re.Match[str], word: str, option: str) -> str:
-        if found[0].startswith("$"):
-            return found[0]
-        is_path = word.startswith(("/", "./", "../", "~")) or ("\\" in word)
-        if is_path or not _looks_random(found[0]):
-            return found[0]
-        key = _key_before(word[: found.start()]) or option
-        place = f"the value of {option or key}" if key else "a long random string in the command"
-        if "://" in word:
-            key, place = key or "URL_TOKEN", "a part of the URL"
-        return self._refer(key or "SECRET", found[0], place)
+        def hide_random(found: re.Match[str]) -> str:
+            if found[0].startswith("$") or not _looks_random(found[0]):
+                return found[0]
+            key = _key_before(word[: found.start()]) or option
+            place = f"the value of {option or key}"
+            if "://" in word:
+                key, place = key or "URL_TOKEN", "a part of the URL"
+            elif not key:
+                place = "a long random string in the command"
+            return self._refer(key or "SECRET", found[0], place)
+
+        return re.sub(rf"{_REFERENCE}|{_RANDOM}", hide_random, word)
 
     def _refer(self, key: str, value: str, place: str) -> str:
         """The reference to write instead of a value, or the value if it is not worth hiding."""
@@ -158,7 +158,9 @@ class CredentialHider:
             return "".join(parts)
         if not value.strip() or self._is_file(value):
             return value
-        name = _variable(key)
+        name = re.sub(r"[^A-Z0-9]+", "_", key.upper()).strip("_0123456789") or "SECRET"
+        # A loader reports an unset variable only if it has the name of a secret.
+        name = name if names_secret(name) else f"{name}_SECRET"
         found = self._credential(name, place, value)
         number = 2
         while found.name in self.found and self.found[found.name].value != value:
@@ -238,17 +240,6 @@ def _key_before(text: str) -> str:
 
 def _kind(value: str) -> str:
     return next((name for look, name in _KINDS if re.match(look, value)), "SECRET")
-
-
-def _spell(name: str) -> str:
-    return name.lower().replace("_", " ")
-
-
-def _variable(key: str) -> str:
-    """The name of a variable for what has this name in a command, a URL or a header."""
-    name = re.sub(r"[^A-Z0-9]+", "_", key.upper()).strip("_0123456789") or "SECRET"
-    # A loader reports an unset variable only if it has the name of a secret.
-    return name if names_secret(name) else f"{name}_SECRET"
 
 
 def _looks_random(text: str) -> bool:

@@ -15,14 +15,13 @@ from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, required_names
 from mcptest.core.text import excerpt, shorten
 from mcptest.explore.arguments import is_fit_to_write, sample_string
-from mcptest.explore.breakage import find_breakage
+from mcptest.explore.breakage import find_breakage, is_error_answer
 from mcptest.explore.caution import made_up_arguments, reason_not_to_call
 from mcptest.explore.features import feature_name
 from mcptest.formats.yaml.writer import Commented, render_yaml
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.registry import DIRECTIVES
 from mcptest.matching.values import json_type
-from mcptest.protocol.jsonrpc import tool_failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,7 +176,7 @@ class Surveyor:
         without = f"{shown} without {_short(missing)}"
         params = {"name": name, "arguments": rest}
         probe = self._probe(f"refuses {without}", "tools/call", params, (), missing=missing)
-        if not probe.skip and not _is_refusal(probe.response):
+        if not probe.skip and not is_error_answer(probe.response):
             comment = (
                 f"The schema requires {_short(missing)}, and the call was answered without it."
             )
@@ -202,7 +201,7 @@ class Surveyor:
         comments = (f"resource template {_short(written)}: {_summary(template)}",)
         name = f"reads {_short(uri)}"
         probe = self._probe(name, "resources/read", {"uri": uri}, comments)
-        if not probe.skip and _is_refusal(probe.response):
+        if not probe.skip and is_error_answer(probe.response):
             skip = "the server refuses this made-up address; put in a real one, and this line out"
             usual = _USUAL["resources/read"]
             probe = probe.but(name=name, response=usual, comments=comments, skip=skip)
@@ -258,7 +257,7 @@ class Surveyor:
         if broken := find_breakage(answer, given, missing=missing, promise=promise):
             return probe.but(skip=broken.reason, problem=broken.said)
         probe = probe.but(response=answer_shape(answer))
-        if not _is_refusal(probe.response) or missing:
+        if not is_error_answer(probe.response) or missing:
             return probe
         comment = "With these made-up values the server answers with an error. Put in real ones."
         return probe.but(
@@ -270,7 +269,7 @@ class Surveyor:
         if late := self._out_of_time():
             return late
         if self._unanswered >= _MAX_UNANSWERED:
-            return f"{_NOT_TRIED}: {_MAX_UNANSWERED} requests in a row had brought no answer"
+            return f"{_NOT_TRIED}: {_MAX_UNANSWERED} requests in a row had no answer"
         answer = self._attempt(method, params)
         self._unanswered = self._unanswered + 1 if isinstance(answer, str) else 0
         return answer
@@ -304,11 +303,6 @@ def _list_probe(listing: Listing) -> Probe:
     broken = find_breakage(listing.answers[0], {}, promise=promise)
     assert broken is not None, "an error for what the server declares is always one"
     return probe.but(skip=broken.reason, problem=broken.said)
-
-
-def _is_refusal(response: dict[str, object]) -> bool:
-    result = response.get("result")
-    return "error" in response or (isinstance(result, dict) and bool(tool_failure(result)))
 
 
 def _summary(feature: Message) -> str:

@@ -47,9 +47,7 @@ class Guess(Record):
 
 def guess_server(files: Mapping[str, str], folder: str) -> Guess | None:
     """The server that these files, by name, are about; None when they do not say."""
-    for guess in _guesses(files, folder):
-        return guess
-    return None
+    return next(_guesses(files, folder), None)
 
 
 def _guesses(files: Mapping[str, str], folder: str) -> Iterator[Guess]:

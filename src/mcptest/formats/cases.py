@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.core.plan import Leniency, ServerSpec
+    from mcptest.core.plan import ServerSpec
     from mcptest.formats.yaml.stream import Stream, StreamDocument
     from mcptest.matching.registry import Registry
 
@@ -176,10 +176,7 @@ class _Loader:
         """Return the case of a document; None if it only has keys that belong to the file."""
         written = fields.mapping
         self._refuse_unknown(fields)
-        self._refuse_later(fields, document)
-        self._read_server(fields)
-        if "_protocol_version" in written:
-            self._protocol_version = fields.choice("_protocol_version", REVISIONS, "")
+        self._read_file_keys(fields, document)
         if _FILE_KEYS & written.keys() and all(key.startswith("_") for key in written):
             return None
         turns = self._turns.read(fields, document)
@@ -212,7 +209,11 @@ class _Loader:
             if key == "case" or is_turn(key) or key in EXTENSIONS:
                 continue
             if not key.startswith("_"):
-                meant = _meant(key)
+                # In `ot_log` only the beginning can be wrong.
+                head, mark, rest = key.partition("_")
+                begins = closest(head, ("in", "out")) if head else ""
+                meant = closest(key, ("case", *EXTENSIONS))
+                meant = meant or (f"{begins}{mark}{rest}" if begins else "")
                 question = f'; did you mean "{meant}"?' if meant else ""
                 help = "there are case, in…, out… and keys of your own that begin with _"
                 fields.report(key, "F006", f'a case has no key "{key}"{question}', help)
@@ -220,24 +221,20 @@ class _Loader:
                 message = f'"{key}" is not known and is left alone; did you mean "{meant}"?'
                 fields.report(key, "W001", message, severity="warning")
 
-    def _refuse_later(self, fields: Fields, document: StreamDocument) -> None:
-        """Report keys of the whole file that are not in its first document."""
-        if document is self._stream.documents[0]:
-            return
+    def _read_file_keys(self, fields: Fields, document: StreamDocument) -> None:
+        """Read the keys that belong to the whole file, and so in its first document."""
         for key, what in (("_server", "server"), ("_protocol_version", "revision")):
-            if key in fields.mapping:
+            if key in fields.mapping and document is not self._stream.documents[0]:
                 message = f'"{key}" belongs in the first document: a file has one {what}'
                 fields.report(key, "F014", message)
-
-    def _read_server(self, fields: Fields) -> None:
-        inner = fields.mapping_at("_server")
-        if inner is None:
-            return
-        command = inner.mapping.get("command")
-        name = posixpath.basename(command) if isinstance(command, str) else ""
-        filled = {"name": name, "args": []} | inner.mapping
-        server = read_server(Fields(filled, inner.steps, self.diagnostics), self._environment)
-        self._server = server.but(is_named="name" in inner.mapping)
+        if inner := fields.mapping_at("_server"):
+            command = inner.mapping.get("command")
+            name = posixpath.basename(command) if isinstance(command, str) else ""
+            filled = {"name": name, "args": []} | inner.mapping
+            server = read_server(Fields(filled, inner.steps, self.diagnostics), self._environment)
+            self._server = server.but(is_named="name" in inner.mapping)
+        if "_protocol_version" in fields.mapping:
+            self._protocol_version = fields.choice("_protocol_version", REVISIONS, "")
 
     def _hook(self, fields: Fields, key: str) -> Hook | None:
         inner = fields.mapping_at(key)
@@ -278,14 +275,6 @@ def _hellos(case: Case) -> Iterator[object]:
 
 def _is_initialize(turn: Turn) -> bool:
     return is_ours(turn.key) and turn.method == "initialize"
-
-
-def _meant(key: str) -> str:
-    """Return the key that was probably meant; in `ot_log` only the beginning can be wrong."""
-    head, mark, rest = key.partition("_")
-    whole = closest(key, ("case", *EXTENSIONS))
-    begins = closest(head, ("in", "out")) if head else ""
-    return whole or (f"{begins}{mark}{rest}" if begins else "")
 
 
 # Turns: every message under a key that begins with `in` or `out`, in order
@@ -348,7 +337,14 @@ class TurnReader:
                     comment=document.comments.get(key, ""),
                     expectation=None
                     if is_ours(key)
-                    else _expectation(draft, "" if is_exact else "objects"),
+                    else Expectation(
+                        response=draft.value,
+                        has_regex=draft.has_regex,
+                        has_foreign_check=draft.has_foreign_check,
+                        has_remote_check=draft.has_remote_check,
+                        may_check_nothing=draft.may_check_nothing,
+                        leniency="" if is_exact else "objects",
+                    ),
                 )
             )
         return tuple(pairs.turns)
@@ -359,20 +355,19 @@ class TurnReader:
         draft = MessageReader(fields, compiler, self._bounded, is_sent=is_sent).read(key, value)
         self._bound.update(dict.fromkeys(bind.name for bind in draft.binds))
         for name, steps in draft.refs:
-            if name not in self._bound:
-                self._refuse_unbound(fields.at((key, *steps)), name)
+            if name in self._bound:
+                continue
+            self._unbound += 1
+            if self._unbound > _MAX_UNBOUND:
+                break
+            meant = closest(name, self._bound) if len(self._bound) < _MAX_WEIGHED else ""
+            question = f"; did you mean {meant}?" if meant else ""
+            there = ", ".join(islice(self._bound, _MAX_LISTED)) or "none"
+            there += ", …" if len(self._bound) > _MAX_LISTED else ""
+            message = f"nothing before this binds the name {name}{question}"
+            help = f"bound so far with !!bind: {there}"
+            fields.at((key, *steps)).report("", "F020", message, help, on_key=False)
         return draft
-
-    def _refuse_unbound(self, here: Fields, name: str) -> None:
-        self._unbound += 1
-        if self._unbound > _MAX_UNBOUND:
-            return
-        meant = closest(name, self._bound) if len(self._bound) < _MAX_WEIGHED else ""
-        question = f"; did you mean {meant}?" if meant else ""
-        there = ", ".join(islice(self._bound, _MAX_LISTED)) or "none"
-        there += ", …" if len(self._bound) > _MAX_LISTED else ""
-        message = f"nothing before this binds the name {name}{question}"
-        here.report("", "F020", message, f"bound so far with !!bind: {there}", on_key=False)
 
 
 def _is_message(fields: Fields, key: str, value: object) -> bool:
@@ -397,7 +392,7 @@ def _is_message(fields: Fields, key: str, value: object) -> bool:
 def _refuse_directive(here: Fields, message: Iterable[str]) -> None:
     """Report directives in place of the members that say which kind of message it is."""
     directive = next(name for name in message if name.startswith(PREFIX))
-    said = f'"{directive}" cannot stand beside the members of a message'
+    said = f'"{directive}" cannot be beside the members of a message'
     here.report(directive, "F014", said, 'write it under "result", "error" or "params"')
 
 
@@ -420,17 +415,6 @@ def _warn_of_version(here: Fields, value: object) -> None:
             seen = "has another" if "jsonrpc" in message else "has no"
             sentence = f'this message {seen} "jsonrpc": "2.0", and is sent as it is'
             here.report("", "W001", sentence, severity="warning")
-
-
-def _expectation(draft: Draft, leniency: Leniency) -> Expectation:
-    return Expectation(
-        response=draft.value,
-        has_regex=draft.has_regex,
-        has_foreign_check=draft.has_foreign_check,
-        has_remote_check=draft.has_remote_check,
-        may_check_nothing=draft.may_check_nothing,
-        leniency=leniency,
-    )
 
 
 class _Waiting:
@@ -462,7 +446,8 @@ def _id_key(id: object) -> object:
     if id is None or id is ABSENT:
         return None
     if has_blanks(id):
-        name = _name_of(id)
+        # The name that it is bound to, or taken from.
+        name = bound_name(id) or getattr(id, "name", "")
         return ("name", name) if name else None
     return id_key(id)
 
@@ -479,17 +464,18 @@ class _Pairs:
     def add(self, turn: Turn) -> None:
         if not turn.is_ours:
             self._refuse_impossible(turn)
-        for message in _messages_of(turn):
+        for message in turn.value if isinstance(turn.value, list) else (turn.value,):
+            if not isinstance(message, dict):
+                continue
             if "method" not in message:
                 turn = turn.but(answers=self._answered(turn, message.get("id", ABSENT)))
             elif "id" in message:
-                self._ask(turn, message["id"])
+                id = message["id"]
+                if not self._waiting[turn.is_ours].add(id, len(self.turns)):
+                    again = f"{describe_id(source_of(id))} is used again before its first answer"
+                    help = "give each request of a case an id of its own"
+                    self._report(turn, "id", again, help)
         self.turns.append(turn)
-
-    def _ask(self, turn: Turn, id: object) -> None:
-        if not self._waiting[turn.is_ours].add(id, len(self.turns)):
-            message = f"{describe_id(source_of(id))} is used again before its first answer"
-            self._report(turn, "id", message, "give each request of a case an id of its own")
 
     def _answered(self, turn: Turn, id: object) -> int | None:
         """Return the turn of the request that this message answers."""
@@ -524,17 +510,6 @@ class _Pairs:
     def _report(self, turn: Turn, member: str, message: str, help: str = "") -> None:
         here = self._fields.at((turn.key, member))
         here.report("", "F017", message, help, on_key=False)
-
-
-def _messages_of(turn: Turn) -> Iterator[dict[str, object]]:
-    for message in turn.value if isinstance(turn.value, list) else (turn.value,):
-        if isinstance(message, dict):
-            yield message
-
-
-def _name_of(id: object) -> str:
-    """Return the name that an id is bound to or taken from, "" if there is none."""
-    return bound_name(id) or (getattr(id, "name", "") if has_blanks(id) else "")
 
 
 # Messages: a value with `Tagged` scalars is compiled into a `Draft`, with the names that it binds
@@ -619,7 +594,7 @@ class MessageReader:
             self._binds.append(Bind(name=name, steps=steps))
         is_name = isinstance(read, Ref) or bound_name(read)
         if self._compiler and is_name and any(str(step).startswith(PREFIX) for step in steps):
-            message = "!!bind and !!ref cannot stand under a match: directive"
+            message = "!!bind and !!ref cannot be under a match: directive"
             here.report("", "F014", message, on_key=False)
         if isinstance(read, Pattern):
             self._has_regex |= read.matcher.is_slow

@@ -28,7 +28,7 @@ from mcptest.core.secrets import (
 )
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import list_names, visible
-from mcptest.formats.config import SHELLS, default_startup_s, read_http
+from mcptest.formats.config import SHELLS, default_startup_s, read_http, why_not_set
 from mcptest.formats.keys import Fields, diagnose, read_top, warn_of_weak_secret
 from mcptest.formats.yaml import read_document
 
@@ -141,7 +141,7 @@ class ClientConfig:
             self._top = read_top(self._document, "a config must be an object", self._diagnostics)
         except FormatError as error:
             raise _unquoted(error) from None
-        # Whatever a message quotes may hold them.
+        # The secrets of the file, which a quoted line may hold.
         keys = (*_CLIENTS, *_REGISTRY)
         # The key that shows the format; "" if there is none.
         self.kind = next((key for key in keys if key in self._top.mapping), "")
@@ -154,7 +154,10 @@ class ClientConfig:
 
     def names(self) -> dict[str, bool]:
         """Return the names of the servers, each with whether it is disabled."""
-        return {name: _is_disabled(fields) for name, fields in self._list().items()}
+        return {
+            name: fields.mapping.get("disabled") is True or fields.mapping.get("enabled") is False
+            for name, fields in self._list().items()
+        }
 
     def choose(self, name: str = "") -> tuple[str, list[str]]:
         """Return the name of the only server, or of the one that is named; and disabled ones.
@@ -206,10 +209,12 @@ class ClientConfig:
 
     def _diagnose(self, diagnostics: list[PathDiagnostic]) -> tuple[Diagnostic, ...]:
         found = []
+        secrets = [secret for secret in self._written if not why_not_blanked(secret)]
+        secrets.sort(key=len, reverse=True)
         for each in diagnose(self._document, list(dict.fromkeys(diagnostics))):
             source = each.source
             # As long as the secret, so that the caret stays in place.
-            for secret in sorted(filter(_can_be_blanked, self._written), key=len, reverse=True):
+            for secret in secrets:
                 source = source.replace(secret, "*" * len(secret))
             found.append(each.but(source=source))
         return tuple(redact_all(found, redactor(self._written)))
@@ -256,14 +261,6 @@ def input_variable(id: str) -> str:
     return re.sub("[^A-Za-z0-9]+", "_", id).strip("_").upper()
 
 
-def _can_be_blanked(secret: str) -> bool:
-    return not why_not_blanked(secret)
-
-
-def _is_disabled(fields: Fields) -> bool:
-    return fields.mapping.get("disabled") is True or fields.mapping.get("enabled") is False
-
-
 def warn_of_unknown(fields: Fields, used: tuple[str, ...], ignored: tuple[str, ...]) -> None:
     for key in fields.mapping:
         if key in used or key in ignored:
@@ -279,7 +276,9 @@ def warn_of_unknown(fields: Fields, used: tuple[str, ...], ignored: tuple[str, .
 
 def _secrets_in(value: object, key: str = "") -> Iterator[str]:
     """Yield the values of `env` and `headers`, and of keys and options that name secrets."""
-    if key == "env" or (key == "headers" and not _is_of_objects(value)):
+    # Headers of a `server.json` are objects with a name and a value.
+    has_objects = isinstance(value, list) and any(isinstance(each, dict) for each in value)
+    if key == "env" or (key == "headers" and not has_objects):
         yield from _secret_texts(value)
         return
     if isinstance(value, str) and key in _WORDS:
@@ -288,7 +287,9 @@ def _secrets_in(value: object, key: str = "") -> Iterator[str]:
         value = [word.strip("'\"[],") for word in words]
     if not isinstance(value, dict | list):
         return
-    yield from _declared_in(value)
+    if isinstance(value, dict) and True in (value.get("isSecret"), value.get("password")):
+        # An input that the file says is a secret.
+        yield from _secret_texts([value.get("default"), value.get("value")])
     for _, name, inner in members_of(value, key):
         is_listed = isinstance(value, list)
         if isinstance(inner, dict | list) or (
@@ -302,12 +303,6 @@ def _secrets_in(value: object, key: str = "") -> Iterator[str]:
             yield from _secrets_in_url(inner)
             if is_listed:
                 yield from _secret_texts(_named_in(inner))
-
-
-def _declared_in(value: dict[str, object] | list[object]) -> Iterator[str]:
-    """Yield the values of an input that the file says is a secret."""
-    if isinstance(value, dict) and True in (value.get("isSecret"), value.get("password")):
-        yield from _secret_texts([value.get("default"), value.get("value")])
 
 
 def _secrets_in_url(text: str) -> Iterator[str]:
@@ -333,11 +328,6 @@ def _named_in(argument: str) -> str:
         if names_secret(found[1]):
             return argument[start:]
     return ""
-
-
-def _is_of_objects(value: object) -> bool:
-    """True for headers of a `server.json`, which are objects with a name and a value."""
-    return isinstance(value, list) and any(isinstance(each, dict) for each in value)
 
 
 def _secret_texts(value: object) -> Iterator[str]:
@@ -462,8 +452,7 @@ class ClientValues:
             self.secrets += parts_of_secret(filled)
         if names_secret(key) and not names:
             warn_of_weak_secret(fields, key, key, filled)
-        if not key or "=" in key or "\0" in key + filled:
-            message = "the name of a variable must not be empty or hold =, and no value holds NUL"
+        if message := why_not_set(key, filled):
             fields.report(key, "F009", message)
         return filled
 
@@ -524,13 +513,13 @@ class ClientValues:
     def _plain(
         self, fields: Fields, key: str, name: str, default: str | None, *, is_secret: bool
     ) -> str:
-        if default is not None and not self.environment.get(name):
+        if default is None or self.environment.get(name):
+            value = self.look_up(fields, key, name)
+        else:
+            value = default
             if "${" in default:
                 message = "a default cannot hold another variable"
                 fields.report(key, "F009", message, on_key=False)
-            self._keep(fields, key, name, default, is_secret=is_secret)
-            return default
-        value = self.look_up(fields, key, name)
         self._keep(fields, key, name, value, is_secret=is_secret)
         return value
 

@@ -68,7 +68,9 @@ __all__ = [
     "SLIPPED_KEYS",
     "TEST_KEYS",
     "ExpectReader",
+    "has_captures",
     "load_conductor",
+    "read_captures",
     "use_of",
 ]
 
@@ -253,9 +255,17 @@ def load_conductor(
     `read_beside` returns the text of a file that the test file names.
     """
     document = read_document(text, file)
-    reader = CapturingReader if _has_captures(document.value) else StepReader
+    reader = CapturingReader if has_captures(document.value) else StepReader
     suite = _Loader(document, environment, steps := reader(registry, read_beside)).suite()
     return suite, check_diagnostics(document, steps.diagnostics)
+
+
+def has_captures(document: object) -> bool:
+    """True if a test of a file captures a value, so that `${name}` is a reference in it."""
+    tests = document.get("tests") if isinstance(document, dict) else None
+    return isinstance(tests, list) and any(
+        isinstance(test, dict) and "capture" in test for test in tests
+    )
 
 
 class _Loader:
@@ -382,13 +392,6 @@ class _Loader:
             fields.report("", "F007", message)
 
 
-def _has_captures(document: object) -> bool:
-    tests = document.get("tests") if isinstance(document, dict) else None
-    return isinstance(tests, list) and any(
-        isinstance(test, dict) and "capture" in test for test in tests
-    )
-
-
 # Steps: a request and its expectation
 
 
@@ -465,12 +468,28 @@ class CapturingReader(StepReader):
         self._compiler.is_sample = bool(needs)
         sample = super().read(filled_in, id)
         self._compiler.is_sample = False
-        captures = self._captures(fields, sample)
+        is_notification = sample and sample.id is ABSENT and fields.mapping.get("request")
+        if is_notification and isinstance(fields.mapping.get("capture"), dict):
+            message = "a notification has no answer to capture from"
+            fields.report("capture", "F017", message, 'give the request an "id"')
+        captures = read_captures(fields, _parse_capture_path, "such as result.content[0].text")
         self._captured += [capture.name for capture in captures]
         if sample is None:
             return None
-        template = Template(needs=needs, fill=self._filler(fields, id)) if needs else None
-        return sample.but(captures=captures, template=template)
+        if not needs:
+            return sample.but(captures=captures)
+        registry, read_beside, steps = self._registry, self.read_beside, fields.steps
+
+        def fill(values: Mapping[str, object]) -> Step:
+            reader = StepReader(registry, read_beside)
+            step = reader.read(_filled(fields.mapping, steps, reader.diagnostics, values), id)
+            for diagnostic in reader.diagnostics:
+                if diagnostic.severity == "error":
+                    raise ValueError(diagnostic.message)
+            assert step is not None, "a test without a step was refused when it was loaded"
+            return step
+
+        return sample.but(captures=captures, template=Template(needs=needs, fill=fill))
 
     def _needs(self, fields: Fields) -> tuple[str, ...]:
         """Return the names a test refers to, once each; report those that are not captured."""
@@ -496,41 +515,33 @@ class CapturingReader(StepReader):
                 fields.at(steps).report("", "F013", message, help, on_key=False)
         return tuple(needs)
 
-    def _filler(self, fields: Fields, id: str) -> Callable[[Mapping[str, object]], Step]:
-        registry, read_beside, steps = self._registry, self.read_beside, fields.steps
 
-        def fill(values: Mapping[str, object]) -> Step:
-            reader = StepReader(registry, read_beside)
-            step = reader.read(_filled(fields.mapping, steps, reader.diagnostics, values), id)
-            for diagnostic in reader.diagnostics:
-                if diagnostic.severity == "error":
-                    raise ValueError(diagnostic.message)
-            assert step is not None, "a test without a step was refused when it was loaded"
-            return step
+def read_captures(
+    fields: Fields, parse: Callable[[str], tuple[str | int, ...]], example: str
+) -> tuple[SavedValue, ...]:
+    """Return what `capture` keeps of an answer; `parse` reads a path, or raises a ValueError."""
+    inner = fields.mapping_at("capture")
+    if inner is None:
+        return ()
+    if not inner.mapping:
+        fields.report("capture", "F011", '"capture" is empty: it keeps nothing')
+    found = []
+    for name, written in inner.mapping.items():
+        inner.check_name(name)
+        path = inner.text(name)
+        try:
+            if isinstance(written, str):
+                found.append(SavedValue(name=name, path=path, steps=parse(path)))
+        except ValueError as error:
+            inner.report(name, "F009", str(error), example, on_key=False)
+    return tuple(found)
 
-        return fill
 
-    def _captures(self, fields: Fields, step: Step | None) -> tuple[SavedValue, ...]:
-        inner = fields.mapping_at("capture")
-        if inner is None:
-            return ()
-        if not inner.mapping:
-            fields.report("capture", "F011", '"capture" is empty: it keeps nothing')
-        if step and step.id is ABSENT and fields.mapping.get("request"):
-            message = "a notification has no answer to capture from"
-            fields.report("capture", "F017", message, 'give the request an "id"')
-        captures = [self._capture(inner, name) for name in inner.mapping]
-        return tuple(capture for capture in captures if capture)
-
-    def _capture(self, fields: Fields, name: str) -> SavedValue | None:
-        fields.check_name(name)
-        path = fields.text(name)
-        steps = parse_field_path(path)
-        if steps is None:
-            message = "a capture takes a path into the answer"
-            fields.report(name, "F009", message, "such as result.content[0].text", on_key=False)
-            return None
-        return SavedValue(name=name, path=path, steps=steps)
+def _parse_capture_path(path: str) -> tuple[str | int, ...]:
+    steps = parse_field_path(path)
+    if steps is None:
+        raise ValueError("a capture takes a path into the answer")
+    return steps
 
 
 def _filled(
@@ -623,7 +634,7 @@ class ExpectReader:
             if key in test and key in holders:
                 fields.report(key, "F003", *_twice(key))
             elif key in test:
-                message = f'"{key}" belongs under "expect"; it is read as if it stood there'
+                message = f'"{key}" belongs under "expect"; it is read as if it were there'
                 fields.report(key, "W001", message, severity="warning")
                 holders[key] = fields
         if any(holder.mapping[key] is not None for key, holder in holders.items()):
@@ -645,17 +656,17 @@ class ExpectReader:
         if isinstance(value, dict):
             self._refuse_impossible(fields, value, request)
             if is_short and not _has_directive(value):
-                value = self._in_envelope(fields, value, request)
+                # The envelope of the answer to a short form is not written.
+                for key in value:
+                    if key not in ANSWER_KEYS:
+                        message = f'no answer has a key "{key}" at its top'
+                        help = (
+                            "what a server answers goes under result: or error:, "
+                            f"so put {key} there"
+                        )
+                        fields.at(("response", key)).report("", "F017", message, help)
+                value = {"jsonrpc": "2.0", "id": request["id"]} | value
         return self._compiler.compile_at(value, (*fields.steps, "response"))
-
-    def _in_envelope(self, fields: Fields, response: Message, request: Message) -> Message:
-        """Check the response of a short form, whose envelope is not written."""
-        for key in response:
-            if key not in ANSWER_KEYS:
-                message = f'no answer has a key "{key}" at its top'
-                help = f"what a server answers goes under result: or error:, so put {key} there"
-                fields.at(("response", key)).report("", "F017", message, help)
-        return {"jsonrpc": "2.0", "id": request["id"]} | response
 
     def _refuse_impossible(self, fields: Fields, response: Message, request: Message) -> None:
         """Report expectations that no answer can meet, or that every answer meets."""
@@ -674,9 +685,16 @@ class ExpectReader:
         if version != "2.0" and _plain(version) != "2.0" and not _is_pattern(version):
             message = 'every answer says jsonrpc: "2.0", in quotes'
             fields.at(("response", "jsonrpc")).report("", "F017", message, on_key=False)
-        if "id" in request and not _may_be_id(response.get("id"), request["id"]):
-            message = f"the request has {describe_id(request['id'])}, and so will the answer"
-            fields.at(("response", "id")).report("", "F017", message, on_key=False)
+        if "id" in request:
+            sent, wanted = request["id"], _plain(response.get("id"))
+            if isinstance(wanted, str):
+                is_possible = wanted == sent or _is_pattern(wanted)
+            else:
+                # An error may have no id, or null.
+                is_possible = wanted is None or id_key(wanted) == id_key(sent)
+            if not is_possible:
+                message = f"the request has {describe_id(sent)}, and so will the answer"
+                fields.at(("response", "id")).report("", "F017", message, on_key=False)
 
     def _stderr(self, fields: Fields) -> object:
         value = fields.mapping["stderr"]
@@ -737,14 +755,6 @@ def _plain(value: object) -> object:
 
 def _has_directive(value: Message) -> bool:
     return any(key.startswith(PREFIX) for key in value)
-
-
-def _may_be_id(wanted: object, sent: object) -> bool:
-    """True if an answer to `sent` can have this id; an error may have none, or null."""
-    wanted = _plain(wanted)
-    if isinstance(wanted, str):
-        return wanted == sent or _is_pattern(wanted)
-    return wanted is None or id_key(wanted) == id_key(sent)
 
 
 def _is_pattern(value: object) -> bool:

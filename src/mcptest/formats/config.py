@@ -88,6 +88,7 @@ __all__ = [
     "read_server",
     "read_settings",
     "read_subprocess_matchers",
+    "why_not_set",
 ]
 
 # Keys that a server has in a config and, in another spelling, in a suite.
@@ -459,10 +460,16 @@ def _read_env(
     filled = {}
     for key in inner.mapping:
         filled[key] = values.header(inner, key)
-        if not key or "=" in key or "\0" in key + filled[key]:
-            message = "the name of a variable must not be empty or hold =, and no value holds NUL"
+        if message := why_not_set(key, filled[key]):
             inner.report(key, "F009", message)
     return filled, tuple(values.secrets)
+
+
+def why_not_set(name: str, value: str) -> str:
+    """Say why no process can get this variable of the environment; "" if it can."""
+    if name and "=" not in name and "\0" not in name + value:
+        return ""
+    return "the name of a variable must not be empty or hold =, and no value holds NUL"
 
 
 # `client:`, the capabilities of the client and its scripted answers

@@ -250,14 +250,12 @@ class RowReader:
                 "", "F001", message, "start mcptest in a folder that holds it", on_key=False
             )
             return None
+        read = self._read_csv if name.endswith(".csv") else self._read_yaml
         try:
-            found = (
-                self._read_csv(text, file) if name.endswith(".csv") else self._read_yaml(text, file)
-            )
+            return read(text, file)
         except FormatError as error:
             mistakes += map(_elsewhere, error.diagnostics)
             return None
-        return found
 
     def _read_yaml(self, text: str, file: str) -> _Table:
         document = read_document(text, file)
@@ -595,7 +593,15 @@ def read_csv(text: str) -> Iterator[list[tuple[str, int]]]:
     while at < len(text) or record:
         cell = _CELL.match(text, at)
         if cell is None:
-            raise _csv_error(text, at)
+            whole = _QUOTED_CELL.match(text, at)
+            if whole and text[whole.end()] != '"':
+                message, help = "there is text after the closing quote", 'a quote is ""'
+                raise CsvError(message, whole.end(), help)
+            if text[at] == '"':
+                raise CsvError("the quote at the beginning of this cell is never closed", at)
+            help = 'put the cell between double quotes, and write "" for a quote in it'
+            message = "there is a quote in a cell without quotes"
+            raise CsvError(message, text.index('"', at), help)
         quoted, plain, end = cell.groups()
         record.append((plain if quoted is None else quoted.replace('""', '"'), at))
         at = cell.end()
@@ -604,16 +610,6 @@ def read_csv(text: str) -> Iterator[list[tuple[str, int]]]:
             if not is_blank:
                 yield record
             record = []
-
-
-def _csv_error(text: str, at: int) -> CsvError:
-    quoted = _QUOTED_CELL.match(text, at)
-    if quoted and text[quoted.end()] != '"':
-        return CsvError("there is text after the closing quote", quoted.end(), 'a quote is ""')
-    if text[at] == '"':
-        return CsvError("the quote at the beginning of this cell is never closed", at)
-    help = 'put the cell between double quotes, and write "" for a quote in it'
-    return CsvError("there is a quote in a cell without quotes", text.index('"', at), help)
 
 
 class _Lines:

@@ -606,7 +606,7 @@ def filled_texts(value: object, values: Mapping[str, object]) -> object:
 def _filled_key(key: str, values: Mapping[str, object], others: Mapping[str, object]) -> str:
     put = _as_text(key, values)
     if put in others:
-        raise ValueError(f"the key {dump_json(put)} would stand there twice")
+        raise ValueError(f"the key {dump_json(put)} would be there twice")
     if put != key and put.startswith(PREFIX):
         raise ValueError(f"the key {dump_json(put)} would be a directive")
     return put

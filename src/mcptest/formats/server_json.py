@@ -14,7 +14,13 @@ import re
 from mcptest.core.plan import HttpSpec, ServerSpec
 from mcptest.core.text import visible
 from mcptest.formats.client_configs import input_variable, parts_of_secret, warn_of_unknown
-from mcptest.formats.config import default_startup_s, is_header_name, is_our_header, read_http
+from mcptest.formats.config import (
+    default_startup_s,
+    is_header_name,
+    is_our_header,
+    read_http,
+    why_not_set,
+)
 from mcptest.formats.keys import warn_of_weak_secret
 
 TYPE_CHECKING = False
@@ -64,15 +70,19 @@ def read_registered(top: Fields, fields: Fields, values: ClientValues) -> Server
         key = entry.text("name")
         value = _read_input(entry, values, (key,), known, is_secret=True)
         entry.require(("name",), "a variable")
-        if "name" in entry.mapping and (not key or "=" in key or "\0" in key + (value or "")):
-            message = "the name of a variable must not be empty or hold =, and no value holds NUL"
+        message = why_not_set(key, value or "")
+        if "name" in entry.mapping and message:
             entry.report("name", "F009", message, on_key=False)
         elif value is not None and key:
             env[key] = known[key] = value
     runtime = _read_arguments(fields, "runtimeArguments", values, known)
     arguments = _read_arguments(fields, "packageArguments", values, known)
     program = fields.text("runtimeHint") or _RUNTIMES.get(kind, "")
-    package = _name_package(kind, identifier, fields.text("version"))
+    version = fields.text("version")
+    has_tag = "@" in identifier or ":" in posixpath.basename(identifier)
+    package = f"{identifier}{':' if kind == 'oci' else '@'}{version}"
+    if not version or (kind == "oci" and has_tag):
+        package = identifier
     command = (program, *_runtime_words(program, runtime, env), package)
     command += ("--yes", "--", *arguments) if program == "dnx" else tuple(arguments)
     if "\0" in "".join(command):
@@ -89,15 +99,6 @@ def read_registered(top: Fields, fields: Fields, values: ClientValues) -> Server
         env=env,
         startup_timeout_s=default_startup_s(program),
     )
-
-
-def _name_package(kind: str, identifier: str, version: str) -> str:
-    if not version:
-        return identifier
-    if kind == "oci":
-        has_tag = "@" in identifier or ":" in posixpath.basename(identifier)
-        return identifier if has_tag else f"{identifier}:{version}"
-    return f"{identifier}@{version}"
 
 
 def _runtime_words(program: str, given: list[str], env: dict[str, str]) -> list[str]:
@@ -178,8 +179,12 @@ def _read_input(
         value = _fill_braces(fields, "value", values, known, is_secret=is_secret)
     else:
         name = next((each for each in variables if values.environment.get(each)), "")
-        if not name and "default" in fields.mapping:
-            value = _text_of(fields, "default")
+        default = fields.mapping.get("default")
+        if not name and isinstance(default, bool | int | float):
+            # As in JSON.
+            value = str(default).lower() if isinstance(default, bool) else str(default)
+        elif not name and "default" in fields.mapping:
+            value = fields.text("default")
         elif name or is_required:
             value = values.look_up(fields, "", *variables)
         else:
@@ -193,14 +198,6 @@ def _read_input(
         if fields.mapping.get("isSecret") is True:
             warn_of_weak_secret(fields, "", variables[0], value)
     return value
-
-
-def _text_of(fields: Fields, key: str) -> str:
-    """Return the string at a key; a number or a boolean is written as in JSON."""
-    value = fields.mapping[key]
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, int | float) else fields.text(key)
 
 
 def _fill_braces(

@@ -127,12 +127,27 @@ def read_snapshots(text: str, file: str) -> dict[str, object]:
     _refuse_conflicts(text, file)
     document = read_document(text, file)
     diagnostics: list[PathDiagnostic] = []
-    found = _read(read_top(document, f"{_WHAT} must be a mapping", diagnostics, _HELP))
+    fields = read_top(document, f"{_WHAT} must be a mapping", diagnostics, _HELP)
+    fields.check_keys(KEYS, _WHAT)
+    version = fields.mapping.get("version", VERSION)
+    if type(version) is not int or version != VERSION:
+        message = f'"version" must be {VERSION}: this mcptest knows no other'
+        help = "a newer mcptest may have written it"
+        fields.report("version", "F010", message, help, on_key=False)
+    snapshots = fields.mapping_at("snapshots")
+    others = fields.mapping_at("json")
+    found = dict(snapshots.mapping) if snapshots else {}
+    for key in others.mapping if others else ():
+        assert others is not None, "there are keys"
+        if key in found:
+            message = 'a snapshot of this name is under "snapshots", too'
+            others.report(key, "F003", message, "keep one of them")
+        found[key] = _parsed(others, key)
     check_diagnostics(document, diagnostics)
     return found
 
 
-_HELP = "take it away, and the next run writes it anew; or bring back the one you had"
+_HELP = "delete it, and the next run writes a new one; or restore the one you had"
 
 
 def _refuse_conflicts(text: str, file: str) -> None:
@@ -151,25 +166,6 @@ def _refuse_conflicts(text: str, file: str) -> None:
         help="take the file of one side, and run mcptest with --update-snapshots",
     )
     raise FormatError([found])
-
-
-def _read(fields: Fields) -> dict[str, object]:
-    fields.check_keys(KEYS, _WHAT)
-    version = fields.mapping.get("version", VERSION)
-    if type(version) is not int or version != VERSION:
-        message = f'"version" must be {VERSION}: this mcptest knows no other'
-        help = "a newer mcptest may have written it"
-        fields.report("version", "F010", message, help, on_key=False)
-    snapshots = fields.mapping_at("snapshots")
-    others = fields.mapping_at("json")
-    found = dict(snapshots.mapping) if snapshots else {}
-    for key in others.mapping if others else ():
-        assert others is not None, "there are keys"
-        if key in found:
-            message = 'a snapshot of this name is under "snapshots", too'
-            others.report(key, "F003", message, "keep one of them")
-        found[key] = _parsed(others, key)
-    return found
 
 
 def _parsed(others: Fields, key: str) -> object:

@@ -105,7 +105,15 @@ def escape_references(value: object) -> object:
 
 def read_request(request: Mapping) -> tuple[Mapping, str]:
     """Return the call that a raw request makes, and how the suite's request differs, or ""."""
-    _refuse_own_envelope(request)
+    for each in request:
+        if each not in ("jsonrpc", "id", "method", "params"):
+            raise LeftBehindError(f'its request has "{visible(each)}" in the envelope')
+    if request.get("jsonrpc") != "2.0":
+        raise LeftBehindError('its request does not have jsonrpc "2.0"')
+    if "id" not in request:
+        raise LeftBehindError("it sends a notification, and a suite only makes calls")
+    if type(request["id"]) not in (str, int):
+        raise LeftBehindError("its request has an id that is neither a string nor an integer")
     method = request.get("method")
     if not isinstance(method, str) or method not in _METHODS:
         shown = visible(method) if isinstance(method, str) else "something else"
@@ -123,7 +131,9 @@ def read_request(request: Mapping) -> tuple[Mapping, str]:
     arguments = params.get("arguments", {})
     if not isinstance(arguments, dict):
         raise LeftBehindError('the "arguments" in its params are not an object')
-    if key == "prompt" and not all(isinstance(each, (str, Tagged)) for each in arguments.values()):
+    if key == "prompt" and not all(
+        isinstance(value, (str, Tagged)) for value in arguments.values()
+    ):
         raise LeftBehindError("a suite passes only strings to a prompt")
     difference = ""
     if key == "tool" and "arguments" not in params:
@@ -131,15 +141,3 @@ def read_request(request: Mapping) -> tuple[Mapping, str]:
     elif key == "prompt" and params.get("arguments") == {}:
         difference = 'it is sent without "arguments", which were empty in its request'
     return drop_empty({key: params[name], "args": arguments}), difference
-
-
-def _refuse_own_envelope(request: Mapping) -> None:
-    for key in request:
-        if key not in ("jsonrpc", "id", "method", "params"):
-            raise LeftBehindError(f'its request has "{visible(key)}" in the envelope')
-    if request.get("jsonrpc") != "2.0":
-        raise LeftBehindError('its request does not have jsonrpc "2.0"')
-    if "id" not in request:
-        raise LeftBehindError("it sends a notification, and a suite only makes calls")
-    if type(request["id"]) not in (str, int):
-        raise LeftBehindError("its request has an id that is neither a string nor an integer")

@@ -157,13 +157,9 @@ def _suite_matcher(body: str, setting: Setting) -> Matcher | None:
         if not values or not all(isinstance(value, str) for value in values):
             return None
         return {"exact": values[0]} if name == "equals" else {"one-of": list(values)}
-    if colon:
-        return _numeric_matcher(name, rest)
-    simple: dict[str, Matcher] = {"exists": {"exists": True}, "stringEmpty": {"exact": ""}}
-    return simple.get(name)
-
-
-def _numeric_matcher(name: str, rest: str) -> Matcher | None:
+    if not colon:
+        simple: dict[str, Matcher] = {"exists": {"exists": True}, "stringEmpty": {"exact": ""}}
+        return simple.get(name)
     if name == "length" and re.fullmatch("0|[1-9][0-9]{0,17}", rest):
         return {"length": int(rest)}
     if name in _NUMBER_MATCHERS:
@@ -327,27 +323,24 @@ class ResponseReader:
         """
         if not isinstance(response, dict):
             raise LeftBehindError("its pattern is about the whole response, with its envelope")
+        members = response
         if has_directives(response):
-            self._read_directives(response, id)
-        else:
-            self._read_members(response, id, leniency, has_envelope=has_envelope)
+            members, leniency, has_envelope = _siblings(response), "all", False
+            for key, value in response.items():
+                is_partial = key == f"{PREFIX}partial" and not has_directives(value)
+                if is_partial and isinstance(value, dict):
+                    self._read_members(value, id, "all", has_envelope=False)
+                elif key == f"{PREFIX}extractField":
+                    self._extract((), value, members.pop("value"))
+                elif key == f"{PREFIX}all" and isinstance(value, list):
+                    for each in value:
+                        self.read(each, id, "", has_envelope=True)
+                elif key.startswith(PREFIX):
+                    raise LeftBehindError(f"{key} is about the whole response, with its envelope")
+        if members or not has_directives(response):
+            self._read_members(members, id, leniency, has_envelope=has_envelope)
         if not self.assertions and not self._tags.captures:
             raise LeftBehindError("it checks only the envelope of the response")
-
-    def _read_directives(self, response: dict[str, object], id: object) -> None:
-        siblings = _siblings(response)
-        for key, value in response.items():
-            if key == f"{PREFIX}partial" and isinstance(value, dict) and not has_directives(value):
-                self._read_members(value, id, "all", has_envelope=False)
-            elif key == f"{PREFIX}extractField":
-                self._extract((), value, siblings.pop("value"))
-            elif key == f"{PREFIX}all" and isinstance(value, list):
-                for each in value:
-                    self.read(each, id, "", has_envelope=True)
-            elif key.startswith(PREFIX):
-                raise LeftBehindError(f"{key} is about the whole response, with its envelope")
-        if siblings:
-            self._read_members(siblings, id, "all", has_envelope=False)
 
     def _read_members(
         self, members: dict[str, object], id: object, leniency: Leniency, *, has_envelope: bool
@@ -411,13 +404,10 @@ class ResponseReader:
         elif isinstance(value, dict):
             self._object(value, steps, leniency)
         elif isinstance(value, list):
-            self._array(value, steps, leniency)
-
-    def _array(self, value: list[object], steps: Steps, leniency: Leniency) -> None:
-        if leniency != "all":
-            self._assert(steps, {"length": len(value)})
-        for index, inner in enumerate(value):
-            self._walk(inner, (*steps, index), leniency)
+            if leniency != "all":
+                self._assert(steps, {"length": len(value)})
+            for index, inner in enumerate(value):
+                self._walk(inner, (*steps, index), leniency)
 
     def _object(self, value: dict[str, object], steps: Steps, leniency: Leniency) -> None:
         matcher: Matcher = {}
@@ -506,7 +496,9 @@ class ResponseReader:
             return {"partial": inner} if isinstance(inner, (dict, list)) else {"exact": inner}
         if key in _RELATIONS:
             return {"pattern": f"{key.removeprefix(PREFIX)}:{inner}"}
-        if key == f"{PREFIX}any" and all(map(_is_scalar, _items(inner))):
+        if key == f"{PREFIX}any" and not any(
+            isinstance(each, (dict, list, Tagged)) or is_pattern(each) for each in _items(inner)
+        ):
             return {"one-of": inner}
         if key in (f"{PREFIX}all", f"{PREFIX}any"):
             return {key.removeprefix(PREFIX): [self._single(each) for each in _items(inner)]}
@@ -552,10 +544,6 @@ def _has_objects(value: object) -> bool:
     if isinstance(value, list):
         return any(map(_has_objects, value))
     return isinstance(value, dict)
-
-
-def _is_scalar(value: object) -> bool:
-    return not isinstance(value, (dict, list, Tagged)) and not is_pattern(value)
 
 
 def _items(value: object) -> list[object]:

@@ -49,16 +49,10 @@ if TYPE_CHECKING:
     Mapping = dict[str, object]
     Turns = list[tuple[str, object]]
 
-__all__ = ["has_captures", "read_cases", "read_conductor"]
+__all__ = ["read_cases", "read_conductor"]
 
 _MARKS = ("tags", "skip", "only", "timeout", "retries", "unlisted")
 _SHORT_FORMS = {"tool": "tool", "resource": "uri", "prompt": "prompt"}
-
-
-def has_captures(value: object) -> bool:
-    """True if a test of the file captures a value, so that `${name}` is a reference in it."""
-    tests = value.get("tests") if isinstance(value, dict) else None
-    return isinstance(tests, list) and any("capture" in test for test in tests)
 
 
 def read_conductor(document: Document, setting: Setting) -> Source:
@@ -251,17 +245,9 @@ def _convert_stderr(expected: str, setting: Setting) -> Matcher:
         raise LeftBehindError("a captured value is expected on stderr")
     if not is_pattern(text):
         return {"regex": f"{_LEAD}{escape_regex(text)}{_TAIL}"}
-    body = text.removeprefix(PREFIX)
-    matcher = _convert_stderr_pattern(body.removeprefix(NEGATION), setting)
-    return {"not": matcher} if body.startswith(NEGATION) else matcher
-
-
-def _convert_stderr_pattern(body: str, setting: Setting) -> Matcher:
+    pattern = text.removeprefix(PREFIX)
+    body = pattern.removeprefix(NEGATION)
     name, _, rest = body.partition(":")
-    if not setting.registry.find(name):
-        return {"regex": _trimmed_regex(body)}
-    if name == "regex":
-        return {"regex": _trimmed_regex(rest)}
     matchers: dict[str, Matcher] = {
         "contains": {"contains": rest},
         "containsIgnoreCase": {"icontains": rest},
@@ -272,9 +258,15 @@ def _convert_stderr_pattern(body: str, setting: Setting) -> Matcher:
         "stringEmpty": {"not": {"regex": _ANY_VISIBLE}},
         "empty": {"not": {"regex": _ANY_VISIBLE}},
     }
-    if name not in matchers or rest != rest.strip():
+    if not setting.registry.find(name):
+        matcher: Matcher = {"regex": _trimmed_regex(body)}
+    elif name == "regex":
+        matcher = {"regex": _trimmed_regex(rest)}
+    elif name in matchers and rest == rest.strip():
+        matcher = matchers[name]
+    else:
         raise LeftBehindError(_DEPENDS_ON_SPACE)
-    return matchers[name]
+    return {"not": matcher} if pattern.startswith(NEGATION) else matcher
 
 
 def _trimmed_regex(source: str) -> str:

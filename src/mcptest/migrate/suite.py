@@ -76,24 +76,20 @@ class _Writer:
             return
         self.notes += server.notes
         self._variables.update(server.variables)
-        name = self._add_server(server)
+        # An equal server is shared if possible.
+        name, number = server.name, 1
+        while name in self._servers and (
+            server.is_for_one_file or self._servers[name] != server.value
+        ):
+            number += 1
+            name = f"{server.name}-{number}"
+        self._servers[name] = server.value
         for draft in drafts:
             marks = dict(draft.marks)
             if not is_alone and marks.pop("only", False):
                 reason = "only: it would also exclude the tests of the other files"
                 self.notes.append(draft.lose(reason))
             self._entries.append((name, draft.but(marks=marks)))
-
-    def _add_server(self, server: SuiteServer) -> str:
-        """Return the name of a server in the suite; an equal one is shared if possible."""
-        name, number = server.name, 1
-        while name in self._servers:
-            if self._servers[name] == server.value and not server.is_for_one_file:
-                return name
-            number += 1
-            name = f"{server.name}-{number}"
-        self._servers[name] = server.value
-        return name
 
     def render(self) -> str:
         """Return the text of the suite, "" if it has no tests."""
@@ -293,7 +289,16 @@ def convert_server(
         if keys.get(key) is not None:
             value[name] = escape_references(keys[key])
     if handshake is not None:
-        _apply_handshake(value, handshake)
+        # The process and the handshake that it has in a contract.
+        if value.get("isolation", "run") == "run":
+            value["isolation"] = "file"
+        version, capabilities = handshake.get("protocolVersion"), handshake.get("capabilities")
+        if version in REVISIONS:
+            value.setdefault("protocol_version", version)
+        if isinstance(capabilities, dict) and capabilities and is_plain(capabilities):
+            client = value.get("client")
+            known = client if isinstance(client, dict) else {}
+            value["client"] = {**known, "capabilities": escape_references(capabilities)}
     if keys.get("strictInvariants"):
         losses.insert(0, "strictInvariants: run the suite with --strict-invariants instead")
     return SuiteServer(
@@ -303,19 +308,6 @@ def convert_server(
         notes=tuple(Note(file=config.file, line=0, test="", reason=why) for why in losses),
         is_for_one_file=value.get("isolation") == "file",
     )
-
-
-def _apply_handshake(value: Mapping, handshake: Mapping) -> None:
-    """Give a server the process and the handshake that it has in a contract."""
-    if value.get("isolation", "run") == "run":
-        value["isolation"] = "file"
-    version, capabilities = handshake.get("protocolVersion"), handshake.get("capabilities")
-    if version in REVISIONS:
-        value.setdefault("protocol_version", version)
-    if isinstance(capabilities, dict) and capabilities and is_plain(capabilities):
-        client = value.get("client")
-        known = client if isinstance(client, dict) else {}
-        value["client"] = {**known, "capabilities": escape_references(capabilities)}
 
 
 def _convert_env(written: object) -> tuple[Mapping, Mapping, list[str]]:

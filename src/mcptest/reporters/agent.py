@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcptest.core.events import SuiteStarted
-    from mcptest.core.results import CaseResult, Fault, Mismatch
+    from mcptest.core.results import CaseResult, Fault
 
 __all__ = ["AgentReporter", "MinimalReporter"]
 
@@ -54,24 +54,34 @@ class AgentReporter(CollectedRun):
 
     def render(self) -> str:
         """The report of what has happened so far."""
-        failures = self.failures()
-        counts = totals(self.finished.summary, self.finished.duration_s)
-        lines = [f"{self._verdict()}: {counts}", *self._run_lines()]
-        if failures:
-            lines.append(f"note: {_WARNING}")
-        lines += self._failure_lines(failures)
-        return defuse("\n".join(lines) + "\n")
-
-    def _verdict(self) -> str:
-        finished, summary = self.finished, self.finished.summary
+        finished, failures = self.finished, self.failures()
+        counts = totals(finished.summary, finished.duration_s)
         verdicts = (
             (finished.interrupted, "INTERRUPTED"),
             (finished.fault, "NOTHING RAN"),
             (exit_code_of(finished) in (ExitCode.FAILED, ExitCode.NO_SERVER), "FAILED"),
             (finished.missed_gates, "GATE MISSED"),
-            (not summary.passed, "NOTHING RAN"),
+            (not finished.summary.passed, "NOTHING RAN"),
         )
-        return next((verdict for holds, verdict in verdicts if holds), "PASSED")
+        verdict = next((verdict for holds, verdict in verdicts if holds), "PASSED")
+        lines = [f"{verdict}: {counts}", *self._run_lines()]
+        if failures:
+            lines.append(f"note: {_WARNING}")
+        seen, same = SeenFailures(), dict[str, list[str]]()
+        first_ones: list[tuple[str, SuiteStarted, CaseResult]] = []
+        for suite, result in failures:
+            number = str(len(first_ones) + 1)
+            first = seen.first_like(result, number)
+            if first is None:
+                first_ones.append((number, suite, result))
+            else:
+                like = f"{self._title(suite, result)} ({case_place(suite, result)})"
+                same.setdefault(first, []).append(like)
+        for number, suite, result in first_ones[:MAX_FAILURES]:
+            lines += self._failure(number, suite, result, same.get(number, []))
+        if len(first_ones) > MAX_FAILURES:
+            lines += ["", f"… and {plural(len(first_ones) - MAX_FAILURES, 'more failure')}"]
+        return defuse("\n".join(lines) + "\n")
 
     def _run_lines(self) -> Iterator[str]:
         finished = self.finished
@@ -99,23 +109,6 @@ class AgentReporter(CollectedRun):
             yield f"server: {visible(finding.kind)}: {_short(finding.message)}"
         yield from coverage_lines(finished.coverage)
 
-    def _failure_lines(self, failures: Sequence[tuple[SuiteStarted, CaseResult]]) -> Iterator[str]:
-        seen, same = SeenFailures(), dict[str, list[str]]()
-        first_ones: list[tuple[str, SuiteStarted, CaseResult]] = []
-        for suite, result in failures:
-            number = str(len(first_ones) + 1)
-            first = seen.first_like(result, number)
-            if first is None:
-                first_ones.append((number, suite, result))
-            else:
-                like = f"{self._title(suite, result)} ({case_place(suite, result)})"
-                same.setdefault(first, []).append(like)
-        for number, suite, result in first_ones[:MAX_FAILURES]:
-            yield from self._failure(number, suite, result, same.get(number, []))
-        if len(first_ones) > MAX_FAILURES:
-            yield ""
-            yield f"… and {plural(len(first_ones) - MAX_FAILURES, 'more failure')}"
-
     def _failure(
         self, number: str, suite: SuiteStarted, result: CaseResult, same: Sequence[str]
     ) -> Iterator[str]:
@@ -127,13 +120,22 @@ class AgentReporter(CollectedRun):
         elif result.reason:
             yield f"   what: {_short(result.reason)}"
         for mismatch in result.mismatches[:MAX_MISMATCHES]:
-            yield from _mismatch_lines(mismatch)
+            where = _short(mismatch.path) or "(the whole answer)"
+            yield f"   what: {where}: {_short(mismatch.message) or 'differs'}"
+            expected, actual = show_sides(mismatch, MAX_VALUE_CHARS)
+            yield f"   expected: {expected}"
+            yield f"   actual: {'(missing)' if mismatch.actual is ABSENT else actual}"
+            if mismatch.hint:
+                yield f"   hint: {_short(mismatch.hint)}"
         hidden = len(result.mismatches) - MAX_MISMATCHES
         if hidden > 0:
             yield f"   … and {hidden:,} more that differ"
         if result.fault is None or not result.fault.evidence.stderr_tail:
             yield from _stderr_lines(result.stderr, "   ")
-        yield from _note_lines(result)
+        for note in result.notes:
+            yield f"   note: {_short(note)}"
+        if result.trace_id:
+            yield f"   trace: {_short(result.trace_id)}"
         for other in same[:MAX_FAILURES]:
             yield f"   same: {other}"
         if len(same) > MAX_FAILURES:
@@ -150,9 +152,13 @@ class AgentReporter(CollectedRun):
         file = f"./{suite.file}" if suite.file.startswith("-") else suite.file
         words = ["mcptest", "run", file, *self._options]
         needs_others = result.fault is not None and result.fault.kind in _NEEDS_OTHERS
-        part = "" if needs_others else _plain_part(result.name)
-        if part:
-            words += [f"--filter={part}"] if part.startswith("-") else ["-k", part]
+        if not needs_others:
+            # The filter accepts any part of a name: the longest that can be typed.
+            parts = re.split(r"[^\x21-\x7e\xa1-\uffff ]+", result.name)
+            typable = ("".join(c if visible(c) == c else "\n" for c in part) for part in parts)
+            pieces = [piece.strip() for part in typable for piece in part.split("\n")]
+            if part := max(pieces, key=len):
+                words += [f"--filter={part}"] if part.startswith("-") else ["-k", part]
         return " ".join(visible(shlex.quote(word)) for word in words)
 
 
@@ -160,7 +166,14 @@ class MinimalReporter(CollectedRun):
     """A listener that has a line for each problem."""
 
     def render(self) -> str:
-        return defuse("\n".join([*self._problems(), self._last_line()]) + "\n")
+        finished = self.finished
+        parts = [totals(finished.summary, finished.duration_s)]
+        if percent_shown(finished.coverage) is not None:
+            parts.append(f"coverage {percent_text(finished.coverage)}")
+        parts += snapshot_counts(finished.snapshots) if finished.snapshots else []
+        parts += [not_run_line(finished), ending_line(self.started, finished)]
+        last_line = "; ".join(part for part in parts if part)
+        return defuse("\n".join([*self._problems(), last_line]) + "\n")
 
     def _problems(self) -> Iterator[str]:
         for mistake in self.started.warnings:
@@ -180,17 +193,7 @@ class MinimalReporter(CollectedRun):
             name = case_title(self.started, suite, result)
             for note in result.notes:
                 yield f"NOTE {case_place(suite, result)} {name}: {_short(note)}"
-        yield from self._findings()
-        if self.finished.broken_rules:
-            listed = ", ".join(self.finished.broken_rules)
-            yield f"RULES BROKEN {_short(listed)}"
-        for gate in self.finished.missed_gates:
-            yield f"GATE {_short(gate)}"
-        if self.finished.fault is not None:
-            yield f"ERROR {_short(self.finished.fault.message)}"
-
-    def _findings(self) -> Iterator[str]:
-        """The findings that must not be missed: those that fail the run or cast doubt on it."""
+        # Of the findings those that fail the run or cast doubt on it.
         for finding in self.finished.findings:
             if finding.kind in FATAL:
                 yield f"FAIL {_short(finding.message)}"
@@ -199,23 +202,13 @@ class MinimalReporter(CollectedRun):
             elif finding.kind == "tls_unverified":
                 # Another program may have answered in place of the server.
                 yield f"NOTE {visible(finding.server)}: {visible(finding.message)}"
-
-    def _last_line(self) -> str:
-        finished = self.finished
-        parts = [totals(finished.summary, finished.duration_s)]
-        if percent_shown(finished.coverage) is not None:
-            parts.append(f"coverage {percent_text(finished.coverage)}")
-        parts += snapshot_counts(finished.snapshots) if finished.snapshots else []
-        parts += [not_run_line(finished), ending_line(self.started, finished)]
-        return "; ".join(part for part in parts if part)
-
-
-def _plain_part(name: str) -> str:
-    """The longest part of a name that can be typed; the filter accepts any part."""
-    parts = re.split(r"[^\x21-\x7e\xa1-\uffff ]+", name)
-    typable = ["".join(char if visible(char) == char else "\n" for char in part) for part in parts]
-    pieces = [piece for part in typable for piece in part.split("\n")]
-    return max((piece.strip() for piece in pieces), key=len)
+        if self.finished.broken_rules:
+            listed = ", ".join(self.finished.broken_rules)
+            yield f"RULES BROKEN {_short(listed)}"
+        for gate in self.finished.missed_gates:
+            yield f"GATE {_short(gate)}"
+        if self.finished.fault is not None:
+            yield f"ERROR {_short(self.finished.fault.message)}"
 
 
 def _fault_lines(fault: Fault, indent: str) -> Iterator[str]:
@@ -233,28 +226,11 @@ def _fault_lines(fault: Fault, indent: str) -> Iterator[str]:
     yield from _stderr_lines(fault.evidence.stderr_tail, indent)
 
 
-def _note_lines(result: CaseResult) -> Iterator[str]:
-    for note in result.notes:
-        yield f"   note: {_short(note)}"
-    if result.trace_id:
-        yield f"   trace: {_short(result.trace_id)}"
-
-
 def _stderr_lines(stderr: str, indent: str) -> Iterator[str]:
     """The last lines of stderr, quoted: they are data, not instructions."""
     for line in stderr.strip().split("\n")[-MAX_TAIL_LINES:]:
         if line:
             yield f"{indent}stderr: {show_json(line, MAX_VALUE_CHARS)}"
-
-
-def _mismatch_lines(mismatch: Mismatch) -> Iterator[str]:
-    where = _short(mismatch.path) or "(the whole answer)"
-    yield f"   what: {where}: {_short(mismatch.message) or 'differs'}"
-    expected, actual = show_sides(mismatch, MAX_VALUE_CHARS)
-    yield f"   expected: {expected}"
-    yield f"   actual: {'(missing)' if mismatch.actual is ABSENT else actual}"
-    if mismatch.hint:
-        yield f"   hint: {_short(mismatch.hint)}"
 
 
 def _short(text: str) -> str:

@@ -31,7 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mcptest.core.coverage import CoveredOffer, MeasuredGates, ServerCoverage
+    from mcptest.core.coverage import MeasuredGates, ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event, ReportedShard
     from mcptest.core.matrix import Matrix, Way, WayRun
@@ -438,17 +438,14 @@ def _server_members(server: ServerCoverage) -> Members:
     members: Members = {"server": server.server, "percent": percent_shown([server])}
     if server.home:
         members["suite"] = server.home
-    for kind, name in OFFER_LISTS.items():
-        members[name] = [_offer_members(offer) for offer in server.offers if offer.kind == kind]
-    return members
-
-
-def _offer_members(offer: CoveredOffer) -> Members:
-    members: Members = {"name": offer.name, "calls": offer.calls}
-    if offer.kind in ("tool", "prompt"):
-        parts = offer.properties
-        members["properties"] = [{"name": part.name, "calls": part.calls} for part in parts]
-    return members
+    lists: dict[str, list[Members]] = {name: [] for name in OFFER_LISTS.values()}
+    for offer in server.offers:
+        entry: Members = {"name": offer.name, "calls": offer.calls}
+        if offer.kind in ("tool", "prompt"):
+            parts = offer.properties
+            entry["properties"] = [{"name": part.name, "calls": part.calls} for part in parts]
+        lists[OFFER_LISTS[offer.kind]].append(entry)
+    return members | lists
 
 
 def _gate_members(gates: MeasuredGates) -> Members:

@@ -7,8 +7,8 @@ that XML forbids are written as visible escapes.
 from __future__ import annotations
 
 from mcptest.core.diagnostics import render_diagnostic
-from mcptest.core.events import SuiteStarted
-from mcptest.core.results import CaseResult, Fault
+from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
+from mcptest.core.results import CaseResult, Fault, Summary
 from mcptest.core.text import defuse, defuse_markers, shorten, visible
 from mcptest.reporters.run_model import CollectedRun, summary_of
 from mcptest.reporters.style import not_run_line
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.results import Status
 
-__all__ = ["JunitReporter"]
+__all__ = ["JunitReporter", "render_suites"]
 
 # Lines do not wrap in a file, so a caret line fits below any value that is shown whole.
 COLUMNS = 300
@@ -125,6 +125,28 @@ class JunitReporter(CollectedRun):
             return f"    {_tag('testcase', attributes, is_empty=True)}"
         body = "".join(f"      {part}\n" for part in inner)
         return f"    {_tag('testcase', attributes)}\n{body}    </testcase>"
+
+
+def render_suites(
+    suites: Sequence[tuple[SuiteStarted, list[CaseResult]]],
+    *,
+    started_at: str = "",
+    server: str = "",
+    total: int = 0,
+    duration_s: float = 0.0,
+    interrupted: bool = False,
+    fault: Fault | None = None,
+) -> str:
+    """The document of results that are not of a run of tests, such as those of a scan."""
+    reporter = JunitReporter()
+    reporter.started = RunStarted(
+        started_at=started_at, server=server, suites=len(suites), total=total
+    )
+    reporter.all_suites = list(suites)
+    reporter.last = RunFinished(
+        summary=Summary(), duration_s=duration_s, interrupted=interrupted, fault=fault
+    )
+    return reporter.render()
 
 
 def _problem(name: str, reason: str = "", fault: Fault | None = None) -> CaseResult:

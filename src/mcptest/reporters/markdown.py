@@ -34,7 +34,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mcptest.core.coverage import ServerCoverage
     from mcptest.core.events import SuiteStarted
     from mcptest.core.results import CaseResult
 
@@ -61,7 +60,17 @@ class MarkdownReporter(CollectedRun):
         blocks += self._lists()
         offering = [server for server in self.finished.coverage if server.offers]
         if offering:
-            blocks += ["### Coverage", _coverage_table(offering)]
+            rows = []
+            for server in offering[:MAX_ROWS]:
+                never = []
+                for label, names in never_exercised(server):
+                    hidden = len(names) - MAX_NAMES
+                    more = f", … and {hidden:,} more" if hidden > 0 else ""
+                    never.append(f"{label}: {', '.join(map(code_cell, names[:MAX_NAMES]))}{more}")
+                left = "; ".join(never) or "nothing is left"
+                rows.append((code_cell(server.server), percent_text([server]), left))
+            table = render_table(("server", "coverage", "not exercised"), rows)
+            blocks += ["### Coverage", table]
         return defuse("\n\n".join(blocks) + "\n")
 
     def _verdict(self) -> str:
@@ -104,10 +113,10 @@ class MarkdownReporter(CollectedRun):
             yield f"**{not_run_line(finished)}.**"
 
     def _suite_table(self) -> str:
-        rows = [
-            (code_cell(suite.name or suite.file) + self._on_server(suite), *_counts(results))
-            for suite, results in self.suites[:MAX_ROWS]
-        ]
+        rows = []
+        for suite, results in self.suites[:MAX_ROWS]:
+            name, server = code_cell(suite.name or suite.file), shown_server(self.started, suite)
+            rows.append((f"{name} on {code_cell(server)}" if server else name, *_counts(results)))
         hidden = len(self.suites) - MAX_ROWS
         if hidden > 0:
             rest = [result for _, results in self.suites[MAX_ROWS:] for result in results]
@@ -119,10 +128,6 @@ class MarkdownReporter(CollectedRun):
         header = ("suite", "passed", "failed", "errors", "skipped", "time")
         return render_table(header, rows, is_numeric=True)
 
-    def _on_server(self, suite: SuiteStarted) -> str:
-        server = shown_server(self.started, suite)
-        return f" on {code_cell(server)}" if server else ""
-
     def _failure_blocks(self) -> Iterator[str]:
         failures = self.failures()
         if not failures:
@@ -133,7 +138,14 @@ class MarkdownReporter(CollectedRun):
             title = case_title(self.started, suite, result)
             same_as = seen.first_like(result, title)
             stderr = seen.new_stderr(result)
-            block = _failure(title, case_place(suite, result), result, same_as, stderr)
+            block = f"#### {code_span(title)}\n\n{code_span(case_place(suite, result))}"
+            if same_as is None:
+                shown = render_result(result, columns=COLUMNS, verbose=False)
+                block += f"\n\n{fenced([line.text for line in shown])}"
+            else:
+                block += f": the same as {code_span(same_as)}"
+                if shown := stderr_lines(stderr):
+                    block += f"\n\n{fenced([line.text for line in shown])}"
             room -= len(block)
             if at == MAX_FAILURES or room < 0:
                 yield f"… and {plural(len(failures) - at, 'more failure')}."
@@ -169,28 +181,10 @@ class MarkdownReporter(CollectedRun):
         }
         for title, items in lists.items():
             if items:
+                hidden = len(items) - MAX_ROWS
+                more = [f"… and {hidden:,} more"] if hidden > 0 else []
                 yield f"### {title}"
-                yield _bullets(items)
-
-
-def _coverage_table(coverage: Sequence[ServerCoverage]) -> str:
-    rows = []
-    for server in coverage[:MAX_ROWS]:
-        never = "; ".join(f"{label}: {_names(names)}" for label, names in never_exercised(server))
-        rows.append((code_cell(server.server), percent_text([server]), never or "nothing is left"))
-    return render_table(("server", "coverage", "not exercised"), rows)
-
-
-def _failure(
-    title: str, place: str, result: CaseResult, same_as: str | None, new_stderr: str
-) -> str:
-    head = f"#### {code_span(title)}\n\n{code_span(place)}"
-    if same_as is not None:
-        stderr = [line.text for line in stderr_lines(new_stderr)]
-        same = f"{head}: the same as {code_span(same_as)}"
-        return f"{same}\n\n{fenced(stderr)}" if stderr else same
-    lines = [line.text for line in render_result(result, columns=COLUMNS, verbose=False)]
-    return f"{head}\n\n{fenced(lines)}"
+                yield "\n".join(f"- {item}" for item in (*items[:MAX_ROWS], *more))
 
 
 def _counts(results: Sequence[CaseResult]) -> tuple[str, ...]:
@@ -198,18 +192,6 @@ def _counts(results: Sequence[CaseResult]) -> tuple[str, ...]:
     took = render_duration(sum(result.duration_s for result in results))
     counts = (statuses.count(each) for each in ("passed", "failed", "error", "skipped"))
     return (*(f"{count:,}" for count in counts), took)
-
-
-def _names(names: Sequence[str]) -> str:
-    hidden = len(names) - MAX_NAMES
-    more = f", … and {hidden:,} more" if hidden > 0 else ""
-    return ", ".join(map(code_cell, names[:MAX_NAMES])) + more
-
-
-def _bullets(items: Sequence[str]) -> str:
-    hidden = len(items) - MAX_ROWS
-    more = [f"… and {hidden:,} more"] if hidden > 0 else []
-    return "\n".join(f"- {item}" for item in (*items[:MAX_ROWS], *more))
 
 
 def render_table(

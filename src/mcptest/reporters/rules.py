@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.results import CaseResult, Summary
+from mcptest.core.events import SuiteStarted
+from mcptest.core.results import CaseResult
 from mcptest.core.text import defuse, defuse_markers, excerpt, plural, printable_json
 from mcptest.reporters.json import conflict_members
-from mcptest.reporters.junit import JunitReporter
+from mcptest.reporters.junit import render_suites
 from mcptest.reporters.sarif import location, render_sarif, result_of
 from mcptest.reporters.style import encode_narrow, status_marks
 
@@ -127,27 +127,23 @@ def render_conformance_json(score: CaptureScore) -> str:
 
 def render_conformance_junit(score: CaptureScore, file: str) -> str:
     """A suite for each session, a case for each rule."""
-    reporter = JunitReporter()
-    total = sum(len(session.verdicts) for session in score.sessions)
-    reporter(RunStarted(started_at="", server="", suites=len(score.sessions), total=total))
-    for session in score.sessions:
-        reporter(_suite(session.server_label, file, len(session.verdicts)))
-        for verdict in session.verdicts:
-            reporter(CaseFinished(result=_case(verdict)))
+    named = [
+        (session.server_label, [_case(verdict) for verdict in session.verdicts])
+        for session in score.sessions
+    ]
     if len(score.sessions) > 1:
-        reporter(_suite("composition", file, len(score.conflicts) or 1))
-        results = [
+        clashes = [
             CaseResult(name=conflict.kind, status="failed", line=0, reason=conflict.message)
             for conflict in score.conflicts
-        ] or [CaseResult(name="nothing clashes", status="passed", line=0)]
-        for result in results:
-            reporter(CaseFinished(result=result))
-    reporter(RunFinished(summary=Summary(), duration_s=0.0))
-    return reporter.render()
-
-
-def _suite(name: str, file: str, total: int) -> SuiteStarted:
-    return SuiteStarted(name=name, file=file, format="capture", server=name, total=total)
+        ]
+        nothing = CaseResult(name="nothing clashes", status="passed", line=0)
+        named.append(("composition", clashes or [nothing]))
+    suites = []
+    for name, results in named:
+        total = len(results)
+        suite = SuiteStarted(name=name, file=file, format="capture", server=name, total=total)
+        suites.append((suite, results))
+    return render_suites(suites)
 
 
 def _case(verdict: Verdict) -> CaseResult:

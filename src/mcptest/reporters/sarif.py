@@ -21,9 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mcptest.core.events import SuiteStarted
-    from mcptest.core.results import CaseResult, Finding
-
     Members = dict[str, object]
 
 __all__ = ["SarifReporter", "location", "render_sarif", "result_of"]
@@ -36,7 +33,7 @@ MAX_SIDE_CHARS = 200
 # Descriptions of rules; diagnostics have their own, and kinds of faults describe themselves.
 _FAILED = "test-failed"
 _RULES = {
-    _FAILED: "A test found something else than it expects.",
+    _FAILED: "A test found something other than it expects.",
     "gate-missed": "A quality gate was not reached.",
     "run-interrupted": "The run did not come to its end.",
     "flaky-test": "A test passed only when it was tried again.",
@@ -72,7 +69,11 @@ class SarifReporter(CollectedRun):
             yield result_of(diagnostic.code, diagnostic.severity, text, place)
         yield from self._of_tests()
         for finding in self.finished.findings:
-            yield self._of_finding(finding)
+            text = f"{finding.message}{times(finding.count)}\n{finding.quote}".strip()
+            files = (suite.file for suite, _ in self.all_suites if suite.server == finding.server)
+            file = next(files, "")
+            at = location(file, 1) if file else self._anywhere()
+            yield result_of(f"finding/{finding.kind}", "note", text, at)
         for gate in self.finished.missed_gates:
             yield result_of("gate-missed", "error", gate, self._anywhere())
         fault = self.finished.fault
@@ -85,7 +86,19 @@ class SarifReporter(CollectedRun):
 
     def _of_tests(self) -> Iterator[Members]:
         for suite, result in self.failures():
-            yield _of_failure(suite, result, case_title(self.started, suite, result))
+            rule = _FAILED if result.fault is None else f"fault/{result.fault.kind}"
+            lines = [f"{case_title(self.started, suite, result)}: {headline(result)}"]
+            for mismatch in result.mismatches[:MAX_MISMATCHES]:
+                sides = "expected {}, actual {}".format(*show_sides(mismatch, MAX_SIDE_CHARS))
+                lines.append(f"{excerpt(mismatch.path, MAX_TEXT_CHARS)}: {sides}")
+            lines += [f"note: {excerpt(note, MAX_TEXT_CHARS)}" for note in result.notes]
+            place = location(suite.file, result.line)
+            members = result_of(rule, "error", "\n".join(lines), place)
+            # The name, not the line: a test that moves is still the same.
+            parts = (visible(suite.file), stable_server(suite), case_name(result))
+            fingerprint = "#".join(part for part in parts if part)
+            members["partialFingerprints"] = {"test/v1": fingerprint}
+            yield members
         for suite, result in self.flaky():
             text = (
                 f"{case_title(self.started, suite, result)}: passed on attempt {result.attempts:,}"
@@ -99,13 +112,6 @@ class SarifReporter(CollectedRun):
             for note in result.notes:
                 text = f"{case_title(self.started, suite, result)}: {note}"
                 yield result_of("test-note", "note", text, location(suite.file, result.line))
-
-    def _of_finding(self, finding: Finding) -> Members:
-        text = f"{finding.message}{times(finding.count)}\n{finding.quote}".strip()
-        files = (suite.file for suite, _ in self.all_suites if suite.server == finding.server)
-        file = next(files, "")
-        place = location(file, 1) if file else self._anywhere()
-        return result_of(f"finding/{finding.kind}", "note", text, place)
 
     def _anywhere(self) -> Members | None:
         """A location for results that have none: readers drop results without one."""
@@ -151,21 +157,6 @@ def _description(rule: str) -> str:
     family, _, kind = rule.partition("/")
     broken = "broke a rule" if family == "finding" else "or the run failed"
     return f"The server {broken}: {kind.replace('_', ' ')}."
-
-
-def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
-    rule = _FAILED if result.fault is None else f"fault/{result.fault.kind}"
-    lines = [f"{title}: {headline(result)}"]
-    for mismatch in result.mismatches[:MAX_MISMATCHES]:
-        sides = "expected {}, actual {}".format(*show_sides(mismatch, MAX_SIDE_CHARS))
-        lines.append(f"{excerpt(mismatch.path, MAX_TEXT_CHARS)}: {sides}")
-    lines += [f"note: {excerpt(note, MAX_TEXT_CHARS)}" for note in result.notes]
-    result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
-    # The name, not the line: a test that moves is still the same.
-    parts = (visible(suite.file), stable_server(suite), case_name(result))
-    fingerprint = "#".join(part for part in parts if part)
-    result_members["partialFingerprints"] = {"test/v1": fingerprint}
-    return result_members
 
 
 def result_of(rule: str, level: str, text: str, place: Members | None) -> Members:

@@ -72,7 +72,9 @@ def read_saved_run(text: str, file: str) -> CollectedRun:
     """The run that the report in `text` describes; `file` is its name in diagnostics."""
     line = column = 0
     try:
-        run = _read_run(JsonObject(parse_json(text, MAX_DEPTH)))
+        report = JsonObject(parse_json(text, MAX_DEPTH))
+        _check_head(report)
+        run = _read_run(report)
         _add_missing_tests(run, file)
         return run
     except NotJsonError as error:
@@ -108,12 +110,34 @@ class _ReportError(ValueError):
         self.message = message
 
 
+def _check_head(report: JsonObject) -> None:
+    if report.members.get("tool") != "mcptest":
+        raise _ReportError("F005", "this is not a JSON report of mcptest")
+    version = report.members.get("version")
+    if version != REPORT_VERSION or isinstance(version, bool):
+        shown = show_json(version, 40)
+        message = f"a report of version {shown}; this mcptest reads {REPORT_VERSION}"
+        raise _ReportError("F010", message)
+    if "suites" not in report.members and "files" in report.members:
+        message = "this is what mcptest validate --json writes, not the report of a run"
+        raise _ReportError("F005", message)
+
+
 def _read_run(report: JsonObject) -> CollectedRun:
-    _check_head(report)
     run = CollectedRun()
     run.all_suites = list(report.objects("suites", _read_suite, required=True))
     summary = summary_of(result for _, results in run.all_suites for result in results)
-    _check_summary(report.inner("summary"), summary)
+    for name, count in summary_members(summary).items():
+        _compare_counts(
+            f"summary.{name}",
+            report.inner("summary").count(name, 0 if name == "flaky" else None),
+            count,
+        )
+    not_run = sum(result.not_run for _, results in run.all_suites for result in results)
+    written_not_run = report.count("not_run", not_run)
+    # A run that never began has no tests to count.
+    if run.all_suites:
+        _compare_counts("not_run", written_not_run, not_run)
     error = report.inner("error") if report.has("error") else None
     run.started = RunStarted(
         started_at=report.string("started_at"),
@@ -142,7 +166,7 @@ def _read_run(report: JsonObject) -> CollectedRun:
             conflicts=report.objects("composition", _read_hazard),
         ),
         broken_rules=report.strings("broken_rules"),
-        not_run=_read_not_run(report, run),
+        not_run=written_not_run,
         may_leave_out=report.flag("not_run_allowed", default=False),
         snapshots=_read_snapshots(report.inner("snapshots")) if report.has("snapshots") else None,
         unasked_gates=report.objects("unasked_gates", _read_gates),
@@ -153,37 +177,10 @@ def _read_run(report: JsonObject) -> CollectedRun:
     return run
 
 
-def _check_head(report: JsonObject) -> None:
-    if report.members.get("tool") != "mcptest":
-        raise _ReportError("F005", "this is not a JSON report of mcptest")
-    version = report.members.get("version")
-    if version != REPORT_VERSION or isinstance(version, bool):
-        message = (
-            f"a report of version {show_json(version, 40)}; this mcptest reads {REPORT_VERSION}"
-        )
-        raise _ReportError("F010", message)
-    if "suites" not in report.members and "files" in report.members:
-        message = "this is what mcptest validate --json writes, not the report of a run"
-        raise _ReportError("F005", message)
-
-
-def _check_summary(part: JsonObject, summary: Summary) -> None:
-    for name, count in summary_members(summary).items():
-        written = part.count(name, 0 if name == "flaky" else None)
-        if written != count:
-            message = f"summary.{name} is {written:,}, but counted from suites it is {count:,}"
-            raise _ReportError("F009", message)
-
-
-def _read_not_run(report: JsonObject, run: CollectedRun) -> int:
-    """How many tests could not be run, as the report and its tests both say."""
-    count = sum(result.not_run for _, results in run.all_suites for result in results)
-    written = report.count("not_run", count)
-    # A run that never began has no tests to count.
-    if written != count and run.all_suites:
-        message = f"not_run is {written:,}, but counted from suites it is {count:,}"
+def _compare_counts(name: str, written: int, counted: object) -> None:
+    if written != counted:
+        message = f"{name} is {written:,}, but counted from suites it is {counted:,}"
         raise _ReportError("F009", message)
-    return written
 
 
 def _add_missing_tests(run: CollectedRun, file: str) -> None:
@@ -284,19 +281,16 @@ def _read_log_line(part: JsonObject) -> LogLine:
 
 def _read_mismatch(part: JsonObject) -> Mismatch:
     missing = part.strings("missing")
+    at = part.inner("at") if part.has("at") else None
     return Mismatch(
         path=part.string("path"),
         expected=ABSENT if "expected" in missing else part.members.get("expected"),
         actual=ABSENT if "actual" in missing else part.members.get("actual"),
         message=part.string("message"),
         hint=part.string("hint", ""),
-        at=_read_place(part.inner("at")) if part.has("at") else None,
+        at=(at.count("expected"), at.count("actual")) if at else None,
         is_described=part.flag("described", default=False),
     )
-
-
-def _read_place(part: JsonObject) -> tuple[int, int]:
-    return part.count("expected"), part.count("actual")
 
 
 def _read_fault(part: JsonObject) -> Fault:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from itertools import groupby
 
-from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.results import CaseResult, Summary
+from mcptest.core.events import SuiteStarted
+from mcptest.core.results import CaseResult
 from mcptest.core.security import SEVERITIES, stable_path
 from mcptest.core.text import defuse, defuse_markers, plural, printable_json, visible
-from mcptest.reporters.junit import JunitReporter
+from mcptest.reporters.junit import render_suites
 from mcptest.reporters.markdown import code_cell, code_span, render_table
 from mcptest.reporters.sarif import location, render_sarif, result_of
 from mcptest.reporters.style import encode_narrow, status_marks
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcptest.core.security import RuleOutcome, ScanReport, SecurityFinding
+    from mcptest.core.security import RuleOutcome, ScanReport
     from mcptest.reporters.style import Paint
 
     Members = dict[str, object]
@@ -72,12 +72,21 @@ def _text_lines(report: ScanReport, paint: Paint, encoding: str) -> Iterator[str
         yield f"{paint.bold(title)} ({', '.join(facts)})"
         mine = [each for each in report.findings if each.server == server.name]
         for finding in mine:
-            yield from _finding_lines(finding, report, paint, marks)
+            is_failing = finding in report.failing
+            mark = marks["failed" if is_failing else "error"]
+            severity = (paint.red if is_failing else paint.yellow)(
+                finding.severity.upper().ljust(8)
+            )
+            yield f"  {mark} {severity} {finding.id} {paint.dim(finding.confidence)} {finding.path}"
+            yield f"      {finding.message}"
+            if finding.evidence:
+                yield paint.dim(f"      {finding.evidence}")
         is_unread = any(each.startswith(f"{server.name}: ") for each in report.unread)
         if not mine and not is_unread:
-            found = "skipped", "nothing found until it was interrupted"
-            mark, said = found if report.interrupted else ("passed", "nothing found")
-            yield f"  {marks[mark]} {said}"
+            if report.interrupted:
+                yield f"  {marks['skipped']} nothing found until it was interrupted"
+            else:
+                yield f"  {marks['passed']} nothing found"
         yield ""
     for finding, reason in report.accepted:
         yield paint.dim(f"accepted: {finding.id} {finding.path}: {visible(reason)}")
@@ -87,34 +96,17 @@ def _text_lines(report: ScanReport, paint: Paint, encoding: str) -> Iterator[str
     for problem in report.unread:
         yield f"{marks['failed']} not judged: {visible(problem)}"
     grouped = groupby(report.rules, key=lambda rule: (rule.status, rule.reason))
-    yield from (
-        paint.dim(f"not run: {_range([rule.id for rule in rules])}: {visible(reason)}")
-        for (status, reason), rules in grouped
-        if status in ("not_run", "not_applicable")
-    )
+    for (status, reason), rules in grouped:
+        if status in ("not_run", "not_applicable"):
+            ids = [rule.id for rule in rules]
+            listed = f"{ids[0]} to {ids[-1]}" if len(ids) > 2 else ", ".join(ids)
+            yield paint.dim(f"not run: {listed}: {visible(reason)}")
     for note in report.notes:
         yield paint.dim(f"note: {visible(note)}")
     if report.interrupted:
         yield paint.red("interrupted: this report is not complete")
     text = _summary(report)
     yield paint.green(text) if report.passed else paint.red(text)
-
-
-def _finding_lines(
-    finding: SecurityFinding, report: ScanReport, paint: Paint, marks: dict[str, str]
-) -> Iterator[str]:
-    is_failing = finding in report.failing
-    mark = marks["failed" if is_failing else "error"]
-    severity = finding.severity.upper().ljust(8)
-    shown = paint.red(severity) if is_failing else paint.yellow(severity)
-    yield f"  {mark} {shown} {finding.id} {paint.dim(finding.confidence)} {finding.path}"
-    yield f"      {finding.message}"
-    if finding.evidence:
-        yield paint.dim(f"      {finding.evidence}")
-
-
-def _range(ids: list[str]) -> str:
-    return ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}" if len(ids) > 2 else ", ".join(ids)
 
 
 def _summary(report: ScanReport) -> str:
@@ -235,26 +227,20 @@ def _notice(text: str) -> Members:
 
 def _render_junit(report: ScanReport, place: str) -> str:
     """A suite for each server, a case for each rule."""
-    reporter = JunitReporter()
-    reporter(RunStarted(started_at="", server="", suites=len(report.servers), total=0))
+    suites = []
     for server in report.servers:
-        reporter(
-            SuiteStarted(
-                name=server.name,
-                file=place,
-                format="security",
-                server=server.name,
-                total=len(report.rules),
-            )
+        name = server.name
+        results = [_case(rule, name, report) for rule in report.rules]
+        results += [
+            CaseResult(name="lists", status="failed", line=0, reason=problem)
+            for problem in report.unread
+            if problem.startswith(f"{name}: ")
+        ]
+        suite = SuiteStarted(
+            name=name, file=place, format="security", server=name, total=len(results)
         )
-        for rule in report.rules:
-            reporter(CaseFinished(result=_case(rule, server.name, report)))
-        for problem in report.unread:
-            if problem.startswith(f"{server.name}: "):
-                result = CaseResult(name="lists", status="failed", line=0, reason=problem)
-                reporter(CaseFinished(result=result))
-    reporter(RunFinished(summary=Summary(), duration_s=0.0, interrupted=report.interrupted))
-    return reporter.render()
+        suites.append((suite, results))
+    return render_suites(suites, interrupted=report.interrupted)
 
 
 def _case(rule: RuleOutcome, server: str, report: ScanReport) -> CaseResult:

@@ -46,11 +46,19 @@ class TapReporter(CollectedRun):
         lines = ["TAP version 14", f"1..{len(points)}"]
         for number, (is_ok, title, block) in enumerate(points, 1):
             lines += [f"{'ok' if is_ok else 'not ok'} {number} - {title}", *block]
-        lines += [f"# {line}" for line in self._comments()]
-        if self.finished.fault is not None:
-            lines.append(f"Bail out! {excerpt(self.finished.fault.message, MAX_TAIL_CHARS)}")
-        elif self.finished.interrupted:
-            lines.append(f"Bail out! {ending_line(self.started, self.finished)}")
+        finished, ending = self.finished, ending_line(self.started, self.finished)
+        for finding in finished.findings:
+            message = excerpt(finding.message, MAX_TAIL_CHARS)
+            lines.append(f"# note: {message}{times(finding.count)}")
+        lines += [f"# {line}" for line in coverage_lines(finished.coverage)]
+        if finished.not_run and finished.may_leave_out:
+            lines.append(f"# {not_run_line(finished)}")
+        if finished.bailed:
+            lines.append(f"# {ending}")
+        if finished.fault is not None:
+            lines.append(f"Bail out! {excerpt(finished.fault.message, MAX_TAIL_CHARS)}")
+        elif finished.interrupted:
+            lines.append(f"Bail out! {ending}")
         return defuse("\n".join(lines) + "\n")
 
     def _points(self) -> Iterator[tuple[bool, str, list[str]]]:
@@ -66,7 +74,7 @@ class TapReporter(CollectedRun):
 
     def _run_points(self) -> Iterator[tuple[bool, str, list[str]]]:
         """Problems of the whole run, as points: a document without points looks like success."""
-        finished = self.finished
+        finished, members = self.finished, dict[str, object]()
         if finished.fault is not None:
             mistakes = [diagnostic_line(each) for each in self.started.warnings]
             members = {
@@ -75,7 +83,16 @@ class TapReporter(CollectedRun):
             }
             yield False, "the tests can be run", _block(members)
         if finished.broken_rules:
-            yield False, "no rule is broken", _block(self._broken())
+            rules = finished.broken_rules
+            listed = excerpt(", ".join(rules), MAX_TAIL_CHARS)
+            members = {"message": f"rules broken: {listed}", "severity": "fail"}
+            found = [
+                excerpt(each.message, MAX_TAIL_CHARS)
+                for each in finished.findings
+                if each.kind in rules
+            ]
+            members |= {"findings": found} if found else {}
+            yield False, "no rule is broken", _block(members)
         for gate in finished.missed_gates:
             message = excerpt(gate, MAX_TAIL_CHARS)
             yield False, "the gate is reached", _block({"message": message, "severity": "fail"})
@@ -86,27 +103,6 @@ class TapReporter(CollectedRun):
             ending = ending_line(self.started, finished)
             members = {"message": ending, "severity": "error"}
             yield False, "the run was completed", _block(members)
-
-    def _broken(self) -> dict[str, object]:
-        """The rules that fail the run, and their findings."""
-        rules = self.finished.broken_rules
-        listed = excerpt(", ".join(rules), MAX_TAIL_CHARS)
-        members: dict[str, object] = {"message": f"rules broken: {listed}", "severity": "fail"}
-        found = [
-            excerpt(each.message, MAX_TAIL_CHARS)
-            for each in self.finished.findings
-            if each.kind in rules
-        ]
-        return members | ({"findings": found} if found else {})
-
-    def _comments(self) -> Iterator[str]:
-        for finding in self.finished.findings:
-            yield f"note: {excerpt(finding.message, MAX_TAIL_CHARS)}{times(finding.count)}"
-        yield from coverage_lines(self.finished.coverage)
-        if self.finished.not_run and self.finished.may_leave_out:
-            yield not_run_line(self.finished)
-        if self.finished.bailed:
-            yield ending_line(self.started, self.finished)
 
 
 def _description(text: str) -> str:

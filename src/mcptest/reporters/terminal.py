@@ -178,28 +178,29 @@ class TerminalReporter:
         same_as, details = "", list[str]()
         if has_failed or result.notes or self._verbose:
             same_as, details = self._details(result)
-        title = f"  {self._marks[result.status]} {visible(result.name)} "
-        lines = self._wrapped([title + self._note(result, same_as)]) + details
+        paint = self._paint
+        # After the name, how long the test took, or why it was skipped.
+        if result.status == "skipped":
+            word = "not run" if result.not_run else "skipped"
+            reason = f": {visible(result.reason)}" if result.reason else ""
+            note = paint.yellow(f"({word}{reason})")
+        else:
+            note = render_duration(result.duration_s)
+            if result.attempts > 1:
+                note += f", {plural(result.attempts, 'attempt')}"
+            if result.repeats > 1:
+                note += f", {result.repeats:,} times"
+            note = paint.dim(f"({note}){same_as}")
+            if result.is_flaky:
+                note += f" {paint.yellow('flaky')}"
+        title = f"  {self._marks[result.status]} {visible(result.name)} {note}"
+        lines = self._wrapped([title]) + details
         if has_failed and len(lines) > 1:
             lines.append("")
         if self._title:
             lines = [*self._gap(), *self._title, *lines]
             self._title = []
         self._write(lines)
-
-    def _note(self, result: CaseResult, same_as: str) -> str:
-        """What follows the name of a case: how long it took, or why it was skipped."""
-        if result.status == "skipped":
-            word = "not run" if result.not_run else "skipped"
-            reason = f": {visible(result.reason)}" if result.reason else ""
-            return self._paint.yellow(f"({word}{reason})")
-        took = render_duration(result.duration_s)
-        tries = f", {result.repeats:,} times" if result.repeats > 1 else ""
-        if result.attempts == 1:
-            return self._paint.dim(f"({took}{tries}){same_as}")
-        tries = f", {plural(result.attempts, 'attempt')}{tries}"
-        note = self._paint.dim(f"({took}{tries}){same_as}")
-        return f"{note} {self._paint.yellow('flaky')}" if result.is_flaky else note
 
     def _details(self, result: CaseResult) -> tuple[str, list[str]]:
         """Which earlier failure has the same cause, "" if none; and the lines below the title."""

@@ -77,7 +77,15 @@ def render_result(
         if hidden > 0:
             noun = "mismatch" if hidden == 1 else "mismatches"
             lines += [_BLANK, DiffLine(sign="…", text=f"… and {hidden:,} more {noun}{advice}")]
-        lines += _context_lines(result)
+        # The answer around the mismatches, unless a single mismatch of two scalars says it all.
+        first = result.mismatches[0]
+        has_context = len(result.mismatches) > 1 or any(
+            side is ABSENT or isinstance(side, dict | list)
+            for side in (first.expected, first.actual)
+        )
+        if has_context and result.actual is not ABSENT:
+            context = context_diff(result.actual, result.mismatches)
+            lines += [_BLANK, *context] if context else []
     if verbose:
         answer = "" if result.actual is ABSENT else show_json(result.actual, MAX_VERBOSE_CHARS)
         sent = excerpt(result.sent, MAX_VERBOSE_CHARS)
@@ -108,18 +116,6 @@ def describe_case(
         lines = [line.text for line in shown]
     text = "\n".join(lines).strip("\n")
     return f"{text}\n\n{file}:{result.line}"
-
-
-def _context_lines(result: CaseResult) -> list[DiffLine]:
-    """The answer around the mismatches, unless a single mismatch of two scalars says it all."""
-    if result.actual is ABSENT:
-        return []
-    if len(result.mismatches) == 1:
-        sides = (result.mismatches[0].expected, result.mismatches[0].actual)
-        if not any(side is ABSENT or isinstance(side, dict | list) for side in sides):
-            return []
-    lines = context_diff(result.actual, result.mismatches)
-    return [_BLANK, *lines] if lines else []
 
 
 def fault_headline(fault: Fault) -> str:
@@ -167,7 +163,7 @@ def stderr_lines(stderr: str) -> list[DiffLine]:
 
 
 def _tail_lines(label: str, text: str) -> Iterator[DiffLine]:
-    """The last lines of a server's output, each after a bar that tells them from our own."""
+    """The last lines of a server's output, each after a bar that sets them apart from our own."""
     lines = text.rstrip("\n").split("\n") if text.strip() else []
     hidden = len(lines) - MAX_TAIL_LINES
     if hidden > 0:
@@ -248,11 +244,20 @@ class SeenFailures:
         with mismatches beside it has no cause in common with others.
         """
         fault, mismatches = result.fault, result.mismatches
-        cause: tuple[object, ...] = tuple(map(_mismatch_key, mismatches[:_KEY_MISMATCHES]))
-        if fault is not None:
-            cause = () if mismatches else (fault.kind, fault.message)
-        if not cause or result.status not in ("failed", "error"):
+        if result.status not in ("failed", "error") or bool(fault) == bool(mismatches):
             return None
+        cause: tuple[object, ...]
+        if fault:
+            cause = (fault.kind, fault.message)
+        else:
+            # As JSON: in Python 1, 1.0 and True are equal.
+            cause = tuple(
+                (
+                    *(each.path, each.message),
+                    *(show_json(side, _KEY_CHARS) for side in (each.expected, each.actual)),
+                )
+                for each in mismatches[:_KEY_MISMATCHES]
+            )
         alike = self._seen.setdefault(cause, [])
         for others, first in alike:
             if others == mismatches:
@@ -261,7 +266,7 @@ class SeenFailures:
         return None
 
     def has_shown(self, fault: Fault) -> bool:
-        """Whether a failure had this fault for its cause."""
+        """True if a failure with this fault as its cause has been shown."""
         return (fault.kind, fault.message) in self._seen
 
     def new_stderr(self, result: CaseResult) -> str:
@@ -272,9 +277,3 @@ class SeenFailures:
         is_new = result.status == "failed" and result.stderr not in self._stderr
         self._stderr.add(result.stderr)
         return result.stderr if is_new else ""
-
-
-def _mismatch_key(mismatch: Mismatch) -> tuple[str, ...]:
-    # As JSON: in Python 1, 1.0 and True are equal.
-    sides = (show_json(side, _KEY_CHARS) for side in (mismatch.expected, mismatch.actual))
-    return (mismatch.path, mismatch.message, *sides)

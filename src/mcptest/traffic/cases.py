@@ -135,7 +135,13 @@ class _Splitter:
                 self._by_id[each.direction, id_key(message["id"])] = index
                 if (token := progress_token(message)) is not None:
                     self._by_token[each.direction, id_key(token)] = index
-        related = self._request_of_notification(each.direction, first)
+        # Progress and cancellations are kept with their request.
+        related: int | None = None
+        if "id" not in first and first["method"] == _PROGRESS:
+            token = id_key(_param(first, "progressToken"))
+            related = self._by_token.get((opposite(each.direction), token))
+        elif "id" not in first and first["method"] == _CANCELLED:
+            related = self._by_id.get((each.direction, id_key(_param(first, "requestId"))))
         if related is not None:
             self._put(index, self._group_of[related])
         elif self._awaited and each.direction == "in" and self._lacks_response(index):
@@ -183,16 +189,6 @@ class _Splitter:
         opening = messages_in(self._messages[self._current[0]].message)[0]
         is_end_of_handshake = message.get("method") == "notifications/initialized"
         return is_end_of_handshake and opening.get("method") == "initialize"
-
-    def _request_of_notification(self, direction: Direction, message: Message) -> int | None:
-        if "id" in message:
-            return None
-        if message["method"] == _PROGRESS:
-            token = id_key(_param(message, "progressToken"))
-            return self._by_token.get((opposite(direction), token))
-        if message["method"] == _CANCELLED:
-            return self._by_id.get((direction, id_key(_param(message, "requestId"))))
-        return None
 
 
 # Ids

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.traffic.cases import Marks, RecordedCase
-    from mcptest.traffic.reading import Message, Traffic, TrafficMessage
+    from mcptest.traffic.reading import Message, Traffic
     from mcptest.traffic.varying import Span, Steps
 
     # Where a value is: the marks of its case, its place there, and its key.
@@ -117,7 +117,10 @@ def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
     for case, own, name in zip(cases, marks, names, strict=True):
         comment = case_comment(_with_redacted_targets(case, secrets))
         described = describer.describe(case, own, name)
-        lines = [_comment(secrets.redact_known(comment)), f"case: {_plain_or_quoted(name)}"]
+        # Without quotes only if it cannot be read as anything else.
+        is_plain = re.fullmatch(_PLAIN, name) and not name.endswith(" ")
+        shown = name if is_plain and resolve_plain(name) == name else quoted(name)
+        lines = [_comment(secrets.redact_known(comment)), f"case: {shown}"]
         if case.is_unanswered:
             lines.append("_skip: not answered when it was recorded")
         for key, message in zip(message_keys(case), described, strict=True):
@@ -150,12 +153,6 @@ def _first_document(source: str, messages: list[Any]) -> str:
 
 def _comment(text: str) -> str:
     return f"# {defuse_markers(visible(text))}"
-
-
-def _plain_or_quoted(text: str) -> str:
-    """A string without quotes where it cannot be read as anything else."""
-    is_plain = re.fullmatch(_PLAIN, text) and not text.endswith(" ")
-    return text if is_plain and resolve_plain(text) == text else quoted(text)
 
 
 def _with_redacted_targets(case: RecordedCase, secrets: Secrets) -> RecordedCase:
@@ -205,16 +202,15 @@ class _Describer:
 
     def describe(self, case: RecordedCase, marks: Marks, name: str) -> list[Any]:
         self._marks, self._case = marks, name
-        return [self._describe_turn(index, each) for index, each in enumerate(case.messages)]
-
-    def _describe_turn(self, index: int, each: TrafficMessage) -> Any:
-        self._index, self._is_sent = index, each.direction == "in"
-        if isinstance(each.message, list):
-            return [
-                self._describe_message(message, (part,))
-                for part, message in enumerate(each.message)
-            ]
-        return self._describe_message(each.message, ())
+        described: list[Any] = []
+        for index, each in enumerate(case.messages):
+            self._index, self._is_sent = index, each.direction == "in"
+            parts = enumerate(messages_in(each.message))
+            if isinstance(each.message, list):
+                described.append([self._describe_message(part, (at,)) for at, part in parts])
+            else:
+                described.append(self._describe_message(each.message, ()))
+        return described
 
     def _describe_message(self, message: Message, lead: Steps) -> Message:
         described = {}

@@ -58,7 +58,7 @@ def test_a_directive_beside_the_members_of_a_message_is_a_mistake(
     (tmp_path / "a.cases.yaml").write_text(text, encoding="utf-8")
     ended = mcptest(tmp_path, command, "a.cases.yaml")
     assert ended.code == 2
-    said = 'error[F014]: "match:partial" cannot stand beside the members of a message\n'
+    said = 'error[F014]: "match:partial" cannot be beside the members of a message\n'
     assert said in ended.err
 
 

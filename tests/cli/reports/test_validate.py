@@ -99,7 +99,7 @@ def test_its_json_has_one_shape_however_it_ends(
 def test_equal_warnings_are_one_line_with_their_number_and_the_first_place(folder: Path) -> None:
     ended = mcptest(folder, "validate")
     line = (
-        'warning[W001]: "stderr" belongs under "expect"; it is read as if it stood there '
+        'warning[W001]: "stderr" belongs under "expect"; it is read as if it were there '
         "(and 3 more, first at a.test.mcp.yml:"
     )
     assert ended.err.count("warning[") == 2

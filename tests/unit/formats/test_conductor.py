@@ -315,14 +315,14 @@ def test_stderr_and_performance_one_level_too_high_are_read_with_a_warning() -> 
             "W001",
             5,
             5,
-            '"stderr" belongs under "expect"; it is read as if it stood there',
+            '"stderr" belongs under "expect"; it is read as if it were there',
         ),
         (
             "warning",
             "W001",
             6,
             5,
-            '"performance" belongs under "expect"; it is read as if it stood there',
+            '"performance" belongs under "expect"; it is read as if it were there',
         ),
     ]
 

@@ -12,10 +12,8 @@ from suite_reading import SERVER, entry, load, mistakes
 from mcptest.formats.suite.variables import choosing
 
 CHOOSES = "a captured value can be what a matcher compares with, not choose one"
-EXPRESSION = (
-    "a captured value cannot stand in a regular expression: its server would write the check"
-)
-SCHEMA = "in a schema, a captured value can only stand under const or enum"
+EXPRESSION = "a captured value cannot be in a regular expression: its server would write the check"
+SCHEMA = "in a schema, a captured value can only be under const or enum"
 BAR = "a captured value cannot say how much is enough: its server would set its own bar"
 REFERRED = (
     "a schema with a captured value in it cannot refer to what is under const or enum: its "

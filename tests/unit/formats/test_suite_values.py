@@ -149,7 +149,7 @@ def test_a_reference_that_is_never_closed_is_taken_as_it_stands_with_a_warning()
 def test_two_keys_that_become_one_are_an_error() -> None:
     text = entry("name: n, tool: t, args: {A-17: 1, '${order}': 2}", head=VARIABLES)
     [found] = refusals(text)
-    assert (found.code, found.message) == ("F003", 'the key "A-17" would stand there twice')
+    assert (found.code, found.message) == ("F003", 'the key "A-17" would be there twice')
 
 
 # Variables
@@ -364,7 +364,7 @@ def test_what_a_server_sent_may_be_compared_with(matcher: str) -> None:
             'the matcher "gt" takes a number, not a string',
         ),
         ("tool: '${id}'", {"id": 5}, '"tool" must be text and is a number'),
-        ("tool: b, args: {a: 1, '${id}': 2}", {"id": "a"}, 'the key "a" would stand there twice'),
+        ("tool: b, args: {a: 1, '${id}': 2}", {"id": "a"}, 'the key "a" would be there twice'),
     ],
 )
 def test_a_captured_value_with_which_a_step_makes_no_sense_is_refused_when_it_is_known(
@@ -427,7 +427,7 @@ def test_two_keys_with_captured_values_may_turn_out_to_be_different() -> None:
 def test_two_keys_that_become_one_beside_a_captured_value_are_told_once() -> None:
     steps = "{tool: a, capture: {id: result}}, {tool: b, args: {A-17: 1, '${order}': '${id}'}}"
     [found] = refusals(entry(f"name: n, steps: [{steps}]", head=VARIABLES))
-    assert (found.code, found.message) == ("F003", 'the key "A-17" would stand there twice')
+    assert (found.code, found.message) == ("F003", 'the key "A-17" would be there twice')
 
 
 def test_the_name_of_a_tool_may_be_a_captured_value() -> None:

@@ -10,7 +10,7 @@ from mcptest.engine.dialogue import describe_other_kind
 from mcptest.engine.judge import judge
 from mcptest.engine.server import Reply
 from mcptest.formats.cases import is_turn, load_cases
-from mcptest.formats.conductor import load_conductor
+from mcptest.formats.conductor import has_captures, load_conductor
 from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.stream import read_stream
@@ -20,7 +20,7 @@ from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.migrate.drafts import Note, Source
 from mcptest.migrate.matchers import Setting
-from mcptest.migrate.sources import has_captures, read_cases, read_conductor
+from mcptest.migrate.sources import read_cases, read_conductor
 from mcptest.migrate.suite import ServerConfig, SuiteServer, convert_server, write_suite
 
 REGISTRY = builtin_registry(lambda: 0.0)

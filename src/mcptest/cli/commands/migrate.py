@@ -37,6 +37,7 @@ from mcptest.engine.loading import (
     resolve_folders,
 )
 from mcptest.formats.cases import is_turn
+from mcptest.formats.conductor import has_captures
 from mcptest.formats.config import load_config
 from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.formats.yaml import read_document
@@ -44,7 +45,7 @@ from mcptest.formats.yaml.stream import read_stream
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.migrate.drafts import Note
 from mcptest.migrate.matchers import Setting
-from mcptest.migrate.sources import has_captures, read_cases, read_conductor
+from mcptest.migrate.sources import read_cases, read_conductor
 from mcptest.migrate.suite import ServerConfig, convert_server, write_suite
 
 TYPE_CHECKING = False

@@ -77,21 +77,23 @@ class Types:
         self.has_references = has_references
         self.named: dict[str, Schema] = {
             "duration": _duration(),
-            "tags": _tags(),
+            "tags": {"type": ["string", "array"], "items": STRING},
             "skip": _skip(),
-            "row_file": _row_file(),
+            "row_file": {
+                "type": "string",
+                "pattern": f"(?:{'|'.join(map(re.escape, ROW_ENDINGS))})$",
+                **pattern_message(f"a file that ends in {', '.join(ROW_ENDINGS)}"),
+            },
         }
-        self.named["each"] = self._each()
+        # Rows, or a file of them.
+        row = {"type": "object", "minProperties": 1, "propertyNames": {"pattern": NAME_PATTERN}}
+        files = {**self.mapping(EACH_KEYS), "type": ["array", "object"]}
+        self.named["each"] = {**list_of(row), **files}
 
     def mapping(self, keys: Keys, required: Iterable[str] | None = None) -> Schema:
         """A mapping with these keys, and no others."""
         members = {name: self.schema(key) for name, key in keys.items()}
         return object_with(members, keys.required if required is None else required)
-
-    def _each(self) -> Schema:
-        """Rows, or a file of them."""
-        row = {"type": "object", "minProperties": 1, "propertyNames": {"pattern": NAME_PATTERN}}
-        return {**list_of(row), **self.mapping(EACH_KEYS), "type": ["array", "object"]}
 
     def schema(self, key: Key) -> Schema:
         """The schema of one key's value."""
@@ -162,7 +164,7 @@ def filled(schema: Schema) -> Schema:
         return {"anyOf": [schema, {"type": "string", "pattern": _SOMEWHERE, **wrong}]}
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if "string" not in types:
-        wrong = pattern_message("a text can only stand here as a reference, such as ${name}")
+        wrong = pattern_message("a text can only be a reference here, such as ${name}")
         return {**schema, "type": [*types, "string"], "pattern": _WHOLE, **wrong}
     if "pattern" in schema:
         return {**schema, "pattern": f"{schema['pattern']}|{_SOMEWHERE}"}
@@ -192,16 +194,6 @@ def _duration() -> Schema:
         ),
         "examples": ["2s"],
     }
-
-
-def _tags() -> Schema:
-    return {"type": ["string", "array"], "items": STRING}
-
-
-def _row_file() -> Schema:
-    endings = "|".join(map(re.escape, ROW_ENDINGS))
-    wrong = pattern_message(f"a file that ends in {', '.join(ROW_ENDINGS)}")
-    return {"type": "string", "pattern": f"(?:{endings})$", **wrong}
 
 
 def _skip() -> Schema:

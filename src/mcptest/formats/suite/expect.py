@@ -159,7 +159,18 @@ class ExpectReader:
             self._refuse_idle_threshold(inner, fields.mapping.get(key))
         else:
             self._refuse_idle_threshold(fields, {})
-        return self._expectation(assertions, budgets.over(shared or Budgets()))
+        budgets = budgets.over(shared or Budgets())
+        threshold, slowest_ms = budgets.threshold, budgets.max_duration_ms
+        return Expectation(
+            assertions=assertions,
+            # Without assertions there is nothing to weigh.
+            threshold=threshold if assertions and threshold is not None else 1.0,
+            performance=Performance(max_response_s=slowest_ms / 1000) if slowest_ms else None,
+            max_tokens=budgets.max_tokens,
+            has_regex=self._words.has_regex,
+            has_foreign_check=self._words.has_foreign,
+            has_remote_check=self._words.has_remote,
+        )
 
     def _refuse_mixture(self, fields: Fields, inner: Fields, key: str) -> None:
         inner.check_keys(EXPECT_KEYS, f'"{key}"')
@@ -191,7 +202,13 @@ class ExpectReader:
         fields = place.replaced(item)
         fields.check_keys(ASSERTION_KEYS, "an assertion")
         target = fields.text("target")
-        steps = self._target(fields, target) if isinstance(item.get("target"), str) else ()
+        steps: tuple[str | int, ...] = ()
+        if isinstance(item.get("target"), str):
+            try:
+                steps = parse_target(target, self._roots)
+            except ValueError as error:
+                example = f"for example {_EXAMPLES.get(self._roots[0], self._roots[0])}"
+                fields.report("target", "F009", f'"target" {error}', example, on_key=False)
         check = None
         if "matcher" in item:
             trail = trail_of((*fields.steps, "matcher"))
@@ -208,29 +225,6 @@ class ExpectReader:
             check=check,
             message=message,
             weight=1.0 if weight is None else weight,
-        )
-
-    def _target(self, fields: Fields, text: str) -> tuple[str | int, ...]:
-        try:
-            return parse_target(text, self._roots)
-        except ValueError as error:
-            example = f"for example {_EXAMPLES.get(self._roots[0], self._roots[0])}"
-            fields.report("target", "F009", f'"target" {error}', example, on_key=False)
-            return ()
-
-    def _expectation(self, assertions: tuple[Assertion, ...], budgets: Budgets) -> Expectation:
-        words = self._words
-        slowest_ms = budgets.max_duration_ms
-        threshold = budgets.threshold
-        return Expectation(
-            assertions=assertions,
-            # Without assertions there is nothing to weigh.
-            threshold=threshold if assertions and threshold is not None else 1.0,
-            performance=Performance(max_response_s=slowest_ms / 1000) if slowest_ms else None,
-            max_tokens=budgets.max_tokens,
-            has_regex=words.has_regex,
-            has_foreign_check=words.has_foreign,
-            has_remote_check=words.has_remote,
         )
 
 

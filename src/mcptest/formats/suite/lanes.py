@@ -330,7 +330,9 @@ class LaneReader:
     def _refuse_unknown_check(self, place: Fields, check: str) -> None:
         if check in CHECKS:
             return
-        meant = _meant_by(check)
+        word = check.casefold().strip()
+        meant = next((name for name, others in _MEANT.items() if word in others), "")
+        meant = "invariants" if word.startswith("inv-") else meant or closest(check, CHECKS)
         question = f"; did you mean {meant!r}?" if meant else ""
         message = f"there is no check {check!r}{question}"
         place.report("", "F009", message, f"there are: {', '.join(CHECKS)}", on_key=False)
@@ -365,17 +367,6 @@ def _read_baseline(fields: Fields, read_beside: Callable[[str], str]) -> tuple[B
             message = f"{file}:{each.line}: {each.message}"
             fields.report("baseline", each.code, message, each.help, on_key=False)
     return ()
-
-
-def _meant_by(check: str) -> str:
-    """Return the check that is probably meant, or ""."""
-    word = check.casefold().strip()
-    if word.startswith("inv-"):
-        return "invariants"
-    for name, others in _MEANT.items():
-        if word in others:
-            return name
-    return closest(check, CHECKS)
 
 
 def _shared(fields: Fields, entry: dict[str, object] | None = None) -> dict[str, object]:

@@ -235,7 +235,13 @@ class _Loader:
 
     def suites(self) -> list[Suite]:
         """Return one suite for each server of each file; those of one server are adjacent."""
-        self._refuse_no_servers()
+        files = [part.top.mapping for part in self._parts]
+        if (
+            self._is_whole
+            and not any("servers" in file for file in files)
+            and any(lane in file for file in files for lane in _LANES)
+        ):
+            self._parts[0].top.require(("servers",), "a suite")
         found = [suite for part in self._parts for suite in self._suites_of(part)]
         if not found and not any(part.diagnostics for part in self._parts):
             message = f"a suite needs tests: one of the keys {', '.join(_LANES)}"
@@ -252,7 +258,18 @@ class _Loader:
         part.top.check_keys(FILE_KEYS, "a suite")
         for key in ("name", "description", "$schema"):
             part.top.text(key)
-        self._options |= _run_options(part.top)
+        # Only the options that are written: those of imports hold for what is not.
+        if options := part.top.mapping_at("run_options"):
+            options.check_keys(RUN_KEYS, '"run_options"')
+            if "parallel" in options.mapping:
+                bounds = RUN_KEYS["parallel"].bounds
+                self._options["parallel"] = options.whole_number("parallel", *bounds, 1)
+            if "retries" in options.mapping:
+                self._options["retries"] = options.whole_number("retries", *RETRIES.bounds, 0)
+            if "isolation" in options.mapping:
+                self._options["isolation"] = options.choice("isolation", ISOLATIONS, "run")
+            if "strict" in options.mapping:
+                self._options["strict"] = options.flag("strict", False)
         inner = part.top.mapping_at("variables")
         if inner:
             self._variables.turn_to(part.folder, part.point)
@@ -279,33 +296,28 @@ class _Loader:
             self._servers[name] = spec.but(cwd=cwd, is_strict=is_strict)
             self._needs[name] = needs
 
-    def _refuse_no_servers(self) -> None:
-        files = [part.top.mapping for part in self._parts]
-        if any("servers" in file for file in files) or not self._is_whole:
-            return
-        if any(lane in file for file in files for lane in _LANES):
-            self._parts[0].top.require(("servers",), "a suite")
-
     def _suites_of(self, part: Part) -> list[Suite]:
         """Return the cases of one file by server, in the order in which servers appear."""
         self._variables.turn_to(part.folder, part.point)
         by_server: dict[str, list[Case]] = {}
-        for server, case in self._cases(part):
-            also = case.scan.others if case.scan else ()
-            others = [need for each in also for need in self._needs.get(each.name, ())]
-            needs = dict.fromkeys((*self._needs.get(server, ()), *others, *case.needs))
+        found = self._cases(part)
+        secrets = self.secrets
+        for server, case in found:
+            names = [server]
+            if case.scan and case.scan.others:
+                # The other servers of a scan have needs, and must know what is secret.
+                names += [each.name for each in case.scan.others]
+                others = tuple(each.but(secrets=secrets) for each in case.scan.others)
+                case = case.but(scan=case.scan.but(others=others))
+            of_servers = [need for name in names for need in self._needs.get(name, ())]
+            needs = dict.fromkeys((*of_servers, *case.needs))
             case = case.but(needs=tuple(needs)) if needs else case
             by_server.setdefault(server, []).append(case)
-        name = part.top.mapping.get("name") or part.top.mapping.get("description")
-        secrets = self.secrets
-        by_server = {
-            server: [_with_secrets(case, secrets) for case in cases]
-            for server, cases in by_server.items()
-        }
+        title = part.top.mapping.get("name") or part.top.mapping.get("description")
         parallel = self._options.get("parallel")
         return [
             Suite(
-                name=str(name or posixpath.basename(part.file)),
+                name=str(title or posixpath.basename(part.file)),
                 file=part.file,
                 format="suite",
                 cases=tuple(sorted(cases, key=lambda case: bool(case.check))),
@@ -351,8 +363,16 @@ class _Loader:
         """Return the name of the server of an entry: the one it names, or the only one."""
         if "server" in fields.mapping:
             name = fields.text("server")
-            if isinstance(fields.mapping["server"], str):
-                self._refuse_unknown_server(fields.at(("server",)), name)
+            # A declared server with mistakes has been reported already.
+            declared = (part.top.mapping.get("servers") for part in self._parts)
+            names = dict.fromkeys(
+                each for inner in declared if isinstance(inner, dict) for each in inner
+            )
+            is_text = isinstance(fields.mapping["server"], str)
+            if is_text and names and name not in names and self._is_whole:
+                message = f"there is no server {name!r}{suggest(name, names, '{!r}')}"
+                help = f"there are: {', '.join(names)}"
+                fields.report("server", "F009", message, help, on_key=False)
             return name
         named = fields.mapping.get("servers")
         if isinstance(named, list) and named:
@@ -363,26 +383,6 @@ class _Loader:
             message = 'it must say which "server" is meant: there is more than one'
             fields.report("", "F007", message, there)
         return next(iter(self._servers), "")
-
-    def _refuse_unknown_server(self, place: Fields, name: str) -> None:
-        # A declared server with mistakes has been reported already.
-        declared = (part.top.mapping.get("servers") for part in self._parts)
-        names = dict.fromkeys(
-            each for inner in declared if isinstance(inner, dict) for each in inner
-        )
-        if name in names or not names or not self._is_whole:
-            return
-        question = suggest(name, names, "{!r}")
-        message = f"there is no server {name!r}{question}"
-        place.report("", "F009", message, f"there are: {', '.join(names)}", on_key=False)
-
-
-def _with_secrets(case: Case, secrets: tuple[str, ...]) -> Case:
-    """Return a case whose other servers know what is secret."""
-    if case.scan is None or not case.scan.others:
-        return case
-    others = tuple(each.but(secrets=secrets) for each in case.scan.others)
-    return case.but(scan=case.scan.but(others=others))
 
 
 def _checks_last(suites: list[Suite], server: str) -> list[Suite]:
@@ -400,24 +400,6 @@ def _checks_last(suites: list[Suite], server: str) -> list[Suite]:
 
 def _server_name(suite: Suite) -> str:
     return suite.server.name if suite.server else ""
-
-
-def _run_options(fields: Fields) -> dict[str, object]:
-    """Return the `run_options` that are written."""
-    inner = fields.mapping_at("run_options")
-    if inner is None:
-        return {}
-    inner.check_keys(RUN_KEYS, '"run_options"')
-    found: dict[str, object] = {}
-    if "parallel" in inner.mapping:
-        found["parallel"] = inner.whole_number("parallel", *RUN_KEYS["parallel"].bounds, 1)
-    if "retries" in inner.mapping:
-        found["retries"] = inner.whole_number("retries", *RETRIES.bounds, 0)
-    if "isolation" in inner.mapping:
-        found["isolation"] = inner.choice("isolation", ISOLATIONS, "run")
-    if "strict" in inner.mapping:
-        found["strict"] = inner.flag("strict", False)
-    return found
 
 
 def _numbers(fields: Fields, key: str, keys: Keys) -> dict[str, float]:
@@ -498,7 +480,28 @@ class _PartReader:
 
     def read(self, text: str, file: str, place: str) -> Part:
         home = self._plain(posixpath.join(self._folder, place))
-        return _read_part(text, file, home, place, self._read_beside)
+        document = read_document(text, file)
+        diagnostics: list[PathDiagnostic] = []
+        value = document.value
+        if not isinstance(value, dict):
+            message = f"a suite must be a mapping and is {kind_of(value)}"
+            Fields({}, (), diagnostics).report("", "F005", message)
+            value = {}
+        fields = Fields(value, (), diagnostics)
+        plugins: tuple[PluginSpec, ...] = ()
+        if isinstance(value.get("imports"), dict) and (imports := fields.mapping_at("imports")):
+            imports.check_keys(IMPORT_KEYS, '"imports"')
+            plugins = read_subprocess_matchers(imports, file)
+        return Part(
+            file=file,
+            folder=home,
+            document=document,
+            top=fields,
+            diagnostics=diagnostics,
+            read_beside=lambda name: self._read_beside(posixpath.join(place, name)),
+            point=_Pointer(document),
+            plugins=tuple(plugin.but(cwd=home) for plugin in plugins),
+        )
 
     def _plain(self, path: str) -> str:
         """Return the path without `..`, unless that would lead elsewhere because of a link."""
@@ -556,33 +559,6 @@ class _Pointer:
     def __call__(self, diagnostic: PathDiagnostic) -> Diagnostic:
         self._places = self._places or locate(self._document)
         return point_at(diagnostic, self._document.file, self._places)
-
-
-def _read_part(
-    text: str, file: str, home: str, place: str, read_beside: Callable[[str], str]
-) -> Part:
-    document = read_document(text, file)
-    diagnostics: list[PathDiagnostic] = []
-    value = document.value
-    if not isinstance(value, dict):
-        message = f"a suite must be a mapping and is {kind_of(value)}"
-        Fields({}, (), diagnostics).report("", "F005", message)
-        value = {}
-    fields = Fields(value, (), diagnostics)
-    plugins: tuple[PluginSpec, ...] = ()
-    if isinstance(value.get("imports"), dict) and (imports := fields.mapping_at("imports")):
-        imports.check_keys(IMPORT_KEYS, '"imports"')
-        plugins = read_subprocess_matchers(imports, file)
-    return Part(
-        file=file,
-        folder=home,
-        document=document,
-        top=fields,
-        diagnostics=diagnostics,
-        read_beside=lambda name: read_beside(posixpath.join(place, name)),
-        point=_Pointer(document),
-        plugins=tuple(plugin.but(cwd=home) for plugin in plugins),
-    )
 
 
 def _imports(fields: Fields) -> list[tuple[str, tuple[str | int, ...]]]:

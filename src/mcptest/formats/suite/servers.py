@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.core.plan import HttpSpec
     from mcptest.formats.suite.variables import Variables
 
 __all__ = ["SAID_BY_FROM", "SERVER", "SERVER_KEYS", "ServerFiles", "read_servers"]
@@ -164,7 +163,13 @@ def _read_server(
         written.non_empty_text("from")
         http, command = base.http, base.command
         env, cwd = (base.env or {}) | env, cwd or base.cwd
-        http = _add_tls(fields, http)
+        # Of how a server of another file is reached, only the keys about TLS are the suite's.
+        given = [key for key in ("ca_file", "insecure_tls") if key in fields.mapping]
+        if given and not http:
+            fields.report(given[0], "F003", f'"{given[0]}" is for a server on HTTP')
+        insecure_tls = fields.flag("insecure_tls", False)
+        if http:
+            http = http.but(ca_file=fields.text("ca_file"), insecure_tls=insecure_tls)
     else:
         http = read_http(fields, str, _Values(variables))
         command = () if http and "command" not in fields.mapping else _command(fields)
@@ -179,15 +184,6 @@ def _read_server(
         is_of_suite=True,
         **read_settings(fields, str, command[0] if command else "", isolation),
     )
-
-
-def _add_tls(fields: Fields, http: HttpSpec | None) -> HttpSpec | None:
-    """Return how a server of another file is reached, with the keys about TLS of the suite."""
-    given = [key for key in ("ca_file", "insecure_tls") if key in fields.mapping]
-    if given and not http:
-        fields.report(given[0], "F003", f'"{given[0]}" is for a server on HTTP')
-    insecure_tls = fields.flag("insecure_tls", False)
-    return http.but(ca_file=fields.text("ca_file"), insecure_tls=insecure_tls) if http else None
 
 
 # Keys whose value is a string, even if a reference in it is another value.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core.plan import Case, SavedValue, Step, Template
+from mcptest.core.plan import Case, Step, Template
 from mcptest.core.record import Record
-from mcptest.formats.conductor import use_of
+from mcptest.formats.conductor import read_captures, use_of
 from mcptest.formats.keys import (
     EACH,
     NON_EMPTY,
@@ -182,7 +182,7 @@ class StepReader:
     ) -> Step | None:
         """Return the step, None if it has mistakes; adds the names it saves to `captured`."""
         step = self._read_filled(fields, _Origin(id=id, name=name, shared=shared), captured)
-        captures = self._captures(fields)
+        captures = read_captures(fields, _parse_target, "for example result.structuredContent.id")
         captured += [capture.name for capture in captures]
         return step.but(captures=captures) if step and captures else step
 
@@ -298,27 +298,12 @@ class StepReader:
                 inner.text(key)
         return {"jsonrpc": "2.0", "id": id, "method": _METHODS[call], "params": params}
 
-    def _captures(self, fields: Fields) -> tuple[SavedValue, ...]:
-        inner = fields.mapping_at("capture")
-        if inner is None:
-            return ()
-        if not inner.mapping:
-            fields.report("capture", "F011", '"capture" is empty: it keeps nothing')
-        captures = [self._capture(inner, name) for name in inner.mapping]
-        return tuple(capture for capture in captures if capture)
 
-    def _capture(self, fields: Fields, name: str) -> SavedValue | None:
-        fields.check_name(name)
-        path = fields.text(name)
-        if not isinstance(fields.mapping[name], str):
-            return None
-        try:
-            steps = parse_target(path, ("result", "error"))
-        except ValueError as error:
-            help = "for example result.structuredContent.id"
-            fields.report(name, "F009", f"the path {error}", help, on_key=False)
-            return None
-        return SavedValue(name=name, path=path, steps=steps)
+def _parse_target(path: str) -> tuple[str | int, ...]:
+    try:
+        return parse_target(path, ("result", "error"))
+    except ValueError as error:
+        raise ValueError(f"the path {error}") from None
 
 
 def _refuse_idle(values: Mapping[str, object], names: Iterable[str]) -> None:
@@ -438,16 +423,36 @@ class EntryReader:
         name = fields.non_empty_text("name")
         captured: list[str] = []
         self._steps.asked()
-        key = self._key_of(name)
+        # Snapshots of a second test of the same name get a number.
+        count = self._names.get(name, 0) + 1
+        # With its number it must not equal the name of another test.
+        while count > 1 and f"{name} ({count})" in self._written:
+            count += 1
+        self._names[name] = count
+        key = name if count == 1 else f"{name} ({count})"
         setup = self._around(fields, "setup", id, key, captured)
         steps = self._calls(lane, fields, id, key, captured)
         teardown = self._around(fields, "teardown", id, key, captured)
         if len(setup) + len(steps) == 1:
             steps = [step.but(label="") for step in steps]
-        case = self._marked(fields, line, name)
-        server = self._server_of(self._defaults.owner_of("server", fields))
-        needs = (*self._defaults.needs, *self._steps.asked())
-        return server, case.but(steps=(*setup, *steps), teardown=tuple(teardown), needs=needs)
+        defaults = self._defaults
+        retries = defaults.retries
+        if "retries" in fields.mapping:
+            retries = fields.whole_number("retries", *RETRIES.bounds, 0)
+        case = Case(
+            name=name,
+            line=line,
+            steps=(*setup, *steps),
+            teardown=tuple(teardown),
+            timeout_s=fields.duration_s("timeout") or defaults.timeout_s,
+            skip=read_skip(fields, "skip"),
+            only=read_only(fields, "only"),
+            tags=tuple(dict.fromkeys((*defaults.tags, *read_tags(fields, "tags")))),
+            retries=retries,
+            is_unlisted=fields.flag("unlisted", False),
+            needs=(*defaults.needs, *self._steps.asked()),
+        )
+        return self._server_of(defaults.owner_of("server", fields)), case
 
     def _refuse_mixture(self, lane: str, fields: Fields) -> None:
         call = CALLS[lane]
@@ -459,15 +464,6 @@ class EntryReader:
         elif call not in fields.mapping and not fields.is_misspelt(call):
             message = f'an entry of {lane} needs the key "{call}", or "steps"'
             fields.report("", "F007", message)
-
-    def _key_of(self, name: str) -> str:
-        """Return the name for snapshots; a second test of the same name gets a number."""
-        count = self._names.get(name, 0) + 1
-        # With its number it must not equal the name of another test.
-        while count > 1 and f"{name} ({count})" in self._written:
-            count += 1
-        self._names[name] = count
-        return name if count == 1 else f"{name} ({count})"
 
     def _calls(
         self, lane: str, fields: Fields, id: str, name: str, captured: list[str]
@@ -508,22 +504,6 @@ class EntryReader:
                 at = self._part.document.item_line(steps, index)
                 found.append(step.but(label=label, at=at))
         return found
-
-    def _marked(self, fields: Fields, line: int, name: str) -> Case:
-        defaults = self._defaults
-        retries = defaults.retries
-        if "retries" in fields.mapping:
-            retries = fields.whole_number("retries", *RETRIES.bounds, 0)
-        return Case(
-            name=name,
-            line=line,
-            timeout_s=fields.duration_s("timeout") or defaults.timeout_s,
-            skip=read_skip(fields, "skip"),
-            only=read_only(fields, "only"),
-            tags=tuple(dict.fromkeys((*defaults.tags, *read_tags(fields, "tags")))),
-            retries=retries,
-            is_unlisted=fields.flag("unlisted", False),
-        )
 
 
 def _names_in(file: Mapping[str, object]) -> Iterator[str]:

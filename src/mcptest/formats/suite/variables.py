@@ -34,7 +34,6 @@ from mcptest.matching.patterns import PREFIX
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
-    from typing import TypeGuard
 
     from mcptest.core.diagnostics import Diagnostic
 
@@ -164,11 +163,14 @@ class Variables:
         value = fields.mapping[name]
         if is_source(value):
             return self.from_environment(fields, name)
-        key = next((key for key in value if key != "default"), "") if _may_be_source(value) else ""
-        meant = closest(key, _SOURCES)
-        if meant:
-            message = f'a value from the environment has no key "{key}"; did you mean "{meant}"?'
-            fields.at((name, key)).report("", "F006", message)
+        if isinstance(value, dict) and len(value) == 1 + ("default" in value):
+            # It may be a source with a misspelt key.
+            key = next(key for key in value if key != "default")
+            if meant := closest(key, _SOURCES):
+                message = (
+                    f'a value from the environment has no key "{key}"; did you mean "{meant}"?'
+                )
+                fields.at((name, key)).report("", "F006", message)
         return self.fill(value, fields.at((name,)))
 
     def from_environment(self, fields: Fields, key: str) -> str:
@@ -179,7 +181,12 @@ class Variables:
         source, *others = [each for each in _SOURCES if each in inner.mapping]
         if others:
             inner.report(others[0], "F003", "from_env and secret_env cannot both be meant")
-        default = self._default(inner, source)
+        default = None
+        if "default" in inner.mapping and source == "secret_env":
+            message = "a secret has no default: it would be written in this file"
+            inner.report("default", "F006", message)
+        elif "default" in inner.mapping:
+            default = inner.text("default")
         name = inner.non_empty_text(source)
         if not name:
             return ""
@@ -226,15 +233,6 @@ class Variables:
         )
         self._asked[self._point(diagnostic)] = None
 
-    def _default(self, fields: Fields, source: str) -> str | None:
-        if "default" not in fields.mapping:
-            return None
-        if source == "secret_env":
-            message = "a secret has no default: it would be written in this file"
-            fields.report("default", "F006", message)
-            return None
-        return fields.text("default")
-
     def fill(self, value: object, place: Fields, more: Collection[str] = ()) -> object:
         """Return the value with its references replaced; unknown names are reported.
 
@@ -254,12 +252,13 @@ class Variables:
             message = "a ${ that is never closed is taken as written"
             place.at(steps).report("", "W001", message, on_key=False, severity="warning")
         try:
-            return self._filled(value, place) if is_whole else value
+            if is_whole and self.has_room(value, self.values, place):
+                return filled(value, self.values)
         except KeyError:
-            return value
+            pass
         except ValueError as error:
             place.report("", "F003", str(error))
-            return value
+        return value
 
     def has_room(self, value: object, values: Mapping[str, object], place: Fields) -> bool:
         """True if the filled value is within the limits; reported if it is not."""
@@ -277,9 +276,6 @@ class Variables:
             place.at(error.steps).report("", "F004", message, on_key=False)
             return False
         return True
-
-    def _filled(self, value: object, place: Fields) -> object:
-        return filled(value, self.values) if self.has_room(value, self.values, place) else value
 
     def text(self, value: object, place: Fields) -> object:
         """The same where a string is needed: the value of a lone reference becomes a string."""
@@ -311,11 +307,6 @@ def is_source(value: object) -> bool:
     return isinstance(value, dict) and ("from_env" in value or "secret_env" in value)
 
 
-def _may_be_source(value: object) -> TypeGuard[dict[str, object]]:
-    """True if a mapping could be a source with a misspelt key."""
-    return isinstance(value, dict) and (len(value) == 1 or (len(value) == 2 and "default" in value))
-
-
 # Captured values must not decide what is checked
 #
 # Only the author of a file writes targets, matchers, regular expressions, schemas, limits and names
@@ -327,11 +318,11 @@ _CHOOSES = (
     "write the target, and the name of the matcher, plugin or schema, in full",
 )
 _EXPRESSION = (
-    "a captured value cannot stand in a regular expression: its server would write the check",
+    "a captured value cannot be in a regular expression: its server would write the check",
     "compare with it: exact, contains, starts-with or ends-with",
 )
 _SCHEMA = (
-    "in a schema, a captured value can only stand under const or enum",
+    "in a schema, a captured value can only be under const or enum",
     "write the schema in full, or compare with the value: {exact: …}",
 )
 _REFERRED = (
@@ -441,25 +432,20 @@ def _in_word(written: Word, names: Names) -> Iterator[Choice]:
         if any(name in names for name, _ in references(value)):
             yield from _referring(value, steps)
     elif word == "pattern" and isinstance(value, str):
-        yield from _in_pattern(value, names, steps)
+        if any(name in names for name, _ in references(value)):
+            found = _PATTERN_NAME.match(value)
+            name = found[1] if found else ""
+            if any(True for _ in misplaced(PREFIX + value.removeprefix(PREFIX))):
+                yield steps, _CHOOSES
+            elif name == _EXPRESSION_NAME:
+                yield steps, _EXPRESSION
+            elif name not in _COMPARING:
+                yield steps, _LANGUAGE
     elif word == "plugin" and isinstance(value, dict):
         for key in _CHOOSING_KEYS:
             yield from _anywhere(value.get(key), names, (*steps, key), _CHOOSES)
     elif word == "plugin":
         yield from _anywhere(value, names, steps, _CHOOSES)
-
-
-def _in_pattern(value: str, names: Names, steps: Steps) -> Iterator[Choice]:
-    if not any(name in names for name, _ in references(value)):
-        return
-    found = _PATTERN_NAME.match(value)
-    name = found[1] if found else ""
-    if any(True for _ in misplaced(PREFIX + value.removeprefix(PREFIX))):
-        yield steps, _CHOOSES
-    elif name == _EXPRESSION_NAME:
-        yield steps, _EXPRESSION
-    elif name not in _COMPARING:
-        yield steps, _LANGUAGE
 
 
 def _in_schema(schema: object, names: Names, steps: Steps) -> Iterator[Choice]:

@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 
     Step = str | int
 
-__all__ = ["NOT_JSON", "Document", "Place", "Places", "locate", "read_document", "read_json"]
+__all__ = [
+    "NOT_JSON",
+    "Document",
+    "Place",
+    "Places",
+    "check_size",
+    "locate",
+    "read_document",
+    "read_json",
+]
 
 
 _LINE_BREAK = r"\r\n|\n|\r"
@@ -61,10 +70,7 @@ class Document(Record):
 
 def read_document(text: str, file: str) -> Document:
     """Return the document in `text`; FormatError with all its mistakes if there are any."""
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    if size > MAX_TEXT_BYTES:
-        message = f"the file has {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
-        raise FormatError([Diagnostic(code="F004", file=file, message=message)])
+    check_size(text, file)
     value = read_json(text.removeprefix("\ufeff"))
     if value is not NOT_JSON:
         return Document(file=file, text=text, value=value, starts={})
@@ -75,6 +81,14 @@ def read_document(text: str, file: str) -> Document:
 
         found = read_fully(text, file)
     return Document(file=file, text=text, value=found[0], starts=found[1])
+
+
+def check_size(text: str, file: str) -> None:
+    """FormatError if a file is too large to be read."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_TEXT_BYTES:
+        message = f"the file has {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
+        raise FormatError([Diagnostic(code="F004", file=file, message=message)])
 
 
 class Place(Record):
@@ -116,7 +130,9 @@ class Places:
         line, column, last_line, end, style = value
         quotes = 1 if style in ("'", '"') else 0
         raw = self._line(line)[column + quotes : end - quotes]
-        if not (offset or width) or line != last_line or _is_opaque(raw, style):
+        # With escapes, positions in the string differ from those in the file.
+        is_opaque = "\\" in raw if style == '"' else "''" in raw if style == "'" else style != ""
+        if not (offset or width) or line != last_line or is_opaque:
             return self._span(value)
         offset = max(0, min(offset, len(raw)))
         return self._place(line, column + quotes + offset, width or len(raw) - offset)
@@ -161,15 +177,6 @@ def locate(document: Document) -> Places:
     from mcptest.formats.yaml.full import spots_of  # noqa: PLC0415
 
     return Places(document.text, *spots_of(document.text))
-
-
-def _is_opaque(raw: str, style: str) -> bool:
-    """True if positions in the string differ from those in the file."""
-    if style == '"':
-        return "\\" in raw
-    if style == "'":
-        return "''" in raw
-    return style != ""
 
 
 def _item_lines(document: Document) -> dict[int, list[int]]:
@@ -225,16 +232,12 @@ def read_json(text: str) -> object:
         value = parse_json(text)
     except NotJsonError:
         return NOT_JSON
-    if not is_within_limits(value) or not _is_encodable(text, value):
+    if not is_within_limits(value):
         return NOT_JSON
-    return value
-
-
-def _is_encodable(text: str, value: object) -> bool:
-    """True if no string in it has a lone surrogate."""
     has_escapes = "\\ud" in text or "\\uD" in text
     try:
+        # Only a lone surrogate cannot be encoded.
         (dump_json(value) if has_escapes else text).encode("utf-8")
     except UnicodeEncodeError:
-        return False
-    return True
+        return NOT_JSON
+    return value

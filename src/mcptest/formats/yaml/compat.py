@@ -43,17 +43,14 @@ class TolerantParser(Reader, Scanner, Parser):
     def scan_to_next_token(self) -> None:
         """Skip what is between tokens, except a tab that would indent a block."""
         while True:
-            self._skip_blanks()
+            if self._is_tab_a_blank():
+                self.forward(len(self._blanks()))
             super().scan_to_next_token()
             if self.peek() != "\t" or not self._is_tab_a_blank():
                 return
 
     def _is_tab_a_blank(self) -> bool:
         return bool(self.flow_level) or not self.allow_simple_key
-
-    def _skip_blanks(self) -> None:
-        if self._is_tab_a_blank():
-            self.forward(len(self._blanks()))
 
     def _blanks(self) -> str:
         found = _BLANKS.match(self.buffer, self.pointer)
@@ -85,31 +82,28 @@ class TolerantParser(Reader, Scanner, Parser):
         self._skip_break()
         self.allow_simple_key = True
         breaks: list[str] = []
-        while not (is_over := self._is_document_marker()) and self.peek() in " \t\r\n":
-            if self.peek() in "\r\n":
+        while True:
+            is_marker = self.prefix(3) in ("---", "...") and self.peek(3) in "\0 \t\r\n"
+            if self.column == 0 and is_marker:
+                return []
+            char = self.peek()
+            if char in "\r\n":
                 breaks.append("\n")
                 self._skip_break()
                 continue
-            self._refuse_tab(indent, start_mark)
+            if char not in " \t":
+                return breaks or [" "]
+            if char == "\t" and not self.flow_level and self.column < indent:
+                raise ScannerError(
+                    "while scanning a plain scalar",
+                    start_mark,
+                    "found a tab character that violates indentation",
+                    self.get_mark(),
+                )
             self.forward()
-        return [] if is_over else breaks or [" "]
 
     def _skip_break(self) -> None:
         self.forward(2 if self.prefix(2) == "\r\n" else 1)
-
-    def _is_document_marker(self) -> bool:
-        return self.column == 0 and (
-            self.prefix(3) in ("---", "...") and self.peek(3) in "\0 \t\r\n"
-        )
-
-    def _refuse_tab(self, indent: int, start_mark: Any) -> None:
-        if self.peek() == "\t" and not self.flow_level and self.column < indent:
-            raise ScannerError(
-                "while scanning a plain scalar",
-                start_mark,
-                "found a tab character that violates indentation",
-                self.get_mark(),
-            )
 
     def scan_block_scalar_indicators(self, start_mark: Any) -> Any:
         found = _BLOCK_HEADER.match(self.buffer, self.pointer)

@@ -106,19 +106,16 @@ def describe(error: MarkedYAMLError, source: Source) -> Diagnostic:
     """The diagnostic for a syntax error."""
     found = _SyntaxError(error, source)
     if found.char == "\t" or "tab character" in found.problem:
-        finding = _tab(found)
+        text = source.line(found.line)
+        indentation = text[: len(text) - len(text.lstrip())]
+        message, help = "a tab is used as indentation", "YAML indents with spaces only"
+        line, column = found.line, indentation.find("\t")
+        column = found.column if column < 0 else column
     else:
         sentence = next(each for words, each in _SENTENCES if words in found.problem)
         finding = found.here(*sentence) if isinstance(sentence, tuple) else sentence(found)
-    message, line, column, help = finding
+        message, line, column, help = finding
     return source.diagnostic("F002", message, line, column, help=help)
-
-
-def _tab(found: _SyntaxError) -> Finding:
-    line = found.source.line(found.line)
-    indentation = line[: len(line) - len(line.lstrip())]
-    column = indentation.find("\t") if "\t" in indentation else found.column
-    return "a tab is used as indentation", found.line, column, "YAML indents with spaces only"
 
 
 def _colon(found: _SyntaxError) -> Finding:

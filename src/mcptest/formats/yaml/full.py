@@ -357,25 +357,30 @@ class Builder:
 
     def _on_scalar(self, event: Any) -> None:
         self.nodes += 1
-        text = event.value if self._shield is None else self._unshielded(event)
-        if self._key is None and type(self._node) is dict:
-            self._take_key(event, text)
-        elif event.tag is None and event.anchor is None:
-            self._place(event, text if event.style else self._plain(event, text))
+        text = event.value
+        if self._shield is not None:
+            text = self._shield.restore(text, event.style)
+            if LONE_SURROGATE.search(text):
+                self._report(
+                    "F004",
+                    "half of a surrogate pair is not a character",
+                    event,
+                    help="write both halves, or the character itself",
+                )
+        is_marked = event.tag is not None or event.anchor is not None
+        if self._key is not None or type(self._node) is not dict:
+            if is_marked:
+                self._place(event, self._marked_scalar(event, text))
+            else:
+                self._place(event, text if event.style else self._plain(event, text))
+            return
+        if is_marked:
+            self._refuse_tagged_key(event, self._marked_scalar(event, text))
+        if text == "<<" and not event.style and event.tag is None:
+            self._merges[id(self._node)] = event
+            self._set_key(event, _MERGE, text)
         else:
-            self._place(event, self._marked_scalar(event, text))
-
-    def _unshielded(self, event: Any) -> str:
-        assert self._shield is not None, "only called with one"
-        text = self._shield.restore(event.value, event.style)
-        if LONE_SURROGATE.search(text):
-            self._report(
-                "F004",
-                "half of a surrogate pair is not a character",
-                event,
-                help="write both halves, or the character itself",
-            )
-        return text
+            self._set_key(event, text, text)
 
     def _plain(self, event: Any, text: str) -> object:
         try:
@@ -401,15 +406,6 @@ class Builder:
     def _refuse_tag(self, event: Any, refused: TagError) -> None:
         self._report("F004", str(refused), event, width=refused.width, help=refused.help)
 
-    def _take_key(self, event: Any, text: str) -> None:
-        if event.tag is not None or event.anchor is not None:
-            self._refuse_tagged_key(event, self._marked_scalar(event, text))
-        if text == "<<" and not event.style and event.tag is None:
-            self._merges[id(self._node)] = event
-            self._set_key(event, _MERGE, text)
-        else:
-            self._set_key(event, text, text)
-
     def _refuse_tagged_key(self, event: Any, value: object) -> None:
         if isinstance(value, Tagged):
             message = f"!!{value.tag} is on a key; a key is plain text"
@@ -420,14 +416,12 @@ class Builder:
         line = event.start_mark.line
         first = self._key_lines.setdefault(key, line)
         # An entry further up may share the line only in a flow mapping.
-        if first != line or key in self._node:
-            self._set_key_again(event, key, text, first)
-
-    def _set_key_again(self, event: Any, key: Any, text: str, first: int) -> None:
+        if first == line and key not in self._node:
+            return
         is_at_root = len(self._frames) == 1
         may_repeat = self._dialect.may_repeat
         if is_at_root and key in self._renamed:
-            self._refuse_name(event, key, event.start_mark.line, first)
+            self._refuse_name(event, key, line, first)
         elif is_at_root and may_repeat and key is not _MERGE and may_repeat(key):
             self._rename(event, key)
         else:
@@ -435,7 +429,7 @@ class Builder:
             self._report(
                 "F003",
                 f'the key "{shorten(text, 60)}" is written twice: at line {number(first)} and at '
-                f"line {number(event.start_mark.line)}",
+                f"line {number(line)}",
                 event,
                 help="keep one of them; if another document begins here, write --- before it"
                 if is_at_root and may_repeat

@@ -1,9 +1,9 @@
 """Read the YAML that people mostly write, fast and without PyYAML.
 
 `read_quickly` returns a value and the lines of its sequence items, or None. None means "not
-sure" and nothing more: a mistake, a feature outside the subset and a doubtful line are not told
-apart. `formats.yaml.full` then reads the text from the start, and is the only reader that reports
-mistakes. Both readers return exactly the same values; a differential test compares them.
+sure": it may be a mistake, a feature outside the subset or a doubtful line. `formats.yaml.full`
+then reads the text from the start, and is the only reader that reports mistakes. Both readers
+return exactly the same values; a differential test compares them.
 
 The subset is read line by line: block mappings and sequences, scalars that fit on one line,
 literal and folded blocks, flow collections. Within this module, ValueError means "not sure".
@@ -50,7 +50,7 @@ _DOUBTFUL = "[^\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000
 _BREAKS = r"\n+"
 
 # After an item that differs from the one before, the next ones mostly differ as well: wait for
-# this many lines before comparing again. At least one, or the same line would be read for ever.
+# this many lines before comparing again. At least one, or the same line would be read forever.
 _PAUSE = 100
 
 
@@ -59,7 +59,11 @@ def read_quickly(text: str) -> Found | None:
     text = text.removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n")
-    if _is_doubtful(text):
+    # The class is compiled on first use: that takes longer than reading a small file.
+    if text.isascii():
+        if text.encode("ascii").translate(None, _ASCII):
+            return None
+    elif re.search(_DOUBTFUL, text):
         return None
     lines = text.split("\n")
     is_ended = not lines[-1]
@@ -78,13 +82,6 @@ def read_quickly(text: str) -> Found | None:
     if most_nodes > MAX_NODES and not is_within_limits(value):
         return None
     return value, starts
-
-
-def _is_doubtful(text: str) -> bool:
-    if text.isascii():
-        return bool(text.encode("ascii").translate(None, _ASCII))
-    # Compiled on first use: a class of this size takes longer than reading a small file.
-    return re.search(_DOUBTFUL, text) is not None
 
 
 def _first_line(lines: list[str]) -> int:
@@ -115,11 +112,22 @@ def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found:
         (column, inner, key), kind, value = known.get(line) or cutter.cut(line)
         if kind == SKIP:
             continue
-        if column > indent or (column == indent and _is_for_slot(slot, inner, node)):
+        # In the column of a key, only a line with a dash may belong to it.
+        if column > indent or (
+            column == indent and slot is not None and inner >= 0 and type(node) is dict
+        ):
             if slot is None or len(outer) == _MAX_QUICK_DEPTH:
                 raise ValueError
+            child: Any = {}
+            if inner >= 0:
+                child = []
+                starts[id(child)] = []
+            node[slot] = child
+            if type(node) is list:
+                # The item starts here, not at the line with only its dash.
+                starts[id(node)][-1] = index
             outer.append((indent, node))
-            indent, node = column, _open_child(node, slot, inner, starts, index)
+            indent, node = column, child
         else:
             while column < indent:
                 indent, node = outer.pop()
@@ -154,23 +162,6 @@ def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found:
     return root[0], starts
 
 
-def _is_for_slot(slot: object, inner: int, node: object) -> bool:
-    """True if a line in the column of a key belongs to the key: only one with a dash may."""
-    return slot is not None and inner >= 0 and type(node) is dict
-
-
-def _open_child(node: Any, slot: Any, inner: int, starts: Starts, line: int) -> Any:
-    child: Any = {}
-    if inner >= 0:
-        child = []
-        starts[id(child)] = []
-    node[slot] = child
-    if type(node) is list:
-        # The item starts here, not at the line with only its dash.
-        starts[id(node)][-1] = line
-    return child
-
-
 def _read_on(
     begun: tuple[int, str, int, int], lines: list[str], index: int, is_ended: bool, starts: Starts
 ) -> tuple[object, int]:
@@ -189,14 +180,10 @@ def _read_on(
         if any(line.startswith(" ") for line in body):
             raise ValueError
         tail = text[len(text.rstrip("\n")) :]
-        text = re.sub(_BREAKS, _fold, text.rstrip("\n")) + tail
+        text = re.sub(_BREAKS, lambda breaks: breaks[0][1:] or " ", text.rstrip("\n")) + tail
     if not head.endswith("+"):
         text = text.rstrip("\n")
     return (text if head.endswith("-") else text + "\n"), end
-
-
-def _fold(breaks: re.Match[str]) -> str:
-    return breaks[0][1:] or " "
 
 
 def _block_lines(lines: list[str], index: int, indent: int) -> tuple[list[str], int]:
@@ -373,7 +360,14 @@ class _ItemTemplate:
         for place, line in enumerate(self._lines):
             others = lines[at + place : at + count * size : size]
             if place in self._flows:
-                values = self._collections(others, place, at, starts)
+                values, room = [], self._flows[place]
+                try:
+                    for index, other in enumerate(others):
+                        text = str(self._value(other, place))
+                        after = at + index * size + place + 1
+                        values.append(read_flow(text, [], after, starts, room)[0])
+                except ValueError:
+                    pass
             elif others.count(line) == count:
                 continue
             else:
@@ -402,19 +396,6 @@ class _ItemTemplate:
         try:
             for line in lines:
                 values.append(self._value(line, place))
-        except ValueError:
-            pass
-        return values
-
-    def _collections(self, lines: list[str], place: int, at: int, starts: Starts) -> list[Any]:
-        """Like `_values`, for flow collections."""
-        size, room = len(self._lines), self._flows[place]
-        values = []
-        try:
-            for index, line in enumerate(lines):
-                text = str(self._value(line, place))
-                after = at + index * size + place + 1
-                values.append(read_flow(text, [], after, starts, room)[0])
         except ValueError:
             pass
         return values
@@ -525,18 +506,14 @@ def _cut_value(rest: str) -> tuple[int, object]:
         match = _sure(re.match(_SINGLE_QUOTED, rest))
         value, end = match[1].replace("''", "'"), match.end()
     else:
-        return VALUE, _plain(rest)
+        text = rest.partition(" #")[0].rstrip(" ")
+        is_dash = first == "-" and rest[1:2] in " "
+        if is_dash or first in _NOT_PLAIN or ": " in text or text[-1] == ":":
+            raise ValueError
+        return VALUE, resolve_plain(text)
     if not is_nothing_more(rest, end):
         raise ValueError
     return VALUE, value
-
-
-def _plain(rest: str) -> object:
-    text = rest.partition(" #")[0].rstrip(" ")
-    is_dash = rest[0] == "-" and rest[1:2] in " "
-    if is_dash or rest[0] in _NOT_PLAIN or ": " in text or text[-1] == ":":
-        raise ValueError
-    return resolve_plain(text)
 
 
 def _sure(match: re.Match[str] | None) -> re.Match[str]:
@@ -615,7 +592,10 @@ class _Flow:
                 is_word = plain and text[at : at + 1] not in ("", " ")
                 if is_word or at - start > MAX_KEY:
                     raise ValueError
-                self._start_entry(_text_of(double, plain, other))
+                key = _text_of(double, plain, other)
+                if type(self._node) is not dict or self._next != _ITEM or key in self._node:
+                    raise ValueError
+                self._key, self._next = key, _VALUE
             elif plain:
                 self._add(resolve_plain(plain.rstrip(" ")), line)
             else:
@@ -636,29 +616,19 @@ class _Flow:
                 self.root = child
             else:
                 self._add(child, line)
-            self._enter(child)
+            self._open.append((self._node, self._key))
+            if len(self._open) > self._room:
+                raise ValueError
+            if mark == "[":
+                self._starts[id(child)] = []
+            self._node, self._next = child, _ITEM
         else:
-            self._leave(list if mark == "]" else dict)
+            kind = list if mark == "]" else dict
+            if type(self._node) is not kind or self._next not in (_ITEM, _COMMA):
+                raise ValueError
+            self._node, self._key = self._open.pop()
+            self._next = _COMMA
         return not self._open
-
-    def _enter(self, child: Any) -> None:
-        self._open.append((self._node, self._key))
-        if len(self._open) > self._room:
-            raise ValueError
-        if isinstance(child, list):
-            self._starts[id(child)] = []
-        self._node, self._next = child, _ITEM
-
-    def _leave(self, kind: type) -> None:
-        if type(self._node) is not kind or self._next not in (_ITEM, _COMMA):
-            raise ValueError
-        self._node, self._key = self._open.pop()
-        self._next = _COMMA
-
-    def _start_entry(self, key: str) -> None:
-        if type(self._node) is not dict or self._next != _ITEM or key in self._node:
-            raise ValueError
-        self._key, self._next = key, _VALUE
 
     def _add(self, value: object, line: int) -> None:
         if type(self._node) is dict and self._next == _VALUE:

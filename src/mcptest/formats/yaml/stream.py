@@ -8,7 +8,9 @@ are and what tags mean is up to the caller.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
+from yaml.error import YAMLError
 from yaml.events import (
     AliasEvent,
     DocumentStartEvent,
@@ -17,23 +19,25 @@ from yaml.events import (
     ScalarEvent,
     SequenceEndEvent,
     SequenceStartEvent,
+    StreamEndEvent,
 )
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
-from mcptest.formats.yaml import NOT_JSON, Places, read_json
+from mcptest.formats.yaml import NOT_JSON, Places, check_size, read_json
 from mcptest.formats.yaml.compat import Shield
 from mcptest.formats.yaml.errors import Source, split_lines
 from mcptest.formats.yaml.full import (
     Builder,
     Dialect,
+    events_of,
     forbidden_in,
     run,
     ways_to_read,
     with_spaces,
 )
-from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_DOCUMENTS, MAX_NODES, MAX_TEXT_BYTES
+from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_DOCUMENTS, MAX_NODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +46,10 @@ if TYPE_CHECKING:
 
     from mcptest.formats.yaml.full import Spots
 
-__all__ = ["Piece", "Stream", "StreamDocument", "cut", "read_stream"]
+    # The first and the last line, from 1.
+    Span = tuple[int, int]
+
+__all__ = ["Piece", "Stream", "StreamDocument", "cut", "find_spans", "read_stream"]
 
 
 # Also where a file was joined to another one.
@@ -85,10 +92,7 @@ def read_stream(
 
     A key of a root mapping that is written again, when it `may_repeat`, is kept as `KEY#2`.
     """
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    if size > MAX_TEXT_BYTES:
-        message = f"the file has {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
-        raise FormatError([Diagnostic(code="F004", file=file, message=message)])
+    check_size(text, file)
     if (count := count_starts(text)) > MAX_DOCUMENTS:
         message = f"the file has {count:,} documents (limit {MAX_DOCUMENTS:,})"
         help = "write several files"
@@ -158,25 +162,24 @@ class _Reader:
         self.values.append(value)
         self.leftovers += leftovers
         line, column, last_line, end, style = root[1]
-        # An empty value may not be written at all.
-        if value is not None or (line, column) != (last_line, end) or style:
-            first = outline.keys[0][0] + piece.first_line if outline.keys else root[1][0]
-            self._add(value, first + 1, _comments(outline, piece))
-
-    def _add(self, value: object, line: int, comments: dict[tuple[int, int], str]) -> None:
+        if value is None and (line, column) == (last_line, end) and not style:
+            # An empty value that is not written at all.
+            return
+        first = outline.keys[0][0] + piece.first_line if outline.keys else line
+        comments = outline.comments(split_lines(piece.text))
         key_lines: dict[str, int] = {}
         named: dict[str, str] = {}
         spots = self.spots.get(id(value), {})
         for key in value if isinstance(value, dict) else ():
-            at = spots[key][0] or (line - 1, 0, 0)
+            at = spots[key][0] or (first, 0, 0)
             key_lines[key] = at[0] + 1
-            if comment := comments.get(at[:2]):
+            if comment := comments.get((at[0] - piece.first_line, at[1])):
                 named[key] = comment
         self.documents.append(
             StreamDocument(
                 value=value,
                 index=len(self.values) - 1,
-                line=line,
+                line=first + 1,
                 key_lines=key_lines,
                 comments=named,
             )
@@ -194,11 +197,6 @@ class _Reader:
         self.documents = [
             StreamDocument(value=value, index=0, line=line, key_lines=key_lines, comments={})
         ]
-
-
-def _comments(outline: Outline, piece: Piece) -> dict[tuple[int, int], str]:
-    found = outline.comments(split_lines(piece.text))
-    return {(line + piece.first_line, column): text for (line, column), text in found.items()}
 
 
 # The root keys of a document and the comments above them. Parsers have no events for comments,
@@ -334,3 +332,51 @@ def _has_document(text: str, start: int, marker: re.Match[str]) -> bool:
 def _next_line(text: str, at: int) -> int:
     rest = _REST_OF_LINE.match(text, at)
     return rest.end() if rest else at
+
+
+# The lines of the parts of a file that can be tests
+
+
+def find_spans(text: str, *, is_stream: bool) -> list[Span]:
+    """The lines of everything that can be a test: documents of a stream, else items of lists."""
+    rows = split_lines(text)
+    if is_stream:
+        found = [
+            (piece.first_line, piece.first_line + len(split_lines(piece.text)) - 1)
+            for piece in cut(text)
+        ]
+    else:
+        found = list(_item_spans(text))
+    spans = []
+    for first, last in found:
+        last = min(last, len(rows) - 1)
+        # Without blank lines and comments at the end.
+        while last > first and rows[last].strip()[:1] in ("", "#"):
+            last -= 1
+        spans.append((first + 1, last + 1))
+    return spans
+
+
+def _item_spans(text: str) -> Iterator[Span]:
+    """The first and last line, from 0, of each item of a list that is not a scalar."""
+    next_event = events_of(Shield(with_spaces(text.removeprefix("\ufeff"))).text)
+    # The first line of each open collection, its kind, whether it is in brackets; its last line.
+    begun: list[tuple[int, type, bool | None]] = []
+    lasts = [0]
+    # What libyaml cannot read was read as JSON; then only the first lines of tests are known.
+    with suppress(YAMLError):
+        while not isinstance(event := next_event(), StreamEndEvent):
+            start, end = event.start_mark.line, event.end_mark
+            if isinstance(event, (MappingStartEvent, SequenceStartEvent)):
+                begun.append((start, type(event), event.flow_style))
+                lasts.append(start)
+            elif isinstance(event, (MappingEndEvent, SequenceEndEvent)):
+                (first, _, is_flow), last = begun.pop(), lasts.pop()
+                # Without brackets, the end is the beginning of what follows.
+                last = max(last, end.line) if is_flow else last
+                lasts[-1] = max(lasts[-1], last)
+                if begun and begun[-1][1] is SequenceStartEvent:
+                    yield first, last
+            elif isinstance(event, (ScalarEvent, AliasEvent)):
+                is_below = end.column == 0 and end.line > start
+                lasts[-1] = max(lasts[-1], end.line - is_below)

@@ -234,7 +234,10 @@ class _Writer:
         return text if self._is_compact and _is_word(text, plain) else quoted(text)
 
     def _key(self, key: str) -> str:
-        is_word = _is_word(key, _PLAIN_IN_FLOW) if self._is_compact else _is_key(key)
+        if self._is_compact:
+            is_word = _is_word(key, _PLAIN_IN_FLOW)
+        else:
+            is_word = bool(re.fullmatch(_PLAIN_KEY, key)) and isinstance(resolve_plain(key), str)
         return key if is_word else quoted(key)
 
 
@@ -266,10 +269,6 @@ def _is_word(text: str, plain: str) -> bool:
     """True if every reader takes this for the same string without quotes."""
     is_plain_text = re.fullmatch(plain, text) and text.lower() not in _BOOLEANS
     return bool(is_plain_text) and resolve_plain(text) == text
-
-
-def _is_key(text: str) -> bool:
-    return bool(re.fullmatch(_PLAIN_KEY, text)) and isinstance(resolve_plain(text), str)
 
 
 def _fits(value: object, max_chars: int) -> bool:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 
 from mcptest.core.conformance import CHECK_VERDICTS
-from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.results import CaseResult, Summary
+from mcptest.core.events import SuiteStarted
+from mcptest.core.results import CaseResult
 from mcptest.core.text import defuse_markers, printable_json
 from mcptest.reporters.conformance.findings import evidence_lines, group_findings
 from mcptest.reporters.html import escaped
-from mcptest.reporters.junit import JunitReporter
+from mcptest.reporters.junit import render_suites
 from mcptest.reporters.sarif import location, render_sarif, result_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mcptest.core.conformance import CheckResult, ConformanceReport
     from mcptest.core.results import Fault
 
@@ -89,7 +87,6 @@ def _check_members(check: CheckResult) -> Members:
 
 def render_junit(report: ConformanceReport, fault: Fault | None = None) -> str:
     """A suite for each revision, and a case for each check."""
-    reporter = JunitReporter()
     name = f"{report.server} {report.version}".strip()
     by_revision: dict[str, list[CaseResult]] = {}
     for check in report.checks:
@@ -102,24 +99,19 @@ def render_junit(report: ConformanceReport, fault: Fault | None = None) -> str:
     ]
     if problems:
         by_revision["expected failures"] = problems
-    total = sum(map(len, by_revision.values()))
-    started = RunStarted(
-        started_at=report.started_at, server=name, suites=len(by_revision), total=total
+    suites = [
+        (SuiteStarted(name=title, file="", format="suite", server=name, total=len(cases)), cases)
+        for title, cases in by_revision.items()
+    ]
+    return render_suites(
+        suites,
+        started_at=report.started_at,
+        server=name,
+        total=sum(map(len, by_revision.values())),
+        duration_s=report.duration_s,
+        interrupted=report.interrupted,
+        fault=fault,
     )
-    reporter(started)
-    for title, cases in by_revision.items():
-        reporter(SuiteStarted(name=title, file="", format="suite", server=name, total=len(cases)))
-        for case in cases:
-            reporter(CaseFinished(result=case))
-    reporter(
-        RunFinished(
-            summary=Summary(),
-            duration_s=report.duration_s,
-            interrupted=report.interrupted,
-            fault=fault,
-        )
-    )
-    return reporter.render()
 
 
 def _case(check: CheckResult) -> CaseResult:
@@ -196,6 +188,7 @@ def render_badge(report: ConformanceReport) -> str:
     left = round(len(_LABEL) * _CHAR_PX) + _ROOM_PX
     right = round(len(grade) * _CHAR_PX) + _ROOM_PX
     title = f"{_LABEL}: {grade} ({report.profile or 'no profile'})"
+    texts = ((left / 2, _LABEL), (left + right / 2, grade))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" '
@@ -206,14 +199,9 @@ def render_badge(report: ConformanceReport) -> str:
             f'fill="{colour}"/>',
             '<g fill="#ffffff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" '
             'text-anchor="middle">',
-            *_badge_texts(left, right, grade),
+            *(f'<text x="{middle:g}" y="14">{escaped(text)}</text>' for middle, text in texts),
             "</g>",
             "</svg>",
             "",
         ]
     )
-
-
-def _badge_texts(left: int, right: int, grade: str) -> Iterator[str]:
-    for middle, text in ((left / 2, _LABEL), (left + right / 2, grade)):
-        yield f'<text x="{middle:g}" y="14">{escaped(text)}</text>'

@@ -164,7 +164,7 @@ def count_words(report: ConformanceReport) -> str:
 def evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
     """The first messages as lines that are safe to show, each cut.
 
-    What follows them only shows that the server lives on. Lines that are not messages come before
+    Later messages only show that the server still runs. Lines that are not messages come before
     the message that a finding is about.
     """
     lines: list[str] = []

@@ -13,16 +13,15 @@ from mcptest.reporters.conformance.findings import (
     open_checks,
     title,
 )
-from mcptest.reporters.html import Markup, cut, element, joined, render_page, table
+from mcptest.reporters.html import cut, element, joined, render_page, table
 from mcptest.reporters.markdown import code_cell, code_span, fenced, render_table
 from mcptest.reporters.style import render_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mcptest.core.conformance import ConformanceReport
-    from mcptest.reporters.conformance.findings import Finding, Group
+    from mcptest.reporters.conformance.findings import Finding
+    from mcptest.reporters.html import Markup
 
 __all__ = ["render_html", "render_markdown"]
 
@@ -70,22 +69,17 @@ def _markdown_finding(finding: Finding) -> str:
         lines.append(f"  expected: {code_span(check.expected)}")
     if check.cause:
         lines.append(f"  cause: {code_span(check.cause)}")
-    shown = [
-        f"{label:<9} {line}".rstrip()
-        for name, messages in (("sent", check.sent), ("received", check.received))
-        for label, line in _labels(name, evidence_lines(messages, 400))
-    ]
+    shown = []
+    for label, messages in (("sent", check.sent), ("received", check.received)):
+        for line in evidence_lines(messages, 400):
+            shown.append(f"{label:<9} {line}".rstrip())
+            label = ""
     commands = [("repeat", check.repeat), ("curl", check.curl)]
     shown += [f"{label:<9} {visible(command)}" for label, command in commands if command]
     if shown:
         block = fenced(shown).replace("\n", "\n  ")
         lines += ["", f"  {block}"]
     return "\n".join(lines)
-
-
-def _labels(name: str, lines: list[str]) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(lines):
-        yield "" if number else name, line
 
 
 # HTML
@@ -102,18 +96,34 @@ _HEADLINES = {
 def render_html(report: ConformanceReport, tool_version: str) -> str:
     """One page that needs no other file, to be shown to anyone."""
     groups = group_findings(report)
-    sections = [*map(_section, groups), _open_section(report), _check_section(report)]
+    sections = []
+    for group in groups:
+        cards = [_card(finding, group.verdict) for finding in group.findings]
+        head = element("h2", group.title)
+        sections.append(element("section", head, *cards, id=group.verdict))
+    reasons = open_checks(report)
+    if reasons:
+        rows = [
+            element("tr", element("td", cut(reason, MAX_MESSAGE)), element("td", ids))
+            for reason, ids in reasons
+        ]
+        whole = element("div", table(("why", "checks"), rows), class_="scroll")
+        advice = hint_advice(report)
+        more = [element("p", advice, class_="aside")] if advice else []
+        head = element("h2", "Could not run")
+        sections.append(element("section", head, whole, *more, id="open"))
+    sections.append(_check_section(report))
     links = [
         element("a", group.title.partition(":")[0].partition(",")[0], href=f"#{group.verdict}")
         for group in groups
     ]
-    if open_checks(report):
+    if reasons:
         links.append(element("a", "Could not run", href="#open"))
     links.append(element("a", "All checks", href="#checks"))
     body = [
         _banner(report),
         element("nav", joined(links, "\n"), aria_label="Sections"),
-        element("main", *(section for section in sections if section)),
+        element("main", *sections),
     ]
     heading = f"{_SUBJECT} of {report.server}: {report.verdict} (mcptest)"
     return render_page(
@@ -157,11 +167,6 @@ def _banner(report: ConformanceReport) -> Markup:
     return element("header", *parts, class_=f"banner {_LOOKS[report.verdict]}")
 
 
-def _section(group: Group) -> Markup:
-    cards = [_card(finding, group.verdict) for finding in group.findings]
-    return element("section", element("h2", group.title), *cards, id=group.verdict)
-
-
 def _card(finding: Finding, verdict: str) -> Markup:
     check = finding.check
     status = {"failed": "failed", "warning": "error"}.get(verdict, "skipped")
@@ -181,12 +186,6 @@ def _card(finding: Finding, verdict: str) -> Markup:
         words = f"{check.reference.page}, {check.reference.section}"
         link = element("a", words, href=check.reference.url, rel="noreferrer")
         parts.append(element("p", "Specification: ", link, class_="aside"))
-    parts.append(_evidence(finding))
-    return element("div", *parts, class_=f"failure finding {status}")
-
-
-def _evidence(finding: Finding) -> Markup:
-    check = finding.check
     blocks = []
     for label, messages in (("Sent", check.sent), ("Received", check.received)):
         lines = evidence_lines(messages, _MAX_EVIDENCE_CHARS)
@@ -197,23 +196,9 @@ def _evidence(finding: Finding) -> Markup:
         if command:
             code = element("pre", element("span", command), tabindex=0)
             blocks += [element("h3", label), code]
-    if not blocks:
-        return Markup("")
-    return element("details", element("summary", "Evidence"), *blocks)
-
-
-def _open_section(report: ConformanceReport) -> Markup:
-    reasons = open_checks(report)
-    if not reasons:
-        return Markup("")
-    rows = [
-        element("tr", element("td", cut(reason, MAX_MESSAGE)), element("td", ids))
-        for reason, ids in reasons
-    ]
-    whole = element("div", table(("why", "checks"), rows), class_="scroll")
-    advice = hint_advice(report)
-    more = [element("p", advice, class_="aside")] if advice else []
-    return element("section", element("h2", "Could not run"), whole, *more, id="open")
+    if blocks:
+        parts.append(element("details", element("summary", "Evidence"), *blocks))
+    return element("div", *parts, class_=f"failure finding {status}")
 
 
 def _check_section(report: ConformanceReport) -> Markup:

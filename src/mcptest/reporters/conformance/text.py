@@ -54,7 +54,12 @@ def render_text(
     """
     columns = max(40, columns or _COLUMNS)
     lines = [paint.bold(title(report)), ""]
-    for text in _whole(report):
+    whole = []
+    if report.interrupted:
+        whole.append("interrupted: this is the report of a part of the checks")
+    whole += [f"expected failures: {visible(problem)}" for problem in report.problems]
+    whole += [f"note: {excerpt(note, MAX_MESSAGE)}" for note in report.notes]
+    for text in whole:
         lines += [*wrap_line(text, columns), ""]
     marks = status_marks(paint, encoding)
     for group in group_findings(report):
@@ -82,16 +87,6 @@ def render_text(
     return encode_narrow(defuse("\n".join(lines)) + "\n", encoding)
 
 
-def _whole(report: ConformanceReport) -> Iterator[str]:
-    """What is to be said of the run as a whole."""
-    if report.interrupted:
-        yield "interrupted: this is the report of a part of the checks"
-    for problem in report.problems:
-        yield f"expected failures: {visible(problem)}"
-    for note in report.notes:
-        yield f"note: {excerpt(note, MAX_MESSAGE)}"
-
-
 def _finding_lines(
     finding: Finding, mark: str, paint: Paint, columns: int, is_whole: bool
 ) -> Iterator[str]:
@@ -110,8 +105,12 @@ def _finding_lines(
         yield from _labelled("spec", f"{check.reference.page}, {check.reference.section}", columns)
         yield f"{indent}{'':{_LABEL}}{paint.dim(check.reference.url)}"
     for label, messages in (("sent", check.sent), ("received", check.received)):
-        for number, line in enumerate(evidence_lines(messages, _MAX_EVIDENCE_CHARS)):
-            yield from _evidence("" if number else label, line, columns)
+        # Messages have few spaces, so they are broken anywhere.
+        room = columns - _LABEL - len(indent)
+        for line in evidence_lines(messages, _MAX_EVIDENCE_CHARS):
+            for start in range(0, max(1, len(line)), room):
+                yield f"{indent}{label:{_LABEL}}{line[start : start + room]}"
+                label = ""
     # Commands are on one line each, so that they can be copied.
     for label, command in (("repeat", check.repeat), ("curl", check.curl)):
         if command:
@@ -121,11 +120,3 @@ def _finding_lines(
 def _labelled(label: str, text: str, columns: int) -> list[str]:
     lead = f"    {label:{_LABEL}}"
     return wrap_line(f"{lead}{text}", columns, len(lead))
-
-
-def _evidence(label: str, text: str, columns: int) -> Iterator[str]:
-    """Messages have few spaces, so they are broken anywhere."""
-    room = columns - _LABEL - 4
-    for start in range(0, max(1, len(text)), room):
-        yield f"    {label:{_LABEL}}{text[start : start + room]}"
-        label = ""

@@ -57,7 +57,11 @@ def element(tag: str, *children: str, **attributes: Attribute) -> Markup:
 
     A keyword of Python is written with a final `_`: `class_`. `aria_label` is `aria-label`.
     """
-    written = "".join(_attribute(name, value) for name, value in attributes.items())
+    written = ""
+    for name, value in attributes.items():
+        if value is not False:
+            written += f" {name.rstrip('_').replace('_', '-')}"
+            written += "" if value is True else f'="{escaped(str(value))}"'
     if tag in _WITHOUT_END:
         return Markup(f"<{tag}{written}>")
     return Markup(f"<{tag}{written}>{joined(children)}</{tag}>")
@@ -103,10 +107,3 @@ def render_page(package: str, **parts: str) -> str:
             digest = hashlib.sha256(parts[part].encode("utf-8")).digest()
             parts[f"{part}_hash"] = f"sha256-{base64.b64encode(digest).decode('ascii')}"
     return Template(assets.joinpath("page.html").read_text(encoding="utf-8")).substitute(parts)
-
-
-def _attribute(name: str, value: Attribute) -> str:
-    if value is False:
-        return ""
-    name = name.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escaped(str(value))}"'

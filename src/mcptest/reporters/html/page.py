@@ -81,30 +81,35 @@ class HtmlReporter:
         self._number += 1
         number, suite = self._number, self._suites[-1]
         self._flaky += result.is_flaky
+        server = shown_server(self._started, suite.started)
         if result.status != "skipped":
-            server = shown_server(self._started, suite.started)
             name = f"{result.name} (on {server})" if server else result.name
             timing = Timing(number=number, name=name, duration_s=result.duration_s)
             self._timings.append(timing)
-        has_card = result.status in ("failed", "error") and self._add_card(result, number, suite)
-        log = Markup("")
-        if not has_card:
-            log = render_log(result.log, max_lines=MAX_PASSED_LOG_LINES)
-            log = self._budget_for_logs.admit(log)
-        suite.add(result, render_row(result, number, has_card=has_card, log=log))
-
-    def _add_card(self, result: CaseResult, number: int, suite: _Suite) -> bool:
-        is_open = len(self._cards) < MAX_OPEN_CARDS
-        server = shown_server(self._started, suite.started)
-        card = render_card(result, number, suite.name, suite.file, server=server, is_open=is_open)
-        card = self._budget_for_cards.admit(card)
+        card = log = Markup("")
+        if result.status in ("failed", "error"):
+            is_open = len(self._cards) < MAX_OPEN_CARDS
+            card = render_card(
+                result, number, suite.name, suite.file, server=server, is_open=is_open
+            )
+            card = self._budget_for_cards.admit(card)
         if card:
             self._cards.append(card)
-        return bool(card)
+        else:
+            log = render_log(result.log, max_lines=MAX_PASSED_LOG_LINES)
+            log = self._budget_for_logs.admit(log)
+        suite.add(result, render_row(result, number, has_card=bool(card), log=log))
 
     def render(self) -> str:
         """The page of what has happened so far; without a last event it is interrupted."""
-        finished = self._finished or self._cut_short()
+        finished = self._finished
+        if finished is None:
+            counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
+            for suite in self._suites:
+                for status, count in suite.counts.items():
+                    counts[status] += count
+            summary = Summary.of(counts).but(flaky=self._flaky)
+            finished = RunFinished(summary=summary, duration_s=0.0, interrupted=True)
         # If no test could run only the reason is reported.
         has_tests = finished.fault is None and self._number > 0
         sections = [
@@ -126,14 +131,6 @@ class HtmlReporter:
         tests = f"{plural(finished.summary.total, 'test')} of {self._started.server}"
         title = f"{_VERDICTS[exit_code_of(finished)][0]}: {tests} (mcptest)"
         return _render_document(title, joined(body, "\n"), self._tool_version)
-
-    def _cut_short(self) -> RunFinished:
-        counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
-        for suite in self._suites:
-            for status, count in suite.counts.items():
-                counts[status] += count
-        summary = Summary.of(counts).but(flaky=self._flaky)
-        return RunFinished(summary=summary, duration_s=0.0, interrupted=True)
 
     def _failures(self) -> Markup:
         if not self._cards:
@@ -235,9 +232,16 @@ _VERDICTS = {
 
 def _render_banner(started: RunStarted, finished: RunFinished) -> Markup:
     """The verdict, the counts, and everything that explains the exit status."""
-    status = exit_code_of(finished)
+    status, summary = exit_code_of(finished), finished.summary
     headline, look, meaning = _VERDICTS[status]
-    parts = [element("h1", headline), _count_list(finished.summary), *_stops(started, finished)]
+    if status is ExitCode.FAILED and finished.not_run and not summary.failed + summary.errors:
+        meaning = "declared tests cannot be run by this version"
+    stops = [ending_line(started, finished)]
+    if finished.interrupted and finished.interrupted_in:
+        name = shorten(finished.interrupted_in, MAX_NAME_CHARS)
+        stops.append(f'in the middle of "{name}"; its call may have taken effect')
+    parts = [element("h1", headline), _count_list(summary)]
+    parts += [element("p", stop, class_="stopped") for stop in stops if stop]
     parts += [
         element("p", "gate missed: ", cut(gate, MAX_TEXT_CHARS), class_="missed")
         for gate in finished.missed_gates
@@ -250,18 +254,10 @@ def _render_banner(started: RunStarted, finished: RunFinished) -> Markup:
         ("server", cut(started.server, MAX_NAME_CHARS)),
         ("started", cut(started.started_at, MAX_NAME_CHARS)),
         ("took", render_duration(finished.duration_s)),
-        ("exit status", f"{int(status)}: {_because(finished) or meaning}"),
+        ("exit status", f"{int(status)}: {meaning}"),
     ]
     pairs = (joined([element("dt", name), element("dd", text)]) for name, text in facts if text)
     return element("header", *parts, element("dl", *pairs, class_="facts"), class_=f"banner {look}")
-
-
-def _because(finished: RunFinished) -> str:
-    """Why a run failed although no test did; "" otherwise."""
-    has_failed = finished.summary.failed or finished.summary.errors
-    if has_failed or not finished.not_run or exit_code_of(finished) is not ExitCode.FAILED:
-        return ""
-    return "declared tests cannot be run by this version"
 
 
 def _count_list(summary: Summary) -> Markup:
@@ -278,15 +274,6 @@ def _count_list(summary: Summary) -> Markup:
         if count
     )
     return element("ul", element("li", plural(summary.total, "test")), *items, class_="counts")
-
-
-def _stops(started: RunStarted, finished: RunFinished) -> list[Markup]:
-    """Why not all selected tests ran."""
-    parts = [ending_line(started, finished)]
-    if finished.interrupted and finished.interrupted_in:
-        name = shorten(finished.interrupted_in, MAX_NAME_CHARS)
-        parts.append(f'in the middle of "{name}"; its call may have taken effect')
-    return [element("p", part, class_="stopped") for part in parts if part]
 
 
 def _render_filter(summary: Summary) -> Markup:
@@ -324,25 +311,20 @@ def _render_findings(findings: Sequence[Finding], server: str) -> Markup:
     """The rules that servers broke without failing a test."""
     if not findings:
         return Markup("")
+    rows = []
+    for finding in findings[:MAX_FINDINGS]:
+        what = [element("div", cut(finding.message, MAX_TEXT_CHARS))]
+        if finding.server not in ("", server):
+            what.append(element("div", "server: ", cut(finding.server, MAX_NAME_CHARS)))
+        if finding.quote:
+            what.append(element("div", element("code", cut(finding.quote, MAX_TEXT_CHARS))))
+        kind = element("td", cut(finding.kind, MAX_NAME_CHARS))
+        count = element("td", f"{finding.count:,}", class_="number")
+        rows.append(element("tr", kind, element("td", *what), count))
     words = ("kind", "what happened", "times")
-    rows = [_finding_row(finding, server) for finding in findings[:MAX_FINDINGS]]
     whole = table(words, rows, left_out=and_more(findings, MAX_FINDINGS))
     inside = element("div", whole, class_="scroll")
     return element("section", element("h2", "Findings"), inside, id="findings")
-
-
-def _finding_row(finding: Finding, server: str) -> Markup:
-    cells = [element("div", cut(finding.message, MAX_TEXT_CHARS))]
-    if finding.server not in ("", server):
-        cells.append(element("div", "server: ", cut(finding.server, MAX_NAME_CHARS)))
-    if finding.quote:
-        cells.append(element("div", element("code", cut(finding.quote, MAX_TEXT_CHARS))))
-    return element(
-        "tr",
-        element("td", cut(finding.kind, MAX_NAME_CHARS)),
-        element("td", *cells),
-        element("td", f"{finding.count:,}", class_="number"),
-    )
 
 
 def _render_diagnostics(title: str, diagnostics: Sequence[Diagnostic]) -> Markup:

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
+    from mcptest.core.coverage import CoveredOffer, ServerCoverage
     from mcptest.core.results import CaseResult, Fault, LogLine, Mismatch
     from mcptest.matching.diff import DiffLine
 
@@ -56,7 +56,12 @@ def render_row(result: CaseResult, number: int, *, has_card: bool, log: Markup) 
     """A test in the list. One that has a card links to it, any other opens in place."""
     head = [_status(result), " ", _name(result, number if has_card else 0), *_marks(result)]
     head.append(_time(result))
-    more = Markup("") if has_card else joined([*_row_reason(result), *_notes(result), log])
+    more = Markup("")
+    if not has_card:
+        # Why a test was skipped; or why it failed, if the page has no room for its card.
+        why = headline(result) if result.status in ("failed", "error") else result.reason
+        reason = [element("p", cut(why, MAX_TEXT_CHARS))] if why else []
+        more = joined([*reason, *_notes(result), log])
     inner = element("details", element("summary", *head), more) if more else joined(head)
     return element("li", inner, class_=_classes(result), id=f"t{number}")
 
@@ -76,10 +81,15 @@ def render_card(
         *_difference(result),
         *_mismatch_table(result.mismatches),
         render_log(result.log),
-        *_conversation(result),
-        *_stderr(result),
-        *_notes(result),
     ]
+    if result.sent and not result.log:
+        body.append(_folded("Request", _output("Sent", result.sent)))
+    if result.actual is not ABSENT and not result.log:
+        answer = element("span", show_json(result.actual, MAX_ANSWER_CHARS))
+        body.append(_folded("Answer", element("pre", answer, tabindex=0)))
+    if result.stderr.strip() and not (result.fault and result.fault.evidence.stderr_tail):
+        body.append(_output("Standard error during this test", result.stderr))
+    body += _notes(result)
     classes = f"failure {_classes(result)}"
     return element("details", head, *body, class_=classes, id=f"f{number}", open=is_open)
 
@@ -173,13 +183,6 @@ def _time(result: CaseResult) -> Markup:
     return joined([" ", element("span", render_duration(result.duration_s), class_="time")])
 
 
-def _row_reason(result: CaseResult) -> list[Markup]:
-    """Why a test was skipped; or why it failed, if the page has no room for its card."""
-    is_bad = result.status in ("failed", "error")
-    text = headline(result) if is_bad else result.reason
-    return [element("p", cut(text, MAX_TEXT_CHARS))] if text else []
-
-
 def _notes(result: CaseResult) -> list[Markup]:
     notes = [
         element("p", "note: ", cut(note, MAX_TEXT_CHARS), class_="aside")
@@ -221,48 +224,20 @@ def _mismatch_table(mismatches: Sequence[Mismatch]) -> list[Markup]:
     if not mismatches:
         return []
     words = ("path", "expected", "actual", "why", "hint")
-    rows = [_mismatch_row(mismatch) for mismatch in mismatches[:MAX_MISMATCHES]]
+    rows = []
+    for mismatch in mismatches[:MAX_MISMATCHES]:
+        path = cut(mismatch.path, MAX_NAME_CHARS) or Markup("(the whole answer)")
+        cells = [element("th", element("code", path), scope="row")]
+        for side in cut_sides(mismatch, MAX_VALUE_CHARS - 4):
+            value = "(nothing)" if side is ABSENT else show_json(side, MAX_VALUE_CHARS)
+            cells.append(element("td", element("code", value)))
+        for text in (mismatch.message, mismatch.hint):
+            cells.append(element("td", cut(text, MAX_TEXT_CHARS)))
+        rows.append(element("tr", *cells))
     noun = "mismatch" if len(mismatches) == 1 else "mismatches"
     left_out = and_more(mismatches, MAX_MISMATCHES)
     values = table(words, rows, left_out=left_out, class_="values")
     return [_folded(f"Table of {len(mismatches):,} {noun}", values)]
-
-
-def _mismatch_row(mismatch: Mismatch) -> Markup:
-    path = cut(mismatch.path, MAX_NAME_CHARS) or Markup("(the whole answer)")
-    sides = [
-        "(nothing)" if side is ABSENT else show_json(side, MAX_VALUE_CHARS)
-        for side in cut_sides(mismatch, MAX_VALUE_CHARS - 4)
-    ]
-    words = [cut(text, MAX_TEXT_CHARS) for text in (mismatch.message, mismatch.hint)]
-    return element(
-        "tr",
-        element("th", element("code", path), scope="row"),
-        *(element("td", element("code", side)) for side in sides),
-        *(element("td", text) for text in words),
-    )
-
-
-def _conversation(result: CaseResult) -> list[Markup]:
-    """Request and answer of a test without a log."""
-    if result.log:
-        return []
-    parts = []
-    if result.sent:
-        parts.append(_folded("Request", _output("Sent", result.sent)))
-    if result.actual is not ABSENT:
-        answer = element(
-            "pre", element("span", show_json(result.actual, MAX_ANSWER_CHARS)), tabindex=0
-        )
-        parts.append(_folded("Answer", answer))
-    return parts
-
-
-def _stderr(result: CaseResult) -> list[Markup]:
-    is_in_fault = result.fault is not None and result.fault.evidence.stderr_tail
-    if is_in_fault or not result.stderr.strip():
-        return []
-    return [_output("Standard error during this test", result.stderr)]
 
 
 def _folded(title: str, inner: Markup) -> Markup:
@@ -301,7 +276,30 @@ def render_durations(timings: Sequence[Timing]) -> Markup:
     """The slowest tests, and how durations are distributed; nothing if no test ran."""
     if not timings:
         return Markup("")
-    charts = element("div", _slowest(timings), _histogram(timings), class_="charts")
+    slowest = nlargest(SLOWEST, timings, key=lambda timing: timing.duration_s)
+    longest = slowest[0].duration_s
+    slow_rows = [
+        _bar_row(
+            element("a", cut(timing.name, MAX_CHART_NAME_CHARS), href=f"#t{timing.number}"),
+            timing.duration_s / longest if longest else 0.0,
+            render_duration(timing.duration_s),
+        )
+        for timing in slowest
+    ]
+    counts = [0] * len(_ENDS)
+    for timing in timings:
+        counts[next(at for at, end in enumerate(_ENDS) if timing.duration_s < end)] += 1
+    filled = [at for at, count in enumerate(counts) if count]
+    rows = [
+        _bar_row(_LABELS[at], counts[at] / max(counts), f"{counts[at]:,}")
+        for at in range(filled[0], filled[-1] + 1)
+    ]
+    charts = element(
+        "div",
+        _chart("Slowest tests", ("test", "took"), slow_rows),
+        _chart("All tests by duration", ("took", "tests"), rows),
+        class_="charts",
+    )
     return element("section", element("h2", "Durations"), charts, id="durations")
 
 
@@ -312,32 +310,6 @@ def _bar(share: float, class_: str = "") -> Markup:
     rectangle = element("rect", width=width, height=8)
     box = {"viewBox": "0 0 100 8", "preserveAspectRatio": "none"}
     return element("svg", rectangle, aria_hidden="true", class_=class_ or False, **box)
-
-
-def _slowest(timings: Sequence[Timing]) -> Markup:
-    slowest = nlargest(SLOWEST, timings, key=lambda timing: timing.duration_s)
-    longest = slowest[0].duration_s
-    rows = [
-        _bar_row(
-            element("a", cut(timing.name, MAX_CHART_NAME_CHARS), href=f"#t{timing.number}"),
-            timing.duration_s / longest if longest else 0.0,
-            render_duration(timing.duration_s),
-        )
-        for timing in slowest
-    ]
-    return _chart("Slowest tests", ("test", "took"), rows)
-
-
-def _histogram(timings: Sequence[Timing]) -> Markup:
-    counts = [0] * len(_ENDS)
-    for timing in timings:
-        counts[next(at for at, end in enumerate(_ENDS) if timing.duration_s < end)] += 1
-    filled = [at for at, count in enumerate(counts) if count]
-    rows = [
-        _bar_row(_LABELS[at], counts[at] / max(counts), f"{counts[at]:,}")
-        for at in range(filled[0], filled[-1] + 1)
-    ]
-    return _chart("All tests by duration", ("took", "tests"), rows)
 
 
 def _chart(title: str, heads: tuple[str, str], rows: list[Markup]) -> Markup:
@@ -370,49 +342,48 @@ def render_coverage(coverage: Sequence[ServerCoverage]) -> Markup:
     """A table for each server; nothing if coverage was not measured."""
     if not coverage:
         return Markup("")
-    servers = [_server_part(server) for server in coverage]
-    return element("section", element("h2", "Coverage"), *servers, id="coverage")
-
-
-def _server_part(server: ServerCoverage) -> Markup:
-    title = element("h3", cut(server.server, MAX_NAME_CHARS), class_="name")
-    hit, whole = server.points
-    if not whole:
-        return joined([title, element("p", "This server offers nothing.")])
-    counts = f"{hit:,} of {whole:,} offers and input properties exercised"
-    share = f"{percent_text([server])}: {counts}"
-    rows = [_offer_row(offer) for offer in server.offers[:MAX_OFFERS]]
-    words = ("kind", "name", "calls", "input properties")
-    offers = table(words, rows, left_out=and_more(server.offers, MAX_OFFERS))
-    scrolled = element("div", offers, class_="scroll")
-    return joined([title, element("p", share), _bar(hit / whole, "share"), scrolled])
+    parts = [element("h2", "Coverage")]
+    for server in coverage:
+        parts.append(element("h3", cut(server.server, MAX_NAME_CHARS), class_="name"))
+        hit, whole = server.points
+        if not whole:
+            parts.append(element("p", "This server offers nothing."))
+            continue
+        counts = f"{hit:,} of {whole:,} offers and input properties exercised"
+        rows = [_offer_row(offer) for offer in server.offers[:MAX_OFFERS]]
+        words = ("kind", "name", "calls", "input properties")
+        offers = table(words, rows, left_out=and_more(server.offers, MAX_OFFERS))
+        parts += [
+            element("p", f"{percent_text([server])}: {counts}"),
+            _bar(hit / whole, "share"),
+            element("div", offers, class_="scroll"),
+        ]
+    return element("section", *parts, id="coverage")
 
 
 def _offer_row(offer: CoveredOffer) -> Markup:
-    never = element("span", "never called", class_="never")
-    return element(
-        "tr",
-        element("td", _KINDS[offer.kind]),
-        element("th", cut(offer.name, MAX_NAME_CHARS), scope="row"),
-        element("td", f"{offer.calls:,}" if offer.calls else never),
-        element("td", _offer_properties(offer.properties)),
-    )
-
-
-def _offer_properties(properties: Sequence[CoveredProperty]) -> Markup:
     given, missing = [], []
-    for each in properties[:MAX_PROPERTIES]:
+    for each in offer.properties[:MAX_PROPERTIES]:
         name = cut(each.name, MAX_NAME_CHARS)
         if each.calls:
             given.append(joined([name, f" ({each.calls:,})"]))
         else:
             missing.append(name)
-    parts = []
+    properties = []
     if given:
-        parts.append(element("div", "given: ", joined(given, ", ")))
+        properties.append(element("div", "given: ", joined(given, ", ")))
     if missing:
         never = element("span", "never given: ", class_="never")
-        parts.append(element("div", never, joined(missing, ", ")))
-    if more := and_more(properties, MAX_PROPERTIES):
-        parts.append(element("div", more, class_="aside"))
-    return joined(parts)
+        properties.append(element("div", never, joined(missing, ", ")))
+    if more := and_more(offer.properties, MAX_PROPERTIES):
+        properties.append(element("div", more, class_="aside"))
+    return element(
+        "tr",
+        element("td", _KINDS[offer.kind]),
+        element("th", cut(offer.name, MAX_NAME_CHARS), scope="row"),
+        element(
+            "td",
+            f"{offer.calls:,}" if offer.calls else element("span", "never called", class_="never"),
+        ),
+        element("td", *properties),
+    )
