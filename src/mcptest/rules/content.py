@@ -254,17 +254,8 @@ def uri_fault(text: str) -> str:
         return f"{show(min(odd))} must be written with %"
     if rest.count("#") > 1:
         return "it has more than one #"
-    return _percent_fault(rest) or _authority_fault(rest)
-
-
-def _percent_fault(text: str) -> str:
-    bad = re.search("%(?![0-9A-Fa-f]{2})", text)
-    if bad is None:
-        return ""
-    return f"two hexadecimal digits must follow %, not {show(text[bad.end() : bad.end() + 2])}"
-
-
-def _authority_fault(rest: str) -> str:
+    if fault := _percent_fault(rest):
+        return fault
     authority = ""
     if rest.startswith("//"):
         authority = re.split("[/?#]", rest[2:], maxsplit=1)[0]
@@ -272,6 +263,13 @@ def _authority_fault(rest: str) -> str:
     if "[" in rest or "]" in rest:
         return "[ and ] must be written with %"
     return "" if re.fullmatch(_AUTHORITY, authority) else f"{show(authority)} is not a host"
+
+
+def _percent_fault(text: str) -> str:
+    bad = re.search("%(?![0-9A-Fa-f]{2})", text)
+    if bad is None:
+        return ""
+    return f"two hexadecimal digits must follow %, not {show(text[bad.end() : bad.end() + 2])}"
 
 
 def template_fault(text: str) -> str:

@@ -285,28 +285,23 @@ _CAPABILITIES = frozenset(["tools", "resources", "prompts"])
 
 def is_ordinary(entry: Entry, facts: Facts) -> bool:
     """True for the most common messages in their plainest form."""
+    message = entry.message
     if entry.is_client:
-        return _is_ordinary_call(entry)
-    if entry.kind != "result" or entry.http or type(entry.message) is not dict:
+        if entry.method in ("initialize", "notifications/initialized", "ping"):
+            return entry.kind in ("request", "notification")
+        if entry.method != "tools/call" or message.keys() != _CALL:
+            return False
+        params = message["params"]
+        return type(params) is dict and params.keys() <= _PARAMS
+    if entry.kind != "result" or entry.http or type(message) is not dict:
         return False
     if entry.method == "tools/call":
         return likeness_of(entry, facts) is not None
-    message = entry.message
     if message.keys() != _FRAME or message["jsonrpc"] != "2.0" or entry.request is None:
         return False
     if entry.method == "ping":
         return bool(message["result"] == {})
     return entry.method == "initialize" and _is_plain_handshake(message["result"])
-
-
-def _is_ordinary_call(entry: Entry) -> bool:
-    if entry.method in ("initialize", "notifications/initialized", "ping"):
-        return entry.kind in ("request", "notification")
-    message = entry.message
-    if entry.method != "tools/call" or message.keys() != _CALL:
-        return False
-    params = message["params"]
-    return type(params) is dict and params.keys() <= _PARAMS
 
 
 def _is_plain_handshake(result: object) -> bool:

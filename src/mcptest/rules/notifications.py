@@ -468,7 +468,12 @@ class _StopsAfterCancellation(Watch):
             if entry.kind == "request":
                 self._sent.add(jsonrpc.id_key(entry.message.get("id")), self._now)
             elif entry.method == "notifications/cancelled":
-                self._cancel(jsonrpc.id_key(entry.params.get("requestId")), facts)
+                id = jsonrpc.id_key(entry.params.get("requestId"))
+                request = facts.open.get(id)
+                token = jsonrpc.meta_of(request).get(_TOKEN)
+                # A task is cancelled by a request.
+                if token is not None and "task" not in jsonrpc.params_of(request):
+                    self._cancelled.add(jsonrpc.id_key(token), (id, self._now))
             return None
         if entry.kind in ("result", "error"):
             self._answered = max(
@@ -476,13 +481,6 @@ class _StopsAfterCancellation(Watch):
             )
             return None
         return self._check(entry, facts)
-
-    def _cancel(self, id: jsonrpc.IdKey, facts: Facts) -> None:
-        request = facts.open.get(id)
-        token = jsonrpc.meta_of(request).get(_TOKEN)
-        # A task is cancelled by a request.
-        if token is not None and "task" not in jsonrpc.params_of(request):
-            self._cancelled.add(jsonrpc.id_key(token), (id, self._now))
 
     def _check(self, entry: Entry, facts: Facts) -> Findings:
         token = entry.params.get(_TOKEN)
@@ -565,16 +563,13 @@ class _QuietTasks(Watch):
             ):
                 self._listens.add(jsonrpc.id_key(entry.message.get("id")))
             return None
-        if entry.kind == "notification":
-            return self._check(entry, facts)
-        if entry.result.get("resultType") != "task":
-            return None
-        token = jsonrpc.meta_of(entry.request).get("progressToken")
-        if token is not None:
-            self._tokens.add(jsonrpc.id_key(token))
-        return ()
-
-    def _check(self, entry: Entry, facts: Facts) -> Findings:
+        if entry.kind == "result":
+            if entry.result.get("resultType") != "task":
+                return None
+            token = jsonrpc.meta_of(entry.request).get(_TOKEN)
+            if token is not None:
+                self._tokens.add(jsonrpc.id_key(token))
+            return ()
         meta = jsonrpc.meta_of(entry.message)
         if _META_TASK in meta:
             return [f"{entry.method} came for a task: {show(meta[_META_TASK])}"]

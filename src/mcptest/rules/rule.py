@@ -391,14 +391,36 @@ class Facts:
 
     def update(self, entry: Entry) -> None:
         """Learn from an entry, before it is judged."""
-        if not isinstance(entry.message, dict):
+        message = entry.message
+        if not isinstance(message, dict):
             return
-        if entry.is_client:
-            self._update_from_client(entry)
-        elif entry.kind in ("result", "error"):
-            self._update_from_answer(entry)
+        if entry.is_client and entry.kind == "notification":
+            self.is_initialised |= entry.method == "notifications/initialized"
+        elif entry.is_client and entry.kind == "request":
+            self.open[jsonrpc.id_key(message.get("id"))] = message
+            meta = entry.params.get("_meta")
+            if entry.method == "initialize":
+                # Also after a request of a stateless revision: from here on there is a handshake.
+                self.version = ""
+                self.oldest, self.newest = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]
+                self._declare(entry.params.get("capabilities"))
+            elif isinstance(meta, dict) and VERSION_KEY in meta:
+                self._agree_on(meta[VERSION_KEY])
+                self._declare(meta.get(META_CAPABILITIES))
+        elif entry.is_client:
+            return
         elif entry.kind == "request":
-            self.server_open[jsonrpc.id_key(entry.message.get("id"))] = entry.message
+            self.server_open[jsonrpc.id_key(message.get("id"))] = message
+        elif entry.method in ("initialize", "server/discover") and entry.kind == "result":
+            self._agree_on(entry.result.get("protocolVersion"))
+            self.epoch += 1
+            self.capabilities = members(entry.result.get("capabilities"))
+        elif entry.method == "tools/list" and entry.kind in ("result", "error"):
+            self.epoch += 1
+            for tool in objects(entry.result.get("tools")):
+                name = tool.get("name")
+                if isinstance(name, str) and (len(self.tools) < _MAX_KEPT or name in self.tools):
+                    self.tools[name] = tool
 
     def close(self, entry: Entry) -> None:
         """Close the request that this answers, after it has been judged."""
@@ -414,33 +436,6 @@ class Facts:
             self.epoch += 1
             self.version = self.oldest = self.newest = version
 
-    def _update_from_client(self, entry: Entry) -> None:
-        if entry.kind == "notification":
-            self.is_initialised |= entry.method == "notifications/initialized"
-        elif entry.kind == "request":
-            self.open[jsonrpc.id_key(entry.message.get("id"))] = entry.message
-            meta = entry.params.get("_meta")
-            if entry.method == "initialize":
-                # Also after a request of a stateless revision: from here on there is a handshake.
-                self.version = ""
-                self.oldest, self.newest = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]
-                self._declare(entry.params.get("capabilities"))
-            elif isinstance(meta, dict) and VERSION_KEY in meta:
-                self._agree_on(meta[VERSION_KEY])
-                self._declare(meta.get(META_CAPABILITIES))
-
     def _declare(self, capabilities: object) -> None:
         self.epoch += 1
         self.client_capabilities = members(capabilities)
-
-    def _update_from_answer(self, entry: Entry) -> None:
-        if entry.method in ("initialize", "server/discover") and entry.kind == "result":
-            self._agree_on(entry.result.get("protocolVersion"))
-            self.epoch += 1
-            self.capabilities = members(entry.result.get("capabilities"))
-        elif entry.method == "tools/list":
-            self.epoch += 1
-            for tool in objects(entry.result.get("tools")):
-                name = tool.get("name")
-                if isinstance(name, str) and (len(self.tools) < _MAX_KEPT or name in self.tools):
-                    self.tools[name] = tool

@@ -139,15 +139,13 @@ class _CapabilitiesWork(Watch):
             has_called = True
             if errors == calls:
                 count = calls - expected
+                said = self._unreachable.get(name)
+                question = f"; {said}: is a backend of the server unreachable?" if said else ""
                 findings.append(
                     f"the server advertised {name}, and every call to it ended in an error "
-                    f"({count} of {count}){self._ask_for_backend(name)}"
+                    f"({count} of {count}){question}"
                 )
         return findings if has_called else None
-
-    def _ask_for_backend(self, name: str) -> str:
-        said = self._unreachable.get(name)
-        return f"; {said}: is a backend of the server unreachable?" if said else ""
 
 
 def _declared_capabilities(facts: Facts) -> dict[str, object]:

@@ -110,11 +110,9 @@ class _OutputConforms(Watch):
         value = result["structuredContent"]
         if is_plainly_valid(schema, value):
             return ()
-        return self._validate(entry.request_params["name"], schema, value)
-
-    def _validate(self, name: str, schema: Members, value: object) -> Findings:
         if not is_affordable(schema, value):
             return None
+        name = entry.request_params["name"]
         if name not in self._validators or self._validators[name][0] is not schema:
             if len(self._validators) >= _MAX_VALIDATORS:
                 self._validators.clear()
