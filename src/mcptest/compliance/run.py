@@ -12,14 +12,7 @@ import contextlib
 import secrets
 import shlex
 
-from mcptest.compliance.check import (
-    PASSED,
-    PHASES,
-    could_not_run,
-    family_of,
-    not_applicable,
-    violated,
-)
+from mcptest.compliance.check import PASSED, PHASES, could_not_run, not_applicable, violated
 from mcptest.compliance.checks import CHECKS
 from mcptest.compliance.checks.features import hinted_call, is_read_only
 from mcptest.compliance.checks.lifecycle import AT_OPENING
@@ -37,6 +30,7 @@ from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, Noise
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, STATELESS_REVISIONS
 from mcptest.rules.registry import RULES
+from mcptest.rules.rule import family_of
 from mcptest.transport.http.client import HttpTransport
 from mcptest.transport.http.probe import ProbeClient
 from mcptest.transport.stdio import StdioTransport

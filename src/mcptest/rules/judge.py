@@ -11,7 +11,7 @@ from mcptest.protocol import jsonrpc
 from mcptest.protocol.jsonrpc import is_plain_answer
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.jsonrpc import ID_RULES
-from mcptest.rules.rule import Entry, Facts, category_of, kind_of, members, name_rules, objects
+from mcptest.rules.rule import Entry, Facts, category_of, kind_of, members, name_entries, objects
 from mcptest.rules.session import INVARIANTS
 
 TYPE_CHECKING = False
@@ -340,7 +340,7 @@ class LiveJudge:
         if written_ids is not None:
             facts.written_ids = written_ids
         facts.label, facts.transport = label, transport
-        self._scorer = Scorer(name_rules(INVARIANTS | ID_RULES), facts, label, self._before_each)
+        self._scorer = Scorer(name_entries(INVARIANTS | ID_RULES), facts, label, self._before_each)
         self.member = Member(label, transport)
         self._exchange = -1
         # True once all rules are in use.

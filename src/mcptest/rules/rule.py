@@ -18,7 +18,7 @@ from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, VERSION_K
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-    from typing import Any, Literal
+    from typing import Any, Literal, TypeVar
 
     Level = Literal["MUST", "SHOULD"]
     Kind = Literal["request", "notification", "result", "error", "malformed", "noise", "batch"]
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     # Sentences about what is wrong; None when there was nothing to judge.
     Findings = Sequence[str] | None
     Look = Callable[["Entry", "Facts"], Findings]
+    Listed = TypeVar("Listed", bound="Requirement")
 
 __all__ = [
     "CATEGORIES",
@@ -34,16 +35,18 @@ __all__ = [
     "Entry",
     "Facts",
     "Latest",
+    "Requirement",
     "Rule",
     "Watch",
     "category_of",
     "collect",
+    "family_of",
     "has_kind",
     "kind_of",
     "limit",
     "members",
     "must_be",
-    "name_rules",
+    "name_entries",
     "objects",
     "show",
     "show_member",
@@ -89,8 +92,43 @@ CATEGORIES = {
 }
 
 
-class Rule(Record):
-    """One rule, listed in the table of its family under its id and name: `ID name`.
+class Requirement(Record):
+    """What a rule and an active check of `mcptest.compliance` have in common.
+
+    It is listed in the table of its family under its id and name: `ID name`. `property` is the
+    sentence that holds if it is met. It applies from the revision `since` to the revision `until`.
+    With `must_since` it is only a SHOULD before that revision.
+    """
+
+    id: str = ""
+    name: str = ""
+    property: str
+    since: str = ""
+    until: str = ""
+    level: Level = "MUST"
+    must_since: str = ""
+
+    def applies(self, oldest: str, newest: str) -> bool:
+        """True if all revisions from the oldest to the newest one have it."""
+        return self.since <= oldest and not (self.until and newest > self.until)
+
+    def level_at(self, version: str) -> Level:
+        return "SHOULD" if version < self.must_since else self.level
+
+
+def name_entries(table: Mapping[str, Listed]) -> list[Listed]:
+    """The rules or checks of a table whose keys are `ID name`."""
+    titles = ((key.partition(" "), entry) for key, entry in table.items())
+    return [entry.but(id=id, name=name) for (id, _, name), entry in titles]
+
+
+def family_of(id: str) -> str:
+    """The family of a rule or check, such as BASE."""
+    return id.partition("-")[0]
+
+
+class Rule(Requirement):
+    """One rule.
 
     `topics` are the entries of a session it subscribes to: "client" and "server" for everything
     one side sends, "client:METHOD", "noise"; "request", "notification", "result", "error" and
@@ -106,41 +144,20 @@ class Rule(Record):
     mistake of at least the level of theirs. (Rows of `shape_table` need no such list: each
     mistake has one rule there.)
 
-    The rule holds from the revision `since` to the revision `until`. With `must_since` it is only
-    a SHOULD before that revision. `reason_if_unused` is reported when there was
-    nothing to judge, `reason_if_other_revision` for a revision that does not have the rule.
+    `reason_if_unused` is reported when there was nothing to judge, `reason_if_other_revision` for
+    a revision that does not have the rule.
     """
 
-    id: str = ""
-    name: str = ""
-    property: str
     topics: tuple[str, ...] = ()
     look: Look | None = None
     watch: Callable[[], Watch] | None = None
-    since: str = ""
-    until: str = ""
-    level: Level = "MUST"
-    must_since: str = ""
     covers: tuple[str, ...] = ()
     reason_if_unused: str = "nothing in this session is subject to it"
     reason_if_other_revision: str = ""
 
-    def applies(self, oldest: str, newest: str) -> bool:
-        """True if all revisions from the oldest to the newest one have the rule."""
-        return self.since <= oldest and not (self.until and newest > self.until)
-
-    def level_at(self, version: str) -> Level:
-        return "SHOULD" if version < self.must_since else self.level
-
-
-def name_rules(table: Mapping[str, Rule]) -> list[Rule]:
-    """The rules of a table whose keys are `ID name`."""
-    titles = ((key.partition(" "), rule) for key, rule in table.items())
-    return [rule.but(id=id, name=name) for (id, _, name), rule in titles]
-
 
 def category_of(rule: Rule) -> str:
-    return CATEGORIES.get(rule.id) or CATEGORIES[rule.id.partition("-")[0]]
+    return CATEGORIES.get(rule.id) or CATEGORIES[family_of(rule.id)]
 
 
 class Watch:
