@@ -240,29 +240,27 @@ class Run:
         It is ended with `Peer.end`, or at the end of the battery. ServerError if the server cannot
         be started.
         """
-        peer = self._new_peer()
+        peer: Peer
+        if self.spec.http:
+            if self._http is None or self._http.has_exited:
+                self._start_http()
+            assert self._http
+            http, interrupts = self._http.http, self._launcher.interrupts
+            client = ProbeClient(http, interrupts, self._http.process)
+            if http.uses_login:
+                # Few servers have one.
+                from mcptest.transport.http.login import with_login_token  # noqa: PLC0415
+
+                http = with_login_token(http, interrupts)
+            peer = HttpPeer(http, client, self.spec.name, self.spec.timeout_s, self._limit)
+        else:
+            peer = StdioPeer(self.spec, self._launcher, self._limit)
         self._peers.append(peer)
         peer.client_capabilities = capabilities or {}
         peer.client_name = client_name or peer.client_name
         if version:
             peer.open(version)
         return peer
-
-    def _new_peer(self) -> Peer:
-        if not self.spec.http:
-            return StdioPeer(self.spec, self._launcher, self._limit)
-        if self._http is None or self._http.has_exited:
-            self._start_http()
-        assert self._http
-        interrupts, process = self._launcher.interrupts, self._http.process
-        client = ProbeClient(self._http.http, interrupts, process)
-        http, name, timeout_s = self._http.http, self.spec.name, self.spec.timeout_s
-        if http.uses_login:
-            # Few servers have one.
-            from mcptest.transport.http.login import with_login_token  # noqa: PLC0415
-
-            http = with_login_token(http, interrupts)
-        return HttpPeer(http, client, name, timeout_s, self._limit)
 
     def _start_http(self) -> None:
         """Start the server if there is a command for it, and wait until it listens."""

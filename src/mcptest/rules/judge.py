@@ -496,7 +496,7 @@ def _overlaps(sessions: list[Member]) -> Iterator[Conflict]:
                 owners.setdefault(tool, {})[member.identity] = None
     for tool, servers in owners.items():
         if len(servers) > 1:
-            # Servers with the same label are told apart by the names they have.
+            # Servers that share a label are shown with their own names.
             counts = Counter(label for label, _ in servers)
             labels = [
                 label if counts[label] == 1 else f"{label} ({name})" for label, name in servers

@@ -70,7 +70,9 @@ def find_tags(text: Text) -> Iterator[SecurityFinding]:
     smuggling = [found[0] for found in _SELECTORS.finditer(value) if _is_smuggling(found, value)]
     if smuggling:
         joined = "".join(smuggling)
-        raw = bytes(_selector_number(char) for char in joined)
+        # The numbers of the selectors: 0 to 15, and 16 to 255 in the supplement.
+        codes = map(ord, joined)
+        raw = bytes(code - 0xFE00 if code < 0xFE10 else code - 0xE0100 + 16 for code in codes)
         message = f"{_where(text)} holds {len(joined):,} variation selectors that select nothing"
         yield _finding("SEC-001", text, message, f"as bytes they are: {_shown_bytes(raw)}")
 
@@ -85,11 +87,6 @@ def _is_smuggling(found: re.Match[str], value: str) -> bool:
     if run[0] >= "\U000e0100":
         return not _IDEOGRAPHS.match(before)
     return run[0] < "\ufe0e" and before.isascii() and before.isalpha()
-
-
-def _selector_number(char: str) -> int:
-    code = ord(char)
-    return code - 0xFE00 if code < 0xFE10 else code - 0xE0100 + 16
 
 
 def _shown_bytes(raw: bytes) -> str:

@@ -72,20 +72,15 @@ def _lacks_protection(peer: Peer) -> str:
     return "" if _has_own_token(http_peer(peer)) else "that it needs a token"
 
 
-def _is_protected(peer: HttpPeer, run: Run) -> bool:
-    """True if the user gives a token, or the server asks for one."""
-    if run.needs_token is None:
-        run.needs_token = _has_own_token(peer) or _first_reply(peer, run, None).status == 401
-        peer.begin()
-    return run.needs_token
-
-
 def _if_protected(judge: Callable[[HttpPeer, Run], Outcome]) -> Probe:
     """Make a check of a server that needs authorization; it does not apply to others."""
 
     def check(peer: Peer, run: Run) -> Outcome:
         peer = http_peer(peer)
-        return judge(peer, run) if _is_protected(peer, run) else not_applicable(_OPEN)
+        if run.needs_token is None:
+            run.needs_token = _has_own_token(peer) or _first_reply(peer, run, None).status == 401
+            peer.begin()
+        return judge(peer, run) if run.needs_token else not_applicable(_OPEN)
 
     return check
 
@@ -137,9 +132,7 @@ def _needs_tokens_later(peer: HttpPeer, run: Run) -> Outcome:
     if not _has_own_token(peer):
         return could_not_run("needs a token: --bearer-env NAME")
     method = "server/discover" if peer.is_stateless else "ping"
-    pending = peer.start(peer.message(method), headers={"Authorization": None}, is_judged=False)
-    answer = pending.wait()
-    pending.close()
+    answer = peer.request(method, headers={"Authorization": None}, is_judged=False)
     if answer.status == 401:
         return PASSED
     return violated(
@@ -364,10 +357,6 @@ def _is_described_at_the_root(peer: HttpPeer, run: Run) -> Outcome:
     )
 
 
-def _checks_the_host(peer: Peer, run: Run) -> Outcome:
-    return refuses_foreign(http_peer(peer), run, "evil.example")
-
-
 def _check(property: str, run: Any, **more: Any) -> Check:
     more = {"since": _FIRST, "phase": "launch"} | more
     return Check(property=property, run=run, transport="http", **more)
@@ -433,7 +422,7 @@ CHECKS = {
     ),
     "AUTH-21 dns-rebinding": _check(
         "a request with a foreign Host and Origin is refused",
-        _checks_the_host,
+        lambda peer, run: refuses_foreign(peer, run, "evil.example"),
         since="",
         phase="session",
     ),

@@ -37,6 +37,7 @@ __all__ = [
     "task_support",
     "try_call",
     "unanswered",
+    "undeclared",
 ]
 
 
@@ -75,7 +76,7 @@ def answers_list(kind: str) -> Probe:
 
     def check(peer: Peer, run: Run) -> Outcome:
         if not peer.has(kind):
-            return _undeclared(kind)
+            return undeclared(kind)
         answer = peer.request_or_silence(peer.message(f"{kind}/list"))
         if answer.code == METHOD_NOT_FOUND:
             return not_applicable(
@@ -95,7 +96,7 @@ def listed(peer: Peer, kind: str) -> list[Message] | Outcome:
     """The entries of a list, at least one; else why a check that needs them has no verdict."""
     capability = kind.partition("/")[0]
     if not peer.has(capability):
-        return _undeclared(capability)
+        return undeclared(capability)
     entries = peer.list_all(kind)
     if entries is None:
         return could_not_run(f"the server did not answer {kind}/list with a list")
@@ -103,7 +104,8 @@ def listed(peer: Peer, kind: str) -> list[Message] | Outcome:
     return entries or not_applicable(f"the server lists no {noun}")
 
 
-def _undeclared(capability: str) -> Outcome:
+def undeclared(capability: str) -> Outcome:
+    """The outcome of a check of a capability that the server does not declare."""
     return not_applicable(f"the server does not declare the capability {capability}")
 
 

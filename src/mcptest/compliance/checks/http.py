@@ -21,14 +21,10 @@ from mcptest.transport.http.client import listening_addresses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from mcptest.compliance.check import Outcome
     from mcptest.compliance.peer import Peer
     from mcptest.compliance.run import Run
     from mcptest.transport.http.probe import HttpReply
-
-    Message = dict[str, Any]
 
 __all__ = ["CHECKS", "foreign_reply", "http_peer", "refuses_foreign"]
 
@@ -54,16 +50,14 @@ def http_peer(peer: Peer) -> HttpPeer:
     return peer
 
 
-def _first_request(peer: HttpPeer, run: Run) -> Message:
-    """What a client sends first: it needs no session."""
-    if peer.is_stateless:
-        return peer.message("server/discover")
-    return jsonrpc.request(peer.next_id(), "initialize", peer.initialize_params(run.version))
-
-
 def foreign_reply(peer: HttpPeer, run: Run, *, host: str = "") -> HttpReply:
     """The answer to a first request from the page of a foreign site, on which nothing is left."""
-    message = _first_request(peer, run)
+    # What a client sends first needs no session.
+    if peer.is_stateless:
+        message = peer.message("server/discover")
+    else:
+        params = peer.initialize_params(run.version)
+        message = jsonrpc.request(peer.next_id(), "initialize", params)
     visitor = peer.visitor()
     visitor.version = peer.version if peer.is_stateless else ""
     headers = visitor.default_headers(message) | {"Origin": f"http://{_FOREIGN}"}
@@ -73,12 +67,12 @@ def foreign_reply(peer: HttpPeer, run: Run, *, host: str = "") -> HttpReply:
     return reply
 
 
-def refuses_foreign(peer: HttpPeer, run: Run, host: str) -> Outcome:
+def refuses_foreign(peer: Peer, run: Run, host: str = "") -> Outcome:
     """Judge the answer to a foreign Origin, with a foreign Host or without."""
     if run.is_remote and not run.settings.remote_probes:
         reason = "the server is on another machine, which gets no foreign Origin or Host unasked"
         return could_not_run(f"{reason}: --remote-probes", needs="--remote-probes")
-    reply = foreign_reply(peer, run, host=host)
+    reply = foreign_reply(http_peer(peer), run, host=host)
     also = f" and Host: {host}" if host else ""
     if reply.status and reply.status < 400:
         return violated(
@@ -92,10 +86,6 @@ def refuses_foreign(peer: HttpPeer, run: Run, host: str) -> Outcome:
             f"{reply.status or reply.error}"
         )
     return PASSED
-
-
-def _checks_the_origin(peer: Peer, run: Run) -> Outcome:
-    return refuses_foreign(http_peer(peer), run, "")
 
 
 def _get(peer: HttpPeer) -> HttpReply:
@@ -227,7 +217,7 @@ def _refuses_unknown_sessions(peer: Peer, run: Run) -> Outcome:
         return outcome
     for session, what in ((run.unknown_name("session"), "an unknown"), (None, "no")):
         peer.begin()
-        answer = peer.start(peer.message("ping"), headers={"Mcp-Session-Id": session}).wait()
+        answer = peer.request("ping", headers={"Mcp-Session-Id": session})
         # A server that serves requests without an id does not require one.
         if answer.status < 400 and (session or answer.result is None):
             return violated(
@@ -238,8 +228,7 @@ def _refuses_unknown_sessions(peer: Peer, run: Run) -> Outcome:
 
 
 def _checks_the_version_header(peer: Peer, run: Run) -> Outcome:
-    message = peer.message("ping")
-    answer = peer.start(message, headers={"MCP-Protocol-Version": "1999-01-01"}).wait()
+    answer = peer.request("ping", headers={"MCP-Protocol-Version": "1999-01-01"})
     if answer.status == 400:
         return PASSED
     return violated(
@@ -249,8 +238,7 @@ def _checks_the_version_header(peer: Peer, run: Run) -> Outcome:
 
 
 def _needs_no_version_header(peer: Peer, run: Run) -> Outcome:
-    message = peer.message("ping")
-    answer = peer.start(message, headers={"MCP-Protocol-Version": None}).wait()
+    answer = peer.request("ping", headers={"MCP-Protocol-Version": None})
     if answer.result is not None:
         return PASSED
     return violated(
@@ -307,7 +295,7 @@ CHECKS = {
     ),
     "HTTP-02 origin-validated": _http_check(
         property="a request with a foreign Origin is refused",
-        run=_checks_the_origin,
+        run=refuses_foreign,
         explains=("AUTH-21",),
     ),
     "HTTP-05 notification-202": _http_check(

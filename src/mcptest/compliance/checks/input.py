@@ -302,25 +302,23 @@ def _refuses_malformed_answers(peer: Peer, call: Message, first: Answer, run: Ru
     return PASSED
 
 
-_C = "2025-06-18"
-_D = "2025-11-25"
-_E = "2026-07-28"
-
 # A SHOULD: a requestState may be unprotected if nothing depends on it, which cannot be seen from
 # outside.
-_question_check = partial(Check, since=_E, level="SHOULD", phase="own", hint="eliciting_tool")
+_question_check = partial(
+    Check, since="2026-07-28", level="SHOULD", phase="own", hint="eliciting_tool"
+)
 
 CHECKS = {
     "BASE-35 missing-capability-error": Check(
         property=f"a call that needs a capability the client lacks gets {MISSING_CAPABILITY}",
         run=_names_missing_capability,
-        since=_E,
+        since="2026-07-28",
         hint="eliciting_tool",
     ),
     "HTTP-38 missing-capability-400": Check(
         property=f"the error {MISSING_CAPABILITY} comes with HTTP status 400",
         run=_missing_capability_status,
-        since=_E,
+        since="2026-07-28",
         transport="http",
         hint="eliciting_tool",
     ),
@@ -328,8 +326,8 @@ CHECKS = {
         property="a call ends properly if its elicitation is declined, cancelled or refused",
         run=_survives_refusals,
         explains=("HTTP-10",),
-        since=_C,
-        must_since=_E,
+        since="2025-06-18",
+        must_since="2026-07-28",
         phase="own",
         hint="eliciting_tool",
     ),
@@ -337,7 +335,7 @@ CHECKS = {
         property="a call is answered also if its sampling request is refused",
         run=_survives_refused_sampling,
         explains=("HTTP-10",),
-        until=_D,
+        until="2025-11-25",
         level="SHOULD",
         phase="own",
         hint="sampling_tool",

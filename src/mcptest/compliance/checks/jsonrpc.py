@@ -29,8 +29,11 @@ _BATCH_REVISION = "2025-03-26"
 _IDS = (0, -7, 2**53 - 1, "", "1", "ü", "x" * 5_000)
 
 # What each capability needs beside the method.
-_NEEDED = {"tools": ("tools/call", "name"), "resources": ("resources/read", "uri")}
-_NEEDED["prompts"] = ("prompts/get", "name")
+_NEEDED = {
+    "tools": ("tools/call", "name"),
+    "resources": ("resources/read", "uri"),
+    "prompts": ("prompts/get", "name"),
+}
 
 
 def _show(value: object) -> str:
@@ -184,7 +187,7 @@ def _refuses_requests_without_meta(peer: Peer, run: Run) -> Outcome:
 
 def _refuses_without(peer: Peer, run: Run, *keys: str) -> Outcome:
     """Send a request whose metadata lacks these keys: it must be refused with -32602."""
-    method = _LISTS[0] if peer.has("tools") else "server/discover"
+    method = "tools/list" if peer.has("tools") else "server/discover"
     meta = {key: value for key, value in peer.meta.items() if key not in keys}
     message = peer.message(method, {"_meta": meta} if meta else {}, meta=False)
     answer = peer.request_or_silence(message, is_judged=False)
@@ -199,8 +202,6 @@ def _refuses_without(peer: Peer, run: Run, *keys: str) -> Outcome:
         f"server answered with {answer.describe()}"
     )
 
-
-_LISTS = ("tools/list",)
 
 CHECKS = {
     "BASE-07 response-id-echo": Check(

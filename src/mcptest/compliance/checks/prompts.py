@@ -22,6 +22,7 @@ from mcptest.compliance.checks.features import (
     names_of,
     show_name,
     unanswered,
+    undeclared,
 )
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
@@ -73,7 +74,7 @@ def _gets_prompts(peer: Peer, run: Run) -> Outcome:
 
 def _refuses_unknown_prompts(peer: Peer, run: Run) -> Outcome:
     if not peer.has("prompts"):
-        return not_applicable("the server does not declare the capability prompts")
+        return undeclared("prompts")
     answer = peer.request_or_silence(
         peer.message("prompts/get", {"name": run.unknown_name("prompt")})
     )
@@ -282,7 +283,7 @@ def _accepts_context(peer: Peer, run: Run) -> Outcome:
     return PASSED
 
 
-_NO_COMPLETION = not_applicable("the server does not declare the capability completions")
+_NO_COMPLETION = undeclared("completions")
 
 
 def _has_completion(peer: Peer) -> bool:

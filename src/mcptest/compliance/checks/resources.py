@@ -26,6 +26,7 @@ from mcptest.compliance.checks.features import (
     listed,
     names_of,
     unanswered,
+    undeclared,
 )
 from mcptest.compliance.peer import HttpPeer, StdioPeer
 from mcptest.core.strict_json import dump_json
@@ -96,7 +97,7 @@ def _unknown_uri(peer: Peer, run: Run) -> str:
 def _read_unknown(peer: Peer, run: Run) -> Answer | Outcome:
     """The answer to a read of a URI that does not exist; else why it was not sent."""
     if not peer.has("resources"):
-        return not_applicable("the server does not declare the capability resources")
+        return undeclared("resources")
     uri = _unknown_uri(peer, run)
     if not uri:
         return not_applicable("a template of the server may fit any URI, so none is unknown")
@@ -140,7 +141,7 @@ _GARBAGE = ("", "not a URI", "://", "\u0000", "mcptest\n{}", "%zz %00")
 
 def _refuses_garbage(peer: Peer, run: Run) -> Outcome:
     if not peer.has("resources"):
-        return not_applicable("the server does not declare the capability resources")
+        return undeclared("resources")
     if not _unknown_uri(peer, run):
         return not_applicable("a template of the server may fit any string")
     for uri in _GARBAGE:

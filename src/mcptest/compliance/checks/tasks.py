@@ -27,6 +27,7 @@ from mcptest.compliance.checks.features import (
     show_name,
     task_support,
     try_call,
+    undeclared,
 )
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
@@ -97,7 +98,7 @@ def _ignores_undeclared_tasks(peer: Peer, run: Run) -> Outcome:
 
 def _refuses_unknown_tasks(peer: Peer, run: Run) -> Outcome:
     if not _offers(peer):
-        return not_applicable("the server does not declare the capability tasks")
+        return undeclared("tasks")
     methods = ["tasks/get", "tasks/result"]
     if _offers(peer, "cancel"):
         methods.append("tasks/cancel")
@@ -418,12 +419,7 @@ def _refuses_undeclared_listening(peer: Peer, run: Run) -> Outcome:
 def _compares_task_header(peer: Peer, run: Run) -> Outcome:
     params = {"taskId": run.unknown_name("task"), **_DECLARED}
     headers = {"Mcp-Name": run.unknown_name("other-task")}
-    message = peer.message("tasks/get", params)
-    pending = peer.start(message, headers=headers, is_judged=False)
-    try:
-        answer = pending.wait()
-    finally:
-        pending.close()
+    answer = peer.request("tasks/get", params, headers=headers, is_judged=False)
     if answer.code == HEADER_MISMATCH and answer.status == 400:
         return PASSED
     return violated(
@@ -536,21 +532,18 @@ def _acknowledges_cancel(task: _ExtensionTask, wait_s: float) -> Outcome:
     )
 
 
-_D = "2025-11-25"
-_E = "2026-07-28"
-
 # The slow checks make a task of the slow tool of the hints.
-_task_check = partial(Check, server_lacks=_lacks_tasks, since=_D, until=_D)
+_task_check = partial(Check, server_lacks=_lacks_tasks, since="2025-11-25", until="2025-11-25")
 _slow_check = partial(_task_check, hint="slow_tool")
-_extension_check = partial(Check, server_lacks=_lacks_extension, since=_E)
+_extension_check = partial(Check, server_lacks=_lacks_extension, since="2026-07-28")
 _slow_extension_check = partial(_extension_check, hint="slow_tool")
 
 CHECKS = {
     "TASK-01 undeclared-ignored": Check(
         property="a server that does not declare tasks answers calls with a task as any other",
         run=_ignores_undeclared_tasks,
-        since=_D,
-        until=_D,
+        since="2025-11-25",
+        until="2025-11-25",
     ),
     "TASK-02 create-result": _slow_check(
         property="a call as a task is answered with the task",
@@ -579,8 +572,8 @@ CHECKS = {
     "TASK-11 unknown-id": Check(
         property="tasks that do not exist get the error -32602",
         run=_refuses_unknown_tasks,
-        since=_D,
-        until=_D,
+        since="2025-11-25",
+        until="2025-11-25",
     ),
     "TASK-12 cancel-terminal": _slow_check(
         property="a task that has ended cannot be cancelled",
@@ -593,8 +586,8 @@ CHECKS = {
     "TASK-14 list-bad-cursor": Check(
         property="tasks/list refuses a cursor that it has not given with the error -32602",
         run=_refuses_bad_cursor,
-        since=_D,
-        until=_D,
+        since="2025-11-25",
+        until="2025-11-25",
     ),
     "TASK-15 get-implies-list": _slow_check(
         property="a task that tasks/get finds is in tasks/list",

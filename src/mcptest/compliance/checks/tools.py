@@ -28,6 +28,7 @@ from mcptest.compliance.checks.features import (
     show_name,
     try_call,
     unanswered,
+    undeclared,
 )
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
 from mcptest.core.strict_json import dump_json
@@ -148,7 +149,7 @@ def _wrong_arguments(tool: Message, schema: Message) -> Iterator[tuple[str, Mess
 
 def _refuses_unknown_tools(peer: Peer, run: Run) -> Outcome:
     if not peer.has("tools"):
-        return not_applicable("the server does not declare the capability tools")
+        return undeclared("tools")
     params = {"name": run.unknown_name("tool"), "arguments": {}}
     answer = peer.request_or_silence(peer.message("tools/call", params))
     if answer.error is not None:
