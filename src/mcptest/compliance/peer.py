@@ -72,7 +72,7 @@ _MAX_ITEMS = 20_000
 _MAX_EXCHANGES = 2_000
 _MAX_EXCHANGE_MESSAGES = 10
 
-# A server that asks for more gets no answers, nor one that does not read them.
+# How many requests of a server are answered, and how many bytes may wait until it reads them.
 _MAX_REPLIES = 1_000
 _MAX_UNREAD_BYTES = 1_000_000
 
@@ -738,7 +738,7 @@ class StdioPeer(Peer):
             if in_hurry or self.limit.is_over:
                 grace = grace.but(stdin_s=_HURRY_S, term_s=_HURRY_S)
             self._stopped = self.wire.end(grace)
-            # What comes too much at the end is of no interest.
+            # Output beyond the limit does not matter any more.
             with contextlib.suppress(TooMuchError):
                 self._take_last()
             code = self._stopped.exit_code

@@ -14,7 +14,7 @@ import shlex
 
 from mcptest.compliance.check import PASSED, PHASES, could_not_run, not_applicable, violated
 from mcptest.compliance.checks import CHECKS
-from mcptest.compliance.checks.features import hinted_call, is_read_only
+from mcptest.compliance.checks.features import is_read_only
 from mcptest.compliance.checks.lifecycle import AT_OPENING
 from mcptest.compliance.peer import (
     Answer,
@@ -289,7 +289,7 @@ class Run:
         peers, self._peers = self._peers, []
         interrupts = self._launcher.interrupts
         for peer in peers:
-            # A signal ends waits, and the sessions are to be ended all the same.
+            # A signal ends all waits, but the sessions still have to be ended.
             in_hurry = bool(interrupts.count)
             respite = interrupts.respite(_RESPITE_S) if in_hurry else contextlib.nullcontext()
             with contextlib.suppress(InterruptedRunError), respite:
@@ -363,9 +363,9 @@ class Run:
         if not self._tool_names:
             return
         given = [("--allow-tool", name) for name in self.settings.allowed_tools]
-        for hint in _CALLS:
-            if value := self.hints.get(hint):
-                given.append((f"hint {hint}", str(hinted_call(self.hints, hint)["name"] or value)))
+        given += [
+            (f"hint {hint}", self.hints[hint]["name"]) for hint in _CALLS if self.hints.get(hint)
+        ]
         self.notes += [
             f"{where} {excerpt(name, 60)}: the server lists no tool of this name"
             for where, name in given
@@ -403,10 +403,9 @@ class Run:
         is_allowed = is_read_only(tool) or name in self.settings.allowed_tools
         return is_allowed and isinstance(name, str)
 
-    def observe(self, command: str | list[str], limit_s: float) -> bytes | None:
+    def observe(self, command: list[str], limit_s: float) -> bytes | None:
         """What a command of the hints writes to stdout; None if it fails or takes too long."""
-        words = shlex.split(command) if isinstance(command, str) else command
-        spec = self.spec.but(name="observer", command=tuple(words), http=None)
+        spec = self.spec.but(name="observer", command=tuple(command), http=None)
         deadline = self._limit.deadline(limit_s)
         try:
             process = StdioTransport(spec, self._launcher.guardian, self._launcher.interrupts)

@@ -179,7 +179,7 @@ def _with_inner(path: str, content: object) -> Placed:
     return found + inner if inner else found
 
 
-# The syntax of strings, checked in a time in proportion to their length: they come from servers
+# The syntax of strings. They come from servers, so every check takes linear time.
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DIGITS = "0123456789"
@@ -192,7 +192,7 @@ _TOKEN = frozenset(_LETTERS + _DIGITS + "!#$%&'*+-.^_`|~")
 
 def base64_fault(text: str) -> str:
     """Why a string is not base64 (RFC 4648, section 4), "" when it is. The empty string is."""
-    # Not every version of Python minds padding that is not needed.
+    # Some versions of Python accept padding that is not needed.
     if len(text) % 4 or text.endswith("==="):
         return _explained(text)
     try:

@@ -492,7 +492,7 @@ class _StopsAfterCancellation(Watch):
         key = jsonrpc.id_key(token)
         others = (request for other, request in facts.open.items() if other != id)
         is_shared = any(jsonrpc.id_key(jsonrpc.meta_of(each).get(_TOKEN)) == key for each in others)
-        # After the response to its request it is PROG-04.
+        # PROG-04 reports progress after the response to its request.
         if id not in facts.open or is_shared:
             return None
         if self._answered < cancelled:

@@ -100,7 +100,7 @@ _UNREACHABLE = (
     r"|name or service not known|name resolution|network is unreachable|connect(?:ion)? timed out"
     r"|(?:could not|cannot|can't|failed to|unable to) connect"
 )
-# So much of an error is searched.
+# How many characters of an error are searched.
 _MAX_SEARCHED = 4_000
 
 

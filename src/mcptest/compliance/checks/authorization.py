@@ -11,14 +11,11 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
-from mcptest.compliance.checks.http import http_peer, refuses_foreign
+from mcptest.compliance.checks.http import first_reply, http_peer, refuses_foreign
 from mcptest.compliance.peer import HttpPeer
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt
-from mcptest.protocol import jsonrpc
-from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_address import BadUrlError, parse_url, same_origin
-from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,22 +42,7 @@ _SERVER_DOCUMENTS = ("/.well-known/oauth-authorization-server", "/.well-known/op
 
 def _first_reply(peer: HttpPeer, run: Run, token: str | None, query: str = "") -> HttpReply:
     """The answer to the first request of a client, with this token instead of the user's."""
-    visitor = peer.visitor(f"Bearer {token}" if token else "")
-    if REVISIONS[run.version].is_stateless:
-        visitor.version = run.version
-        message = visitor.message("server/discover")
-    else:
-        params = visitor.initialize_params(run.version)
-        message = jsonrpc.request(1, "initialize", params)
-    headers = visitor.default_headers(message)
-    address = peer.client.address
-    if query:
-        mark = "&" if "?" in address.target else "?"
-        address = address.but(target=f"{address.target}{mark}{query}")
-    reply = peer.exchange("POST", headers, encode_line(message), address=address)
-    visitor.session_id = reply.header("mcp-session-id")
-    visitor.end()
-    return reply
+    return first_reply(peer.visitor(f"Bearer {token}" if token else ""), peer, run, query=query)
 
 
 def _has_own_token(peer: HttpPeer) -> bool:

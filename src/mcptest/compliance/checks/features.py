@@ -6,6 +6,8 @@ PROMPT-01 and COMP-01 do it for these four, LIFE-13 for whatever else a server c
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from mcptest.compliance.check import PASSED, Outcome, could_not_run, not_applicable, violated
 from mcptest.core.text import excerpt
 from mcptest.explore.caution import made_up_arguments
@@ -32,6 +34,7 @@ __all__ = [
     "listed",
     "names_of",
     "no_callable_tool",
+    "own_session",
     "sample_call",
     "show_name",
     "task_support",
@@ -149,11 +152,8 @@ def sample_call(tool: Message) -> Message:
 
 
 def hinted_call(hints: Mapping[str, Any], hint: str) -> Message:
-    """The params of the call that a hint describes: the name of a tool, or its call."""
-    value = hints[hint]
-    if not isinstance(value, dict):
-        return {"name": value, "arguments": {}}
-    return {"name": value.get("name"), "arguments": value.get("arguments") or {}}
+    """The params of the call that a hint describes."""
+    return {name: hints[hint][name] for name in ("name", "arguments")}
 
 
 def try_call(peer: Peer, params: Message) -> Answer:
@@ -165,6 +165,17 @@ def try_call(peer: Peer, params: Message) -> Answer:
         peer.notify("notifications/cancelled", {"requestId": pending.id, "reason": reason})
     pending.close()
     return answer
+
+
+@contextmanager
+def own_session(peer: Peer, run: Run, *capabilities: str) -> Iterator[Peer]:
+    """A session of a client with these capabilities; its evidence is that of the check."""
+    fresh = run.connect(peer.version, capabilities={name: {} for name in capabilities})
+    try:
+        yield fresh
+    finally:
+        peer.sent, peer.received = fresh.sent, fresh.received
+        fresh.end()
 
 
 def is_success(answer: Answer) -> bool:

@@ -15,7 +15,7 @@ from mcptest.compliance.peer import HttpPeer
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
-from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS
 from mcptest.protocol.sse import SseDecoder, SseEvent
 from mcptest.transport.http.client import listening_addresses
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcptest.compliance.run import Run
     from mcptest.transport.http.probe import HttpReply
 
-__all__ = ["CHECKS", "foreign_reply", "http_peer", "refuses_foreign"]
+__all__ = ["CHECKS", "first_reply", "http_peer", "refuses_foreign"]
 
 _HANDSHAKE_END = HANDSHAKE_REVISIONS[-1]
 _FIRST_STREAMABLE = "2025-03-26"
@@ -50,18 +50,31 @@ def http_peer(peer: Peer) -> HttpPeer:
     return peer
 
 
-def foreign_reply(peer: HttpPeer, run: Run, *, host: str = "") -> HttpReply:
-    """The answer to a first request from the page of a foreign site, on which nothing is left."""
-    # What a client sends first needs no session.
-    if peer.is_stateless:
-        message = peer.message("server/discover")
+def first_reply(
+    visitor: HttpPeer,
+    peer: HttpPeer,
+    run: Run,
+    *,
+    headers: dict[str, str] | None = None,
+    host: str = "",
+    query: str = "",
+) -> HttpReply:
+    """The answer to the first request of another client; `peer` has the evidence.
+
+    If it opens a session, that is ended again.
+    """
+    if REVISIONS[run.version].is_stateless:
+        visitor.version = run.version
+        message = visitor.message("server/discover")
     else:
-        params = peer.initialize_params(run.version)
-        message = jsonrpc.request(peer.next_id(), "initialize", params)
-    visitor = peer.visitor()
-    visitor.version = peer.version if peer.is_stateless else ""
-    headers = visitor.default_headers(message) | {"Origin": f"http://{_FOREIGN}"}
-    reply = peer.exchange("POST", headers, encode_line(message), host=host)
+        params = visitor.initialize_params(run.version)
+        message = jsonrpc.request(visitor.next_id(), "initialize", params)
+    address = peer.client.address
+    if query:
+        mark = "&" if "?" in address.target else "?"
+        address = address.but(target=f"{address.target}{mark}{query}")
+    sent = visitor.default_headers(message) | (headers or {})
+    reply = peer.exchange("POST", sent, encode_line(message), host=host, address=address)
     visitor.session_id = reply.header("mcp-session-id")
     visitor.end()
     return reply
@@ -72,7 +85,9 @@ def refuses_foreign(peer: Peer, run: Run, host: str = "") -> Outcome:
     if run.is_remote and not run.settings.remote_probes:
         reason = "the server is on another machine, which gets no foreign Origin or Host unasked"
         return could_not_run(f"{reason}: --remote-probes", needs="--remote-probes")
-    reply = foreign_reply(http_peer(peer), run, host=host)
+    peer = http_peer(peer)
+    origin = {"Origin": f"http://{_FOREIGN}"}
+    reply = first_reply(peer.visitor(), peer, run, headers=origin, host=host)
     also = f" and Host: {host}" if host else ""
     if reply.status and reply.status < 400:
         return violated(
@@ -167,7 +182,7 @@ def _gives_random_sessions(peer: Peer, run: Run) -> Outcome:
         visitor.open(run.version)
         ids.append(visitor.session_id)
         visitor.end()
-    # It may open only so many in a time.
+    # It may limit how many sessions are opened.
     ids = [id for id in ids if id]
     if len(ids) < _LEAST_SESSIONS:
         return could_not_run(

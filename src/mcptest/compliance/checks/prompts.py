@@ -129,7 +129,7 @@ def _survives_odd_arguments(peer: Peer, run: Run) -> Outcome:
         params = {"name": prompt["name"], "arguments": arguments}
         message = peer.message("prompts/get", params)
         answer = peer.request_or_silence(message, is_judged=False)
-        # Params that are not valid may be ignored; a server that broke does not go on.
+        # Params that are not valid may be ignored, but later requests must be answered.
         if peer.is_lost or (answer.message is None and peer.settle().message is None):
             return violated(
                 f"after prompts/get of {show_name(prompt)} with {how} the server "

@@ -25,6 +25,7 @@ from mcptest.compliance.checks.features import (
     hinted_call,
     listed,
     names_of,
+    own_session,
     unanswered,
     undeclared,
 )
@@ -248,11 +249,9 @@ class _Change:
 
     def __init__(self, run: Run) -> None:
         hint = run.hints["resource_that_changes"]
-        hint = hint if isinstance(hint, dict) else {"uri": hint}
-        self.uri: str = hint.get("uri", "")
-        tool = hint.get("tool")
-        self._call = hinted_call({"tool": tool}, "tool") if tool else None
-        self._seconds: float = hint.get("seconds", 0.5 if tool else 5.0)
+        self.uri: str = hint["uri"]
+        self._call = hinted_call(hint, "tool") if "tool" in hint else None
+        self._seconds: float = hint.get("seconds", 0.5 if self._call else 5.0)
 
     def is_seen(self, peer: Peer, stream: Pending | None) -> bool:
         """Let the resource change; True if an update of it comes."""
@@ -456,9 +455,8 @@ def _stops_when_cancelled(peer: Peer, run: Run) -> Outcome:
 
 def _ends_gracefully(peer: Peer, run: Run) -> Outcome:
     """End the server with SIGTERM while a subscription is open."""
-    fresh = run.connect(peer.version)
-    assert isinstance(fresh, StdioPeer)
-    try:
+    with own_session(peer, run) as fresh:
+        assert isinstance(fresh, StdioPeer)
         offered = _offered(fresh)
         subscription = _Subscription(fresh, offered, fresh.next_id())
         if not subscription.is_acknowledged():
@@ -466,9 +464,6 @@ def _ends_gracefully(peer: Peer, run: Run) -> Outcome:
         before = len(fresh.messages)
         ended_s = fresh.terminate(signal.SIGTERM, fresh.timeout_s)
         stopped = fresh.end()
-    finally:
-        peer.sent, peer.received = fresh.sent, fresh.received
-        fresh.end()
     if ended_s is None:
         return could_not_run("the server did not end at SIGTERM")
     if stopped.exit_code is not None and stopped.exit_code < 0:

@@ -197,10 +197,8 @@ def _with_task(
         task = _Task(peer, call)
         if not task.id and judge is not _creates_task:
             return could_not_run(f"no task was made: the call got {task.answer.describe()}")
-        hint = run.hints["slow_tool"]
-        seconds = hint.get("seconds", 0) if isinstance(hint, dict) else 0
         try:
-            return judge(task, seconds + peer.timeout_s)
+            return judge(task, run.hints["slow_tool"].get("seconds", 0) + peer.timeout_s)
         finally:
             task.cancel()
 
@@ -448,10 +446,8 @@ def _with_extension_task(
         task = _ExtensionTask(peer, run, hint)
         if not isinstance(task.id, str):
             return not_applicable(f"the server did not make a task of the call of {hint}")
-        call = run.hints[hint]
-        seconds = call.get("seconds", 0) if isinstance(call, dict) else 0
         try:
-            return judge(task, seconds + peer.timeout_s)
+            return judge(task, run.hints[hint].get("seconds", 0) + peer.timeout_s)
         finally:
             task.request("tasks/cancel")
 

@@ -184,8 +184,7 @@ def _links_can_be_read(peer: Peer, run: Run) -> Outcome:
         return tools
     if not peer.has("resources"):
         return not_applicable("the server does not declare resources, to which a tool could link")
-    hint = run.hints.get("slow_tool")
-    skipped = hint.get("name") if isinstance(hint, dict) else hint
+    skipped = (run.hints.get("slow_tool") or {}).get("name")
     links: dict[str, str | None] = {}
     slow = 0
     for tool in tools[:_MAX_TOOLS]:

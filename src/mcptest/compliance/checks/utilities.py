@@ -12,7 +12,7 @@ from mcptest.compliance.check import (
     not_applicable,
     violated,
 )
-from mcptest.compliance.checks.features import is_success
+from mcptest.compliance.checks.features import hinted_call, is_success
 from mcptest.compliance.peer import Answer, Pending
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
@@ -213,7 +213,7 @@ def _repeats_pages(peer: Peer, run: Run) -> Outcome:
 def _ignores_late_cancellations(peer: Peer, run: Run) -> Outcome:
     done = peer.next_id()
     peer.request("server/discover" if peer.is_stateless else "ping", id=done)
-    # A second answer, of which BASE-08 is, comes before that of a later request.
+    # A second answer, which BASE-08 reports, comes before that of a later request.
     peer.settle()
     cancelled: tuple[Message, ...] = (
         {"requestId": done, "reason": "mcptest: it is finished"},
@@ -235,8 +235,7 @@ def _ignores_late_cancellations(peer: Peer, run: Run) -> Outcome:
 
 
 def _start_tool(peer: Peer, run: Run, hint: str, meta: Message) -> Pending:
-    tool = run.hints[hint]
-    params = {"name": tool["name"], "arguments": tool.get("arguments", {})}
+    params = hinted_call(run.hints, hint)
     return peer.start(peer.message("tools/call", params | ({"_meta": meta} if meta else {})))
 
 
