@@ -12,6 +12,7 @@ import contextlib
 import time
 
 from mcptest import __version__
+from mcptest.core.coverage import KINDS
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, shorten
@@ -22,7 +23,7 @@ from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
 from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES
-from mcptest.rules.rule import META_CAPABILITIES, Facts
+from mcptest.rules.rule import META_CAPABILITIES, META_SERVER_INFO, Facts
 from mcptest.transport.http.probe import HttpReply
 from mcptest.transport.process.stopping import describe_end
 from mcptest.transport.stdio import StdioTransport
@@ -264,7 +265,7 @@ class Peer:
                 self.version = ""
                 return answer
             meta = answer.result.get("_meta")
-            info = meta.get("io.modelcontextprotocol/serverInfo") if isinstance(meta, dict) else {}
+            info = meta.get(META_SERVER_INFO) if isinstance(meta, dict) else {}
         else:
             answer = self.request("initialize", self.initialize_params(version) | (params or {}))
             if answer.result is None:
@@ -307,6 +308,11 @@ class Peer:
         return isinstance(found, dict) and found.get(flag) is True
 
     # Sending
+
+    @property
+    def harmless_method(self) -> str:
+        """A method that every server has, and that changes nothing."""
+        return "server/discover" if self.is_stateless else "ping"
 
     def next_id(self) -> int:
         self._next_id += 1
@@ -371,8 +377,7 @@ class Peer:
 
         `others` is all that arrived before it: what has not come by then does not come.
         """
-        method = "server/discover" if self.is_stateless else "ping"
-        return self.request(method)
+        return self.request(self.harmless_method)
 
     def request_or_silence(self, message: Message, *, is_judged: bool = True) -> Answer:
         """Send a request that a server may ignore; a later one proves that it did."""
@@ -389,19 +394,21 @@ class Peer:
     # Lists
 
     def list_all(self, kind: str) -> list[Message] | None:
-        """The entries of `tools`, `resources`, `resources/templates` or `prompts`, read once.
+        """The entries of a list, by its name in `KINDS`, read once.
 
         None if the server does not declare or refuses the list; [] if it is empty.
         """
         if kind not in self._lists:
-            self._lists[kind] = self.read_list(kind) if self.has(_LISTS[kind][0]) else None
+            is_declared = self.has(KINDS[kind].capability)
+            self._lists[kind] = self.read_list(kind) if is_declared else None
         return self._lists[kind]
 
     def read_list(self, kind: str) -> list[Message] | None:
         """The entries of a list, read now; None if the server refuses it or does not answer."""
-        pages, entries = ListPages(f"{kind}/list", _LISTS[kind][1], max_pages=50), []
+        method = KINDS[kind].method
+        pages, entries = ListPages(method, kind, max_pages=50), []
         while (params := pages.next_params()) is not None:
-            answer = self.request(f"{kind}/list", params)
+            answer = self.request(method, params)
             if answer.message is None:
                 return None
             entries += pages.add(answer.message)
@@ -539,15 +546,6 @@ def _readings(id: object) -> tuple[object, ...]:
     if isinstance(id, float):
         return id, int(id), dump_json(id)
     return (id, int(id), dump_json(id), str(id)) if isinstance(id, bool) else (id,)
-
-
-# The capability of a list, and the member of its result that has the entries.
-_LISTS = {
-    "tools": ("tools", "tools"),
-    "resources": ("resources", "resources"),
-    "resources/templates": ("resources", "resourceTemplates"),
-    "prompts": ("prompts", "prompts"),
-}
 
 
 def _keep(lines: list[str], text: str, count: int = _MAX_EVIDENCE) -> None:

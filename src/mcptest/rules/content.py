@@ -6,6 +6,7 @@ from __future__ import annotations
 import binascii
 import re
 
+from mcptest.core.coverage import KINDS
 from mcptest.rules.rule import collect, members, show
 
 TYPE_CHECKING = False
@@ -41,12 +42,7 @@ __all__ = [
 INPUT_METHODS = ("tools/call", "prompts/get", "resources/read")
 
 # The member under which the result of each method lists its objects.
-LISTED = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
+LISTED = {kind.method: kind.name for kind in KINDS.values()}
 _SAMPLING = "sampling/createMessage"
 
 

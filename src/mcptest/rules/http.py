@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from mcptest.core.text import render_trail, shorten
 from mcptest.protocol import jsonrpc
-from mcptest.rules.rule import Rule, Watch, collect, members, show
+from mcptest.rules.rule import META_LOG_LEVEL, Rule, Watch, collect, members, show
 from mcptest.rules.schemas import inner_schemas
 
 TYPE_CHECKING = False
@@ -321,7 +321,6 @@ _STREAM_RULES = {
 }
 
 
-_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 # Sent only on the stream of subscriptions/listen.
 _SUBSCRIBED = frozenset(
     [
@@ -361,7 +360,7 @@ def _is_about(entry: Entry, request: Members) -> bool:
         token = jsonrpc.id_key(entry.params.get("progressToken"))
         return "progressToken" in meta and jsonrpc.id_key(meta["progressToken"]) == token
     if entry.method == "notifications/message":
-        return _LOG_LEVEL in meta
+        return META_LOG_LEVEL in meta
     return entry.method not in _SUBSCRIBED or request.get("method") == "subscriptions/listen"
 
 

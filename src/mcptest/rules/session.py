@@ -6,7 +6,7 @@ import re
 
 from mcptest.core.strict_json import dump_json
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
-from mcptest.rules.rule import Rule, Watch, members, show, show_member
+from mcptest.rules.rule import META_SERVER_INFO, Rule, Watch, members, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -259,7 +259,6 @@ INVARIANTS = {
 _ALLOWED_EARLY = frozenset(
     ["ping", "notifications/message", "notifications/progress", "notifications/cancelled"]
 )
-_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 
 class _NothingBeforeInitialized(Watch):
@@ -288,13 +287,13 @@ class _NothingBeforeInitialized(Watch):
 def _check_server_info(entry: Entry, _: Facts) -> Findings:
     if not isinstance(entry.message["result"], dict):
         return None
-    info = members(entry.result.get("_meta")).get(_SERVER_INFO)
+    info = members(entry.result.get("_meta")).get(META_SERVER_INFO)
     if info is None:
-        return [f"the result of {show(entry.method)} has no {_SERVER_INFO} in its _meta"]
+        return [f"the result of {show(entry.method)} has no {META_SERVER_INFO} in its _meta"]
     if not isinstance(info, dict):
-        return [f"{_SERVER_INFO} must be an object and is {show(info)}"]
+        return [f"{META_SERVER_INFO} must be an object and is {show(info)}"]
     return [
-        f"{_SERVER_INFO}.{name} must be a string and is {show_member(info, name)}"
+        f"{META_SERVER_INFO}.{name} must be a string and is {show_member(info, name)}"
         for name in ("name", "version")
         if not isinstance(info.get(name), str)
     ]

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
 from mcptest.compliance.checks.http import first_reply, http_peer, refuses_foreign
 from mcptest.compliance.peer import HttpPeer
+from mcptest.core.coverage import KINDS
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt
 from mcptest.protocol.http_address import BadUrlError, parse_url, same_origin
@@ -113,8 +114,7 @@ def _repeats_no_tokens(peer: Peer, run: Run) -> Outcome:
 def _needs_tokens_later(peer: HttpPeer, run: Run) -> Outcome:
     if not _has_own_token(peer):
         return could_not_run("needs a token: --bearer-env NAME")
-    method = "server/discover" if peer.is_stateless else "ping"
-    answer = peer.request(method, headers={"Authorization": None}, is_judged=False)
+    answer = peer.request(peer.harmless_method, headers={"Authorization": None}, is_judged=False)
     if answer.status == 401:
         return PASSED
     return violated(
@@ -155,12 +155,6 @@ def _binds_sessions_to_users(peer: Peer, run: Run) -> Outcome:
     )
 
 
-_LISTS = (
-    *(("tools", "tools/list"), ("prompts", "prompts/list"), ("resources", "resources/list")),
-    ("resources", "resources/templates/list"),
-)
-
-
 def _shares_only_what_is_public(peer: Peer, run: Run) -> Outcome:
     """Compare lists that are public for two users; one that changes by itself proves nothing."""
     peer = http_peer(peer)
@@ -168,9 +162,10 @@ def _shares_only_what_is_public(peer: Peer, run: Run) -> Outcome:
     if not isinstance(headers, dict):
         return headers
     is_seen = False
-    for capability, method in _LISTS:
-        if not peer.has(capability):
+    for kind in KINDS.values():
+        if not peer.has(kind.capability):
             continue
+        method = kind.method
         peer.begin()
         first = peer.request(method).result
         if first is None or first.get("cacheScope") != "public":

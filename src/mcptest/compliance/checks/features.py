@@ -96,15 +96,13 @@ def answers_list(kind: str) -> Probe:
 
 
 def listed(peer: Peer, kind: str) -> list[Message] | Outcome:
-    """The entries of a list, at least one; else why a check that needs them has no verdict."""
-    capability = kind.partition("/")[0]
-    if not peer.has(capability):
-        return undeclared(capability)
+    """The tools, resources or prompts, at least one; else why a check has no verdict."""
+    if not peer.has(kind):
+        return undeclared(kind)
     entries = peer.list_all(kind)
     if entries is None:
         return could_not_run(f"the server did not answer {kind}/list with a list")
-    noun = "resource templates" if kind == "resources/templates" else kind
-    return entries or not_applicable(f"the server lists no {noun}")
+    return entries or not_applicable(f"the server lists no {kind}")
 
 
 def undeclared(capability: str) -> Outcome:

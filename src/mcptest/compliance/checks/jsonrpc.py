@@ -40,15 +40,10 @@ def _show(value: object) -> str:
     return excerpt(dump_json(value), 80)
 
 
-def _harmless(peer: Peer) -> str:
-    """A method that every server has, and that changes nothing."""
-    return "server/discover" if peer.is_stateless else "ping"
-
-
 def _echoes_ids(peer: Peer, run: Run) -> Outcome:
     for id in _IDS:
         peer.begin()
-        answer = peer.request_or_silence(peer.message(_harmless(peer), id=id))
+        answer = peer.request_or_silence(peer.message(peer.harmless_method, id=id))
         if answer.message is None:
             strays = [each for each in answer.others if "method" not in each and "id" in each]
             seen = f"a response with the id {_show(strays[0]['id'])}" if strays else answer.problem
@@ -140,7 +135,7 @@ def _refuses_odd_ids(peer: Peer, run: Run) -> Outcome:
     weak = PASSED
     for id in (1.5, None, True):
         peer.begin()
-        message = {**peer.message(_harmless(peer), id=0), "id": id}
+        message = {**peer.message(peer.harmless_method, id=0), "id": id}
         answer = _answer_to_odd_id(peer, message, id)
         if peer.is_lost:
             if run.has_failed("BASE-20", "failed"):

@@ -182,7 +182,7 @@ def _references(peer: Peer) -> Iterator[_Reference]:
     for prompt in (peer.list_all("prompts") or [])[:_MAX_PROMPTS]:
         for name in argument_names(prompt)[:1]:
             yield _Reference({"type": "ref/prompt", "name": prompt.get("name")}, name)
-    templates = peer.list_all("resources/templates") or []
+    templates = peer.list_all("resourceTemplates") or []
     for template in list(names_of(templates, "uriTemplate"))[:_MAX_PROMPTS]:
         for name in re.findall(r"\{[+#./;?&]?([\w.%]+)", template)[:1]:
             yield _Reference({"type": "ref/resource", "uri": template}, name)

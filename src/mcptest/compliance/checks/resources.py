@@ -34,6 +34,7 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.revisions import MISSING_CAPABILITY, RESOURCE_NOT_FOUND
+from mcptest.rules.rule import META_SUBSCRIPTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _unknown_uri(peer: Peer, run: Run) -> str:
     It is a neighbour of a listed resource, unless a template has that scheme.
     """
     name = run.unknown_name("resource")
-    templates = list(names_of(peer.list_all("resources/templates") or [], "uriTemplate"))
+    templates = list(names_of(peer.list_all("resourceTemplates") or [], "uriTemplate"))
     if any("{" in each.partition(":")[0] for each in templates):
         return ""
     taken = {each.partition(":")[0].lower() for each in templates}
@@ -283,7 +284,6 @@ def _stream(peer: Peer) -> Iterator[Pending | None]:
 # Subscriptions of the stateless era
 
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
-_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 _FLAGS = {
     "toolsListChanged": ("tools", "listChanged"),
     "promptsListChanged": ("prompts", "listChanged"),
@@ -317,7 +317,7 @@ class _Subscription:
 
     def owns(self, message: Message) -> bool:
         """True if a message names this subscription, or is the response to its request."""
-        named = jsonrpc.meta_of(message).get(_SUBSCRIPTION)
+        named = jsonrpc.meta_of(message).get(META_SUBSCRIPTION)
         is_named = named is not None and jsonrpc.id_key(named) == jsonrpc.id_key(self.id)
         return is_named or self.pending.is_response(message)
 
@@ -409,7 +409,7 @@ def _serves_two(peer: Peer, run: Run) -> Outcome:
         with _listen(peer, offered, f"mcptest-{peer.next_id()}") as two:
             first = two.wait_first()
             message = first.message or {}
-            named = jsonrpc.meta_of(message).get(_SUBSCRIPTION)
+            named = jsonrpc.meta_of(message).get(META_SUBSCRIPTION)
             if message.get("method") == _ACKNOWLEDGED and two.owns(message):
                 return PASSED
             came = first.describe()

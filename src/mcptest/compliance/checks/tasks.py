@@ -34,7 +34,7 @@ from mcptest.core.text import excerpt
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, tool_failure
 from mcptest.protocol.revisions import HEADER_MISMATCH, MISSING_CAPABILITY
 from mcptest.rules.content import is_iso_date
-from mcptest.rules.rule import META_CAPABILITIES
+from mcptest.rules.rule import META_CAPABILITIES, META_TASK, TASKS_EXTENSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-_EXTENSION = "io.modelcontextprotocol/tasks"
-_RELATED = "io.modelcontextprotocol/related-task"
 _ENDED = ("completed", "failed", "cancelled")
 _TTL_MS = 60_000
 _MAX_TOOLS = 10
@@ -270,12 +268,12 @@ def _names_task_in_result(task: _Task, wait_s: float) -> Outcome:
     if result is None:
         return could_not_run("tasks/result was not answered with a result")
     meta = result.get("_meta")
-    related = meta.get(_RELATED) if isinstance(meta, dict) else None
+    related = meta.get(META_TASK) if isinstance(meta, dict) else None
     if isinstance(related, dict) and related.get("taskId") == task.id:
         return PASSED
     return violated(
-        f"the result of tasks/result has {dump_json(related)} as {_RELATED} in its _meta; expected "
-        "the taskId of the task"
+        f"the result of tasks/result has {dump_json(related)} as {META_TASK} in its _meta; "
+        "expected the taskId of the task"
     )
 
 
@@ -337,11 +335,11 @@ def _is_listed(task: _Task, wait_s: float) -> Outcome:
 
 def _lacks_extension(peer: Peer) -> str:
     extensions = peer.capabilities.get("extensions")
-    is_declared = isinstance(extensions, dict) and _EXTENSION in extensions
-    return "" if is_declared else f"the extension {_EXTENSION}"
+    is_declared = isinstance(extensions, dict) and TASKS_EXTENSION in extensions
+    return "" if is_declared else f"the extension {TASKS_EXTENSION}"
 
 
-_DECLARED: Message = {"_meta": {META_CAPABILITIES: {"extensions": {_EXTENSION: {}}}}}
+_DECLARED: Message = {"_meta": {META_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}}
 
 
 def _refuses_unknown_extension_tasks(peer: Peer, run: Run) -> Outcome:
@@ -366,7 +364,7 @@ def _refuses_undeclared_clients(peer: Peer, run: Run) -> Outcome:
         answer = peer.request(method, {"taskId": run.unknown_name("task")} | more)
         if answer.code != MISSING_CAPABILITY:
             return violated(
-                f"{method} of a client that does not declare the extension {_EXTENSION} got "
+                f"{method} of a client that does not declare the extension {TASKS_EXTENSION} got "
                 f"{answer.describe()}; expected error {MISSING_CAPABILITY}"
             )
     return PASSED
@@ -410,7 +408,7 @@ def _refuses_undeclared_listening(peer: Peer, run: Run) -> Outcome:
             peer.notify("notifications/cancelled", {"requestId": message["id"]})
     return violated(
         f"subscriptions/listen to tasks, of a client that does not declare the extension "
-        f"{_EXTENSION}, got {came}; expected error {MISSING_CAPABILITY}"
+        f"{TASKS_EXTENSION}, got {came}; expected error {MISSING_CAPABILITY}"
     )
 
 

@@ -14,12 +14,14 @@ from mcptest.compliance.check import (
 )
 from mcptest.compliance.checks.features import hinted_call, is_success
 from mcptest.compliance.peer import Answer, Pending
+from mcptest.core.coverage import KINDS
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_STATELESS
+from mcptest.rules.rule import META_LOG_LEVEL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from mcptest.compliance.peer import Peer
     from mcptest.compliance.run import Run
+    from mcptest.core.coverage import Kind
 
     Message = dict[str, Any]
 
@@ -38,15 +41,6 @@ _HANDSHAKE_END = HANDSHAKE_REVISIONS[-1]
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 # What is set again at the end: many servers log everything before a level is set.
 _QUIET_LEVEL = "warning"
-_LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
-
-# Each list: the capability it needs, and the member that identifies an entry.
-_LISTS = {
-    "tools": ("tools", "name"),
-    "resources": ("resources", "uri"),
-    "resources/templates": ("resources", "uriTemplate"),
-    "prompts": ("prompts", "name"),
-}
 
 # How long a slow call is left running before it is cancelled, and watched longer than it takes.
 _RUNNING_S = 0.3
@@ -81,7 +75,7 @@ def _refuses_unknown_levels(peer: Peer, run: Run) -> Outcome:
         return not_applicable("the server does not declare logging")
     if peer.is_stateless:
         method = "tools/list" if peer.has("tools") else "server/discover"
-        message = peer.message(method, {"_meta": {_LOG_LEVEL_KEY: "mcptest-loud"}})
+        message = peer.message(method, {"_meta": {META_LOG_LEVEL: "mcptest-loud"}})
     else:
         message = peer.message("logging/setLevel", {"level": "mcptest-loud"})
     answer = peer.request_or_silence(message, is_judged=False)
@@ -99,7 +93,7 @@ def _logs_only_if_declared(peer: Peer, run: Run) -> Outcome:
         return PASSED if _logs(peer) else not_applicable("the server declares logging")
     if peer.is_stateless:
         method = "tools/list" if peer.has("tools") else "server/discover"
-        peer.request(method, {"_meta": {_LOG_LEVEL_KEY: "debug"}})
+        peer.request(method, {"_meta": {META_LOG_LEVEL: "debug"}})
     if not run.has_failed("BASE-20"):
         peer.send_bytes(b"this is not JSON")
     peer.settle()
@@ -137,13 +131,13 @@ def _may_leak(message: Message) -> bool:
 # Pages
 
 
-def _each_list(peer: Peer, judge: Callable[[str, str], Outcome | None]) -> Outcome:
-    """The first violation among the lists that the server has; `judge` gets list and key."""
+def _each_list(peer: Peer, judge: Callable[[Kind], Outcome | None]) -> Outcome:
+    """The first violation among the lists that the server has."""
     outcomes = []
-    for name, (capability, key) in _LISTS.items():
-        if peer.has(capability):
+    for kind in KINDS.values():
+        if peer.has(kind.capability):
             peer.begin()
-            outcome = judge(name, key)
+            outcome = judge(kind)
             outcomes.append(outcome.seen_by(peer) if outcome else None)
     found = [each for each in outcomes if each is not None]
     bad = [each for each in found if each.found == "violated"]
@@ -153,19 +147,19 @@ def _each_list(peer: Peer, judge: Callable[[str, str], Outcome | None]) -> Outco
 
 
 def _lists_end(peer: Peer, run: Run) -> Outcome:
-    def judge(name: str, key: str) -> Outcome | None:
-        pages, seen = ListPages(f"{name}/list", _member(name), max_pages=50), set()
+    def judge(kind: Kind) -> Outcome | None:
+        pages, seen = ListPages(kind.method, kind.name, max_pages=50), set()
         while (params := pages.next_params()) is not None:
-            answer = peer.request(f"{name}/list", params)
+            answer = peer.request(kind.method, params)
             if answer.message is None:
-                return could_not_run(f"{name}/list got {answer.problem}")
+                return could_not_run(f"{kind.method} got {answer.problem}")
             for entry in pages.add(answer.message):
-                identity = entry.get(key) if isinstance(entry, dict) else None
+                identity = entry.get(kind.key) if isinstance(entry, dict) else None
                 if not isinstance(identity, str):
                     continue
                 if identity in seen:
                     shown = excerpt(dump_json(identity), 80)
-                    return violated(f"{name}/list has {shown} twice, over all its pages")
+                    return violated(f"{kind.method} has {shown} twice, over all its pages")
                 seen.add(identity)
         if pages.problem and pages.problem.kind in ("circle", "cursor", "endless"):
             return violated(pages.problem.message)
@@ -174,18 +168,14 @@ def _lists_end(peer: Peer, run: Run) -> Outcome:
     return _each_list(peer, judge)
 
 
-def _member(name: str) -> str:
-    return "resourceTemplates" if name == "resources/templates" else name
-
-
 def _refuses_unknown_cursors(peer: Peer, run: Run) -> Outcome:
-    def judge(name: str, key: str) -> Outcome | None:
+    def judge(kind: Kind) -> Outcome | None:
         cursor = f"mcptest-unknown-{run.suffix}"
-        answer = peer.request_or_silence(peer.message(f"{name}/list", {"cursor": cursor}))
+        answer = peer.request_or_silence(peer.message(kind.method, {"cursor": cursor}))
         if answer.code in (jsonrpc.INVALID_PARAMS, jsonrpc.METHOD_NOT_FOUND):
             return PASSED if answer.code == jsonrpc.INVALID_PARAMS else None
         return violated(
-            f"{name}/list with a cursor that the server never gave should get error -32602; the "
+            f"{kind.method} with a cursor that the server never gave should get error -32602; the "
             f"server answered with {answer.describe()}"
         )
 
@@ -193,16 +183,16 @@ def _refuses_unknown_cursors(peer: Peer, run: Run) -> Outcome:
 
 
 def _repeats_pages(peer: Peer, run: Run) -> Outcome:
-    def judge(name: str, key: str) -> Outcome | None:
-        first = peer.request(f"{name}/list")
+    def judge(kind: Kind) -> Outcome | None:
+        first = peer.request(kind.method)
         cursor = (first.result or {}).get("nextCursor")
         if not isinstance(cursor, str):
             return None
-        pages = [peer.request(f"{name}/list", {"cursor": cursor}) for _ in range(2)]
-        lists = [(page.result or {}).get(_member(name)) for page in pages]
+        pages = [peer.request(kind.method, {"cursor": cursor}) for _ in range(2)]
+        lists = [(page.result or {}).get(kind.name) for page in pages]
         if lists[0] == lists[1]:
             return PASSED
-        return violated(f"one cursor of {name}/list, sent twice, got two different pages")
+        return violated(f"one cursor of {kind.method}, sent twice, got two different pages")
 
     return _each_list(peer, judge)
 
@@ -212,7 +202,7 @@ def _repeats_pages(peer: Peer, run: Run) -> Outcome:
 
 def _ignores_late_cancellations(peer: Peer, run: Run) -> Outcome:
     done = peer.next_id()
-    peer.request("server/discover" if peer.is_stateless else "ping", id=done)
+    peer.request(peer.harmless_method, id=done)
     # A second answer, which BASE-08 reports, comes before that of a later request.
     peer.settle()
     cancelled: tuple[Message, ...] = (
