@@ -437,15 +437,9 @@ class Peer:
         """What the passive rules say of this connection; called once, after its end."""
         return self._scorer.finish().verdicts
 
-    def note_sent(self, text: str) -> None:
-        _keep(self.sent, text)
-
-    def note_received(self, text: str) -> None:
-        _keep(self.received, text)
-
     def _note_message(self, text: str, exchange: int) -> None:
         if self.transport == "stdio":
-            self.note_received(text)
+            _keep(self.received, text)
         if 0 <= exchange < len(self.exchanges):
             _keep(self.exchanges[exchange][1], text, _MAX_EXCHANGE_MESSAGES)
 
@@ -655,7 +649,7 @@ class StdioPeer(Peer):
         return Answer()
 
     def _write(self, line: bytes) -> None:
-        self.note_sent(line.decode("utf-8", "backslashreplace").rstrip("\n"))
+        _keep(self.sent, line.decode("utf-8", "backslashreplace").rstrip("\n"))
         self.wire.send(line)
 
     def request_or_silence(self, message: Message, *, is_judged: bool = True) -> Answer:
@@ -882,7 +876,7 @@ class HttpPeer(Peer):
         )
         if reply.error:
             self.limit.check()
-        self._note_reply(reply)
+        _keep(self.received, self.show_reply(reply))
         return reply
 
     def exchange_head(self, method: str, headers: Headers) -> HttpReply:
@@ -897,7 +891,7 @@ class HttpPeer(Peer):
             elif not probe.reply.is_event_stream:
                 while probe.read(deadline) and time.monotonic() < deadline:
                     pass
-            self._note_reply(probe.reply)
+            _keep(self.received, self.show_reply(probe.reply))
             return probe.reply
         finally:
             probe.close()
@@ -976,10 +970,7 @@ class HttpPeer(Peer):
         lines += [f"{name}: {value}" for name, value in (*shown, *headers)]
         if body:
             lines += ["", body.decode("utf-8", "backslashreplace").rstrip("\n")]
-        self.note_sent("\n".join(lines))
-
-    def _note_reply(self, reply: HttpReply) -> None:
-        self.note_received(self.show_reply(reply))
+        _keep(self.sent, "\n".join(lines))
 
     def show_reply(self, reply: HttpReply) -> str:
         """An answer as evidence."""

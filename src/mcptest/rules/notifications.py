@@ -15,7 +15,7 @@ from mcptest.rules.rule import (
     Latest,
     Rule,
     Watch,
-    has_kind,
+    is_number,
     members,
     show,
     show_member,
@@ -221,7 +221,7 @@ def _forget_progress(entry: Entry, last: Latest) -> None:
 
 def _check_increasing(entry: Entry, _: Facts, last: Latest) -> Findings:
     token, value = entry.params.get(_TOKEN), entry.params.get("progress")
-    if token is None or not has_kind(value, "a number"):
+    if token is None or not is_number(value):
         return None
     key = jsonrpc.id_key(token)
     before = last.get(key)

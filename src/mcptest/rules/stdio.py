@@ -178,9 +178,6 @@ def _check_no_request(entry: Entry, _: Facts) -> Findings:
 class _StderrUtf8(Watch):
     """Any output on stderr is allowed, if it is UTF-8."""
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
-        return None
-
     def end(self, facts: Facts) -> Findings:
         if facts.is_stderr_utf8 is None:
             return None
@@ -189,9 +186,6 @@ class _StderrUtf8(Watch):
 
 class _ExitOnEndOfInput(Watch):
     """The end of the session shows whether SIGTERM or SIGKILL was needed."""
-
-    def see(self, entry: Entry, facts: Facts) -> Findings:
-        return None
 
     def end(self, facts: Facts) -> Findings:
         if not facts.is_stdio or facts.ended_by not in ("stdin", "term", "kill"):

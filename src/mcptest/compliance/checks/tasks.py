@@ -38,7 +38,7 @@ from mcptest.rules.rule import META_CAPABILITIES, META_TASK, TASKS_EXTENSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from mcptest.compliance.peer import Answer, Peer
@@ -436,6 +436,16 @@ class _ExtensionTask:
     def request(self, method: str) -> Answer:
         return self.peer.request(method, {"taskId": self.id, **_DECLARED})
 
+    def poll(self, wait_s: float) -> Iterator[Answer]:
+        """What tasks/get is answered with, until the time is over."""
+        deadline = time.monotonic() + wait_s
+        while True:
+            self.peer.begin()
+            yield self.request("tasks/get")
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.1)
+
 
 def _with_extension_task(
     judge: Callable[[_ExtensionTask, float], Outcome], hint: str = "slow_tool"
@@ -464,10 +474,7 @@ def _is_found_at_once(task: _ExtensionTask, wait_s: float) -> Outcome:
 def _has_outcome(task: _ExtensionTask, wait_s: float) -> Outcome:
     """Wait for the end of a task; what it must have then depends on its status."""
     wanted = {"completed": "result", "failed": "error", "input_required": "inputRequests"}
-    deadline = time.monotonic() + wait_s
-    while True:
-        task.peer.begin()
-        answer = task.request("tasks/get")
+    for answer in task.poll(wait_s):
         shown = answer.result
         if shown is None:
             return could_not_run(f"tasks/get got {answer.describe()}")
@@ -485,17 +492,13 @@ def _has_outcome(task: _ExtensionTask, wait_s: float) -> Outcome:
             )
         if status in (*_ENDED, "input_required"):
             return PASSED
-        if time.monotonic() > deadline:
-            return could_not_run("the task did not end in time: is slow_tool.seconds long enough?")
-        time.sleep(0.1)
+    return could_not_run("the task did not end in time: is slow_tool.seconds long enough?")
 
 
 def _completes_with_failure(task: _ExtensionTask, wait_s: float) -> Outcome:
     """A tool that fails has a result, so its task is completed; failed is for JSON-RPC errors."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        task.peer.begin()
-        answer = task.request("tasks/get")
+    status: object = None
+    for answer in task.poll(wait_s):
         shown = answer.result
         if shown is None:
             return could_not_run(f"tasks/get got {answer.describe()}")
@@ -510,9 +513,9 @@ def _completes_with_failure(task: _ExtensionTask, wait_s: float) -> Outcome:
                 "the task of a tool that fails with isError has the status failed; expected "
                 "completed, with the result of the tool: failed is for JSON-RPC errors"
             )
-        if status in _ENDED or time.monotonic() > deadline:
-            return could_not_run(f"the task of failing_tool has the status {dump_json(status)}")
-        time.sleep(0.1)
+        if status in _ENDED:
+            break
+    return could_not_run(f"the task of failing_tool has the status {dump_json(status)}")
 
 
 def _acknowledges_cancel(task: _ExtensionTask, wait_s: float) -> Outcome:
