@@ -31,6 +31,7 @@ __all__ = [
     "PHASES",
     "Check",
     "Outcome",
+    "UndecidedError",
     "could_not_run",
     "not_applicable",
     "violated",
@@ -58,6 +59,13 @@ class Outcome(Record):
     def seen_by(self, peer: Peer) -> Outcome:
         """The outcome with what this connection has sent and received as its evidence."""
         return self.but(sent=tuple(peer.sent), received=tuple(peer.received))
+
+
+class UndecidedError(Exception):
+    """Ends a check that has no verdict; `outcome` says why."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
 
 
 PASSED = Outcome(found="passed")

@@ -12,7 +12,14 @@ import contextlib
 import secrets
 import shlex
 
-from mcptest.compliance.check import PASSED, PHASES, could_not_run, not_applicable, violated
+from mcptest.compliance.check import (
+    PASSED,
+    PHASES,
+    UndecidedError,
+    could_not_run,
+    not_applicable,
+    violated,
+)
 from mcptest.compliance.checks import CHECKS
 from mcptest.compliance.checks.features import is_read_only
 from mcptest.compliance.checks.lifecycle import AT_OPENING
@@ -509,6 +516,8 @@ class Run:
             return could_not_run(f"needs {check.hint}", needs=check.hint)
         try:
             return check.run(peer, self)
+        except UndecidedError as error:
+            return error.outcome
         except ServerError as error:
             return could_not_run(f"the server could not be started: {error.fault.message}")
         except TooMuchError as error:

@@ -10,7 +10,14 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
+from mcptest.compliance.check import (
+    PASSED,
+    Check,
+    UndecidedError,
+    could_not_run,
+    not_applicable,
+    violated,
+)
 from mcptest.compliance.checks.http import first_reply, http_peer, refuses_foreign
 from mcptest.compliance.peer import HttpPeer
 from mcptest.core.coverage import KINDS
@@ -126,16 +133,15 @@ def _needs_tokens_later(peer: HttpPeer, run: Run) -> Outcome:
 _OTHER_TOKEN = "other_token"
 
 
-def _with_other_token(peer: HttpPeer, run: Run) -> dict[str, str] | Outcome:
-    """The header with the token of another user; or why there is nothing to check."""
+def _with_other_token(peer: HttpPeer, run: Run) -> dict[str, str]:
+    """The header with the token of another user. UndecidedError if it is not accepted."""
     token = run.hints[_OTHER_TOKEN]
     reply = _first_reply(peer, run, token)
     peer.begin()
     if not 200 <= reply.status < 300:
         status = reply.status or reply.error
-        return could_not_run(
-            f"the server does not accept {_OTHER_TOKEN}: it answered with {status}"
-        )
+        reason = f"the server does not accept {_OTHER_TOKEN}: it answered with {status}"
+        raise UndecidedError(could_not_run(reason))
     return {"Authorization": f"Bearer {token}"}
 
 
@@ -144,8 +150,6 @@ def _binds_sessions_to_users(peer: Peer, run: Run) -> Outcome:
     if not peer.session_id:
         return not_applicable("the server has no sessions")
     headers = _with_other_token(peer, run)
-    if not isinstance(headers, dict):
-        return headers
     answer = peer.request("ping", headers=headers, is_judged=False)
     if answer.result is None:
         return PASSED
@@ -159,8 +163,6 @@ def _shares_only_what_is_public(peer: Peer, run: Run) -> Outcome:
     """Compare lists that are public for two users; one that changes by itself proves nothing."""
     peer = http_peer(peer)
     headers = _with_other_token(peer, run)
-    if not isinstance(headers, dict):
-        return headers
     is_seen = False
     for kind in KINDS.values():
         if not peer.has(kind.capability):

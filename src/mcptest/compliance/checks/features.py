@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from mcptest.compliance.check import PASSED, Outcome, could_not_run, not_applicable, violated
+from mcptest.compliance.check import (
+    PASSED,
+    Outcome,
+    UndecidedError,
+    could_not_run,
+    not_applicable,
+    violated,
+)
 from mcptest.core.text import excerpt
 from mcptest.explore.caution import made_up_arguments
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, tool_failure
@@ -95,14 +102,17 @@ def answers_list(kind: str) -> Probe:
     return check
 
 
-def listed(peer: Peer, kind: str) -> list[Message] | Outcome:
-    """The tools, resources or prompts, at least one; else why a check has no verdict."""
+def listed(peer: Peer, kind: str) -> list[Message]:
+    """The tools, resources or prompts, at least one. UndecidedError if there is none."""
     if not peer.has(kind):
-        return undeclared(kind)
+        raise UndecidedError(undeclared(kind))
     entries = peer.list_all(kind)
     if entries is None:
-        return could_not_run(f"the server did not answer {kind}/list with a list")
-    return entries or not_applicable(f"the server lists no {kind}")
+        reason = f"the server did not answer {kind}/list with a list"
+        raise UndecidedError(could_not_run(reason))
+    if not entries:
+        raise UndecidedError(not_applicable(f"the server lists no {kind}"))
+    return entries
 
 
 def undeclared(capability: str) -> Outcome:
@@ -110,19 +120,19 @@ def undeclared(capability: str) -> Outcome:
     return not_applicable(f"the server does not declare the capability {capability}")
 
 
-def callable_tools(peer: Peer, run: Run) -> list[Message] | Outcome:
-    """The tools that may be called, at least one; else why there is none.
+def callable_tools(peer: Peer, run: Run) -> list[Message]:
+    """The tools that may be called, at least one. UndecidedError if there is none.
 
     Those that can only be called as a task are left out.
     """
-    tools = listed(peer, "tools")
-    if isinstance(tools, Outcome):
-        return tools
-    allowed = [tool for tool in tools if run.may_call(tool)]
+    allowed = [tool for tool in listed(peer, "tools") if run.may_call(tool)]
     if not allowed:
-        return no_callable_tool("no tool may be called")
+        raise UndecidedError(no_callable_tool("no tool may be called"))
     plain = [tool for tool in allowed if task_support(tool) != "required"]
-    return plain or not_applicable("every tool that may be called must be called as a task")
+    if not plain:
+        reason = "every tool that may be called must be called as a task"
+        raise UndecidedError(not_applicable(reason))
+    return plain
 
 
 def is_read_only(tool: Message) -> bool:

@@ -10,7 +10,14 @@ import time
 from functools import partial
 from itertools import pairwise
 
-from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
+from mcptest.compliance.check import (
+    PASSED,
+    Check,
+    UndecidedError,
+    could_not_run,
+    not_applicable,
+    violated,
+)
 from mcptest.compliance.peer import HttpPeer
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
@@ -168,14 +175,16 @@ def _refuses_bad_notifications(peer: Peer, run: Run) -> Outcome:
 # Sessions
 
 
-def _no_sessions(peer: HttpPeer) -> Outcome | None:
-    return None if peer.session_id else not_applicable("the server gives no session ids")
+def _session_peer(peer: Peer) -> HttpPeer:
+    """The connection, if the server has opened a session on it; else UndecidedError."""
+    peer = http_peer(peer)
+    if not peer.session_id:
+        raise UndecidedError(not_applicable("the server gives no session ids"))
+    return peer
 
 
 def _gives_random_sessions(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if outcome := _no_sessions(peer):
-        return outcome
+    peer = _session_peer(peer)
     ids = []
     for _ in range(_SESSIONS):
         visitor = peer.visitor()
@@ -209,10 +218,7 @@ def _are_counted(ids: list[str]) -> bool:
 
 
 def _ends_sessions(peer: Peer, run: Run) -> Outcome:
-    visitor = run.connect(run.version)
-    visitor = http_peer(visitor)
-    if outcome := _no_sessions(visitor):
-        return outcome
+    visitor = _session_peer(run.connect(run.version))
     visitor.begin()
     deleted = visitor.exchange("DELETE", visitor.default_headers(None) | {"Content-Type": None})
     if deleted.status >= 400 or not deleted.status:
@@ -228,8 +234,7 @@ def _ends_sessions(peer: Peer, run: Run) -> Outcome:
 
 
 def _refuses_unknown_sessions(peer: Peer, run: Run) -> Outcome:
-    if outcome := _no_sessions(http_peer(peer)):
-        return outcome
+    peer = _session_peer(peer)
     for session, what in ((run.unknown_name("session"), "an unknown"), (None, "no")):
         peer.begin()
         answer = peer.request("ping", headers={"Mcp-Session-Id": session})

@@ -51,8 +51,6 @@ _MAX_PROMPTS = 5
 def _gets_prompts(peer: Peer, run: Run) -> Outcome:
     """Get some of the prompts; the shape of what comes back is judged by the passive rule."""
     prompts = listed(peer, "prompts")
-    if isinstance(prompts, Outcome):
-        return prompts
     has_answer = False
     for prompt in prompts[:_MAX_PROMPTS]:
         peer.begin()
@@ -88,8 +86,6 @@ def _refuses_unknown_prompts(peer: Peer, run: Run) -> Outcome:
 
 def _refuses_missing_arguments(peer: Peer, run: Run) -> Outcome:
     prompts = listed(peer, "prompts")
-    if isinstance(prompts, Outcome):
-        return prompts
     demanding = [prompt for prompt in prompts if argument_names(prompt, is_required=True)]
     for prompt in demanding[:_MAX_PROMPTS]:
         peer.begin()
@@ -109,8 +105,6 @@ def _refuses_missing_arguments(peer: Peer, run: Run) -> Outcome:
 
 def _survives_odd_arguments(peer: Peer, run: Run) -> Outcome:
     prompts = listed(peer, "prompts")
-    if isinstance(prompts, Outcome):
-        return prompts
     named = [prompt for prompt in prompts if isinstance(prompt.get("name"), str)]
     # One with arguments, if there is any.
     prompt = next(filter(argument_names, named), named[0] if named else None)

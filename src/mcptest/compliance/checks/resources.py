@@ -15,6 +15,7 @@ from mcptest.compliance.check import (
     PASSED,
     Check,
     Outcome,
+    UndecidedError,
     could_not_run,
     not_applicable,
     violated,
@@ -57,8 +58,6 @@ _MAX_READ = 5
 def _reads_listed(peer: Peer, run: Run) -> Outcome:
     """Read some of the resources; the shape of what comes back is judged by the passive rule."""
     resources = listed(peer, "resources")
-    if isinstance(resources, Outcome):
-        return resources
     uris = list(names_of(resources, "uri"))[:_MAX_READ]
     if not uris:
         return could_not_run("no listed resource has a URI")
@@ -96,25 +95,27 @@ def _unknown_uri(peer: Peer, run: Run) -> str:
     return f"{name}://nothing"
 
 
-def _read_unknown(peer: Peer, run: Run) -> Answer | Outcome:
-    """The answer to a read of a URI that does not exist; else why it was not sent."""
+def _read_unknown(peer: Peer, run: Run) -> Answer:
+    """The answer to a read of a URI that does not exist. UndecidedError if none is known."""
     if not peer.has("resources"):
-        return undeclared("resources")
+        raise UndecidedError(undeclared("resources"))
     uri = _unknown_uri(peer, run)
     if not uri:
-        return not_applicable("a template of the server may fit any URI, so none is unknown")
+        reason = "a template of the server may fit any URI, so none is unknown"
+        raise UndecidedError(not_applicable(reason))
     peer.begin()
     answer = peer.request_or_silence(peer.message("resources/read", {"uri": uri}))
     if (answer.result or {}).get("contents"):
-        return not_applicable("the server has contents for a URI that it does not list")
+        reason = "the server has contents for a URI that it does not list"
+        raise UndecidedError(not_applicable(reason))
     return answer
 
 
 def _refuses_unknown_uris(code: int) -> Callable[[Peer, Run], Outcome]:
     def check(peer: Peer, run: Run) -> Outcome:
         answer = _read_unknown(peer, run)
-        if isinstance(answer, Outcome) or answer.code == code:
-            return answer if isinstance(answer, Outcome) else PASSED
+        if answer.code == code:
+            return PASSED
         if peer.is_stateless and answer.result is not None:
             return not_applicable("an unknown URI got a result, which RES-09 reports")
         return violated(
@@ -127,8 +128,6 @@ def _refuses_unknown_uris(code: int) -> Callable[[Peer, Run], Outcome]:
 
 def _has_no_empty_contents(peer: Peer, run: Run) -> Outcome:
     answer = _read_unknown(peer, run)
-    if isinstance(answer, Outcome):
-        return answer
     if answer.result is None:
         return PASSED
     return violated(
@@ -172,8 +171,6 @@ def _stays_inside(peer: Peer, run: Run) -> Outcome:
     A server that also reads the file by its plain path may offer the whole file system.
     """
     resources = listed(peer, "resources")
-    if isinstance(resources, Outcome):
-        return resources
     files = [uri for uri in names_of(resources, "uri") if uri.lower().startswith("file:///")]
     if not files:
         return not_applicable("the server lists no file:// resource")

@@ -62,8 +62,6 @@ _OBSERVER_LIMIT_S = 30.0
 
 def _validates_arguments(peer: Peer, run: Run) -> Outcome:
     tools = callable_tools(peer, run)
-    if isinstance(tools, Outcome):
-        return tools
     has_probed, slow = False, PASSED
     for tool in tools[:_MAX_TOOLS]:
         for how, arguments in islice(_invalid_arguments(tool), _MAX_INVALID_CALLS):
@@ -94,8 +92,6 @@ def _validates_arguments(peer: Peer, run: Run) -> Outcome:
 
 def _reports_invalid_arguments(peer: Peer, run: Run) -> Outcome:
     tools = callable_tools(peer, run)
-    if isinstance(tools, Outcome):
-        return tools
     has_probed = False
     for tool in tools[:_MAX_TOOLS]:
         for how, arguments in islice(_invalid_arguments(tool), 1):
@@ -161,9 +157,8 @@ def _refuses_unknown_tools(peer: Peer, run: Run) -> Outcome:
 
 
 def _keeps_order(peer: Peer, run: Run) -> Outcome:
-    tools = listed(peer, "tools")
-    if isinstance(tools, Outcome):
-        return tools
+    # Without a tool there is no verdict.
+    listed(peer, "tools")
     lists = [list(names_of(peer.read_list("tools") or [])) for _ in range(2)]
     both = set(lists[0]).intersection(lists[1])
     first, second = ([name for name in each if name in both] for each in lists)
@@ -180,8 +175,6 @@ def _keeps_order(peer: Peer, run: Run) -> Outcome:
 
 def _links_can_be_read(peer: Peer, run: Run) -> Outcome:
     tools = callable_tools(peer, run)
-    if isinstance(tools, Outcome):
-        return tools
     if not peer.has("resources"):
         return not_applicable("the server does not declare resources, to which a tool could link")
     skipped = (run.hints.get("slow_tool") or {}).get("name")
@@ -219,8 +212,6 @@ def _linked_uris(result: Message) -> Iterator[str]:
 def _has_no_side_effects(peer: Peer, run: Run) -> Outcome:
     """Compare what the observer of the hints writes before and after calls of read-only tools."""
     tools = callable_tools(peer, run)
-    if isinstance(tools, Outcome):
-        return tools
     command = run.hints["readonly_observer"]
     before = run.observe(command, _OBSERVER_LIMIT_S)
     if before is None:

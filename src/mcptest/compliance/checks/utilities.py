@@ -8,6 +8,7 @@ from mcptest.compliance.check import (
     PASSED,
     Check,
     Outcome,
+    UndecidedError,
     could_not_run,
     not_applicable,
     violated,
@@ -237,8 +238,8 @@ class _Cancelled(Record):
     after: Answer
 
 
-def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled | Outcome:
-    """Cancel a slow call; or why that would show nothing.
+def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled:
+    """Cancel a slow call. UndecidedError if that would show nothing.
 
     A second call, which is not cancelled, shows how long the first would have taken: an answer that
     does not come by then does not come.
@@ -252,10 +253,8 @@ def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled | Outcome:
         answer = next(filter(pending.is_response, before.others), None)
         if answer is not None:
             seen = excerpt(dump_json(answer.get("result", answer.get("error"))), 120)
-            return could_not_run(
-                f"slow_tool answered within {_RUNNING_S:g} s, before it was cancelled: {seen}",
-                needs="slow_tool",
-            )
+            reason = f"slow_tool answered within {_RUNNING_S:g} s, before it was cancelled: {seen}"
+            raise UndecidedError(could_not_run(reason, needs="slow_tool"))
         params = {"requestId": pending.id, "reason": "mcptest: cancellation is checked"}
         peer.notify("notifications/cancelled", params)
         control = _start_tool(peer, run, "slow_tool", {})
@@ -265,16 +264,14 @@ def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled | Outcome:
         if finished.message is None and not peer.is_lost:
             params = {"requestId": control.id, "reason": "mcptest: the call takes too long"}
             peer.notify("notifications/cancelled", params)
-            return could_not_run(
+            reason = (
                 f"slow_tool was not answered within {limit_s:g} s, although it was not cancelled: "
-                "is slow_tool.seconds long enough?",
-                needs="slow_tool",
+                "is slow_tool.seconds long enough?"
             )
+            raise UndecidedError(could_not_run(reason, needs="slow_tool"))
         if not takes_s and not is_success(finished):
-            return could_not_run(
-                f"slow_tool does not succeed, and has no seconds: it got {finished.describe()}",
-                needs="slow_tool",
-            )
+            reason = f"slow_tool does not succeed, and has no seconds: it got {finished.describe()}"
+            raise UndecidedError(could_not_run(reason, needs="slow_tool"))
         if after.message is None:
             left_s = max(earliest_end - time.monotonic(), 0.0)
             after = pending.wait_until(pending.is_response, left_s + _WATCHED_S)
@@ -303,8 +300,6 @@ def _wait_for_both(control: Pending, cancelled: Pending, limit_s: float) -> tupl
 
 def _stays_silent_after_cancellation(peer: Peer, run: Run) -> Outcome:
     cancelled = _cancel_slow_tool(peer, run, f"cancel-{run.suffix}")
-    if not isinstance(cancelled, _Cancelled):
-        return cancelled
     if cancelled.after.message is None:
         return PASSED
     return violated(f"a call that was cancelled still got {cancelled.after.describe()}")
@@ -313,8 +308,6 @@ def _stays_silent_after_cancellation(peer: Peer, run: Run) -> Outcome:
 def _stops_progress_after_cancellation(peer: Peer, run: Run) -> Outcome:
     token = f"progress-{run.suffix}"
     cancelled = _cancel_slow_tool(peer, run, token)
-    if not isinstance(cancelled, _Cancelled):
-        return cancelled
     first, later = (_progress_of(each, token) for each in (cancelled.before, cancelled.after))
     if not later:
         return not_applicable("slow_tool reports no progress") if not first else PASSED
