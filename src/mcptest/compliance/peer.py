@@ -4,6 +4,8 @@
 notifications and messages that no client would send, and collect what comes back. All of it is
 kept as the evidence of the check that runs, and is judged by the passive rules as well; messages
 that are wrong on purpose, and the answers to them, are not.
+
+Every wait ends with the `TimeLimit` of the run, and a server that sends too much is given up.
 """
 
 from __future__ import annotations

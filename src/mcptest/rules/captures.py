@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.rules.rule import Rule
 
-__all__ = ["INVARIANTS", "SessionJudge", "score_capture", "score_file"]
-
-
-INVARIANTS = tuple(rule for rule in RULES if rule.id.startswith("INV-"))
+__all__ = ["SessionJudge", "score_capture", "score_file"]
 
 
 def score_file(read: Callable[[], str], file: str, rules: Sequence[Rule] = RULES) -> CaptureScore:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mcptest.rules.rule import Listed, Rule
 
-__all__ = ["RULES", "list_entries"]
+__all__ = ["INVARIANTS", "RULES", "list_entries"]
 
 _MODULES = (
     *(session, jsonrpc, errors, meta, shapes, stdio, http),
@@ -45,3 +45,5 @@ def list_entries(tables: Iterable[Mapping[str, Listed]]) -> list[Listed]:
 
 _TABLES: Iterable[Mapping[str, Rule]] = (module.RULES for module in _MODULES)
 RULES: tuple[Rule, ...] = tuple(map(with_shape, list_entries(_TABLES)))
+# What `mcptest compliance invariants` applies.
+INVARIANTS = tuple(rule for rule in RULES if family_of(rule.id) == "INV")
