@@ -23,11 +23,10 @@ def current_checks(revision: str) -> dict[str, str]:
     found: dict[str, str] = {
         rule.id: rule.level_at(revision)
         for rule in RULES
-        if rule.since <= revision and (not rule.until or revision <= rule.until)
-        if not rule.id.startswith("INV-")
+        if rule.applies(revision, revision) and not rule.id.startswith("INV-")
     }
     for check in CHECKS:
-        if check.since <= revision and (not check.until or revision <= check.until):
+        if check.applies(revision, revision):
             found[check.id] = SHARED if check.is_shared else check.level_at(revision)
     return found
 

@@ -36,7 +36,6 @@ from mcptest.cli.shared_options import (
     find_server_file,
     parse_seconds,
 )
-from mcptest.compliance.check import family_of
 from mcptest.compliance.checks import CHECKS
 from mcptest.compliance.grade import GRADES, Grade, best_profiles, load_profiles
 from mcptest.compliance.references import reference_for
@@ -62,6 +61,7 @@ from mcptest.reporters.conformance.pages import render_html, render_markdown
 from mcptest.reporters.conformance.text import render_text
 from mcptest.reporters.style import NO_COLOUR, Paint, narrow_encoding
 from mcptest.rules.registry import RULES
+from mcptest.rules.rule import family_of
 from mcptest.transport import utc_now
 from mcptest.transport.process.signals import Interrupts
 

@@ -10,10 +10,11 @@ need not collect its evidence.
 from __future__ import annotations
 
 from mcptest.core.record import Record
+from mcptest.rules.rule import Requirement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Literal
 
     from mcptest.compliance.peer import Peer
@@ -30,9 +31,8 @@ __all__ = [
     "PHASES",
     "Check",
     "Outcome",
+    "UndecidedError",
     "could_not_run",
-    "family_of",
-    "name_checks",
     "not_applicable",
     "violated",
 ]
@@ -61,6 +61,13 @@ class Outcome(Record):
         return self.but(sent=tuple(peer.sent), received=tuple(peer.received))
 
 
+class UndecidedError(Exception):
+    """Ends a check that has no verdict; `outcome` says why."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+
 PASSED = Outcome(found="passed")
 
 
@@ -83,15 +90,13 @@ def could_not_run(reason: str, *, needs: str = "") -> Outcome:
     return Outcome(found="could_not_run", message=reason, needs=needs)
 
 
-class Check(Record):
+class Check(Requirement):
     """One active check.
 
-    `property` is the sentence that holds if it passes. It applies from the revision `since` to the
-    revision `until`, on one `transport` ("stdio" or "http") or both. With `must_since` it is only a
-    SHOULD before that revision. `hint` is the key of the hints file without which it cannot run;
-    if `server_lacks` returns what the server does not have, no hint is asked for. `is_shared` marks
-    a deviation that all SDKs have. `explains` are checks and rules that notice the same mistake: if
-    this one is violated, they report nothing.
+    It applies to one `transport` ("stdio" or "http") or both. `hint` is the key of the hints file
+    without which it cannot run; if `server_lacks` returns what the server does not have, no hint is
+    asked for. `is_shared` marks a deviation that all SDKs have. `explains` are checks and rules
+    that notice the same mistake: if this one is violated, they report nothing.
 
     `phase` is when it runs: at the "launch" of a fresh connection, on which nothing was sent, at
     its "start" before a session is opened, in the open "session" that most checks share, during it
@@ -99,15 +104,8 @@ class Check(Record):
     after all others, or at the "end" of the connection, which the check closes itself.
     """
 
-    id: str = ""
-    name: str = ""
-    property: str
     run: Probe
     phase: Phase = "session"
-    since: str = ""
-    until: str = ""
-    level: Level = "MUST"
-    must_since: str = ""
     transport: Literal["", "stdio", "http"] = ""
     hint: str = ""
     server_lacks: Callable[[Peer], str] | None = None
@@ -118,20 +116,4 @@ class Check(Record):
         """Why the check does not apply to this revision and transport; "" if it does."""
         if self.transport and self.transport != transport:
             return f"it is about {'stdio' if self.transport == 'stdio' else 'HTTP'}"
-        if version < self.since or (self.until and version > self.until):
-            return f"revision {version} has no such rule"
-        return ""
-
-    def level_at(self, version: str) -> Level:
-        return "SHOULD" if version < self.must_since else self.level
-
-
-def family_of(id: str) -> str:
-    """The family of a check or rule, such as BASE."""
-    return id.partition("-")[0]
-
-
-def name_checks(table: Mapping[str, Check]) -> tuple[Check, ...]:
-    """The checks of a table whose keys are `ID name`."""
-    titles = ((key.partition(" "), check) for key, check in table.items())
-    return tuple(check.but(id=id, name=name) for (id, _, name), check in titles)
+        return "" if self.applies(version, version) else f"revision {version} has no such rule"

@@ -123,12 +123,21 @@ def give_grade(
     counted = [check for check in checks if _counts(check)]
     must = [check for check in counted if _level(check, profiles) == "MUST"]
     should = [check for check in counted if _level(check, profiles) == "SHOULD"]
-    caps = [
-        _grade_of_failures(must),
-        _grade_of_share(must),
-        _grade_of_should(should),
-        _grade_of_rest([check for check in checks if not check.is_pending]),
-    ]
+    caps = [_cap_of_failures(must)]
+    passed = sum(check.verdict == "passed" for check in must)
+    if passed < len(must):
+        letter = next(letter for letter, least in _SHARES if passed / len(must) >= least)
+        reason = f"{passed} of {plural(len(must), 'MUST check')} passed"
+        caps.append(Grade(letter=letter, reason=reason))
+    passed = sum(check.verdict == "passed" for check in should)
+    if passed < len(should):
+        letter = "A" if passed / len(should) >= _SHOULD_SHARE else "B"
+        reason = f"{passed} of {plural(len(should), 'SHOULD check')} passed"
+        caps.append(Grade(letter=letter, reason=reason))
+    # Below A+ while anything is left open.
+    if needs := sorted({check.needs for check in checks if check.needs and not check.is_pending}):
+        caps.append(Grade(letter="A", reason=f"not complete without {', '.join(needs)}"))
+    # The first of the lowest.
     return min(caps, key=lambda grade: GRADES.index(grade.letter))
 
 
@@ -143,7 +152,8 @@ def _level(check: CheckResult, profiles: Mapping[str, Profile]) -> str:
     return "SHOULD" if "SHOULD" in (known, check.level) else "MUST"
 
 
-def _grade_of_failures(must: Sequence[CheckResult]) -> Grade:
+def _cap_of_failures(must: Sequence[CheckResult]) -> Grade:
+    """The best grade that is left after what failed."""
     failed = [check for check in must if check.verdict == "failed"]
     families = sorted({check.family for check in failed})
     grave = sorted({check.id for check in failed if check.id in _GRAVE})
@@ -156,31 +166,6 @@ def _grade_of_failures(must: Sequence[CheckResult]) -> Grade:
     if failed:
         ids = ", ".join(sorted({check.id for check in failed}))
         return Grade(letter="C", reason=f"a MUST failed ({ids}), which caps the grade at C")
-    return Grade(letter="A+")
-
-
-def _grade_of_share(must: Sequence[CheckResult]) -> Grade:
-    passed = sum(check.verdict == "passed" for check in must)
-    if not must or passed == len(must):
-        return Grade(letter="A+")
-    share = passed / len(must)
-    letter = next(letter for letter, least in _SHARES if share >= least)
-    return Grade(letter=letter, reason=f"{passed} of {plural(len(must), 'MUST check')} passed")
-
-
-def _grade_of_should(should: Sequence[CheckResult]) -> Grade:
-    passed = sum(check.verdict == "passed" for check in should)
-    reason = f"{passed} of {plural(len(should), 'SHOULD check')} passed"
-    if passed == len(should):
-        return Grade(letter="A+")
-    return Grade(letter="A" if passed / len(should) >= _SHOULD_SHARE else "B", reason=reason)
-
-
-def _grade_of_rest(checks: Sequence[CheckResult]) -> Grade:
-    """Below A+ while anything is left open."""
-    needs = sorted({check.needs for check in checks if check.needs})
-    if needs:
-        return Grade(letter="A", reason=f"not complete without {', '.join(needs)}")
     return Grade(letter="A+")
 
 

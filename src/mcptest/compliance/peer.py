@@ -4,6 +4,8 @@
 notifications and messages that no client would send, and collect what comes back. All of it is
 kept as the evidence of the check that runs, and is judged by the passive rules as well; messages
 that are wrong on purpose, and the answers to them, are not.
+
+Every wait ends with the `TimeLimit` of the run, and a server that sends too much is given up.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import contextlib
 import time
 
 from mcptest import __version__
-from mcptest.compliance.limits import Room, TooMuchError
+from mcptest.core.coverage import KINDS
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, shorten
@@ -23,7 +25,7 @@ from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
 from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES
-from mcptest.rules.rule import META_CAPABILITIES, Facts
+from mcptest.rules.rule import META_CAPABILITIES, META_SERVER_INFO, Facts
 from mcptest.transport.http.probe import HttpReply
 from mcptest.transport.process.stopping import describe_end
 from mcptest.transport.stdio import StdioTransport
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from mcptest.compliance.limits import TimeLimit
     from mcptest.core.plan import HttpSpec, ServerSpec
     from mcptest.core.results import Verdict
     from mcptest.engine.server import Launcher
@@ -46,7 +47,16 @@ if TYPE_CHECKING:
     # Values of headers by name; None leaves a header out that is sent otherwise.
     Headers = Mapping[str, str | None]
 
-__all__ = ["Answer", "HttpPeer", "Peer", "Pending", "StdioPeer"]
+__all__ = [
+    "Answer",
+    "HttpPeer",
+    "OutOfTimeError",
+    "Peer",
+    "Pending",
+    "StdioPeer",
+    "TimeLimit",
+    "TooMuchError",
+]
 
 # Session rules about the client, or with a counterpart among the other rules, are left out.
 _RULES = tuple(rule for rule in RULES if not rule.id.startswith("INV-"))
@@ -57,11 +67,15 @@ _OVERTAKEN_S = 0.3
 _MAX_EVIDENCE = 40
 _MAX_EVIDENCE_CHARS = 4_000
 
+# What a server may send during one check, and how many messages on one connection.
+_MAX_BYTES = 32 * 1024 * 1024
+_MAX_ITEMS = 20_000
+
 # Exchanges of one connection that are kept, and messages of each of them.
 _MAX_EXCHANGES = 2_000
 _MAX_EXCHANGE_MESSAGES = 10
 
-# A server that asks for more gets no answers, nor one that does not read them.
+# How many requests of a server are answered, and how many bytes may wait until it reads them.
 _MAX_REPLIES = 1_000
 _MAX_UNREAD_BYTES = 1_000_000
 
@@ -70,6 +84,41 @@ _HURRY_S = 0.5
 
 # How long a server that has closed its stdout may take to exit.
 _EXIT_AFTER_EOF_S = 0.5
+
+
+class OutOfTimeError(Exception):
+    """The time limit of the run is over: nothing is known of what was being waited for."""
+
+
+class TooMuchError(Exception):
+    """A server has sent more than is kept; the message is the end of a sentence about it."""
+
+
+class TimeLimit:
+    """The time of the whole run, by which every wait is bounded."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self._end
+
+    @property
+    def reason(self) -> str:
+        """Why a check could not run once it is over."""
+        return f"the time limit of the run, {self._seconds:g} s, was over"
+
+    def deadline(self, seconds: float) -> float:
+        """The end of a wait of so many seconds, or that of the run if it comes first."""
+        self.check()
+        return min(time.monotonic() + seconds, self._end)
+
+    def check(self) -> None:
+        """Raise OutOfTimeError if the run is over: the server is then not to blame for the wait."""
+        if self.is_over:
+            raise OutOfTimeError
 
 
 class Answer(Record):
@@ -180,7 +229,9 @@ class Peer:
         self._exchange_of: dict[jsonrpc.IdKey, int] = {}
         self._asked: set[jsonrpc.IdKey] = set()
         self._lists: dict[str, list[Message] | None] = {}
-        self._room = Room()
+        # What the server has sent so far: items, bytes of results since the last check began, and
+        # bytes of everything else.
+        self._items = self._result_bytes = self._other_bytes = 0
         self.has_sent_too_much = False
         # The messages before this one have lost their results.
         self._forgotten = 0
@@ -216,7 +267,7 @@ class Peer:
                 self.version = ""
                 return answer
             meta = answer.result.get("_meta")
-            info = meta.get("io.modelcontextprotocol/serverInfo") if isinstance(meta, dict) else {}
+            info = meta.get(META_SERVER_INFO) if isinstance(meta, dict) else {}
         else:
             answer = self.request("initialize", self.initialize_params(version) | (params or {}))
             if answer.result is None:
@@ -259,6 +310,11 @@ class Peer:
         return isinstance(found, dict) and found.get(flag) is True
 
     # Sending
+
+    @property
+    def harmless_method(self) -> str:
+        """A method that every server has, and that changes nothing."""
+        return "server/discover" if self.is_stateless else "ping"
 
     def next_id(self) -> int:
         self._next_id += 1
@@ -323,8 +379,7 @@ class Peer:
 
         `others` is all that arrived before it: what has not come by then does not come.
         """
-        method = "server/discover" if self.is_stateless else "ping"
-        return self.request(method)
+        return self.request(self.harmless_method)
 
     def request_or_silence(self, message: Message, *, is_judged: bool = True) -> Answer:
         """Send a request that a server may ignore; a later one proves that it did."""
@@ -341,19 +396,21 @@ class Peer:
     # Lists
 
     def list_all(self, kind: str) -> list[Message] | None:
-        """The entries of `tools`, `resources`, `resources/templates` or `prompts`, read once.
+        """The entries of a list, by its name in `KINDS`, read once.
 
         None if the server does not declare or refuses the list; [] if it is empty.
         """
         if kind not in self._lists:
-            self._lists[kind] = self.read_list(kind) if self.has(_LISTS[kind][0]) else None
+            is_declared = self.has(KINDS[kind].capability)
+            self._lists[kind] = self.read_list(kind) if is_declared else None
         return self._lists[kind]
 
     def read_list(self, kind: str) -> list[Message] | None:
         """The entries of a list, read now; None if the server refuses it or does not answer."""
-        pages, entries = ListPages(f"{kind}/list", _LISTS[kind][1], max_pages=50), []
+        method = KINDS[kind].method
+        pages, entries = ListPages(method, kind, max_pages=50), []
         while (params := pages.next_params()) is not None:
-            answer = self.request(f"{kind}/list", params)
+            answer = self.request(method, params)
             if answer.message is None:
                 return None
             entries += pages.add(answer.message)
@@ -371,7 +428,7 @@ class Peer:
             if "result" in self.messages[at]:
                 self.messages[at] = {**self.messages[at], "result": {}}
         self._forgotten = len(self.messages)
-        self._room.forget_results()
+        self._result_bytes = 0
 
     @property
     def judged_version(self) -> str:
@@ -382,23 +439,11 @@ class Peer:
         """What the passive rules say of this connection; called once, after its end."""
         return self._scorer.finish().verdicts
 
-    def note_sent(self, text: str) -> None:
-        _keep(self.sent, text)
-
-    def note_received(self, text: str) -> None:
-        _keep(self.received, text)
-
     def _note_message(self, text: str, exchange: int) -> None:
         if self.transport == "stdio":
-            self.note_received(text)
+            _keep(self.received, text)
         if 0 <= exchange < len(self.exchanges):
             _keep(self.exchanges[exchange][1], text, _MAX_EXCHANGE_MESSAGES)
-
-    def _place_of(self, value: object) -> int:
-        """The exchange that a message belongs to: that of its request, else the last one."""
-        is_response = isinstance(value, dict) and "method" not in value
-        key = jsonrpc.id_key(value.get("id")) if is_response and isinstance(value, dict) else None
-        return self._exchange_of.get(key, self._exchange) if key else self._exchange
 
     def unasked_responses(self, answer: Answer) -> list[Message]:
         """The responses that arrived meanwhile and answer no request, early or late."""
@@ -428,16 +473,17 @@ class Peer:
             return []
         if not isinstance(item, Frame):
             text = item.raw.decode("utf-8", "backslashreplace")
-            self._make_room(len(text), is_result=False)
+            self._count(len(text), is_result=False)
             self.noise.append(text)
             self._note_message(text, self._exchange)
             self._scorer.noise(text, self._exchange)
             return []
         text = dump_json(item.value)
-        self._make_room(
-            len(text), is_result=isinstance(item.value, dict) and "result" in item.value
-        )
-        place = self._place_of(item.value)
+        self._count(len(text), is_result=isinstance(item.value, dict) and "result" in item.value)
+        # A response belongs to the exchange of its request, everything else to the last one.
+        place = self._exchange
+        if isinstance(item.value, dict) and "method" not in item.value:
+            place = self._exchange_of.get(jsonrpc.id_key(item.value.get("id")), place)
         self._note_message(text, place)
         parts = item.value if isinstance(item.value, list) else [item.value]
         messages = [each for each in parts if isinstance(each, dict)]
@@ -452,13 +498,19 @@ class Peer:
                 self._reply(message)
         return messages
 
-    def _make_room(self, size: int, *, is_result: bool) -> None:
+    def _count(self, size: int, *, is_result: bool) -> None:
         """Count what arrived. After a TooMuchError the connection is not used any more."""
-        try:
-            self._room.add(size, is_result=is_result)
-        except TooMuchError:
+        self._items += 1
+        if is_result:
+            self._result_bytes += size
+        else:
+            self._other_bytes += size
+        if self._items > _MAX_ITEMS:
             self.has_sent_too_much = True
-            raise
+            raise TooMuchError(f"has sent more than {_MAX_ITEMS:,} messages on one connection")
+        if self._result_bytes + self._other_bytes > _MAX_BYTES:
+            self.has_sent_too_much = True
+            raise TooMuchError(f"has sent more than {_MAX_BYTES:,} bytes for one check")
 
     @property
     def _is_reader(self) -> bool:
@@ -490,15 +542,6 @@ def _readings(id: object) -> tuple[object, ...]:
     if isinstance(id, float):
         return id, int(id), dump_json(id)
     return (id, int(id), dump_json(id), str(id)) if isinstance(id, bool) else (id,)
-
-
-# The capability of a list, and the member of its result that has the entries.
-_LISTS = {
-    "tools": ("tools", "tools"),
-    "resources": ("resources", "resources"),
-    "resources/templates": ("resources", "resourceTemplates"),
-    "prompts": ("prompts", "prompts"),
-}
 
 
 def _keep(lines: list[str], text: str, count: int = _MAX_EVIDENCE) -> None:
@@ -608,7 +651,7 @@ class StdioPeer(Peer):
         return Answer()
 
     def _write(self, line: bytes) -> None:
-        self.note_sent(line.decode("utf-8", "backslashreplace").rstrip("\n"))
+        _keep(self.sent, line.decode("utf-8", "backslashreplace").rstrip("\n"))
         self.wire.send(line)
 
     def request_or_silence(self, message: Message, *, is_judged: bool = True) -> Answer:
@@ -689,7 +732,7 @@ class StdioPeer(Peer):
             if in_hurry or self.limit.is_over:
                 grace = grace.but(stdin_s=_HURRY_S, term_s=_HURRY_S)
             self._stopped = self.wire.end(grace)
-            # What comes too much at the end is of no interest.
+            # Output beyond the limit does not matter any more.
             with contextlib.suppress(TooMuchError):
                 self._take_last()
             code = self._stopped.exit_code
@@ -835,7 +878,7 @@ class HttpPeer(Peer):
         )
         if reply.error:
             self.limit.check()
-        self._note_reply(reply)
+        _keep(self.received, self.show_reply(reply))
         return reply
 
     def exchange_head(self, method: str, headers: Headers) -> HttpReply:
@@ -850,7 +893,7 @@ class HttpPeer(Peer):
             elif not probe.reply.is_event_stream:
                 while probe.read(deadline) and time.monotonic() < deadline:
                     pass
-            self._note_reply(probe.reply)
+            _keep(self.received, self.show_reply(probe.reply))
             return probe.reply
         finally:
             probe.close()
@@ -929,10 +972,7 @@ class HttpPeer(Peer):
         lines += [f"{name}: {value}" for name, value in (*shown, *headers)]
         if body:
             lines += ["", body.decode("utf-8", "backslashreplace").rstrip("\n")]
-        self.note_sent("\n".join(lines))
-
-    def _note_reply(self, reply: HttpReply) -> None:
-        self.note_received(self.show_reply(reply))
+        _keep(self.sent, "\n".join(lines))
 
     def show_reply(self, reply: HttpReply) -> str:
         """An answer as evidence."""
@@ -971,34 +1011,29 @@ class HttpPending(Pending):
     def wait_until(
         self, is_wanted: Callable[[Message], bool], timeout_s: float | None = None
     ) -> Answer:
+        timeout_s = self.peer.timeout_s if timeout_s is None else timeout_s
         try:
-            return self._wait_until(is_wanted, timeout_s)
+            deadline, seen = self.peer.limit.deadline(timeout_s), 0
+            is_over = False
+            while True:
+                for at in range(seen, len(self._messages)):
+                    if is_wanted(self._messages[at]):
+                        message = self._messages.pop(at)
+                        others = tuple(self._messages)
+                        if self.is_response(message):
+                            self._finish(deadline)
+                        return Answer(message=message, others=others, reply=self._probe.reply)
+                seen = len(self._messages)
+                if is_over or self._is_ended:
+                    break
+                is_over = not self._read(deadline) or time.monotonic() >= deadline
+            if not self._is_ended:
+                self.peer.limit.check()
+            return self._without_answer(timeout_s)
         finally:
             if self._at < _MAX_EVIDENCE:
                 shown = shorten(self.peer.show_reply(self._probe.reply), _MAX_EVIDENCE_CHARS)
                 self._evidence[self._at : self._at + 1] = [shown]
-
-    def _wait_until(
-        self, is_wanted: Callable[[Message], bool], timeout_s: float | None = None
-    ) -> Answer:
-        timeout_s = self.peer.timeout_s if timeout_s is None else timeout_s
-        deadline, seen = self.peer.limit.deadline(timeout_s), 0
-        is_over = False
-        while True:
-            for at in range(seen, len(self._messages)):
-                if is_wanted(self._messages[at]):
-                    message = self._messages.pop(at)
-                    others = tuple(self._messages)
-                    if self.is_response(message):
-                        self._finish(deadline)
-                    return Answer(message=message, others=others, reply=self._probe.reply)
-            seen = len(self._messages)
-            if is_over or self._is_ended:
-                break
-            is_over = not self._read(deadline) or time.monotonic() >= deadline
-        if not self._is_ended:
-            self.peer.limit.check()
-        return self._without_answer(timeout_s)
 
     def _without_answer(self, timeout_s: float) -> Answer:
         """Why what was wanted did not come."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN", "Judgement", "build_report", "curl_command"]
 
-# How names begin that the server cannot have.
+# The beginning of names that the server cannot have.
 UNKNOWN = "mcptest-unknown-"
 
 
@@ -123,7 +123,7 @@ class _Cause(Record):
     sdk: str
 
 
-# Enough for the first answers; a search may take the square of it.
+# Enough for the first answers; the time of a search may grow with the square of it.
 _MAX_SEARCHED_CHARS = 20_000
 
 _TYPESCRIPT = "TypeScript SDK 1.x"

@@ -15,16 +15,22 @@ import shlex
 from mcptest.compliance.check import (
     PASSED,
     PHASES,
+    UndecidedError,
     could_not_run,
-    family_of,
     not_applicable,
     violated,
 )
 from mcptest.compliance.checks import CHECKS
-from mcptest.compliance.checks.features import hinted_call, is_read_only
+from mcptest.compliance.checks.features import is_read_only
 from mcptest.compliance.checks.lifecycle import AT_OPENING
-from mcptest.compliance.limits import OutOfTimeError, TimeLimit, TooMuchError
-from mcptest.compliance.peer import Answer, HttpPeer, StdioPeer
+from mcptest.compliance.peer import (
+    Answer,
+    HttpPeer,
+    OutOfTimeError,
+    StdioPeer,
+    TimeLimit,
+    TooMuchError,
+)
 from mcptest.compliance.references import reference_for
 from mcptest.compliance.report import UNKNOWN, curl_command
 from mcptest.core.conformance import CheckResult
@@ -37,6 +43,7 @@ from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, Noise
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, STATELESS_REVISIONS
 from mcptest.rules.registry import RULES
+from mcptest.rules.rule import family_of
 from mcptest.transport.http.client import HttpTransport
 from mcptest.transport.http.probe import ProbeClient
 from mcptest.transport.stdio import StdioTransport
@@ -50,8 +57,8 @@ if TYPE_CHECKING:
     from mcptest.compliance.peer import Peer
     from mcptest.core.conformance import CheckVerdict, Level
     from mcptest.core.plan import ServerSpec
-    from mcptest.core.results import Verdict
     from mcptest.engine.server import Launcher
+    from mcptest.rules.rule import Requirement
 
     Message = dict[str, Any]
     Progress = Callable[[str], None]
@@ -177,17 +184,6 @@ def _discover(peer: Peer, version: str) -> tuple[str, Answer]:
     return version if is_spoken else "", answer
 
 
-def _make_offer(peer: Peer, version: str) -> tuple[str, Answer]:
-    """Begin as a client of this revision: the revision agreed on, "" if none, and the answer."""
-    if REVISIONS.get(version, REVISIONS[HANDSHAKE_REVISIONS[-1]]).is_stateless:
-        return _discover(peer, version)
-    answer = peer.request("initialize", peer.initialize_params(version))
-    agreed = (answer.result or {}).get("protocolVersion", "")
-    if answer.result is not None:
-        peer.notify("notifications/initialized")
-    return agreed if isinstance(agreed, str) else "", answer
-
-
 class Run:
     """One run against one server."""
 
@@ -251,29 +247,27 @@ class Run:
         It is ended with `Peer.end`, or at the end of the battery. ServerError if the server cannot
         be started.
         """
-        peer = self._new_peer()
+        peer: Peer
+        if self.spec.http:
+            if self._http is None or self._http.has_exited:
+                self._start_http()
+            assert self._http
+            http, interrupts = self._http.http, self._launcher.interrupts
+            client = ProbeClient(http, interrupts, self._http.process)
+            if http.uses_login:
+                # Few servers have one.
+                from mcptest.transport.http.login import with_login_token  # noqa: PLC0415
+
+                http = with_login_token(http, interrupts)
+            peer = HttpPeer(http, client, self.spec.name, self.spec.timeout_s, self._limit)
+        else:
+            peer = StdioPeer(self.spec, self._launcher, self._limit)
         self._peers.append(peer)
         peer.client_capabilities = capabilities or {}
         peer.client_name = client_name or peer.client_name
         if version:
             peer.open(version)
         return peer
-
-    def _new_peer(self) -> Peer:
-        if not self.spec.http:
-            return StdioPeer(self.spec, self._launcher, self._limit)
-        if self._http is None or self._http.has_exited:
-            self._start_http()
-        assert self._http
-        interrupts, process = self._launcher.interrupts, self._http.process
-        client = ProbeClient(self._http.http, interrupts, process)
-        http, name, timeout_s = self._http.http, self.spec.name, self.spec.timeout_s
-        if http.uses_login:
-            # Few servers have one.
-            from mcptest.transport.http.login import with_login_token  # noqa: PLC0415
-
-            http = with_login_token(http, interrupts)
-        return HttpPeer(http, client, name, timeout_s, self._limit)
 
     def _start_http(self) -> None:
         """Start the server if there is a command for it, and wait until it listens."""
@@ -302,7 +296,7 @@ class Run:
         peers, self._peers = self._peers, []
         interrupts = self._launcher.interrupts
         for peer in peers:
-            # A signal ends waits, and the sessions are to be ended all the same.
+            # A signal ends all waits, but the sessions still have to be ended.
             in_hurry = bool(interrupts.count)
             respite = interrupts.respite(_RESPITE_S) if in_hurry else contextlib.nullcontext()
             with contextlib.suppress(InterruptedRunError), respite:
@@ -315,7 +309,14 @@ class Run:
             self._progress(f"offering {version}")
             peer = self.connect()
             try:
-                agreed, answer = _make_offer(peer, version)
+                if REVISIONS.get(version, REVISIONS[HANDSHAKE_REVISIONS[-1]]).is_stateless:
+                    agreed, answer = _discover(peer, version)
+                else:
+                    answer = peer.request("initialize", peer.initialize_params(version))
+                    given = (answer.result or {}).get("protocolVersion")
+                    agreed = given if isinstance(given, str) else ""
+                    if answer.result is not None:
+                        peer.notify("notifications/initialized")
             except TooMuchError as error:
                 agreed, answer = "", Answer(problem=f"no answer: the server {error}")
             before = len(peer.messages)
@@ -339,10 +340,7 @@ class Run:
         if offer.version:
             shown = excerpt(offer.version, 60)
             problem = f"the server does not speak {version}: it answered with {shown}"
-        for check in CHECKS:
-            is_wanted = self.settings.selects(check.id, check.level_at(version))
-            if check.reason_if_unfit(version, self.transport) or not is_wanted:
-                continue
+        for check in self._wanted_checks():
             outcome = violated(problem) if check.id == self._opener else could_not_run(problem)
             self.results.append(self._result(check, outcome, offer.sent, offer.received))
 
@@ -350,10 +348,16 @@ class Run:
         """No check could run: the time was over before a session was opened."""
         self.version = version
         outcome = could_not_run(self._limit.reason)
-        for check in CHECKS:
-            is_wanted = self.settings.selects(check.id, check.level_at(version))
-            if is_wanted and not check.reason_if_unfit(version, self.transport):
-                self.results.append(self._result(check, outcome, (), ()))
+        self.results += [self._result(check, outcome, (), ()) for check in self._wanted_checks()]
+
+    def _wanted_checks(self) -> list[Check]:
+        """The selected checks that apply to the revision and the transport."""
+        return [
+            check
+            for check in CHECKS
+            if self.settings.selects(check.id, check.level_at(self.version))
+            and not check.reason_if_unfit(self.version, self.transport)
+        ]
 
     def note_time(self) -> None:
         """Say which limit was over, if checks were left out because of it."""
@@ -366,9 +370,9 @@ class Run:
         if not self._tool_names:
             return
         given = [("--allow-tool", name) for name in self.settings.allowed_tools]
-        for hint in _CALLS:
-            if value := self.hints.get(hint):
-                given.append((f"hint {hint}", str(hinted_call(self.hints, hint)["name"] or value)))
+        given += [
+            (f"hint {hint}", self.hints[hint]["name"]) for hint in _CALLS if self.hints.get(hint)
+        ]
         self.notes += [
             f"{where} {excerpt(name, 60)}: the server lists no tool of this name"
             for where, name in given
@@ -406,10 +410,9 @@ class Run:
         is_allowed = is_read_only(tool) or name in self.settings.allowed_tools
         return is_allowed and isinstance(name, str)
 
-    def observe(self, command: str | list[str], limit_s: float) -> bytes | None:
+    def observe(self, command: list[str], limit_s: float) -> bytes | None:
         """What a command of the hints writes to stdout; None if it fails or takes too long."""
-        words = shlex.split(command) if isinstance(command, str) else command
-        spec = self.spec.but(name="observer", command=tuple(words), http=None)
+        spec = self.spec.but(name="observer", command=tuple(command), http=None)
         deadline = self._limit.deadline(limit_s)
         try:
             process = StdioTransport(spec, self._launcher.guardian, self._launcher.interrupts)
@@ -477,8 +480,12 @@ class Run:
                 if answer.result is None:
                     problem, is_refused = _describe_refusal(answer), True
                 else:
-                    self._remember(peer)
-                    if not self._survives_opening(peer):
+                    if self.version not in self.spoken:
+                        self.spoken.append(self.version)
+                    self.server_info = peer.server_info or self.server_info
+                    # It may end at what every client sends after `initialize`.
+                    has_handshake = peer.transport == "stdio" and not peer.is_stateless
+                    if has_handshake and not self._answers(peer) and peer.is_lost:
                         problem, is_refused = f"the server {peer.end_status}{AT_OPENING}", True
             for check in [each for each in checks if each.phase == phase]:
                 self._progress(f"{check.id} {check.name}")
@@ -500,10 +507,17 @@ class Run:
         peer.timeouts = 0
         if check.server_lacks and (lacking := check.server_lacks(peer)):
             return not_applicable(f"the server does not declare {lacking}")
-        if check.hint and self.hints.get(check.hint) is None:
-            return self._without_hint(check.hint, peer)
+        if check.hint in self.hints and self.hints[check.hint] is None:
+            return not_applicable(f"according to the hints the server has no {check.hint}")
+        if check.hint and check.hint not in self.hints:
+            capability = _CAPABILITY_OF_HINT.get(check.hint, "")
+            if capability and peer.version and not peer.has(capability):
+                return not_applicable(f"the server does not declare {capability}")
+            return could_not_run(f"needs {check.hint}", needs=check.hint)
         try:
             return check.run(peer, self)
+        except UndecidedError as error:
+            return error.outcome
         except ServerError as error:
             return could_not_run(f"the server could not be started: {error.fault.message}")
         except TooMuchError as error:
@@ -517,21 +531,6 @@ class Run:
             return peer.open(self.version)
         except TooMuchError as error:
             return Answer(problem=f"no answer: the server {error}")
-
-    def _survives_opening(self, peer: Peer) -> bool:
-        """False if the server has ended at what every client sends after `initialize`."""
-        return (
-            peer.transport == "http" or peer.is_stateless or self._answers(peer) or not peer.is_lost
-        )
-
-    def _without_hint(self, hint: str, peer: Peer) -> Outcome:
-        """The outcome of a check that needs a hint which was not given, or is `none`."""
-        if hint in self.hints:
-            return not_applicable(f"according to the hints the server has no {hint}")
-        capability = _CAPABILITY_OF_HINT.get(hint, "")
-        if capability and peer.version and not peer.has(capability):
-            return not_applicable(f"the server does not declare {capability}")
-        return could_not_run(f"needs {hint}", needs=hint)
 
     def _look_after(self, check: Check, peer: Peer, outcome: Outcome) -> tuple[Outcome, bool]:
         """The outcome of a check after which the server may be broken, and whether it is."""
@@ -580,11 +579,6 @@ class Run:
             )
         return fresh, ""
 
-    def _remember(self, peer: Peer) -> None:
-        if self.version not in self.spoken:
-            self.spoken.append(self.version)
-        self.server_info = peer.server_info or self.server_info
-
     # Results
 
     def _result(
@@ -597,32 +591,40 @@ class Run:
             verdict = "failed" if level == "MUST" and not is_shared else "warning"
         else:
             verdict = outcome.found
-        has_evidence = verdict in ("failed", "warning")
+        evidence = tuple(outcome.sent or sent), tuple(outcome.received or received)
+        message = outcome.message or check.property
+        result = self._describe(check, level, verdict, message, *evidence)
+        return result.but(is_shared=is_shared, needs=outcome.needs)
+
+    def _describe(
+        self,
+        point: Requirement,
+        level: Level,
+        verdict: CheckVerdict,
+        message: str,
+        sent: tuple[str, ...],
+        received: tuple[str, ...],
+    ) -> CheckResult:
+        """The result of a check or a rule; only a finding has evidence and commands."""
+        is_found = verdict in ("failed", "warning")
+        words = ["mcptest", "compliance", "run", "--only", point.id]
+        words += ["--spec-version", self.version]
         return CheckResult(
-            id=check.id,
-            name=check.name,
-            family=family_of(check.id),
+            id=point.id,
+            name=point.name,
+            family=family_of(point.id),
             level=level,
             revision=self.version,
             transport=self.transport,
             verdict=verdict,
-            message=outcome.message or check.property,
-            property=check.property,
-            reference=reference_for(check.id, self.version),
-            sent=tuple(outcome.sent or sent) if has_evidence else (),
-            received=tuple(outcome.received or received) if has_evidence else (),
-            repeat=self._repeat(check.id) if has_evidence else "",
-            is_shared=is_shared,
-            needs=outcome.needs,
-            curl=self._curl(tuple(outcome.sent or sent)) if has_evidence else "",
+            message=message,
+            property=point.property,
+            reference=reference_for(point.id, self.version),
+            sent=sent if is_found else (),
+            received=received if is_found else (),
+            repeat=f"{shlex.join(words)} {self.settings.target}".rstrip() if is_found else "",
+            curl=curl_command(sent, self._http.http.url) if is_found and self._http else "",
         )
-
-    def _repeat(self, id: str) -> str:
-        words = ["mcptest", "compliance", "run", "--only", id, "--spec-version", self.version]
-        return f"{shlex.join(words)} {self.settings.target}".rstrip()
-
-    def _curl(self, sent: tuple[str, ...]) -> str:
-        return curl_command(sent, self._http.http.url) if self._http else ""
 
     def _judge_passively(self, peer: Peer) -> None:
         """Take the verdicts of the passive rules; of several connections, the worst."""
@@ -636,39 +638,16 @@ class Run:
             level = rule.level_at(self.version)
             if not self.settings.selects(rule.id, level):
                 continue
-            result = self._passive_result(verdict, peer, level)
+            sent: tuple[str, ...] = ()
+            received: tuple[str, ...] = ()
+            if verdict.exchange is not None and 0 <= verdict.exchange < len(peer.exchanges):
+                request, answers = peer.exchanges[verdict.exchange]
+                sent, received = (request,), tuple(answers)
+            status = _STATUS[verdict.status]
+            result = self._describe(rule, level, status, verdict.message, sent, received)
             known = self._passive.get(rule.id)
             if known is None or _SEVERITY[result.verdict] > _SEVERITY[known.verdict]:
-                self._passive[rule.id] = result
-
-    def _passive_result(self, verdict: Verdict, peer: Peer, level: Level) -> CheckResult:
-        rule = _RULES[verdict.id]
-        sent: tuple[str, ...] = ()
-        received: tuple[str, ...] = ()
-        is_found = verdict.status in ("fail", "warning")
-        if (
-            is_found
-            and verdict.exchange is not None
-            and 0 <= verdict.exchange < len(peer.exchanges)
-        ):
-            request, answers = peer.exchanges[verdict.exchange]
-            sent, received = (request,), tuple(answers)
-        return CheckResult(
-            id=rule.id,
-            name=rule.name,
-            family=family_of(rule.id),
-            level=level,
-            revision=self.version,
-            transport=self.transport,
-            verdict=_STATUS[verdict.status],
-            message=verdict.message,
-            property=rule.property,
-            reference=reference_for(rule.id, self.version),
-            sent=sent,
-            received=received,
-            repeat=self._repeat(rule.id) if is_found else "",
-            is_passive=True,
-        )
+                self._passive[rule.id] = result.but(is_passive=True)
 
 
 def _last_request(peer: Peer) -> str:
@@ -694,7 +673,13 @@ def _explain(
         if active[check.id].verdict in ("failed", "warning") and not active[check.id].is_shared
         for id in check.explains
     }
-    for result in _merge(active, passive):
+    # For an id that is checked both ways, the worse of the two.
+    results = [
+        max(result, passive.get(id, result), key=lambda each: _SEVERITY[each.verdict])
+        for id, result in active.items()
+    ]
+    results += [result for id, result in passive.items() if id not in active]
+    for result in results:
         if result.verdict in ("failed", "warning") and result.id in explained:
             message = f"what was found is reported as {explained[result.id]}"
             yield result.but(verdict="not_applicable", message=message)
@@ -702,45 +687,32 @@ def _explain(
             yield result
 
 
-def _merge(
-    active: Mapping[str, CheckResult], passive: Mapping[str, CheckResult]
-) -> Iterable[CheckResult]:
-    """The results of one revision: for an id that is checked both ways, the worse of the two."""
-    for id, result in active.items():
-        yield max(result, passive.get(id, result), key=lambda each: _SEVERITY[each.verdict])
-    yield from (result for id, result in passive.items() if id not in active)
-
-
 def check_server(run: Run) -> None:
     """Check the revisions that the settings name; the results are in `run`.
 
     ServerError if the server cannot be started at all.
     """
+    wanted = run.settings.version
+    # The revision of the report if the server agrees to none.
+    default = wanted if wanted in REVISIONS else HANDSHAKE_REVISIONS[-1]
     try:
-        for version in _wanted_versions(run):
+        if wanted == "all":
+            spoken = [version for version in REVISIONS if run.offer(version).version == version]
+        elif wanted:
+            spoken = [wanted] if run.offer(wanted).version == wanted else []
+        else:
+            eras = (HANDSHAKE_REVISIONS, STATELESS_REVISIONS)
+            spoken = [agreed for era in eras if (agreed := run.offer(era[-1]).version) in era]
+        if not spoken and run.offer(HANDSHAKE_REVISIONS[-1]).answer.status == 401:
+            # What can be checked without a token is checked.
+            spoken = [default]
+        elif not spoken:
+            run.report_no_session(default)
+        for version in spoken:
             run.check_revision(version)
     except InterruptedRunError:
         run.is_interrupted = True
     except OutOfTimeError:
-        wanted = run.settings.version
-        run.report_out_of_time(wanted if wanted in REVISIONS else HANDSHAKE_REVISIONS[-1])
+        run.report_out_of_time(default)
     run.note_time()
     run.note_unknown_tools()
-
-
-def _wanted_versions(run: Run) -> Iterable[str]:
-    """The revisions to check: those that the server agrees to."""
-    wanted = run.settings.version
-    if wanted == "all":
-        spoken = [version for version in REVISIONS if run.offer(version).version == version]
-    elif wanted:
-        spoken = [wanted] if run.offer(wanted).version == wanted else []
-    else:
-        eras = (HANDSHAKE_REVISIONS, STATELESS_REVISIONS)
-        spoken = [agreed for era in eras if (agreed := run.offer(era[-1]).version) in era]
-    if not spoken and run.offer(HANDSHAKE_REVISIONS[-1]).answer.status == 401:
-        # What can be checked without a token is checked.
-        return [wanted if wanted in REVISIONS else HANDSHAKE_REVISIONS[-1]]
-    if not spoken:
-        run.report_no_session(wanted if wanted in REVISIONS else HANDSHAKE_REVISIONS[-1])
-    return spoken

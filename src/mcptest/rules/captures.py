@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.rules.rule import Rule
 
-__all__ = ["INVARIANTS", "SessionJudge", "score_capture", "score_file"]
-
-
-INVARIANTS = tuple(rule for rule in RULES if rule.id.startswith("INV-"))
+__all__ = ["SessionJudge", "score_capture", "score_file"]
 
 
 def score_file(read: Callable[[], str], file: str, rules: Sequence[Rule] = RULES) -> CaptureScore:
@@ -99,7 +96,13 @@ class SessionJudge:
             if isinstance(response, dict) and response.get("id") == request["id"]:
                 exchange = {**exchange, "response": response | id}
             exchange = {**exchange, "request": request | id}
-        if _is_misplaced(exchange.get("request"), exchange.get("response")):
+        if (
+            isinstance(request, dict)
+            and request.get("method") == "initialize"
+            and isinstance(response, dict)
+            and (is_log_entry(response) or "id" not in response)
+        ):
+            # The recorder took another line for the answer.
             self._scorer.facts.is_handshake_misplaced = True
         self._judge(self._order.add(exchange))
         self.member.add_exchange(exchange.get("request"), exchange.get("response"))
@@ -117,12 +120,3 @@ class SessionJudge:
                 self._scorer.noise(str(message.value), message.exchange)
             else:
                 self._scorer.server(message.value, message.exchange, message.http)
-
-
-def _is_misplaced(request: Any, response: Any) -> bool:
-    """True if the response to `initialize` is not its answer: a recorder took the next line."""
-    if not isinstance(request, dict) or request.get("method") != "initialize":
-        return False
-    if not isinstance(response, dict):
-        return False
-    return is_log_entry(response) or "id" not in response

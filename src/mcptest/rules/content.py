@@ -6,6 +6,7 @@ from __future__ import annotations
 import binascii
 import re
 
+from mcptest.core.coverage import KINDS
 from mcptest.rules.rule import collect, members, show
 
 TYPE_CHECKING = False
@@ -41,12 +42,7 @@ __all__ = [
 INPUT_METHODS = ("tools/call", "prompts/get", "resources/read")
 
 # The member under which the result of each method lists its objects.
-LISTED = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
+LISTED = {kind.method: kind.name for kind in KINDS.values()}
 _SAMPLING = "sampling/createMessage"
 
 
@@ -179,7 +175,7 @@ def _with_inner(path: str, content: object) -> Placed:
     return found + inner if inner else found
 
 
-# The syntax of strings, checked in a time in proportion to their length: they come from servers
+# The syntax of strings. They come from servers, so every check takes linear time.
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DIGITS = "0123456789"
@@ -192,7 +188,7 @@ _TOKEN = frozenset(_LETTERS + _DIGITS + "!#$%&'*+-.^_`|~")
 
 def base64_fault(text: str) -> str:
     """Why a string is not base64 (RFC 4648, section 4), "" when it is. The empty string is."""
-    # Not every version of Python minds padding that is not needed.
+    # Some versions of Python accept padding that is not needed.
     if len(text) % 4 or text.endswith("==="):
         return _explained(text)
     try:
@@ -254,17 +250,8 @@ def uri_fault(text: str) -> str:
         return f"{show(min(odd))} must be written with %"
     if rest.count("#") > 1:
         return "it has more than one #"
-    return _percent_fault(rest) or _authority_fault(rest)
-
-
-def _percent_fault(text: str) -> str:
-    bad = re.search("%(?![0-9A-Fa-f]{2})", text)
-    if bad is None:
-        return ""
-    return f"two hexadecimal digits must follow %, not {show(text[bad.end() : bad.end() + 2])}"
-
-
-def _authority_fault(rest: str) -> str:
+    if fault := _percent_fault(rest):
+        return fault
     authority = ""
     if rest.startswith("//"):
         authority = re.split("[/?#]", rest[2:], maxsplit=1)[0]
@@ -272,6 +259,13 @@ def _authority_fault(rest: str) -> str:
     if "[" in rest or "]" in rest:
         return "[ and ] must be written with %"
     return "" if re.fullmatch(_AUTHORITY, authority) else f"{show(authority)} is not a host"
+
+
+def _percent_fault(text: str) -> str:
+    bad = re.search("%(?![0-9A-Fa-f]{2})", text)
+    if bad is None:
+        return ""
+    return f"two hexadecimal digits must follow %, not {show(text[bad.end() : bad.end() + 2])}"
 
 
 def template_fault(text: str) -> str:

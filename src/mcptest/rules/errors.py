@@ -11,7 +11,15 @@ from mcptest.protocol.revisions import (
     URL_ELICITATION_REQUIRED,
     VERSION_KEY,
 )
-from mcptest.rules.rule import META_CAPABILITIES, Rule, members, must_be, show, show_member
+from mcptest.rules.rule import (
+    META_CAPABILITIES,
+    TASKS_EXTENSION,
+    Rule,
+    members,
+    must_be,
+    show,
+    show_member,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,7 +202,7 @@ _ERROR_RULES = {
 _PROTOCOL_TYPES = ("complete", "input_required")
 # Result types that known extensions add.
 _EXTENSION_TYPES: dict[str, tuple[str, ...]] = {
-    "io.modelcontextprotocol/tasks": ("task",),
+    TASKS_EXTENSION: ("task",),
     "io.modelcontextprotocol/ui": (),
     "io.modelcontextprotocol/skills": (),
     "io.modelcontextprotocol/oauth-client-credentials": (),

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from mcptest.core.text import render_trail, shorten
 from mcptest.protocol import jsonrpc
-from mcptest.rules.rule import Rule, Watch, collect, members, show
+from mcptest.rules.rule import META_LOG_LEVEL, Rule, Watch, collect, members, show
 from mcptest.rules.schemas import inner_schemas
 
 TYPE_CHECKING = False
@@ -214,13 +214,17 @@ class _ResponseOnPost(_SseAware):
             return None
         if not entry.http or self.uses_sse(entry, facts):
             return None
+        is_on_post = on_stream(entry, "post") and _media_type(entry.http) == EVENT_STREAM
         if entry.kind in ("result", "error"):
-            return self._see_response(entry, facts)
-        if not on_stream(entry, "post") or _media_type(entry.http) != EVENT_STREAM:
+            was_open = self._open.pop(jsonrpc.id_key(entry.message.get("id")), None) is not None
+            if is_on_post:
+                return ()
+            if not was_open or not on_stream(entry, "get"):
+                return None
+            id = facts.name_id(entry.message.get("id"))
+            return [f"the stream that answers id {id} did not have its response: a GET stream did"]
+        if not is_on_post:
             return None
-        return self._see_message(entry, facts)
-
-    def _see_message(self, entry: Entry, facts: Facts) -> Findings:
         requests = _possible_requests(entry, facts)
         if len(requests) == 1 and len(self._open) < _MAX_STREAMS:
             key = jsonrpc.id_key(requests[0].get("id"))
@@ -230,15 +234,6 @@ class _ResponseOnPost(_SseAware):
             id = facts.name_id(entry.http["request_id"])
             return [f"{show(entry.method)} came on the stream of id {id} after its response"]
         return None
-
-    def _see_response(self, entry: Entry, facts: Facts) -> Findings:
-        was_open = self._open.pop(jsonrpc.id_key(entry.message.get("id")), None) is not None
-        if on_stream(entry, "post") and _media_type(entry.http) == EVENT_STREAM:
-            return ()
-        if not was_open or not on_stream(entry, "get"):
-            return None
-        id = facts.name_id(entry.message.get("id"))
-        return [f"the stream that answers id {id} did not have its response: a GET stream did"]
 
     def end(self, facts: Facts) -> Findings:
         unanswered = (
@@ -326,7 +321,6 @@ _STREAM_RULES = {
 }
 
 
-_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 # Sent only on the stream of subscriptions/listen.
 _SUBSCRIBED = frozenset(
     [
@@ -366,7 +360,7 @@ def _is_about(entry: Entry, request: Members) -> bool:
         token = jsonrpc.id_key(entry.params.get("progressToken"))
         return "progressToken" in meta and jsonrpc.id_key(meta["progressToken"]) == token
     if entry.method == "notifications/message":
-        return _LOG_LEVEL in meta
+        return META_LOG_LEVEL in meta
     return entry.method not in _SUBSCRIBED or request.get("method") == "subscriptions/listen"
 
 

@@ -27,7 +27,9 @@ def encoding_fault(line: str) -> str:
     if line.startswith(_UTF16_MARKS) and "\0" in line:
         return "a message must be UTF-8 and begins with the byte order mark of UTF-16"
     bare = line.replace("\0", "") if "\0" in line else line
-    if not _is_like_a_message(bare.lstrip(_BOM)):
+    # A message begins with { and the name of a member.
+    body = bare.lstrip(_BOM).lstrip(" \t[")
+    if body[:1] != "{" or not body[1:].lstrip(" \t").startswith('"'):
         return ""
     if bare is not line and (len(line) - len(bare)) * 3 > len(line):
         return "a message must be UTF-8 and looks like UTF-16"
@@ -44,11 +46,6 @@ def encoding_fault(line: str) -> str:
         except UnicodeDecodeError:
             return f"a message must be UTF-8 and holds the byte {digits[:2]} (hex)"
     return ""
-
-
-def _is_like_a_message(line: str) -> bool:
-    body = line.lstrip("[ \t")
-    return body[:1] == "{" and body[1:].lstrip(" \t").startswith('"')
 
 
 def _check_version(entry: Entry, facts: Facts) -> Findings:
@@ -236,16 +233,14 @@ class _OneResponse(Watch):
 
     def see(self, entry: Entry, facts: Facts) -> Findings:
         message = entry.message
-        if not entry.is_client:
-            return self._answer(entry, facts)
-        if isinstance(message, dict) and "id" in message and entry.kind in ("request", "malformed"):
-            key = _key(message["id"])
-            self._open[key] = self._open.get(key, 0) + 1
-            self._answered.drop(key)
-        return None
-
-    def _answer(self, entry: Entry, facts: Facts) -> Findings:
-        id = entry.message.get("id")
+        if entry.is_client:
+            is_request = entry.kind in ("request", "malformed")
+            if is_request and isinstance(message, dict) and "id" in message:
+                key = _key(message["id"])
+                self._open[key] = self._open.get(key, 0) + 1
+                self._answered.drop(key)
+            return None
+        id = message.get("id")
         key = _key(id)
         count = self._open.pop(key, 0)
         if count > 1:

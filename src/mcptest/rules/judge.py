@@ -11,7 +11,7 @@ from mcptest.protocol import jsonrpc
 from mcptest.protocol.jsonrpc import is_plain_answer
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.jsonrpc import ID_RULES
-from mcptest.rules.rule import Entry, Facts, category_of, kind_of, members, name_rules, objects
+from mcptest.rules.rule import Entry, Facts, category_of, kind_of, members, name_entries, objects
 from mcptest.rules.session import INVARIANTS
 
 TYPE_CHECKING = False
@@ -285,28 +285,23 @@ _CAPABILITIES = frozenset(["tools", "resources", "prompts"])
 
 def is_ordinary(entry: Entry, facts: Facts) -> bool:
     """True for the most common messages in their plainest form."""
+    message = entry.message
     if entry.is_client:
-        return _is_ordinary_call(entry)
-    if entry.kind != "result" or entry.http or type(entry.message) is not dict:
+        if entry.method in ("initialize", "notifications/initialized", "ping"):
+            return entry.kind in ("request", "notification")
+        if entry.method != "tools/call" or message.keys() != _CALL:
+            return False
+        params = message["params"]
+        return type(params) is dict and params.keys() <= _PARAMS
+    if entry.kind != "result" or entry.http or type(message) is not dict:
         return False
     if entry.method == "tools/call":
         return likeness_of(entry, facts) is not None
-    message = entry.message
     if message.keys() != _FRAME or message["jsonrpc"] != "2.0" or entry.request is None:
         return False
     if entry.method == "ping":
         return bool(message["result"] == {})
     return entry.method == "initialize" and _is_plain_handshake(message["result"])
-
-
-def _is_ordinary_call(entry: Entry) -> bool:
-    if entry.method in ("initialize", "notifications/initialized", "ping"):
-        return entry.kind in ("request", "notification")
-    message = entry.message
-    if entry.method != "tools/call" or message.keys() != _CALL:
-        return False
-    params = message["params"]
-    return type(params) is dict and params.keys() <= _PARAMS
 
 
 def _is_plain_handshake(result: object) -> bool:
@@ -345,7 +340,7 @@ class LiveJudge:
         if written_ids is not None:
             facts.written_ids = written_ids
         facts.label, facts.transport = label, transport
-        self._scorer = Scorer(name_rules(INVARIANTS | ID_RULES), facts, label, self._before_each)
+        self._scorer = Scorer(name_entries(INVARIANTS | ID_RULES), facts, label, self._before_each)
         self.member = Member(label, transport)
         self._exchange = -1
         # True once all rules are in use.
@@ -501,7 +496,7 @@ def _overlaps(sessions: list[Member]) -> Iterator[Conflict]:
                 owners.setdefault(tool, {})[member.identity] = None
     for tool, servers in owners.items():
         if len(servers) > 1:
-            # Servers with the same label are told apart by the names they have.
+            # Servers that share a label are shown with their own names.
             counts = Counter(label for label, _ in servers)
             labels = [
                 label if counts[label] == 1 else f"{label} ({name})" for label, name in servers

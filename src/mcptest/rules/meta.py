@@ -125,29 +125,24 @@ def _key_fault(key: str) -> str:
 
 
 def _reserved(entry: Entry, facts: Facts) -> Findings:
-    return collect(_reserved_keys(path, meta, facts) for path, meta in _metas(entry))
+    return collect(
+        [
+            f"the key {show(key)} of {path} has a prefix that is reserved for the "
+            "protocol, which does not define it"
+            for key in meta
+            if key not in _COMMON and "/" in key and not _is_allowed(key, facts)
+        ]
+        for path, meta in _metas(entry)
+    )
 
 
-def _reserved_keys(path: str, meta: Members, facts: Facts) -> Iterator[str]:
-    for key in meta:
-        prefix, slash, name = key.partition("/")
-        if key in _COMMON or not slash or not _is_reserved(prefix, facts):
-            continue
-        if not _is_defined(prefix, name, facts):
-            yield (
-                f"the key {show(key)} of {path} has a prefix that is reserved for the "
-                "protocol, which does not define it"
-            )
-
-
-def _is_reserved(prefix: str, facts: Facts) -> bool:
+def _is_allowed(key: str, facts: Facts) -> bool:
+    """True if the prefix of a key is not reserved, or the protocol or an extension defines it."""
+    prefix, _, name = key.partition("/")
     labels = prefix.split(".")
-    if facts.newest < "2025-11-25":
-        return any(label in _RESERVED for label in labels[:-1])
-    return len(labels) > 1 and labels[1] in _RESERVED
-
-
-def _is_defined(prefix: str, name: str, facts: Facts) -> bool:
+    reserved = labels[:-1] if facts.newest < "2025-11-25" else labels[1:2]
+    if not any(label in _RESERVED for label in reserved):
+        return True
     # The official extensions that either side declared, without their prefix.
     declared = {
         key.removeprefix(f"{_OFFICIAL}/")

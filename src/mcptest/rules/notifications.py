@@ -7,7 +7,19 @@ from mcptest.core.record import Record
 from mcptest.protocol import jsonrpc
 from mcptest.rules.client_requests import declared_in, is_declared
 from mcptest.rules.http import on_stream
-from mcptest.rules.rule import Latest, Rule, Watch, has_kind, members, show, show_member
+from mcptest.rules.rule import (
+    META_LOG_LEVEL,
+    META_SUBSCRIPTION,
+    META_TASK,
+    TASKS_EXTENSION,
+    Latest,
+    Rule,
+    Watch,
+    is_number,
+    members,
+    show,
+    show_member,
+)
 from mcptest.rules.shapes import shape_faults
 
 TYPE_CHECKING = False
@@ -42,7 +54,6 @@ class _ClientMemory(Watch):
 # Log messages
 
 _MESSAGE = "notification:notifications/message"
-_META_LEVEL = "io.modelcontextprotocol/logLevel"
 _UNDECLARED = "a log message came, and the server did not declare the capability logging"
 
 
@@ -71,7 +82,7 @@ class _LoggingDeclared(Watch):
 
 
 def _asks_for_logs(message: object) -> bool:
-    return jsonrpc.meta_of(message).get(_META_LEVEL) is not None
+    return jsonrpc.meta_of(message).get(META_LOG_LEVEL) is not None
 
 
 def _remember_log_level(entry: Entry, kept: Latest) -> None:
@@ -210,7 +221,7 @@ def _forget_progress(entry: Entry, last: Latest) -> None:
 
 def _check_increasing(entry: Entry, _: Facts, last: Latest) -> Findings:
     token, value = entry.params.get(_TOKEN), entry.params.get("progress")
-    if token is None or not has_kind(value, "a number"):
+    if token is None or not is_number(value):
         return None
     key = jsonrpc.id_key(token)
     before = last.get(key)
@@ -285,8 +296,6 @@ _PROGRESS_RULES = {
 
 # Subscriptions: since 2026-07-28 a client asks to listen to changes
 
-_META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
-
 # The topic under which a client asks to listen.
 _LISTENING = "client:subscriptions/listen"
 
@@ -334,34 +343,32 @@ def _subscription_id(entry: Entry, _: Facts, listens: Latest) -> Findings:
     stream = _stream_of(entry, listens)
     if stream is not None:
         return _compare("params", meta, stream)
-    is_listen = _META_SUBSCRIPTION in meta and _is_listen(meta[_META_SUBSCRIPTION], listens)
+    is_listen = META_SUBSCRIPTION in meta and _is_listen(meta[META_SUBSCRIPTION], listens)
     if is_listen is None:
         return None
     if is_listen:
         return ()
     return [
         f"{_place('params')} of {entry.method} must be the id of a request to listen and is "
-        f"{show_member(meta, _META_SUBSCRIPTION)}"
+        f"{show_member(meta, META_SUBSCRIPTION)}"
     ]
 
 
 def _compare(front: str, meta: Members, id: object) -> Findings:
-    if _META_SUBSCRIPTION in meta and jsonrpc.id_key(meta[_META_SUBSCRIPTION]) == jsonrpc.id_key(
-        id
-    ):
+    if META_SUBSCRIPTION in meta and jsonrpc.id_key(meta[META_SUBSCRIPTION]) == jsonrpc.id_key(id):
         return ()
-    found = show_member(meta, _META_SUBSCRIPTION)
+    found = show_member(meta, META_SUBSCRIPTION)
     return [f"{_place(front)} must be {show(id)}, the id of the request to listen, and is {found}"]
 
 
 def _place(front: str) -> str:
-    return f'{front}._meta["{_META_SUBSCRIPTION}"]'
+    return f'{front}._meta["{META_SUBSCRIPTION}"]'
 
 
 def _no_request_scoped(entry: Entry, _: Facts, listens: Latest) -> Findings:
     if not listens:
         return None
-    is_marked = _META_SUBSCRIPTION in jsonrpc.meta_of(entry.message)
+    is_marked = META_SUBSCRIPTION in jsonrpc.meta_of(entry.message)
     if entry.method not in _REQUEST_SCOPED:
         return () if is_marked else None
     if is_marked or _stream_of(entry, listens) is not None:
@@ -468,7 +475,12 @@ class _StopsAfterCancellation(Watch):
             if entry.kind == "request":
                 self._sent.add(jsonrpc.id_key(entry.message.get("id")), self._now)
             elif entry.method == "notifications/cancelled":
-                self._cancel(jsonrpc.id_key(entry.params.get("requestId")), facts)
+                id = jsonrpc.id_key(entry.params.get("requestId"))
+                request = facts.open.get(id)
+                token = jsonrpc.meta_of(request).get(_TOKEN)
+                # A task is cancelled by a request.
+                if token is not None and "task" not in jsonrpc.params_of(request):
+                    self._cancelled.add(jsonrpc.id_key(token), (id, self._now))
             return None
         if entry.kind in ("result", "error"):
             self._answered = max(
@@ -476,13 +488,6 @@ class _StopsAfterCancellation(Watch):
             )
             return None
         return self._check(entry, facts)
-
-    def _cancel(self, id: jsonrpc.IdKey, facts: Facts) -> None:
-        request = facts.open.get(id)
-        token = jsonrpc.meta_of(request).get(_TOKEN)
-        # A task is cancelled by a request.
-        if token is not None and "task" not in jsonrpc.params_of(request):
-            self._cancelled.add(jsonrpc.id_key(token), (id, self._now))
 
     def _check(self, entry: Entry, facts: Facts) -> Findings:
         token = entry.params.get(_TOKEN)
@@ -494,7 +499,7 @@ class _StopsAfterCancellation(Watch):
         key = jsonrpc.id_key(token)
         others = (request for other, request in facts.open.items() if other != id)
         is_shared = any(jsonrpc.id_key(jsonrpc.meta_of(each).get(_TOKEN)) == key for each in others)
-        # After the response to its request it is PROG-04.
+        # PROG-04 reports progress after the response to its request.
         if id not in facts.open or is_shared:
             return None
         if self._answered < cancelled:
@@ -536,18 +541,15 @@ _CANCELLATION_RULES = {
 
 # The extension for tasks
 
-_EXTENSION = "io.modelcontextprotocol/tasks"
-_META_TASK = "io.modelcontextprotocol/related-task"
-
 
 def _declaring(entry: Entry, _: Facts) -> Findings:
     if entry.result.get("resultType") != "task" or entry.request is None:
         return None
-    if is_declared(declared_in(entry.request), "extensions", _EXTENSION):
+    if is_declared(declared_in(entry.request), "extensions", TASKS_EXTENSION):
         return ()
     return [
         f'result.resultType is "task" in the answer to {show(entry.method)}, and the request did '
-        f"not declare the extension {_EXTENSION}"
+        f"not declare the extension {TASKS_EXTENSION}"
     ]
 
 
@@ -565,20 +567,17 @@ class _QuietTasks(Watch):
             ):
                 self._listens.add(jsonrpc.id_key(entry.message.get("id")))
             return None
-        if entry.kind == "notification":
-            return self._check(entry, facts)
-        if entry.result.get("resultType") != "task":
-            return None
-        token = jsonrpc.meta_of(entry.request).get("progressToken")
-        if token is not None:
-            self._tokens.add(jsonrpc.id_key(token))
-        return ()
-
-    def _check(self, entry: Entry, facts: Facts) -> Findings:
+        if entry.kind == "result":
+            if entry.result.get("resultType") != "task":
+                return None
+            token = jsonrpc.meta_of(entry.request).get(_TOKEN)
+            if token is not None:
+                self._tokens.add(jsonrpc.id_key(token))
+            return ()
         meta = jsonrpc.meta_of(entry.message)
-        if _META_TASK in meta:
-            return [f"{entry.method} came for a task: {show(meta[_META_TASK])}"]
-        stream = meta.get(_META_SUBSCRIPTION)
+        if META_TASK in meta:
+            return [f"{entry.method} came for a task: {show(meta[META_TASK])}"]
+        stream = meta.get(META_SUBSCRIPTION)
         if stream is not None and jsonrpc.id_key(stream) in self._listens:
             return [f"{entry.method} came on the stream {show(stream)}, which listens to tasks"]
         token = entry.params.get(_TOKEN)

@@ -18,28 +18,32 @@ from mcptest.rules import (
     stdio,
     tools,
 )
-from mcptest.rules.rule import CATEGORIES, name_rules
+from mcptest.rules.rule import CATEGORIES, family_of, name_entries
 from mcptest.rules.shapes import with_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.rules.rule import Rule
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["RULES"]
+    from mcptest.rules.rule import Listed, Rule
 
-_FAMILIES = [name.partition("-")[0] for name in CATEGORIES]
+__all__ = ["INVARIANTS", "RULES", "list_entries"]
+
 _MODULES = (
     *(session, jsonrpc, errors, meta, shapes, stdio, http),
     *(tools, resources, notifications, client_requests),
 )
+# AUTH has only active checks.
+_FAMILIES = [*map(family_of, CATEGORIES), "AUTH"]
 
 
-def _order(rule: Rule) -> tuple[int, str]:
-    return _FAMILIES.index(rule.id.partition("-")[0]), rule.id
+def list_entries(tables: Iterable[Mapping[str, Listed]]) -> list[Listed]:
+    """All rules or checks of some tables, in the order in which reports show them."""
+    entries = [entry for table in tables for entry in name_entries(table)]
+    return sorted(entries, key=lambda entry: (_FAMILIES.index(family_of(entry.id)), entry.id))
 
 
-RULES: tuple[Rule, ...] = tuple(
-    sorted(
-        (with_shape(rule) for module in _MODULES for rule in name_rules(module.RULES)), key=_order
-    )
-)
+_TABLES: Iterable[Mapping[str, Rule]] = (module.RULES for module in _MODULES)
+RULES: tuple[Rule, ...] = tuple(map(with_shape, list_entries(_TABLES)))
+# What `mcptest compliance invariants` applies.
+INVARIANTS = tuple(rule for rule in RULES if family_of(rule.id) == "INV")

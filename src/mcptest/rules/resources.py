@@ -22,7 +22,7 @@ from mcptest.rules.rule import (
     Rule,
     Watch,
     collect,
-    has_kind,
+    is_number,
     limit,
     members,
     must_be,
@@ -353,7 +353,7 @@ def _has_more(entry: Entry, facts: Facts) -> Findings:
     completion = members(complete_result(entry, facts).get("completion"))
     values = completion.get("values")
     total: Any = completion.get("total")
-    if not isinstance(values, list) or not has_kind(total, "a number"):
+    if not isinstance(values, list) or not is_number(total):
         return None
     if total <= len(values) or completion.get("hasMore") is True:
         return ()

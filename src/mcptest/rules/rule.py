@@ -18,7 +18,7 @@ from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, VERSION_K
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-    from typing import Any, Literal
+    from typing import Any, Literal, TypeVar
 
     Level = Literal["MUST", "SHOULD"]
     Kind = Literal["request", "notification", "result", "error", "malformed", "noise", "batch"]
@@ -27,23 +27,31 @@ if TYPE_CHECKING:
     # Sentences about what is wrong; None when there was nothing to judge.
     Findings = Sequence[str] | None
     Look = Callable[["Entry", "Facts"], Findings]
+    Listed = TypeVar("Listed", bound="Requirement")
 
 __all__ = [
     "CATEGORIES",
     "META_CAPABILITIES",
+    "META_LOG_LEVEL",
+    "META_SERVER_INFO",
+    "META_SUBSCRIPTION",
+    "META_TASK",
+    "TASKS_EXTENSION",
     "Entry",
     "Facts",
     "Latest",
+    "Requirement",
     "Rule",
     "Watch",
     "category_of",
     "collect",
-    "has_kind",
+    "family_of",
+    "is_number",
     "kind_of",
     "limit",
     "members",
     "must_be",
-    "name_rules",
+    "name_entries",
     "objects",
     "show",
     "show_member",
@@ -54,7 +62,13 @@ MAX_SENTENCES = 20
 # Bounds of memory: further tools, and the oldest of other things, are not remembered.
 _MAX_KEPT = 10_000
 
+# Keys of `_meta`, and the name of the extension for tasks.
 META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+META_TASK = "io.modelcontextprotocol/related-task"
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 
 # The category of each family of rules, in the order in which reports show them. The invariants
 # have a category each.
@@ -89,8 +103,43 @@ CATEGORIES = {
 }
 
 
-class Rule(Record):
-    """One rule, listed in the table of its family under its id and name: `ID name`.
+class Requirement(Record):
+    """What a rule and an active check of `mcptest.compliance` have in common.
+
+    It is listed in the table of its family under its id and name: `ID name`. `property` is the
+    sentence that holds if it is met. It applies from the revision `since` to the revision `until`.
+    With `must_since` it is only a SHOULD before that revision.
+    """
+
+    id: str = ""
+    name: str = ""
+    property: str
+    since: str = ""
+    until: str = ""
+    level: Level = "MUST"
+    must_since: str = ""
+
+    def applies(self, oldest: str, newest: str) -> bool:
+        """True if all revisions from the oldest to the newest one have it."""
+        return self.since <= oldest and not (self.until and newest > self.until)
+
+    def level_at(self, version: str) -> Level:
+        return "SHOULD" if version < self.must_since else self.level
+
+
+def name_entries(table: Mapping[str, Listed]) -> list[Listed]:
+    """The rules or checks of a table whose keys are `ID name`."""
+    titles = ((key.partition(" "), entry) for key, entry in table.items())
+    return [entry.but(id=id, name=name) for (id, _, name), entry in titles]
+
+
+def family_of(id: str) -> str:
+    """The family of a rule or check, such as BASE."""
+    return id.partition("-")[0]
+
+
+class Rule(Requirement):
+    """One rule.
 
     `topics` are the entries of a session it subscribes to: "client" and "server" for everything
     one side sends, "client:METHOD", "noise"; "request", "notification", "result", "error" and
@@ -106,48 +155,27 @@ class Rule(Record):
     mistake of at least the level of theirs. (Rows of `shape_table` need no such list: each
     mistake has one rule there.)
 
-    The rule holds from the revision `since` to the revision `until`. With `must_since` it is only
-    a SHOULD before that revision. `reason_if_unused` is reported when there was
-    nothing to judge, `reason_if_other_revision` for a revision that does not have the rule.
+    `reason_if_unused` is reported when there was nothing to judge, `reason_if_other_revision` for
+    a revision that does not have the rule.
     """
 
-    id: str = ""
-    name: str = ""
-    property: str
     topics: tuple[str, ...] = ()
     look: Look | None = None
     watch: Callable[[], Watch] | None = None
-    since: str = ""
-    until: str = ""
-    level: Level = "MUST"
-    must_since: str = ""
     covers: tuple[str, ...] = ()
     reason_if_unused: str = "nothing in this session is subject to it"
     reason_if_other_revision: str = ""
 
-    def applies(self, oldest: str, newest: str) -> bool:
-        """True if all revisions from the oldest to the newest one have the rule."""
-        return self.since <= oldest and not (self.until and newest > self.until)
-
-    def level_at(self, version: str) -> Level:
-        return "SHOULD" if version < self.must_since else self.level
-
-
-def name_rules(table: Mapping[str, Rule]) -> list[Rule]:
-    """The rules of a table whose keys are `ID name`."""
-    titles = ((key.partition(" "), rule) for key, rule in table.items())
-    return [rule.but(id=id, name=name) for (id, _, name), rule in titles]
-
 
 def category_of(rule: Rule) -> str:
-    return CATEGORIES.get(rule.id) or CATEGORIES[rule.id.partition("-")[0]]
+    return CATEGORIES.get(rule.id) or CATEGORIES[family_of(rule.id)]
 
 
 class Watch:
     """Judges one session by one rule: gets each entry it subscribes to, and then the end."""
 
     def see(self, entry: Entry, facts: Facts) -> Findings:
-        raise NotImplementedError
+        return None
 
     def end(self, facts: Facts) -> Findings:
         return None
@@ -271,10 +299,8 @@ def objects(value: object) -> list[Members]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def has_kind(value: object, kind: str) -> bool:
-    """True if a value is of `kind`, "a number" or "an integer", which may be written 3 or 3.0."""
-    if kind == "an integer":
-        return type(value) is int or (type(value) is float and value.is_integer())
+def is_number(value: object) -> bool:
+    """True for a JSON number, which a boolean is not."""
     return type(value) in (int, float)
 
 
@@ -391,14 +417,36 @@ class Facts:
 
     def update(self, entry: Entry) -> None:
         """Learn from an entry, before it is judged."""
-        if not isinstance(entry.message, dict):
+        message = entry.message
+        if not isinstance(message, dict):
             return
-        if entry.is_client:
-            self._update_from_client(entry)
-        elif entry.kind in ("result", "error"):
-            self._update_from_answer(entry)
+        if entry.is_client and entry.kind == "notification":
+            self.is_initialised |= entry.method == "notifications/initialized"
+        elif entry.is_client and entry.kind == "request":
+            self.open[jsonrpc.id_key(message.get("id"))] = message
+            meta = entry.params.get("_meta")
+            if entry.method == "initialize":
+                # Also after a request of a stateless revision: from here on there is a handshake.
+                self.version = ""
+                self.oldest, self.newest = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]
+                self._declare(entry.params.get("capabilities"))
+            elif isinstance(meta, dict) and VERSION_KEY in meta:
+                self._agree_on(meta[VERSION_KEY])
+                self._declare(meta.get(META_CAPABILITIES))
+        elif entry.is_client:
+            return
         elif entry.kind == "request":
-            self.server_open[jsonrpc.id_key(entry.message.get("id"))] = entry.message
+            self.server_open[jsonrpc.id_key(message.get("id"))] = message
+        elif entry.method in ("initialize", "server/discover") and entry.kind == "result":
+            self._agree_on(entry.result.get("protocolVersion"))
+            self.epoch += 1
+            self.capabilities = members(entry.result.get("capabilities"))
+        elif entry.method == "tools/list" and entry.kind in ("result", "error"):
+            self.epoch += 1
+            for tool in objects(entry.result.get("tools")):
+                name = tool.get("name")
+                if isinstance(name, str) and (len(self.tools) < _MAX_KEPT or name in self.tools):
+                    self.tools[name] = tool
 
     def close(self, entry: Entry) -> None:
         """Close the request that this answers, after it has been judged."""
@@ -414,33 +462,6 @@ class Facts:
             self.epoch += 1
             self.version = self.oldest = self.newest = version
 
-    def _update_from_client(self, entry: Entry) -> None:
-        if entry.kind == "notification":
-            self.is_initialised |= entry.method == "notifications/initialized"
-        elif entry.kind == "request":
-            self.open[jsonrpc.id_key(entry.message.get("id"))] = entry.message
-            meta = entry.params.get("_meta")
-            if entry.method == "initialize":
-                # Also after a request of a stateless revision: from here on there is a handshake.
-                self.version = ""
-                self.oldest, self.newest = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]
-                self._declare(entry.params.get("capabilities"))
-            elif isinstance(meta, dict) and VERSION_KEY in meta:
-                self._agree_on(meta[VERSION_KEY])
-                self._declare(meta.get(META_CAPABILITIES))
-
     def _declare(self, capabilities: object) -> None:
         self.epoch += 1
         self.client_capabilities = members(capabilities)
-
-    def _update_from_answer(self, entry: Entry) -> None:
-        if entry.method in ("initialize", "server/discover") and entry.kind == "result":
-            self._agree_on(entry.result.get("protocolVersion"))
-            self.epoch += 1
-            self.capabilities = members(entry.result.get("capabilities"))
-        elif entry.method == "tools/list":
-            self.epoch += 1
-            for tool in objects(entry.result.get("tools")):
-                name = tool.get("name")
-                if isinstance(name, str) and (len(self.tools) < _MAX_KEPT or name in self.tools):
-                    self.tools[name] = tool

@@ -140,7 +140,7 @@ def inner_schemas(schema: Members, path: Trail) -> Iterator[tuple[str, Trail, Me
 
 def make_validator(schema: Members) -> Any:
     """A validator, None for what is not a schema. Formats are not checked."""
-    # See above.
+    # Slow to load, and few values need it.
     import jsonschema_rs  # noqa: PLC0415
 
     try:
@@ -181,7 +181,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 # References that only a validator can follow.
 _UNFOLLOWED = frozenset(["$dynamicRef", "$recursiveRef"])
-# To know what is left over, a validator goes through everything else once more.
+# For these a validator evaluates everything else once more.
 _TWICE = frozenset(["unevaluatedItems", "unevaluatedProperties"])
 
 
@@ -289,7 +289,7 @@ class _Parts:
         if target is None or not isinstance(reference, str):
             return _ENDLESS
         if reference not in self._referred:
-            # Until it is counted, it is one that comes back to itself.
+            # If it is met again while it is counted, it refers to itself.
             self._referred[reference] = _ENDLESS
             self._referred[reference] = self.count(target, depth + 1)
         return self._referred[reference]

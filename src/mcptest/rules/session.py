@@ -6,7 +6,7 @@ import re
 
 from mcptest.core.strict_json import dump_json
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
-from mcptest.rules.rule import Rule, Watch, members, show, show_member
+from mcptest.rules.rule import META_SERVER_INFO, Rule, Watch, members, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ _UNREACHABLE = (
     r"|name or service not known|name resolution|network is unreachable|connect(?:ion)? timed out"
     r"|(?:could not|cannot|can't|failed to|unable to) connect"
 )
-# So much of an error is searched.
+# How many characters of an error are searched.
 _MAX_SEARCHED = 4_000
 
 
@@ -139,15 +139,13 @@ class _CapabilitiesWork(Watch):
             has_called = True
             if errors == calls:
                 count = calls - expected
+                said = self._unreachable.get(name)
+                question = f"; {said}: is a backend of the server unreachable?" if said else ""
                 findings.append(
                     f"the server advertised {name}, and every call to it ended in an error "
-                    f"({count} of {count}){self._ask_for_backend(name)}"
+                    f"({count} of {count}){question}"
                 )
         return findings if has_called else None
-
-    def _ask_for_backend(self, name: str) -> str:
-        said = self._unreachable.get(name)
-        return f"; {said}: is a backend of the server unreachable?" if said else ""
 
 
 def _declared_capabilities(facts: Facts) -> dict[str, object]:
@@ -261,7 +259,6 @@ INVARIANTS = {
 _ALLOWED_EARLY = frozenset(
     ["ping", "notifications/message", "notifications/progress", "notifications/cancelled"]
 )
-_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 
 class _NothingBeforeInitialized(Watch):
@@ -290,13 +287,13 @@ class _NothingBeforeInitialized(Watch):
 def _check_server_info(entry: Entry, _: Facts) -> Findings:
     if not isinstance(entry.message["result"], dict):
         return None
-    info = members(entry.result.get("_meta")).get(_SERVER_INFO)
+    info = members(entry.result.get("_meta")).get(META_SERVER_INFO)
     if info is None:
-        return [f"the result of {show(entry.method)} has no {_SERVER_INFO} in its _meta"]
+        return [f"the result of {show(entry.method)} has no {META_SERVER_INFO} in its _meta"]
     if not isinstance(info, dict):
-        return [f"{_SERVER_INFO} must be an object and is {show(info)}"]
+        return [f"{META_SERVER_INFO} must be an object and is {show(info)}"]
     return [
-        f"{_SERVER_INFO}.{name} must be a string and is {show_member(info, name)}"
+        f"{META_SERVER_INFO}.{name} must be a string and is {show_member(info, name)}"
         for name in ("name", "version")
         if not isinstance(info.get(name), str)
     ]

@@ -11,7 +11,7 @@ from functools import cache
 from mcptest.core.record import Record
 from mcptest.core.text import render_trail, shorten
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.rule import MAX_SENTENCES, Rule, Watch, collect, has_kind, show
+from mcptest.rules.rule import MAX_SENTENCES, Rule, Watch, collect, is_number, show
 from mcptest.rules.schemas import describe_schema_error
 from mcptest.rules.shape_table import MESSAGES, SHAPES
 
@@ -183,14 +183,15 @@ def _add(faults: Faults, rule: str, path: Trail, wanted: str, found: str) -> Non
 
 
 def _is_integer(value: object) -> bool:
-    return has_kind(value, "an integer")
+    """True for a JSON integer, which may be written 3 or 3.0."""
+    return type(value) is int or (type(value) is float and value.is_integer())
 
 
 _BASIC: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "text": ("a string", lambda value: type(value) is str),
     "integer": ("an integer", _is_integer),
     "count": ("an integer from 0 up", lambda value: _is_integer(value) and value >= 0),
-    "number": ("a number", lambda value: type(value) in (int, float)),
+    "number": ("a number", is_number),
     "boolean": ("a boolean", lambda value: type(value) is bool),
     "object": ("an object", lambda value: type(value) is dict),
     "array": ("an array", lambda value: type(value) is list),

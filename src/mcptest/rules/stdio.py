@@ -156,23 +156,17 @@ def _check_newline(entry: Entry, _: Facts) -> Findings:
     line = str(entry.message).lstrip()
     if not line.startswith("{") or '"jsonrpc"' not in line:
         return None
-    rest = _after_message(line)
-    if rest is None:
-        return None
-    if not rest:
-        # A line that is refused for another reason may have had its newline.
-        return [f"a message has no newline at its end: {show(line)}"] if _is_json(line) else None
-    return [f"a message has no newline at its end; {show(rest)} follows it on the same line"]
-
-
-def _after_message(line: str) -> str | None:
-    """The rest of a line that begins with a message; None if it does not."""
     try:
         message, end = json.JSONDecoder().raw_decode(line)
     except (ValueError, RecursionError):
         return None
-    is_message = isinstance(message, dict) and "jsonrpc" in message
-    return line[end:].strip() if is_message else None
+    if not isinstance(message, dict) or "jsonrpc" not in message:
+        return None
+    rest = line[end:].strip()
+    if not rest:
+        # A line that is refused for another reason may have had its newline.
+        return [f"a message has no newline at its end: {show(line)}"] if _is_json(line) else None
+    return [f"a message has no newline at its end; {show(rest)} follows it on the same line"]
 
 
 def _check_no_request(entry: Entry, _: Facts) -> Findings:
@@ -184,9 +178,6 @@ def _check_no_request(entry: Entry, _: Facts) -> Findings:
 class _StderrUtf8(Watch):
     """Any output on stderr is allowed, if it is UTF-8."""
 
-    def see(self, entry: Entry, facts: Facts) -> Findings:
-        return None
-
     def end(self, facts: Facts) -> Findings:
         if facts.is_stderr_utf8 is None:
             return None
@@ -195,9 +186,6 @@ class _StderrUtf8(Watch):
 
 class _ExitOnEndOfInput(Watch):
     """The end of the session shows whether SIGTERM or SIGKILL was needed."""
-
-    def see(self, entry: Entry, facts: Facts) -> Findings:
-        return None
 
     def end(self, facts: Facts) -> Findings:
         if not facts.is_stdio or facts.ended_by not in ("stdin", "term", "kill"):

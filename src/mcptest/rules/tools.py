@@ -16,7 +16,7 @@ from mcptest.rules.content import (
     media_faults,
 )
 from mcptest.rules.resources import ListedOnce, list_changed_rule
-from mcptest.rules.rule import Rule, Watch, collect, limit, members, objects, show
+from mcptest.rules.rule import META_SERVER_INFO, Rule, Watch, collect, limit, members, objects, show
 from mcptest.rules.schemas import is_affordable, is_plainly_valid, make_validator
 
 TYPE_CHECKING = False
@@ -33,7 +33,6 @@ __all__ = ["RULES"]
 
 _MAX_NAME_CHARS = 128
 _IN_NAMES = frozenset("_.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 
 def _name_charset(entry: Entry, facts: Facts) -> Findings:
@@ -57,10 +56,10 @@ def _icons(entry: Entry, facts: Facts) -> Findings:
     if entry.method in LISTED:
         holders = listed_objects(entry, facts)
     else:
-        info = members(entry.result.get("_meta")).get(_SERVER_INFO)
+        info = members(entry.result.get("_meta")).get(META_SERVER_INFO)
         holders = [
             ("result.serverInfo", members(entry.result.get("serverInfo"))),
-            (f'result._meta["{_SERVER_INFO}"]', members(info)),
+            (f'result._meta["{META_SERVER_INFO}"]', members(info)),
         ]
     return collect(_icon_faults(path, holder) for path, holder in holders if "icons" in holder)
 
@@ -110,11 +109,9 @@ class _OutputConforms(Watch):
         value = result["structuredContent"]
         if is_plainly_valid(schema, value):
             return ()
-        return self._validate(entry.request_params["name"], schema, value)
-
-    def _validate(self, name: str, schema: Members, value: object) -> Findings:
         if not is_affordable(schema, value):
             return None
+        name = entry.request_params["name"]
         if name not in self._validators or self._validators[name][0] is not schema:
             if len(self._validators) >= _MAX_VALIDATORS:
                 self._validators.clear()

@@ -77,30 +77,30 @@ class RuleWatch:
         passed, self._passed = self._passed, []
         for each in passed:
             if isinstance(each, bytes):
-                self._sort_sent(each)
-            else:
-                self._sort_received(each)
-
-    def _sort_sent(self, line: bytes) -> None:
-        if self._call:
-            self._give_up_call()
-        is_plain = _is_plain_call(line)
-        if is_plain and self._seen >= _ENOUGH:
-            self._call = line
-        else:
-            self._wait_with([line], is_plain=is_plain)
-
-    def _sort_received(self, items: Sequence[Item]) -> None:
-        answer = _plain_answer(items)
-        if self._call and answer and _has_id_of(answer, self._call):
-            self._call = b""
-            self._skipped.append(answer["id"])
-            if len(self._skipped) > _MAX_WAITING:
-                self._skip(self._judge or self._made())
-        elif items:
-            if self._call:
-                self._give_up_call()
-            self._wait_with(items, is_plain=answer is not None)
+                if self._call:
+                    self._give_up_call()
+                # A call of a tool, with only one method and one id.
+                is_plain = (
+                    _CALL in each
+                    and _EXTRA not in each
+                    and each.count(_METHOD) == 1
+                    and each.count(_ID) == 1
+                )
+                if is_plain and self._seen >= _ENOUGH:
+                    self._call = each
+                else:
+                    self._wait_with([each], is_plain=is_plain)
+                continue
+            answer = _plain_answer(each)
+            if self._call and answer and _has_id_of(answer, self._call):
+                self._call = b""
+                self._skipped.append(answer["id"])
+                if len(self._skipped) > _MAX_WAITING:
+                    self._skip(self._judge or self._made())
+            elif each:
+                if self._call:
+                    self._give_up_call()
+                self._wait_with(each, is_plain=answer is not None)
 
     def _give_up_call(self) -> None:
         call, self._call = self._call, b""
@@ -182,13 +182,6 @@ class RuleWatch:
         return score, judge.member
 
 
-def _is_plain_call(line: bytes) -> bool:
-    """True if a line calls a tool and has only one method and one id."""
-    if _CALL not in line or _EXTRA in line:
-        return False
-    return line.count(_METHOD) == 1 and line.count(_ID) == 1
-
-
 def _is_light(each: bytes | Item, judge: LiveJudge) -> bool:
     """True if the loaded rules are enough to judge this."""
     if judge.has_all_rules:
@@ -201,9 +194,9 @@ def _is_light(each: bytes | Item, judge: LiveJudge) -> bool:
 
 
 def _plain_answer(items: Sequence[Item]) -> Message | None:
-    """The plain answer that has come, if it has, and nothing else."""
+    """The message, if it is a plain answer that came alone."""
     item = items[0] if len(items) == 1 else None
-    # How it came over HTTP is judged of each.
+    # How a message came over HTTP is judged for each one.
     if isinstance(item, Frame) and item.http is None and is_plain_answer(item.value):
         return item.value
     return None

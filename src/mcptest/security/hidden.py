@@ -70,7 +70,9 @@ def find_tags(text: Text) -> Iterator[SecurityFinding]:
     smuggling = [found[0] for found in _SELECTORS.finditer(value) if _is_smuggling(found, value)]
     if smuggling:
         joined = "".join(smuggling)
-        raw = bytes(_selector_number(char) for char in joined)
+        # The numbers of the selectors: 0 to 15, and 16 to 255 in the supplement.
+        codes = map(ord, joined)
+        raw = bytes(code - 0xFE00 if code < 0xFE10 else code - 0xE0100 + 16 for code in codes)
         message = f"{_where(text)} holds {len(joined):,} variation selectors that select nothing"
         yield _finding("SEC-001", text, message, f"as bytes they are: {_shown_bytes(raw)}")
 
@@ -85,11 +87,6 @@ def _is_smuggling(found: re.Match[str], value: str) -> bool:
     if run[0] >= "\U000e0100":
         return not _IDEOGRAPHS.match(before)
     return run[0] < "\ufe0e" and before.isascii() and before.isalpha()
-
-
-def _selector_number(char: str) -> int:
-    code = ord(char)
-    return code - 0xFE00 if code < 0xFE10 else code - 0xE0100 + 16
 
 
 def _shown_bytes(raw: bytes) -> str:
@@ -111,15 +108,18 @@ _OVERRIDES = ("\u202d", "\u202e")
 
 
 def _find_bidi(text: Text) -> Iterator[SecurityFinding]:
-    found = _BIDI.findall(text.value)
-    if not found:
+    value = text.value
+    first = _BIDI.search(value)
+    if not first:
         return
-    overrides = [char for char in found if char in _OVERRIDES]
-    if not overrides and _has_right_to_left(text.value):
+    chars = dict.fromkeys(_BIDI.findall(value))
+    overrides = [char for char in chars if char in _OVERRIDES]
+    if not overrides and _has_right_to_left(value):
         return
-    names = ", ".join(_name(char) for char in dict.fromkeys(overrides or found))
+    names = ", ".join(map(_name, overrides or chars))
     message = f"{_where(text)} holds bidirectional controls ({names}), so that it reads otherwise "
-    yield _finding("SEC-002", text, f"{message}than it is", _around(text.value, _BIDI))
+    around = value[max(0, first.start() - 20) : first.end() + 40]
+    yield _finding("SEC-002", text, f"{message}than it is", _printable(around))
 
 
 def _has_right_to_left(value: str) -> bool:
@@ -294,9 +294,3 @@ def _where(text: Text) -> str:
 def _name(char: str) -> str:
     name = unicodedata.name(char, "").lower()
     return f"U+{ord(char):04X} {name}".strip()
-
-
-def _around(value: str, pattern: re.Pattern[str]) -> str:
-    found = pattern.search(value)
-    assert found
-    return _printable(value[max(0, found.start() - 20) : found.end() + 40])

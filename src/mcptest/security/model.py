@@ -6,6 +6,7 @@ import hashlib
 from collections import deque
 from itertools import islice
 
+from mcptest.core.coverage import KINDS
 from mcptest.core.record import Record
 from mcptest.core.security import SecurityFinding
 from mcptest.core.strict_json import dump_json
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
 
 __all__ = [
-    "KINDS",
     "MAX_CATALOG_CHARS",
     "MAX_VALUES",
     "RULES",
@@ -183,12 +183,9 @@ RULES = {
     )
 }
 
-# The lists of a catalog, and the key that names an entry.
-KINDS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
-
 
 class Definition(Record):
-    """One entry of a list of the server, or its instructions; `kind` is "" for those."""
+    """One entry of a list of the server, or its instructions; `kind` is a key of `KINDS`, or ""."""
 
     kind: str
     index: int
@@ -197,17 +194,15 @@ class Definition(Record):
     @property
     def name(self) -> str:
         """What identifies it."""
-        found = self.value.get(KINDS[self.kind]) if self.kind else None
+        found = self.value.get(KINDS[self.kind].key) if self.kind else None
         return found if isinstance(found, str) else ""
 
     @property
     def label(self) -> str:
         """What messages call it: `the tool "read_file"`."""
-        nouns = {"tools": "tool", "prompts": "prompt", "resources": "resource"}
         if not self.kind:
             return "the server itself"
-        noun = nouns.get(self.kind, "resource template")
-        return f'the {noun} "{excerpt(self.name, 80)}"'
+        return f'the {KINDS[self.kind].noun} "{excerpt(self.name, 80)}"'
 
     @property
     def steps(self) -> tuple[Step, ...]:

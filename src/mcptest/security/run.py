@@ -246,7 +246,7 @@ class Scanner:
         return True
 
     def _settle(self, server: str, ids: Iterable[str], left_out: dict[str, str]) -> None:
-        """Note that these rules were applied, but for those that `left_out` gives a reason for."""
+        """Note that these rules were applied, except those that `left_out` gives a reason for."""
         for id, reason in left_out.items():
             self._leave_out(server, [id], reason)
         applied = set(ids) - left_out.keys()

@@ -320,7 +320,12 @@ def _find_foreign_orders(text: Text, plain: str, own_names: Set[str]) -> Iterato
     if found:
         yield _match_finding("SEC-008", text, plain, found, "gives orders about other tools")
         return
-    arguments = _argument_names(text)
+    # Names in the definition itself may look like those of tools.
+    owner = text.owner
+    schema = owner.value.get("inputSchema") if owner.kind == "tools" else None
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    arguments = {name.casefold() for name in properties} if isinstance(properties, dict) else set()
+    arguments.add(owner.name.casefold())
     for sentence in re.finditer(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]*)*", plain):
         names = _NAMED_TOOL.findall(sentence[0])
         names = [name for name in names if name not in own_names and name not in arguments]
@@ -336,14 +341,6 @@ def _find_foreign_orders(text: Text, plain: str, own_names: Set[str]) -> Iterato
             message += f'here, must do: "{excerpt(order[0], 120)}"'
             yield _finding("SEC-008", text, message, sentence[0][: 2 * _EXCERPT_CHARS])
             return
-
-
-def _argument_names(text: Text) -> set[str]:
-    """The names in a definition that look like those of tools."""
-    schema = text.owner.value.get("inputSchema") if text.owner.kind == "tools" else None
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    names = {name.casefold() for name in properties} if isinstance(properties, dict) else set()
-    return names | {text.owner.name.casefold()}
 
 
 _DIRECTED = re.compile(

@@ -14,8 +14,8 @@ import pytest
 import test_active_features as features
 from active import check_server
 
-from mcptest.compliance.check import family_of
 from mcptest.compliance.checks import CHECKS
+from mcptest.rules.rule import family_of
 
 SERVERS = Path(__file__).parents[2] / "servers"
 REFERENCE = SERVERS / "conformance" / "reference_server.py"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from mcptest.compliance import references
 from mcptest.compliance.checks import CHECKS
 from mcptest.compliance.references import reference_for
 from mcptest.protocol.revisions import REVISIONS
@@ -42,6 +44,12 @@ def test_addresses_have_no_character_that_an_address_cannot_have() -> None:
     assert all(
         re.fullmatch(r"(https://[a-z0-9.]+/[A-Za-z0-9/_#%.-]+)?", each) for each in addresses
     )
+
+
+def test_the_tables_name_only_checks_and_rules_that_exist() -> None:
+    known = {each.id for each in (*CHECKS, *RULES)}
+    source = Path(references.__file__).read_text(encoding="utf-8")
+    assert set(re.findall(r"\b[A-Z]+-\d{2,3}\b", source)) - known == set()
 
 
 def test_an_unknown_id_has_no_section() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mcptest.compliance.check import family_of, name_checks
 from mcptest.compliance.checks import (
     authorization,
     http,
@@ -17,10 +16,12 @@ from mcptest.compliance.checks import (
     tools,
     utilities,
 )
-from mcptest.rules.rule import CATEGORIES
+from mcptest.rules.registry import list_entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from mcptest.compliance.check import Check
 
 __all__ = ["CHECKS"]
@@ -29,13 +30,5 @@ _MODULES = (
     *(jsonrpc, lifecycle, stdio, http, http_stateless),
     *(tools, resources, prompts, utilities, tasks, input, authorization),
 )
-_FAMILIES = [*dict.fromkeys(map(family_of, CATEGORIES)), "TASK", "AUTH"]
-
-
-def _order(check: Check) -> tuple[int, str]:
-    return _FAMILIES.index(family_of(check.id)), check.id
-
-
-CHECKS: tuple[Check, ...] = tuple(
-    sorted((check for module in _MODULES for check in name_checks(module.CHECKS)), key=_order)
-)
+_TABLES: Iterable[Mapping[str, Check]] = (module.CHECKS for module in _MODULES)
+CHECKS: tuple[Check, ...] = tuple(list_entries(_TABLES))

@@ -10,15 +10,20 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
-from mcptest.compliance.checks.http import http_peer, refuses_foreign
+from mcptest.compliance.check import (
+    PASSED,
+    Check,
+    UndecidedError,
+    could_not_run,
+    not_applicable,
+    violated,
+)
+from mcptest.compliance.checks.http import first_reply, http_peer, refuses_foreign
 from mcptest.compliance.peer import HttpPeer
+from mcptest.core.coverage import KINDS
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt
-from mcptest.protocol import jsonrpc
-from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_address import BadUrlError, parse_url, same_origin
-from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,22 +50,7 @@ _SERVER_DOCUMENTS = ("/.well-known/oauth-authorization-server", "/.well-known/op
 
 def _first_reply(peer: HttpPeer, run: Run, token: str | None, query: str = "") -> HttpReply:
     """The answer to the first request of a client, with this token instead of the user's."""
-    visitor = peer.visitor(f"Bearer {token}" if token else "")
-    if REVISIONS[run.version].is_stateless:
-        visitor.version = run.version
-        message = visitor.message("server/discover")
-    else:
-        params = visitor.initialize_params(run.version)
-        message = jsonrpc.request(1, "initialize", params)
-    headers = visitor.default_headers(message)
-    address = peer.client.address
-    if query:
-        mark = "&" if "?" in address.target else "?"
-        address = address.but(target=f"{address.target}{mark}{query}")
-    reply = peer.exchange("POST", headers, encode_line(message), address=address)
-    visitor.session_id = reply.header("mcp-session-id")
-    visitor.end()
-    return reply
+    return first_reply(peer.visitor(f"Bearer {token}" if token else ""), peer, run, query=query)
 
 
 def _has_own_token(peer: HttpPeer) -> bool:
@@ -72,20 +62,15 @@ def _lacks_protection(peer: Peer) -> str:
     return "" if _has_own_token(http_peer(peer)) else "that it needs a token"
 
 
-def _is_protected(peer: HttpPeer, run: Run) -> bool:
-    """True if the user gives a token, or the server asks for one."""
-    if run.needs_token is None:
-        run.needs_token = _has_own_token(peer) or _first_reply(peer, run, None).status == 401
-        peer.begin()
-    return run.needs_token
-
-
 def _if_protected(judge: Callable[[HttpPeer, Run], Outcome]) -> Probe:
     """Make a check of a server that needs authorization; it does not apply to others."""
 
     def check(peer: Peer, run: Run) -> Outcome:
         peer = http_peer(peer)
-        return judge(peer, run) if _is_protected(peer, run) else not_applicable(_OPEN)
+        if run.needs_token is None:
+            run.needs_token = _has_own_token(peer) or _first_reply(peer, run, None).status == 401
+            peer.begin()
+        return judge(peer, run) if run.needs_token else not_applicable(_OPEN)
 
     return check
 
@@ -136,10 +121,7 @@ def _repeats_no_tokens(peer: Peer, run: Run) -> Outcome:
 def _needs_tokens_later(peer: HttpPeer, run: Run) -> Outcome:
     if not _has_own_token(peer):
         return could_not_run("needs a token: --bearer-env NAME")
-    method = "server/discover" if peer.is_stateless else "ping"
-    pending = peer.start(peer.message(method), headers={"Authorization": None}, is_judged=False)
-    answer = pending.wait()
-    pending.close()
+    answer = peer.request(peer.harmless_method, headers={"Authorization": None}, is_judged=False)
     if answer.status == 401:
         return PASSED
     return violated(
@@ -151,16 +133,15 @@ def _needs_tokens_later(peer: HttpPeer, run: Run) -> Outcome:
 _OTHER_TOKEN = "other_token"
 
 
-def _with_other_token(peer: HttpPeer, run: Run) -> dict[str, str] | Outcome:
-    """The header with the token of another user; or why there is nothing to check."""
+def _with_other_token(peer: HttpPeer, run: Run) -> dict[str, str]:
+    """The header with the token of another user. UndecidedError if it is not accepted."""
     token = run.hints[_OTHER_TOKEN]
     reply = _first_reply(peer, run, token)
     peer.begin()
     if not 200 <= reply.status < 300:
         status = reply.status or reply.error
-        return could_not_run(
-            f"the server does not accept {_OTHER_TOKEN}: it answered with {status}"
-        )
+        reason = f"the server does not accept {_OTHER_TOKEN}: it answered with {status}"
+        raise UndecidedError(could_not_run(reason))
     return {"Authorization": f"Bearer {token}"}
 
 
@@ -169,8 +150,6 @@ def _binds_sessions_to_users(peer: Peer, run: Run) -> Outcome:
     if not peer.session_id:
         return not_applicable("the server has no sessions")
     headers = _with_other_token(peer, run)
-    if not isinstance(headers, dict):
-        return headers
     answer = peer.request("ping", headers=headers, is_judged=False)
     if answer.result is None:
         return PASSED
@@ -180,22 +159,15 @@ def _binds_sessions_to_users(peer: Peer, run: Run) -> Outcome:
     )
 
 
-_LISTS = (
-    *(("tools", "tools/list"), ("prompts", "prompts/list"), ("resources", "resources/list")),
-    ("resources", "resources/templates/list"),
-)
-
-
 def _shares_only_what_is_public(peer: Peer, run: Run) -> Outcome:
     """Compare lists that are public for two users; one that changes by itself proves nothing."""
     peer = http_peer(peer)
     headers = _with_other_token(peer, run)
-    if not isinstance(headers, dict):
-        return headers
     is_seen = False
-    for capability, method in _LISTS:
-        if not peer.has(capability):
+    for kind in KINDS.values():
+        if not peer.has(kind.capability):
             continue
+        method = kind.method
         peer.begin()
         first = peer.request(method).result
         if first is None or first.get("cacheScope") != "public":
@@ -364,10 +336,6 @@ def _is_described_at_the_root(peer: HttpPeer, run: Run) -> Outcome:
     )
 
 
-def _checks_the_host(peer: Peer, run: Run) -> Outcome:
-    return refuses_foreign(http_peer(peer), run, "evil.example")
-
-
 def _check(property: str, run: Any, **more: Any) -> Check:
     more = {"since": _FIRST, "phase": "launch"} | more
     return Check(property=property, run=run, transport="http", **more)
@@ -433,7 +401,7 @@ CHECKS = {
     ),
     "AUTH-21 dns-rebinding": _check(
         "a request with a foreign Host and Origin is refused",
-        _checks_the_host,
+        lambda peer, run: refuses_foreign(peer, run, "evil.example"),
         since="",
         phase="session",
     ),

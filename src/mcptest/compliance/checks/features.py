@@ -6,7 +6,16 @@ PROMPT-01 and COMP-01 do it for these four, LIFE-13 for whatever else a server c
 
 from __future__ import annotations
 
-from mcptest.compliance.check import PASSED, Outcome, could_not_run, not_applicable, violated
+from contextlib import contextmanager
+
+from mcptest.compliance.check import (
+    PASSED,
+    Outcome,
+    UndecidedError,
+    could_not_run,
+    not_applicable,
+    violated,
+)
 from mcptest.core.text import excerpt
 from mcptest.explore.caution import made_up_arguments
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, tool_failure
@@ -32,11 +41,13 @@ __all__ = [
     "listed",
     "names_of",
     "no_callable_tool",
+    "own_session",
     "sample_call",
     "show_name",
     "task_support",
     "try_call",
     "unanswered",
+    "undeclared",
 ]
 
 
@@ -75,7 +86,7 @@ def answers_list(kind: str) -> Probe:
 
     def check(peer: Peer, run: Run) -> Outcome:
         if not peer.has(kind):
-            return _undeclared(kind)
+            return undeclared(kind)
         answer = peer.request_or_silence(peer.message(f"{kind}/list"))
         if answer.code == METHOD_NOT_FOUND:
             return not_applicable(
@@ -91,35 +102,37 @@ def answers_list(kind: str) -> Probe:
     return check
 
 
-def listed(peer: Peer, kind: str) -> list[Message] | Outcome:
-    """The entries of a list, at least one; else why a check that needs them has no verdict."""
-    capability = kind.partition("/")[0]
-    if not peer.has(capability):
-        return _undeclared(capability)
+def listed(peer: Peer, kind: str) -> list[Message]:
+    """The tools, resources or prompts, at least one. UndecidedError if there is none."""
+    if not peer.has(kind):
+        raise UndecidedError(undeclared(kind))
     entries = peer.list_all(kind)
     if entries is None:
-        return could_not_run(f"the server did not answer {kind}/list with a list")
-    noun = "resource templates" if kind == "resources/templates" else kind
-    return entries or not_applicable(f"the server lists no {noun}")
+        reason = f"the server did not answer {kind}/list with a list"
+        raise UndecidedError(could_not_run(reason))
+    if not entries:
+        raise UndecidedError(not_applicable(f"the server lists no {kind}"))
+    return entries
 
 
-def _undeclared(capability: str) -> Outcome:
+def undeclared(capability: str) -> Outcome:
+    """The outcome of a check of a capability that the server does not declare."""
     return not_applicable(f"the server does not declare the capability {capability}")
 
 
-def callable_tools(peer: Peer, run: Run) -> list[Message] | Outcome:
-    """The tools that may be called, at least one; else why there is none.
+def callable_tools(peer: Peer, run: Run) -> list[Message]:
+    """The tools that may be called, at least one. UndecidedError if there is none.
 
     Those that can only be called as a task are left out.
     """
-    tools = listed(peer, "tools")
-    if isinstance(tools, Outcome):
-        return tools
-    allowed = [tool for tool in tools if run.may_call(tool)]
+    allowed = [tool for tool in listed(peer, "tools") if run.may_call(tool)]
     if not allowed:
-        return no_callable_tool("no tool may be called")
+        raise UndecidedError(no_callable_tool("no tool may be called"))
     plain = [tool for tool in allowed if task_support(tool) != "required"]
-    return plain or not_applicable("every tool that may be called must be called as a task")
+    if not plain:
+        reason = "every tool that may be called must be called as a task"
+        raise UndecidedError(not_applicable(reason))
+    return plain
 
 
 def is_read_only(tool: Message) -> bool:
@@ -147,11 +160,8 @@ def sample_call(tool: Message) -> Message:
 
 
 def hinted_call(hints: Mapping[str, Any], hint: str) -> Message:
-    """The params of the call that a hint describes: the name of a tool, or its call."""
-    value = hints[hint]
-    if not isinstance(value, dict):
-        return {"name": value, "arguments": {}}
-    return {"name": value.get("name"), "arguments": value.get("arguments") or {}}
+    """The params of the call that a hint describes."""
+    return {name: hints[hint][name] for name in ("name", "arguments")}
 
 
 def try_call(peer: Peer, params: Message) -> Answer:
@@ -163,6 +173,17 @@ def try_call(peer: Peer, params: Message) -> Answer:
         peer.notify("notifications/cancelled", {"requestId": pending.id, "reason": reason})
     pending.close()
     return answer
+
+
+@contextmanager
+def own_session(peer: Peer, run: Run, *capabilities: str) -> Iterator[Peer]:
+    """A session of a client with these capabilities; its evidence is that of the check."""
+    fresh = run.connect(peer.version, capabilities={name: {} for name in capabilities})
+    try:
+        yield fresh
+    finally:
+        peer.sent, peer.received = fresh.sent, fresh.received
+        fresh.end()
 
 
 def is_success(answer: Answer) -> bool:

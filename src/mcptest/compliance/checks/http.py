@@ -10,27 +10,30 @@ import time
 from functools import partial
 from itertools import pairwise
 
-from mcptest.compliance.check import PASSED, Check, could_not_run, not_applicable, violated
+from mcptest.compliance.check import (
+    PASSED,
+    Check,
+    UndecidedError,
+    could_not_run,
+    not_applicable,
+    violated,
+)
 from mcptest.compliance.peer import HttpPeer
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
-from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS
 from mcptest.protocol.sse import SseDecoder, SseEvent
 from mcptest.transport.http.client import listening_addresses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from mcptest.compliance.check import Outcome
     from mcptest.compliance.peer import Peer
     from mcptest.compliance.run import Run
     from mcptest.transport.http.probe import HttpReply
 
-    Message = dict[str, Any]
-
-__all__ = ["CHECKS", "foreign_reply", "http_peer", "refuses_foreign"]
+__all__ = ["CHECKS", "first_reply", "http_peer", "refuses_foreign"]
 
 _HANDSHAKE_END = HANDSHAKE_REVISIONS[-1]
 _FIRST_STREAMABLE = "2025-03-26"
@@ -54,31 +57,44 @@ def http_peer(peer: Peer) -> HttpPeer:
     return peer
 
 
-def _first_request(peer: HttpPeer, run: Run) -> Message:
-    """What a client sends first: it needs no session."""
-    if peer.is_stateless:
-        return peer.message("server/discover")
-    return jsonrpc.request(peer.next_id(), "initialize", peer.initialize_params(run.version))
+def first_reply(
+    visitor: HttpPeer,
+    peer: HttpPeer,
+    run: Run,
+    *,
+    headers: dict[str, str] | None = None,
+    host: str = "",
+    query: str = "",
+) -> HttpReply:
+    """The answer to the first request of another client; `peer` has the evidence.
 
-
-def foreign_reply(peer: HttpPeer, run: Run, *, host: str = "") -> HttpReply:
-    """The answer to a first request from the page of a foreign site, on which nothing is left."""
-    message = _first_request(peer, run)
-    visitor = peer.visitor()
-    visitor.version = peer.version if peer.is_stateless else ""
-    headers = visitor.default_headers(message) | {"Origin": f"http://{_FOREIGN}"}
-    reply = peer.exchange("POST", headers, encode_line(message), host=host)
+    If it opens a session, that is ended again.
+    """
+    if REVISIONS[run.version].is_stateless:
+        visitor.version = run.version
+        message = visitor.message("server/discover")
+    else:
+        params = visitor.initialize_params(run.version)
+        message = jsonrpc.request(visitor.next_id(), "initialize", params)
+    address = peer.client.address
+    if query:
+        mark = "&" if "?" in address.target else "?"
+        address = address.but(target=f"{address.target}{mark}{query}")
+    sent = visitor.default_headers(message) | (headers or {})
+    reply = peer.exchange("POST", sent, encode_line(message), host=host, address=address)
     visitor.session_id = reply.header("mcp-session-id")
     visitor.end()
     return reply
 
 
-def refuses_foreign(peer: HttpPeer, run: Run, host: str) -> Outcome:
+def refuses_foreign(peer: Peer, run: Run, host: str = "") -> Outcome:
     """Judge the answer to a foreign Origin, with a foreign Host or without."""
     if run.is_remote and not run.settings.remote_probes:
         reason = "the server is on another machine, which gets no foreign Origin or Host unasked"
         return could_not_run(f"{reason}: --remote-probes", needs="--remote-probes")
-    reply = foreign_reply(peer, run, host=host)
+    peer = http_peer(peer)
+    origin = {"Origin": f"http://{_FOREIGN}"}
+    reply = first_reply(peer.visitor(), peer, run, headers=origin, host=host)
     also = f" and Host: {host}" if host else ""
     if reply.status and reply.status < 400:
         return violated(
@@ -92,10 +108,6 @@ def refuses_foreign(peer: HttpPeer, run: Run, host: str) -> Outcome:
             f"{reply.status or reply.error}"
         )
     return PASSED
-
-
-def _checks_the_origin(peer: Peer, run: Run) -> Outcome:
-    return refuses_foreign(http_peer(peer), run, "")
 
 
 def _get(peer: HttpPeer) -> HttpReply:
@@ -163,21 +175,23 @@ def _refuses_bad_notifications(peer: Peer, run: Run) -> Outcome:
 # Sessions
 
 
-def _no_sessions(peer: HttpPeer) -> Outcome | None:
-    return None if peer.session_id else not_applicable("the server gives no session ids")
+def _session_peer(peer: Peer) -> HttpPeer:
+    """The connection, if the server has opened a session on it; else UndecidedError."""
+    peer = http_peer(peer)
+    if not peer.session_id:
+        raise UndecidedError(not_applicable("the server gives no session ids"))
+    return peer
 
 
 def _gives_random_sessions(peer: Peer, run: Run) -> Outcome:
-    peer = http_peer(peer)
-    if outcome := _no_sessions(peer):
-        return outcome
+    peer = _session_peer(peer)
     ids = []
     for _ in range(_SESSIONS):
         visitor = peer.visitor()
         visitor.open(run.version)
         ids.append(visitor.session_id)
         visitor.end()
-    # It may open only so many in a time.
+    # It may limit how many sessions are opened.
     ids = [id for id in ids if id]
     if len(ids) < _LEAST_SESSIONS:
         return could_not_run(
@@ -204,10 +218,7 @@ def _are_counted(ids: list[str]) -> bool:
 
 
 def _ends_sessions(peer: Peer, run: Run) -> Outcome:
-    visitor = run.connect(run.version)
-    visitor = http_peer(visitor)
-    if outcome := _no_sessions(visitor):
-        return outcome
+    visitor = _session_peer(run.connect(run.version))
     visitor.begin()
     deleted = visitor.exchange("DELETE", visitor.default_headers(None) | {"Content-Type": None})
     if deleted.status >= 400 or not deleted.status:
@@ -223,11 +234,10 @@ def _ends_sessions(peer: Peer, run: Run) -> Outcome:
 
 
 def _refuses_unknown_sessions(peer: Peer, run: Run) -> Outcome:
-    if outcome := _no_sessions(http_peer(peer)):
-        return outcome
+    peer = _session_peer(peer)
     for session, what in ((run.unknown_name("session"), "an unknown"), (None, "no")):
         peer.begin()
-        answer = peer.start(peer.message("ping"), headers={"Mcp-Session-Id": session}).wait()
+        answer = peer.request("ping", headers={"Mcp-Session-Id": session})
         # A server that serves requests without an id does not require one.
         if answer.status < 400 and (session or answer.result is None):
             return violated(
@@ -238,8 +248,7 @@ def _refuses_unknown_sessions(peer: Peer, run: Run) -> Outcome:
 
 
 def _checks_the_version_header(peer: Peer, run: Run) -> Outcome:
-    message = peer.message("ping")
-    answer = peer.start(message, headers={"MCP-Protocol-Version": "1999-01-01"}).wait()
+    answer = peer.request("ping", headers={"MCP-Protocol-Version": "1999-01-01"})
     if answer.status == 400:
         return PASSED
     return violated(
@@ -249,8 +258,7 @@ def _checks_the_version_header(peer: Peer, run: Run) -> Outcome:
 
 
 def _needs_no_version_header(peer: Peer, run: Run) -> Outcome:
-    message = peer.message("ping")
-    answer = peer.start(message, headers={"MCP-Protocol-Version": None}).wait()
+    answer = peer.request("ping", headers={"MCP-Protocol-Version": None})
     if answer.result is not None:
         return PASSED
     return violated(
@@ -307,7 +315,7 @@ CHECKS = {
     ),
     "HTTP-02 origin-validated": _http_check(
         property="a request with a foreign Origin is refused",
-        run=_checks_the_origin,
+        run=refuses_foreign,
         explains=("AUTH-21",),
     ),
     "HTTP-05 notification-202": _http_check(

@@ -23,6 +23,7 @@ from mcptest.protocol.revisions import (
     UNSUPPORTED_VERSION,
     VERSION_KEY,
 )
+from mcptest.rules.rule import META_CAPABILITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,20 +31,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.compliance.check import Outcome, Probe
-    from mcptest.compliance.peer import Answer, Headers, Peer
+    from mcptest.compliance.peer import Answer, Peer
     from mcptest.compliance.run import Run
 
     Message = dict[str, Any]
 
 __all__ = ["CHECKS"]
-
-
-def _send(peer: Peer, message: Message, headers: Headers) -> Answer:
-    pending = http_peer(peer).start(message, headers=headers, is_judged=False)
-    try:
-        return pending.wait()
-    finally:
-        pending.close()
 
 
 def _judge_mismatch(answer: Answer, what: str) -> Outcome:
@@ -61,7 +54,7 @@ def _judge_mismatch(answer: Answer, what: str) -> Outcome:
 
 def _compares_the_version(peer: Peer, run: Run) -> Outcome:
     header = {"MCP-Protocol-Version": HANDSHAKE_REVISIONS[-1]}
-    answer = _send(peer, peer.message("server/discover"), header)
+    answer = peer.request("server/discover", headers=header, is_judged=False)
     outcome = _judge_mismatch(answer, "a version header that differs from the version in _meta")
     return outcome if answer.result is not None else _unless_both_eras(outcome, run)
 
@@ -74,7 +67,8 @@ def _unless_both_eras(outcome: Outcome, run: Run) -> Outcome:
 
 
 def _needs_the_version(peer: Peer, run: Run) -> Outcome:
-    answer = _send(peer, peer.message("server/discover"), {"MCP-Protocol-Version": None})
+    header = {"MCP-Protocol-Version": None}
+    answer = peer.request("server/discover", headers=header, is_judged=False)
     return _unless_both_eras(_judge_mismatch(answer, "a request without the version header"), run)
 
 
@@ -82,7 +76,8 @@ def _compares_the_method(sent: str | None, what: str) -> Probe:
     """The check of a request whose header Mcp-Method has this value instead of the method."""
 
     def check(peer: Peer, run: Run) -> Outcome:
-        answer = _send(peer, peer.message("server/discover"), {"Mcp-Method": sent})
+        header = {"Mcp-Method": sent}
+        answer = peer.request("server/discover", headers=header, is_judged=False)
         return _judge_mismatch(answer, what)
 
     return check
@@ -145,14 +140,15 @@ def _if_named(judge: Callable[[Peer, Run, _Named], Outcome]) -> Probe:
 
 @_if_named
 def _needs_the_name(peer: Peer, run: Run, named: _Named) -> Outcome:
-    answer = _send(peer, peer.message(named.method, named.params), {"Mcp-Name": None})
+    header = {"Mcp-Name": None}
+    answer = peer.request(named.method, named.params, headers=header, is_judged=False)
     return _judge_mismatch(answer, f"{named.method} without the header Mcp-Name")
 
 
 @_if_named
 def _compares_the_name(peer: Peer, run: Run, named: _Named) -> Outcome:
     other = {"Mcp-Name": run.unknown_name("name")}
-    answer = _send(peer, peer.message(named.method, named.params), other)
+    answer = peer.request(named.method, named.params, headers=other, is_judged=False)
     return _judge_mismatch(answer, f"{named.method} with another name in the header Mcp-Name")
 
 
@@ -163,14 +159,14 @@ def _encode(text: str) -> str:
 @_if_named
 def _decodes_names(peer: Peer, run: Run, named: _Named) -> Outcome:
     right = {"Mcp-Name": _encode(named.name)}
-    answer = _send(peer, peer.message(named.method, named.params), right)
+    answer = peer.request(named.method, named.params, headers=right, is_judged=False)
     if answer.code == HEADER_MISMATCH or answer.status == 400:
         return violated(
             "a header Mcp-Name with the right name in Base64 (=?base64?…?=) must be accepted; the "
             f"server answered with {answer.describe()}"
         )
     wrong = {"Mcp-Name": _encode(run.unknown_name("name"))}
-    answer = _send(peer, peer.message(named.method, named.params), wrong)
+    answer = peer.request(named.method, named.params, headers=wrong, is_judged=False)
     return _judge_mismatch(answer, "a header Mcp-Name with another name in Base64")
 
 
@@ -190,27 +186,26 @@ def _judge_status(answer: Answer, code: int, status: int, other: str) -> Outcome
 
 
 def _refuses_versions_with_400(peer: Peer, run: Run) -> Outcome:
-    message = peer.message("server/discover", {"_meta": {VERSION_KEY: "1999-01-01"}})
-    return _judge_status(_send(peer, message, {}), UNSUPPORTED_VERSION, 400, "LIFE-18")
+    params = {"_meta": {VERSION_KEY: "1999-01-01"}}
+    answer = peer.request("server/discover", params, is_judged=False)
+    return _judge_status(answer, UNSUPPORTED_VERSION, 400, "LIFE-18")
 
 
 def _refuses_methods_with_404(peer: Peer, run: Run) -> Outcome:
-    message = peer.message(f"mcptest/unknown-{run.suffix}")
-    return _judge_status(_send(peer, message, {}), jsonrpc.METHOD_NOT_FOUND, 404, "BASE-18")
+    answer = peer.request(f"mcptest/unknown-{run.suffix}", is_judged=False)
+    return _judge_status(answer, jsonrpc.METHOD_NOT_FOUND, 404, "BASE-18")
 
 
 def _refuses_missing_meta_with_400(peer: Peer, run: Run) -> Outcome:
-    for key, other in ((VERSION_KEY, "BASE-33"), (_CAPABILITIES, "BASE-34")):
+    for key, other in ((VERSION_KEY, "BASE-33"), (META_CAPABILITIES, "BASE-34")):
         peer.begin()
         meta = {name: value for name, value in peer.meta.items() if name != key}
         message = peer.message("server/discover", {"_meta": meta}, meta=False)
-        outcome = _judge_status(_send(peer, message, {}), jsonrpc.INVALID_PARAMS, 400, other)
+        answer = peer.request_or_silence(message, is_judged=False)
+        outcome = _judge_status(answer, jsonrpc.INVALID_PARAMS, 400, other)
         if outcome != PASSED:
             return outcome
     return PASSED
-
-
-_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
 # Arguments of tools in headers
@@ -255,7 +250,8 @@ def _if_mirrored(judge: Callable[[Peer, Run, _Mirrored], Outcome]) -> Probe:
 
 
 def _call_with(peer: Peer, call: _Mirrored, value: str | None) -> Answer:
-    return _send(peer, peer.message("tools/call", call.params), {call.header: value})
+    header = {call.header: value}
+    return peer.request("tools/call", call.params, headers=header, is_judged=False)
 
 
 @_if_mirrored
@@ -278,8 +274,8 @@ def _needs_argument_headers(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
 @_if_mirrored
 def _needs_no_headers_of_absent_arguments(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
     arguments = {k: v for k, v in call.params["arguments"].items() if k != call.argument}
-    message = peer.message("tools/call", call.params | {"arguments": arguments})
-    answer = _send(peer, message, {call.header: None})
+    params, header = call.params | {"arguments": arguments}, {call.header: None}
+    answer = peer.request("tools/call", params, headers=header, is_judged=False)
     if answer.code != HEADER_MISMATCH:
         return PASSED
     return violated(
@@ -318,7 +314,7 @@ def _decodes_arguments(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
 def _has_no_sessions(peer: Peer, run: Run) -> Outcome:
     peer = http_peer(peer)
     headers = {"Mcp-Session-Id": run.unknown_name("session"), "Last-Event-ID": "1"}
-    answer = _send(peer, peer.message("server/discover"), headers)
+    answer = peer.request("server/discover", headers=headers, is_judged=False)
     if answer.result is None:
         return violated(
             "the headers Mcp-Session-Id and Last-Event-ID mean nothing in this revision and should "

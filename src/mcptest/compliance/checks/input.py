@@ -7,7 +7,6 @@ client repeats the call with it (MRTR).
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import partial
 
 from mcptest.compliance.check import (
@@ -18,7 +17,7 @@ from mcptest.compliance.check import (
     not_applicable,
     violated,
 )
-from mcptest.compliance.checks.features import hinted_call, is_success, show_name
+from mcptest.compliance.checks.features import hinted_call, is_success, own_session, show_name
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.explore.arguments import sample_arguments
@@ -27,7 +26,7 @@ from mcptest.protocol.revisions import MISSING_CAPABILITY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from mcptest.compliance.peer import Answer, Peer
@@ -47,17 +46,6 @@ _MODEL_ANSWER: Message = {
     "model": "mcptest",
     "stopReason": "endTurn",
 }
-
-
-@contextmanager
-def _session(peer: Peer, run: Run, *capabilities: str) -> Iterator[Peer]:
-    """A session of a client with these capabilities; its evidence is that of the check."""
-    fresh = run.connect(peer.version, capabilities={name: {} for name in capabilities})
-    try:
-        yield fresh
-    finally:
-        peer.sent, peer.received = fresh.sent, fresh.received
-        fresh.end()
 
 
 # A client without the capability
@@ -115,7 +103,7 @@ def _survives_refusals(peer: Peer, run: Run) -> Outcome:
     }
     if not peer.is_stateless:
         replies["an error"] = {"error": {"code": INTERNAL_ERROR, "message": "mcptest refuses"}}
-    with _session(peer, run, "elicitation") as fresh:
+    with own_session(peer, run, "elicitation") as fresh:
         for how, reply in replies.items():
             fresh.begin()
             fresh.replies[_ELICIT] = reply
@@ -140,7 +128,7 @@ def _survives_refusals(peer: Peer, run: Run) -> Outcome:
 
 def _survives_refused_sampling(peer: Peer, run: Run) -> Outcome:
     call = hinted_call(run.hints, "sampling_tool")
-    with _session(peer, run, "sampling") as fresh:
+    with own_session(peer, run, "sampling") as fresh:
         for code, text in ((-1, "User rejected sampling request"), (METHOD_NOT_FOUND, "no")):
             fresh.begin()
             fresh.replies[_SAMPLE] = {"error": {"code": code, "message": text}}
@@ -213,7 +201,7 @@ def _with_question(
 
     def check(peer: Peer, run: Run) -> Outcome:
         call = hinted_call(run.hints, "eliciting_tool")
-        with _session(peer, run, "elicitation", "sampling") as fresh:
+        with own_session(peer, run, "elicitation", "sampling") as fresh:
             first = fresh.request("tools/call", call)
             if not _asks(first):
                 return _not_asked("eliciting_tool", first)
@@ -302,25 +290,23 @@ def _refuses_malformed_answers(peer: Peer, call: Message, first: Answer, run: Ru
     return PASSED
 
 
-_C = "2025-06-18"
-_D = "2025-11-25"
-_E = "2026-07-28"
-
 # A SHOULD: a requestState may be unprotected if nothing depends on it, which cannot be seen from
 # outside.
-_question_check = partial(Check, since=_E, level="SHOULD", phase="own", hint="eliciting_tool")
+_question_check = partial(
+    Check, since="2026-07-28", level="SHOULD", phase="own", hint="eliciting_tool"
+)
 
 CHECKS = {
     "BASE-35 missing-capability-error": Check(
         property=f"a call that needs a capability the client lacks gets {MISSING_CAPABILITY}",
         run=_names_missing_capability,
-        since=_E,
+        since="2026-07-28",
         hint="eliciting_tool",
     ),
     "HTTP-38 missing-capability-400": Check(
         property=f"the error {MISSING_CAPABILITY} comes with HTTP status 400",
         run=_missing_capability_status,
-        since=_E,
+        since="2026-07-28",
         transport="http",
         hint="eliciting_tool",
     ),
@@ -328,8 +314,8 @@ CHECKS = {
         property="a call ends properly if its elicitation is declined, cancelled or refused",
         run=_survives_refusals,
         explains=("HTTP-10",),
-        since=_C,
-        must_since=_E,
+        since="2025-06-18",
+        must_since="2026-07-28",
         phase="own",
         hint="eliciting_tool",
     ),
@@ -337,7 +323,7 @@ CHECKS = {
         property="a call is answered also if its sampling request is refused",
         run=_survives_refused_sampling,
         explains=("HTTP-10",),
-        until=_D,
+        until="2025-11-25",
         level="SHOULD",
         phase="own",
         hint="sampling_tool",

@@ -29,23 +29,21 @@ _BATCH_REVISION = "2025-03-26"
 _IDS = (0, -7, 2**53 - 1, "", "1", "ü", "x" * 5_000)
 
 # What each capability needs beside the method.
-_NEEDED = {"tools": ("tools/call", "name"), "resources": ("resources/read", "uri")}
-_NEEDED["prompts"] = ("prompts/get", "name")
+_NEEDED = {
+    "tools": ("tools/call", "name"),
+    "resources": ("resources/read", "uri"),
+    "prompts": ("prompts/get", "name"),
+}
 
 
 def _show(value: object) -> str:
     return excerpt(dump_json(value), 80)
 
 
-def _harmless(peer: Peer) -> str:
-    """A method that every server has, and that changes nothing."""
-    return "server/discover" if peer.is_stateless else "ping"
-
-
 def _echoes_ids(peer: Peer, run: Run) -> Outcome:
     for id in _IDS:
         peer.begin()
-        answer = peer.request_or_silence(peer.message(_harmless(peer), id=id))
+        answer = peer.request_or_silence(peer.message(peer.harmless_method, id=id))
         if answer.message is None:
             strays = [each for each in answer.others if "method" not in each and "id" in each]
             seen = f"a response with the id {_show(strays[0]['id'])}" if strays else answer.problem
@@ -137,7 +135,7 @@ def _refuses_odd_ids(peer: Peer, run: Run) -> Outcome:
     weak = PASSED
     for id in (1.5, None, True):
         peer.begin()
-        message = {**peer.message(_harmless(peer), id=0), "id": id}
+        message = {**peer.message(peer.harmless_method, id=0), "id": id}
         answer = _answer_to_odd_id(peer, message, id)
         if peer.is_lost:
             if run.has_failed("BASE-20", "failed"):
@@ -184,7 +182,7 @@ def _refuses_requests_without_meta(peer: Peer, run: Run) -> Outcome:
 
 def _refuses_without(peer: Peer, run: Run, *keys: str) -> Outcome:
     """Send a request whose metadata lacks these keys: it must be refused with -32602."""
-    method = _LISTS[0] if peer.has("tools") else "server/discover"
+    method = "tools/list" if peer.has("tools") else "server/discover"
     meta = {key: value for key, value in peer.meta.items() if key not in keys}
     message = peer.message(method, {"_meta": meta} if meta else {}, meta=False)
     answer = peer.request_or_silence(message, is_judged=False)
@@ -199,8 +197,6 @@ def _refuses_without(peer: Peer, run: Run, *keys: str) -> Outcome:
         f"server answered with {answer.describe()}"
     )
 
-
-_LISTS = ("tools/list",)
 
 CHECKS = {
     "BASE-07 response-id-echo": Check(

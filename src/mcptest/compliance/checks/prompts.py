@@ -22,6 +22,7 @@ from mcptest.compliance.checks.features import (
     names_of,
     show_name,
     unanswered,
+    undeclared,
 )
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
@@ -50,8 +51,6 @@ _MAX_PROMPTS = 5
 def _gets_prompts(peer: Peer, run: Run) -> Outcome:
     """Get some of the prompts; the shape of what comes back is judged by the passive rule."""
     prompts = listed(peer, "prompts")
-    if isinstance(prompts, Outcome):
-        return prompts
     has_answer = False
     for prompt in prompts[:_MAX_PROMPTS]:
         peer.begin()
@@ -73,7 +72,7 @@ def _gets_prompts(peer: Peer, run: Run) -> Outcome:
 
 def _refuses_unknown_prompts(peer: Peer, run: Run) -> Outcome:
     if not peer.has("prompts"):
-        return not_applicable("the server does not declare the capability prompts")
+        return undeclared("prompts")
     answer = peer.request_or_silence(
         peer.message("prompts/get", {"name": run.unknown_name("prompt")})
     )
@@ -87,8 +86,6 @@ def _refuses_unknown_prompts(peer: Peer, run: Run) -> Outcome:
 
 def _refuses_missing_arguments(peer: Peer, run: Run) -> Outcome:
     prompts = listed(peer, "prompts")
-    if isinstance(prompts, Outcome):
-        return prompts
     demanding = [prompt for prompt in prompts if argument_names(prompt, is_required=True)]
     for prompt in demanding[:_MAX_PROMPTS]:
         peer.begin()
@@ -108,8 +105,6 @@ def _refuses_missing_arguments(peer: Peer, run: Run) -> Outcome:
 
 def _survives_odd_arguments(peer: Peer, run: Run) -> Outcome:
     prompts = listed(peer, "prompts")
-    if isinstance(prompts, Outcome):
-        return prompts
     named = [prompt for prompt in prompts if isinstance(prompt.get("name"), str)]
     # One with arguments, if there is any.
     prompt = next(filter(argument_names, named), named[0] if named else None)
@@ -128,7 +123,7 @@ def _survives_odd_arguments(peer: Peer, run: Run) -> Outcome:
         params = {"name": prompt["name"], "arguments": arguments}
         message = peer.message("prompts/get", params)
         answer = peer.request_or_silence(message, is_judged=False)
-        # Params that are not valid may be ignored; a server that broke does not go on.
+        # Params that are not valid may be ignored, but later requests must be answered.
         if peer.is_lost or (answer.message is None and peer.settle().message is None):
             return violated(
                 f"after prompts/get of {show_name(prompt)} with {how} the server "
@@ -181,7 +176,7 @@ def _references(peer: Peer) -> Iterator[_Reference]:
     for prompt in (peer.list_all("prompts") or [])[:_MAX_PROMPTS]:
         for name in argument_names(prompt)[:1]:
             yield _Reference({"type": "ref/prompt", "name": prompt.get("name")}, name)
-    templates = peer.list_all("resources/templates") or []
+    templates = peer.list_all("resourceTemplates") or []
     for template in list(names_of(templates, "uriTemplate"))[:_MAX_PROMPTS]:
         for name in re.findall(r"\{[+#./;?&]?([\w.%]+)", template)[:1]:
             yield _Reference({"type": "ref/resource", "uri": template}, name)
@@ -282,7 +277,7 @@ def _accepts_context(peer: Peer, run: Run) -> Outcome:
     return PASSED
 
 
-_NO_COMPLETION = not_applicable("the server does not declare the capability completions")
+_NO_COMPLETION = undeclared("completions")
 
 
 def _has_completion(peer: Peer) -> bool:

@@ -15,6 +15,7 @@ from mcptest.compliance.check import (
     PASSED,
     Check,
     Outcome,
+    UndecidedError,
     could_not_run,
     not_applicable,
     violated,
@@ -25,13 +26,16 @@ from mcptest.compliance.checks.features import (
     hinted_call,
     listed,
     names_of,
+    own_session,
     unanswered,
+    undeclared,
 )
 from mcptest.compliance.peer import HttpPeer, StdioPeer
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.revisions import MISSING_CAPABILITY, RESOURCE_NOT_FOUND
+from mcptest.rules.rule import META_SUBSCRIPTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +58,6 @@ _MAX_READ = 5
 def _reads_listed(peer: Peer, run: Run) -> Outcome:
     """Read some of the resources; the shape of what comes back is judged by the passive rule."""
     resources = listed(peer, "resources")
-    if isinstance(resources, Outcome):
-        return resources
     uris = list(names_of(resources, "uri"))[:_MAX_READ]
     if not uris:
         return could_not_run("no listed resource has a URI")
@@ -81,7 +83,7 @@ def _unknown_uri(peer: Peer, run: Run) -> str:
     It is a neighbour of a listed resource, unless a template has that scheme.
     """
     name = run.unknown_name("resource")
-    templates = list(names_of(peer.list_all("resources/templates") or [], "uriTemplate"))
+    templates = list(names_of(peer.list_all("resourceTemplates") or [], "uriTemplate"))
     if any("{" in each.partition(":")[0] for each in templates):
         return ""
     taken = {each.partition(":")[0].lower() for each in templates}
@@ -93,25 +95,27 @@ def _unknown_uri(peer: Peer, run: Run) -> str:
     return f"{name}://nothing"
 
 
-def _read_unknown(peer: Peer, run: Run) -> Answer | Outcome:
-    """The answer to a read of a URI that does not exist; else why it was not sent."""
+def _read_unknown(peer: Peer, run: Run) -> Answer:
+    """The answer to a read of a URI that does not exist. UndecidedError if none is known."""
     if not peer.has("resources"):
-        return not_applicable("the server does not declare the capability resources")
+        raise UndecidedError(undeclared("resources"))
     uri = _unknown_uri(peer, run)
     if not uri:
-        return not_applicable("a template of the server may fit any URI, so none is unknown")
+        reason = "a template of the server may fit any URI, so none is unknown"
+        raise UndecidedError(not_applicable(reason))
     peer.begin()
     answer = peer.request_or_silence(peer.message("resources/read", {"uri": uri}))
     if (answer.result or {}).get("contents"):
-        return not_applicable("the server has contents for a URI that it does not list")
+        reason = "the server has contents for a URI that it does not list"
+        raise UndecidedError(not_applicable(reason))
     return answer
 
 
 def _refuses_unknown_uris(code: int) -> Callable[[Peer, Run], Outcome]:
     def check(peer: Peer, run: Run) -> Outcome:
         answer = _read_unknown(peer, run)
-        if isinstance(answer, Outcome) or answer.code == code:
-            return answer if isinstance(answer, Outcome) else PASSED
+        if answer.code == code:
+            return PASSED
         if peer.is_stateless and answer.result is not None:
             return not_applicable("an unknown URI got a result, which RES-09 reports")
         return violated(
@@ -124,8 +128,6 @@ def _refuses_unknown_uris(code: int) -> Callable[[Peer, Run], Outcome]:
 
 def _has_no_empty_contents(peer: Peer, run: Run) -> Outcome:
     answer = _read_unknown(peer, run)
-    if isinstance(answer, Outcome):
-        return answer
     if answer.result is None:
         return PASSED
     return violated(
@@ -140,7 +142,7 @@ _GARBAGE = ("", "not a URI", "://", "\u0000", "mcptest\n{}", "%zz %00")
 
 def _refuses_garbage(peer: Peer, run: Run) -> Outcome:
     if not peer.has("resources"):
-        return not_applicable("the server does not declare the capability resources")
+        return undeclared("resources")
     if not _unknown_uri(peer, run):
         return not_applicable("a template of the server may fit any string")
     for uri in _GARBAGE:
@@ -169,8 +171,6 @@ def _stays_inside(peer: Peer, run: Run) -> Outcome:
     A server that also reads the file by its plain path may offer the whole file system.
     """
     resources = listed(peer, "resources")
-    if isinstance(resources, Outcome):
-        return resources
     files = [uri for uri in names_of(resources, "uri") if uri.lower().startswith("file:///")]
     if not files:
         return not_applicable("the server lists no file:// resource")
@@ -247,11 +247,9 @@ class _Change:
 
     def __init__(self, run: Run) -> None:
         hint = run.hints["resource_that_changes"]
-        hint = hint if isinstance(hint, dict) else {"uri": hint}
-        self.uri: str = hint.get("uri", "")
-        tool = hint.get("tool")
-        self._call = hinted_call({"tool": tool}, "tool") if tool else None
-        self._seconds: float = hint.get("seconds", 0.5 if tool else 5.0)
+        self.uri: str = hint["uri"]
+        self._call = hinted_call(hint, "tool") if "tool" in hint else None
+        self._seconds: float = hint.get("seconds", 0.5 if self._call else 5.0)
 
     def is_seen(self, peer: Peer, stream: Pending | None) -> bool:
         """Let the resource change; True if an update of it comes."""
@@ -283,7 +281,6 @@ def _stream(peer: Peer) -> Iterator[Pending | None]:
 # Subscriptions of the stateless era
 
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
-_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 _FLAGS = {
     "toolsListChanged": ("tools", "listChanged"),
     "promptsListChanged": ("prompts", "listChanged"),
@@ -317,7 +314,7 @@ class _Subscription:
 
     def owns(self, message: Message) -> bool:
         """True if a message names this subscription, or is the response to its request."""
-        named = jsonrpc.meta_of(message).get(_SUBSCRIPTION)
+        named = jsonrpc.meta_of(message).get(META_SUBSCRIPTION)
         is_named = named is not None and jsonrpc.id_key(named) == jsonrpc.id_key(self.id)
         return is_named or self.pending.is_response(message)
 
@@ -409,7 +406,7 @@ def _serves_two(peer: Peer, run: Run) -> Outcome:
         with _listen(peer, offered, f"mcptest-{peer.next_id()}") as two:
             first = two.wait_first()
             message = first.message or {}
-            named = jsonrpc.meta_of(message).get(_SUBSCRIPTION)
+            named = jsonrpc.meta_of(message).get(META_SUBSCRIPTION)
             if message.get("method") == _ACKNOWLEDGED and two.owns(message):
                 return PASSED
             came = first.describe()
@@ -455,9 +452,8 @@ def _stops_when_cancelled(peer: Peer, run: Run) -> Outcome:
 
 def _ends_gracefully(peer: Peer, run: Run) -> Outcome:
     """End the server with SIGTERM while a subscription is open."""
-    fresh = run.connect(peer.version)
-    assert isinstance(fresh, StdioPeer)
-    try:
+    with own_session(peer, run) as fresh:
+        assert isinstance(fresh, StdioPeer)
         offered = _offered(fresh)
         subscription = _Subscription(fresh, offered, fresh.next_id())
         if not subscription.is_acknowledged():
@@ -465,9 +461,6 @@ def _ends_gracefully(peer: Peer, run: Run) -> Outcome:
         before = len(fresh.messages)
         ended_s = fresh.terminate(signal.SIGTERM, fresh.timeout_s)
         stopped = fresh.end()
-    finally:
-        peer.sent, peer.received = fresh.sent, fresh.received
-        fresh.end()
     if ended_s is None:
         return could_not_run("the server did not end at SIGTERM")
     if stopped.exit_code is not None and stopped.exit_code < 0:

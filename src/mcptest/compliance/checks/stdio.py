@@ -22,7 +22,7 @@ __all__ = ["CHECKS"]
 # How long the server is left alone after its start: a banner comes at once.
 _BANNER_S = 1.0
 
-# How soon a server ends that has noticed the end of its input, and how long it may take at all.
+# How long a server should take to end after its input has ended, and how long it may take.
 _PROMPT_S = 2.0
 _EXIT_S = 3.0
 
@@ -100,7 +100,7 @@ def _ends_with_its_input(peer: Peer, run: Run) -> Outcome:
         when = f" while its own request {requests[0]['method']} is unanswered"
         outcome = _judge_exit(asked.close_input(_EXIT_S), when)
         outcome = outcome.seen_by(asked)
-    # It need not be asked politely: its request stays unanswered.
+    # Do not wait until it ends by itself: its request stays unanswered.
     asked.terminate(signal.SIGTERM, 1.0)
     asked.end()
     return outcome
@@ -123,11 +123,10 @@ def _judge_exit(seconds: float | None, when: str) -> Outcome:
 
 
 def _survives_large_lines(peer: Peer, run: Run) -> Outcome:
-    method = "server/discover" if peer.is_stateless else "ping"
     odd = 'line\nbreak \u2028 \u2029 \u0085 tab\t quote" ü 🙂'
     for text in (odd, "x" * _LARGE_CHARS):
         peer.begin()
-        message = peer.message(method, {"_meta": {"com.example/filler": text}})
+        message = peer.message(peer.harmless_method, {"_meta": {"com.example/filler": text}})
         answer = peer.request_or_silence(message)
         if answer.message is None:
             what = f"{len(text):,} characters" if text != odd else "line separators (U+2028)"

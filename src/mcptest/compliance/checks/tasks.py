@@ -27,17 +27,19 @@ from mcptest.compliance.checks.features import (
     show_name,
     task_support,
     try_call,
+    undeclared,
 )
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, tool_failure
+from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import HEADER_MISMATCH, MISSING_CAPABILITY
 from mcptest.rules.content import is_iso_date
-from mcptest.rules.rule import META_CAPABILITIES
+from mcptest.rules.rule import META_CAPABILITIES, META_TASK, TASKS_EXTENSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from mcptest.compliance.peer import Answer, Peer
@@ -47,8 +49,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-_EXTENSION = "io.modelcontextprotocol/tasks"
-_RELATED = "io.modelcontextprotocol/related-task"
 _ENDED = ("completed", "failed", "cancelled")
 _TTL_MS = 60_000
 _MAX_TOOLS = 10
@@ -76,8 +76,6 @@ def _ignores_undeclared_tasks(peer: Peer, run: Run) -> Outcome:
     if _offers(peer, *_CALL):
         return not_applicable("the server declares tasks.requests.tools.call")
     tools = callable_tools(peer, run)
-    if isinstance(tools, Outcome):
-        return tools
     for tool in tools[:_MAX_TOOLS]:
         params = sample_call(tool)
         # A call that fails is as good: it must fail in the same way with a task.
@@ -97,7 +95,7 @@ def _ignores_undeclared_tasks(peer: Peer, run: Run) -> Outcome:
 
 def _refuses_unknown_tasks(peer: Peer, run: Run) -> Outcome:
     if not _offers(peer):
-        return not_applicable("the server does not declare the capability tasks")
+        return undeclared("tasks")
     methods = ["tasks/get", "tasks/result"]
     if _offers(peer, "cancel"):
         methods.append("tasks/cancel")
@@ -129,8 +127,6 @@ def _wants_support(wanted: str, *, as_task: bool) -> Callable[[Peer, Run], Outco
 
     def check(peer: Peer, run: Run) -> Outcome:
         tools = listed(peer, "tools")
-        if isinstance(tools, Outcome):
-            return tools
         fitting = [tool for tool in tools if task_support(tool) == wanted]
         if not fitting:
             return not_applicable(f"no tool has taskSupport {wanted}")
@@ -196,10 +192,8 @@ def _with_task(
         task = _Task(peer, call)
         if not task.id and judge is not _creates_task:
             return could_not_run(f"no task was made: the call got {task.answer.describe()}")
-        hint = run.hints["slow_tool"]
-        seconds = hint.get("seconds", 0) if isinstance(hint, dict) else 0
         try:
-            return judge(task, seconds + peer.timeout_s)
+            return judge(task, run.hints["slow_tool"].get("seconds", 0) + peer.timeout_s)
         finally:
             task.cancel()
 
@@ -271,12 +265,12 @@ def _names_task_in_result(task: _Task, wait_s: float) -> Outcome:
     if result is None:
         return could_not_run("tasks/result was not answered with a result")
     meta = result.get("_meta")
-    related = meta.get(_RELATED) if isinstance(meta, dict) else None
+    related = meta.get(META_TASK) if isinstance(meta, dict) else None
     if isinstance(related, dict) and related.get("taskId") == task.id:
         return PASSED
     return violated(
-        f"the result of tasks/result has {dump_json(related)} as {_RELATED} in its _meta; expected "
-        "the taskId of the task"
+        f"the result of tasks/result has {dump_json(related)} as {META_TASK} in its _meta; "
+        "expected the taskId of the task"
     )
 
 
@@ -320,16 +314,14 @@ def _stays_cancelled(task: _Task, wait_s: float) -> Outcome:
 def _is_listed(task: _Task, wait_s: float) -> Outcome:
     if task.request("tasks/get").result is None:
         return could_not_run("tasks/get does not find the task")
-    params: Message = {}
-    for _ in range(50):
-        result = task.peer.request("tasks/list", params).result or {}
-        tasks = result.get("tasks")
-        for each in tasks if isinstance(tasks, list) else ():
+    pages = ListPages("tasks/list", "tasks", max_pages=50)
+    while (params := pages.next_params()) is not None:
+        answer = task.peer.request("tasks/list", params)
+        if answer.message is None:
+            break
+        for each in pages.add(answer.message):
             if isinstance(each, dict) and each.get("taskId") == task.id:
                 return PASSED
-        if not isinstance(result.get("nextCursor"), str):
-            break
-        params = {"cursor": result["nextCursor"]}
     return violated("a task that tasks/get finds is not in tasks/list")
 
 
@@ -338,11 +330,11 @@ def _is_listed(task: _Task, wait_s: float) -> Outcome:
 
 def _lacks_extension(peer: Peer) -> str:
     extensions = peer.capabilities.get("extensions")
-    is_declared = isinstance(extensions, dict) and _EXTENSION in extensions
-    return "" if is_declared else f"the extension {_EXTENSION}"
+    is_declared = isinstance(extensions, dict) and TASKS_EXTENSION in extensions
+    return "" if is_declared else f"the extension {TASKS_EXTENSION}"
 
 
-_DECLARED: Message = {"_meta": {META_CAPABILITIES: {"extensions": {_EXTENSION: {}}}}}
+_DECLARED: Message = {"_meta": {META_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}}
 
 
 def _refuses_unknown_extension_tasks(peer: Peer, run: Run) -> Outcome:
@@ -367,7 +359,7 @@ def _refuses_undeclared_clients(peer: Peer, run: Run) -> Outcome:
         answer = peer.request(method, {"taskId": run.unknown_name("task")} | more)
         if answer.code != MISSING_CAPABILITY:
             return violated(
-                f"{method} of a client that does not declare the extension {_EXTENSION} got "
+                f"{method} of a client that does not declare the extension {TASKS_EXTENSION} got "
                 f"{answer.describe()}; expected error {MISSING_CAPABILITY}"
             )
     return PASSED
@@ -411,19 +403,14 @@ def _refuses_undeclared_listening(peer: Peer, run: Run) -> Outcome:
             peer.notify("notifications/cancelled", {"requestId": message["id"]})
     return violated(
         f"subscriptions/listen to tasks, of a client that does not declare the extension "
-        f"{_EXTENSION}, got {came}; expected error {MISSING_CAPABILITY}"
+        f"{TASKS_EXTENSION}, got {came}; expected error {MISSING_CAPABILITY}"
     )
 
 
 def _compares_task_header(peer: Peer, run: Run) -> Outcome:
     params = {"taskId": run.unknown_name("task"), **_DECLARED}
     headers = {"Mcp-Name": run.unknown_name("other-task")}
-    message = peer.message("tasks/get", params)
-    pending = peer.start(message, headers=headers, is_judged=False)
-    try:
-        answer = pending.wait()
-    finally:
-        pending.close()
+    answer = peer.request("tasks/get", params, headers=headers, is_judged=False)
     if answer.code == HEADER_MISMATCH and answer.status == 400:
         return PASSED
     return violated(
@@ -444,6 +431,16 @@ class _ExtensionTask:
     def request(self, method: str) -> Answer:
         return self.peer.request(method, {"taskId": self.id, **_DECLARED})
 
+    def poll(self, wait_s: float) -> Iterator[Answer]:
+        """What tasks/get is answered with, until the time is over."""
+        deadline = time.monotonic() + wait_s
+        while True:
+            self.peer.begin()
+            yield self.request("tasks/get")
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.1)
+
 
 def _with_extension_task(
     judge: Callable[[_ExtensionTask, float], Outcome], hint: str = "slow_tool"
@@ -452,10 +449,8 @@ def _with_extension_task(
         task = _ExtensionTask(peer, run, hint)
         if not isinstance(task.id, str):
             return not_applicable(f"the server did not make a task of the call of {hint}")
-        call = run.hints[hint]
-        seconds = call.get("seconds", 0) if isinstance(call, dict) else 0
         try:
-            return judge(task, seconds + peer.timeout_s)
+            return judge(task, run.hints[hint].get("seconds", 0) + peer.timeout_s)
         finally:
             task.request("tasks/cancel")
 
@@ -474,10 +469,7 @@ def _is_found_at_once(task: _ExtensionTask, wait_s: float) -> Outcome:
 def _has_outcome(task: _ExtensionTask, wait_s: float) -> Outcome:
     """Wait for the end of a task; what it must have then depends on its status."""
     wanted = {"completed": "result", "failed": "error", "input_required": "inputRequests"}
-    deadline = time.monotonic() + wait_s
-    while True:
-        task.peer.begin()
-        answer = task.request("tasks/get")
+    for answer in task.poll(wait_s):
         shown = answer.result
         if shown is None:
             return could_not_run(f"tasks/get got {answer.describe()}")
@@ -495,17 +487,13 @@ def _has_outcome(task: _ExtensionTask, wait_s: float) -> Outcome:
             )
         if status in (*_ENDED, "input_required"):
             return PASSED
-        if time.monotonic() > deadline:
-            return could_not_run("the task did not end in time: is slow_tool.seconds long enough?")
-        time.sleep(0.1)
+    return could_not_run("the task did not end in time: is slow_tool.seconds long enough?")
 
 
 def _completes_with_failure(task: _ExtensionTask, wait_s: float) -> Outcome:
     """A tool that fails has a result, so its task is completed; failed is for JSON-RPC errors."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        task.peer.begin()
-        answer = task.request("tasks/get")
+    status: object = None
+    for answer in task.poll(wait_s):
         shown = answer.result
         if shown is None:
             return could_not_run(f"tasks/get got {answer.describe()}")
@@ -520,9 +508,9 @@ def _completes_with_failure(task: _ExtensionTask, wait_s: float) -> Outcome:
                 "the task of a tool that fails with isError has the status failed; expected "
                 "completed, with the result of the tool: failed is for JSON-RPC errors"
             )
-        if status in _ENDED or time.monotonic() > deadline:
-            return could_not_run(f"the task of failing_tool has the status {dump_json(status)}")
-        time.sleep(0.1)
+        if status in _ENDED:
+            break
+    return could_not_run(f"the task of failing_tool has the status {dump_json(status)}")
 
 
 def _acknowledges_cancel(task: _ExtensionTask, wait_s: float) -> Outcome:
@@ -536,21 +524,18 @@ def _acknowledges_cancel(task: _ExtensionTask, wait_s: float) -> Outcome:
     )
 
 
-_D = "2025-11-25"
-_E = "2026-07-28"
-
 # The slow checks make a task of the slow tool of the hints.
-_task_check = partial(Check, server_lacks=_lacks_tasks, since=_D, until=_D)
+_task_check = partial(Check, server_lacks=_lacks_tasks, since="2025-11-25", until="2025-11-25")
 _slow_check = partial(_task_check, hint="slow_tool")
-_extension_check = partial(Check, server_lacks=_lacks_extension, since=_E)
+_extension_check = partial(Check, server_lacks=_lacks_extension, since="2026-07-28")
 _slow_extension_check = partial(_extension_check, hint="slow_tool")
 
 CHECKS = {
     "TASK-01 undeclared-ignored": Check(
         property="a server that does not declare tasks answers calls with a task as any other",
         run=_ignores_undeclared_tasks,
-        since=_D,
-        until=_D,
+        since="2025-11-25",
+        until="2025-11-25",
     ),
     "TASK-02 create-result": _slow_check(
         property="a call as a task is answered with the task",
@@ -579,8 +564,8 @@ CHECKS = {
     "TASK-11 unknown-id": Check(
         property="tasks that do not exist get the error -32602",
         run=_refuses_unknown_tasks,
-        since=_D,
-        until=_D,
+        since="2025-11-25",
+        until="2025-11-25",
     ),
     "TASK-12 cancel-terminal": _slow_check(
         property="a task that has ended cannot be cancelled",
@@ -593,8 +578,8 @@ CHECKS = {
     "TASK-14 list-bad-cursor": Check(
         property="tasks/list refuses a cursor that it has not given with the error -32602",
         run=_refuses_bad_cursor,
-        since=_D,
-        until=_D,
+        since="2025-11-25",
+        until="2025-11-25",
     ),
     "TASK-15 get-implies-list": _slow_check(
         property="a task that tasks/get finds is in tasks/list",

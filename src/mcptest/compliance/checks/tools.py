@@ -28,6 +28,7 @@ from mcptest.compliance.checks.features import (
     show_name,
     try_call,
     unanswered,
+    undeclared,
 )
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
 from mcptest.core.strict_json import dump_json
@@ -61,8 +62,6 @@ _OBSERVER_LIMIT_S = 30.0
 
 def _validates_arguments(peer: Peer, run: Run) -> Outcome:
     tools = callable_tools(peer, run)
-    if isinstance(tools, Outcome):
-        return tools
     has_probed, slow = False, PASSED
     for tool in tools[:_MAX_TOOLS]:
         for how, arguments in islice(_invalid_arguments(tool), _MAX_INVALID_CALLS):
@@ -93,8 +92,6 @@ def _validates_arguments(peer: Peer, run: Run) -> Outcome:
 
 def _reports_invalid_arguments(peer: Peer, run: Run) -> Outcome:
     tools = callable_tools(peer, run)
-    if isinstance(tools, Outcome):
-        return tools
     has_probed = False
     for tool in tools[:_MAX_TOOLS]:
         for how, arguments in islice(_invalid_arguments(tool), 1):
@@ -148,7 +145,7 @@ def _wrong_arguments(tool: Message, schema: Message) -> Iterator[tuple[str, Mess
 
 def _refuses_unknown_tools(peer: Peer, run: Run) -> Outcome:
     if not peer.has("tools"):
-        return not_applicable("the server does not declare the capability tools")
+        return undeclared("tools")
     params = {"name": run.unknown_name("tool"), "arguments": {}}
     answer = peer.request_or_silence(peer.message("tools/call", params))
     if answer.error is not None:
@@ -160,9 +157,8 @@ def _refuses_unknown_tools(peer: Peer, run: Run) -> Outcome:
 
 
 def _keeps_order(peer: Peer, run: Run) -> Outcome:
-    tools = listed(peer, "tools")
-    if isinstance(tools, Outcome):
-        return tools
+    # Without a tool there is no verdict.
+    listed(peer, "tools")
     lists = [list(names_of(peer.read_list("tools") or [])) for _ in range(2)]
     both = set(lists[0]).intersection(lists[1])
     first, second = ([name for name in each if name in both] for each in lists)
@@ -179,12 +175,9 @@ def _keeps_order(peer: Peer, run: Run) -> Outcome:
 
 def _links_can_be_read(peer: Peer, run: Run) -> Outcome:
     tools = callable_tools(peer, run)
-    if isinstance(tools, Outcome):
-        return tools
     if not peer.has("resources"):
         return not_applicable("the server does not declare resources, to which a tool could link")
-    hint = run.hints.get("slow_tool")
-    skipped = hint.get("name") if isinstance(hint, dict) else hint
+    skipped = (run.hints.get("slow_tool") or {}).get("name")
     links: dict[str, str | None] = {}
     slow = 0
     for tool in tools[:_MAX_TOOLS]:
@@ -219,8 +212,6 @@ def _linked_uris(result: Message) -> Iterator[str]:
 def _has_no_side_effects(peer: Peer, run: Run) -> Outcome:
     """Compare what the observer of the hints writes before and after calls of read-only tools."""
     tools = callable_tools(peer, run)
-    if isinstance(tools, Outcome):
-        return tools
     command = run.hints["readonly_observer"]
     before = run.observe(command, _OBSERVER_LIMIT_S)
     if before is None:

@@ -8,18 +8,21 @@ from mcptest.compliance.check import (
     PASSED,
     Check,
     Outcome,
+    UndecidedError,
     could_not_run,
     not_applicable,
     violated,
 )
-from mcptest.compliance.checks.features import is_success
+from mcptest.compliance.checks.features import hinted_call, is_success
 from mcptest.compliance.peer import Answer, Pending
+from mcptest.core.coverage import KINDS
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_STATELESS
+from mcptest.rules.rule import META_LOG_LEVEL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     from mcptest.compliance.peer import Peer
     from mcptest.compliance.run import Run
+    from mcptest.core.coverage import Kind
 
     Message = dict[str, Any]
 
@@ -38,15 +42,6 @@ _HANDSHAKE_END = HANDSHAKE_REVISIONS[-1]
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 # What is set again at the end: many servers log everything before a level is set.
 _QUIET_LEVEL = "warning"
-_LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
-
-# Each list: the capability it needs, and the member that identifies an entry.
-_LISTS = {
-    "tools": ("tools", "name"),
-    "resources": ("resources", "uri"),
-    "resources/templates": ("resources", "uriTemplate"),
-    "prompts": ("prompts", "name"),
-}
 
 # How long a slow call is left running before it is cancelled, and watched longer than it takes.
 _RUNNING_S = 0.3
@@ -81,7 +76,7 @@ def _refuses_unknown_levels(peer: Peer, run: Run) -> Outcome:
         return not_applicable("the server does not declare logging")
     if peer.is_stateless:
         method = "tools/list" if peer.has("tools") else "server/discover"
-        message = peer.message(method, {"_meta": {_LOG_LEVEL_KEY: "mcptest-loud"}})
+        message = peer.message(method, {"_meta": {META_LOG_LEVEL: "mcptest-loud"}})
     else:
         message = peer.message("logging/setLevel", {"level": "mcptest-loud"})
     answer = peer.request_or_silence(message, is_judged=False)
@@ -99,7 +94,7 @@ def _logs_only_if_declared(peer: Peer, run: Run) -> Outcome:
         return PASSED if _logs(peer) else not_applicable("the server declares logging")
     if peer.is_stateless:
         method = "tools/list" if peer.has("tools") else "server/discover"
-        peer.request(method, {"_meta": {_LOG_LEVEL_KEY: "debug"}})
+        peer.request(method, {"_meta": {META_LOG_LEVEL: "debug"}})
     if not run.has_failed("BASE-20"):
         peer.send_bytes(b"this is not JSON")
     peer.settle()
@@ -137,13 +132,13 @@ def _may_leak(message: Message) -> bool:
 # Pages
 
 
-def _each_list(peer: Peer, judge: Callable[[str, str], Outcome | None]) -> Outcome:
-    """The first violation among the lists that the server has; `judge` gets list and key."""
+def _each_list(peer: Peer, judge: Callable[[Kind], Outcome | None]) -> Outcome:
+    """The first violation among the lists that the server has."""
     outcomes = []
-    for name, (capability, key) in _LISTS.items():
-        if peer.has(capability):
+    for kind in KINDS.values():
+        if peer.has(kind.capability):
             peer.begin()
-            outcome = judge(name, key)
+            outcome = judge(kind)
             outcomes.append(outcome.seen_by(peer) if outcome else None)
     found = [each for each in outcomes if each is not None]
     bad = [each for each in found if each.found == "violated"]
@@ -153,19 +148,19 @@ def _each_list(peer: Peer, judge: Callable[[str, str], Outcome | None]) -> Outco
 
 
 def _lists_end(peer: Peer, run: Run) -> Outcome:
-    def judge(name: str, key: str) -> Outcome | None:
-        pages, seen = ListPages(f"{name}/list", _member(name), max_pages=50), set()
+    def judge(kind: Kind) -> Outcome | None:
+        pages, seen = ListPages(kind.method, kind.name, max_pages=50), set()
         while (params := pages.next_params()) is not None:
-            answer = peer.request(f"{name}/list", params)
+            answer = peer.request(kind.method, params)
             if answer.message is None:
-                return could_not_run(f"{name}/list got {answer.problem}")
+                return could_not_run(f"{kind.method} got {answer.problem}")
             for entry in pages.add(answer.message):
-                identity = entry.get(key) if isinstance(entry, dict) else None
+                identity = entry.get(kind.key) if isinstance(entry, dict) else None
                 if not isinstance(identity, str):
                     continue
                 if identity in seen:
                     shown = excerpt(dump_json(identity), 80)
-                    return violated(f"{name}/list has {shown} twice, over all its pages")
+                    return violated(f"{kind.method} has {shown} twice, over all its pages")
                 seen.add(identity)
         if pages.problem and pages.problem.kind in ("circle", "cursor", "endless"):
             return violated(pages.problem.message)
@@ -174,18 +169,14 @@ def _lists_end(peer: Peer, run: Run) -> Outcome:
     return _each_list(peer, judge)
 
 
-def _member(name: str) -> str:
-    return "resourceTemplates" if name == "resources/templates" else name
-
-
 def _refuses_unknown_cursors(peer: Peer, run: Run) -> Outcome:
-    def judge(name: str, key: str) -> Outcome | None:
+    def judge(kind: Kind) -> Outcome | None:
         cursor = f"mcptest-unknown-{run.suffix}"
-        answer = peer.request_or_silence(peer.message(f"{name}/list", {"cursor": cursor}))
+        answer = peer.request_or_silence(peer.message(kind.method, {"cursor": cursor}))
         if answer.code in (jsonrpc.INVALID_PARAMS, jsonrpc.METHOD_NOT_FOUND):
             return PASSED if answer.code == jsonrpc.INVALID_PARAMS else None
         return violated(
-            f"{name}/list with a cursor that the server never gave should get error -32602; the "
+            f"{kind.method} with a cursor that the server never gave should get error -32602; the "
             f"server answered with {answer.describe()}"
         )
 
@@ -193,16 +184,16 @@ def _refuses_unknown_cursors(peer: Peer, run: Run) -> Outcome:
 
 
 def _repeats_pages(peer: Peer, run: Run) -> Outcome:
-    def judge(name: str, key: str) -> Outcome | None:
-        first = peer.request(f"{name}/list")
+    def judge(kind: Kind) -> Outcome | None:
+        first = peer.request(kind.method)
         cursor = (first.result or {}).get("nextCursor")
         if not isinstance(cursor, str):
             return None
-        pages = [peer.request(f"{name}/list", {"cursor": cursor}) for _ in range(2)]
-        lists = [(page.result or {}).get(_member(name)) for page in pages]
+        pages = [peer.request(kind.method, {"cursor": cursor}) for _ in range(2)]
+        lists = [(page.result or {}).get(kind.name) for page in pages]
         if lists[0] == lists[1]:
             return PASSED
-        return violated(f"one cursor of {name}/list, sent twice, got two different pages")
+        return violated(f"one cursor of {kind.method}, sent twice, got two different pages")
 
     return _each_list(peer, judge)
 
@@ -212,8 +203,8 @@ def _repeats_pages(peer: Peer, run: Run) -> Outcome:
 
 def _ignores_late_cancellations(peer: Peer, run: Run) -> Outcome:
     done = peer.next_id()
-    peer.request("server/discover" if peer.is_stateless else "ping", id=done)
-    # A second answer, of which BASE-08 is, comes before that of a later request.
+    peer.request(peer.harmless_method, id=done)
+    # A second answer, which BASE-08 reports, comes before that of a later request.
     peer.settle()
     cancelled: tuple[Message, ...] = (
         {"requestId": done, "reason": "mcptest: it is finished"},
@@ -235,8 +226,7 @@ def _ignores_late_cancellations(peer: Peer, run: Run) -> Outcome:
 
 
 def _start_tool(peer: Peer, run: Run, hint: str, meta: Message) -> Pending:
-    tool = run.hints[hint]
-    params = {"name": tool["name"], "arguments": tool.get("arguments", {})}
+    params = hinted_call(run.hints, hint)
     return peer.start(peer.message("tools/call", params | ({"_meta": meta} if meta else {})))
 
 
@@ -248,8 +238,8 @@ class _Cancelled(Record):
     after: Answer
 
 
-def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled | Outcome:
-    """Cancel a slow call; or why that would show nothing.
+def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled:
+    """Cancel a slow call. UndecidedError if that would show nothing.
 
     A second call, which is not cancelled, shows how long the first would have taken: an answer that
     does not come by then does not come.
@@ -263,10 +253,8 @@ def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled | Outcome:
         answer = next(filter(pending.is_response, before.others), None)
         if answer is not None:
             seen = excerpt(dump_json(answer.get("result", answer.get("error"))), 120)
-            return could_not_run(
-                f"slow_tool answered within {_RUNNING_S:g} s, before it was cancelled: {seen}",
-                needs="slow_tool",
-            )
+            reason = f"slow_tool answered within {_RUNNING_S:g} s, before it was cancelled: {seen}"
+            raise UndecidedError(could_not_run(reason, needs="slow_tool"))
         params = {"requestId": pending.id, "reason": "mcptest: cancellation is checked"}
         peer.notify("notifications/cancelled", params)
         control = _start_tool(peer, run, "slow_tool", {})
@@ -276,16 +264,14 @@ def _cancel_slow_tool(peer: Peer, run: Run, token: str) -> _Cancelled | Outcome:
         if finished.message is None and not peer.is_lost:
             params = {"requestId": control.id, "reason": "mcptest: the call takes too long"}
             peer.notify("notifications/cancelled", params)
-            return could_not_run(
+            reason = (
                 f"slow_tool was not answered within {limit_s:g} s, although it was not cancelled: "
-                "is slow_tool.seconds long enough?",
-                needs="slow_tool",
+                "is slow_tool.seconds long enough?"
             )
+            raise UndecidedError(could_not_run(reason, needs="slow_tool"))
         if not takes_s and not is_success(finished):
-            return could_not_run(
-                f"slow_tool does not succeed, and has no seconds: it got {finished.describe()}",
-                needs="slow_tool",
-            )
+            reason = f"slow_tool does not succeed, and has no seconds: it got {finished.describe()}"
+            raise UndecidedError(could_not_run(reason, needs="slow_tool"))
         if after.message is None:
             left_s = max(earliest_end - time.monotonic(), 0.0)
             after = pending.wait_until(pending.is_response, left_s + _WATCHED_S)
@@ -314,8 +300,6 @@ def _wait_for_both(control: Pending, cancelled: Pending, limit_s: float) -> tupl
 
 def _stays_silent_after_cancellation(peer: Peer, run: Run) -> Outcome:
     cancelled = _cancel_slow_tool(peer, run, f"cancel-{run.suffix}")
-    if not isinstance(cancelled, _Cancelled):
-        return cancelled
     if cancelled.after.message is None:
         return PASSED
     return violated(f"a call that was cancelled still got {cancelled.after.describe()}")
@@ -324,8 +308,6 @@ def _stays_silent_after_cancellation(peer: Peer, run: Run) -> Outcome:
 def _stops_progress_after_cancellation(peer: Peer, run: Run) -> Outcome:
     token = f"progress-{run.suffix}"
     cancelled = _cancel_slow_tool(peer, run, token)
-    if not isinstance(cancelled, _Cancelled):
-        return cancelled
     first, later = (_progress_of(each, token) for each in (cancelled.before, cancelled.after))
     if not later:
         return not_applicable("slow_tool reports no progress") if not first else PASSED
