@@ -254,7 +254,12 @@ def judge_reply(
     if is_plainly_met(expectation, reply):
         return reply, ()
     if expectation.has_remote_check:
-        return _judge_here(server, expectation, reply, trail)
+        # A forked copy of this process could not use the connection to a plugin.
+        if expectation.has_foreign_check:
+            expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
+        with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
+            reply = _with_latecomers(server, expectation, reply)
+            return reply, _first(judge(expectation, reply, trail))
     if not expectation.has_regex:
         reply = _with_latecomers(server, expectation, reply)
         return reply, _first(judge(expectation, reply, trail))
@@ -271,17 +276,6 @@ def judge_reply(
     return reply, judge_in_child(
         lambda: _first(judge(expectation, whole, trail)), limit_s, server.launcher
     )
-
-
-def _judge_here(
-    server: Server, expectation: Expectation, reply: Reply, trail: Trail
-) -> tuple[Reply, tuple[Mismatch, ...]]:
-    """The same for plugins, with which a forked copy of this process could not speak."""
-    if expectation.has_foreign_check:
-        expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
-    with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
-        reply = _with_latecomers(server, expectation, reply)
-        return reply, _first(judge(expectation, reply, trail))
 
 
 def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:

@@ -344,25 +344,18 @@ def _select(
         from mcptest.engine.lines import select_lines  # noqa: PLC0415  # for those who want it
 
         suites = select_lines(suites, selection.lines)
-    if selection.last_failed:
-        selection = _without_unknown_failures(suites, selection, wanted.note)
+    if selection.last_failed and not any(_filter_cases(suite, selection).cases for suite in suites):
+        if wanted.note:
+            wanted.note(
+                "--last-failed: none of the tests that failed is among these, so all of them run"
+            )
+        selection = selection.but(last_failed={})
     shard = describe_shard(suites, selection, selection.shard) if selection.shard else None
     try:
         return selection, shard, select(suites, selection)
     except NothingSelectedError as error:
         error.shard = shard
         raise
-
-
-def _without_unknown_failures(
-    suites: Sequence[Suite], selection: Selection, note: Callable[[str], None] | None
-) -> Selection:
-    """The selection; without the last failures if none of them is among the selected tests."""
-    if any(_filter_cases(suite, selection).cases for suite in suites):
-        return selection
-    if note:
-        note("--last-failed: none of the tests that failed is among these, so all of them run")
-    return selection.but(last_failed={})
 
 
 def _refuse_unknown_variables(given: GivenVariables | None) -> None:

@@ -350,28 +350,25 @@ class ServerPool:
             raise ServerError(self._given_up)
         if self._server is None or note:
             self.retire()
-            self._start(spec, with_handshake=with_handshake)
+            # A server that was found to be stateless is not asked for a handshake again.
+            spec = spec.but(protocol_version=self._stateless) if self._stateless else spec
+            try:
+                server = Server(spec, self.launcher)
+            except ServerError as error:
+                self._given_up = error.fault
+                raise
+            self._server, self._listed, self.files_run = server, None, set()
+            try:
+                server.open(with_handshake=with_handshake)
+            except ServerError as error:
+                raise self._give_up(server, error) from None
+            self._stateless = server.stateless_revision
+            self.has_started_one = self.has_started_one or with_handshake
             note, self._replaced = note or self._replaced, ""
         assert self._server is not None
         # Judged now, not while an answer is awaited: that time is the server's.
         self._server.connection.catch_up()
         return self._server, note
-
-    def _start(self, spec: ServerSpec, *, with_handshake: bool) -> None:
-        # A server that was found to be stateless is not asked for a handshake again.
-        spec = spec.but(protocol_version=self._stateless) if self._stateless else spec
-        try:
-            server = Server(spec, self.launcher)
-        except ServerError as error:
-            self._given_up = error.fault
-            raise
-        self._server, self._listed, self.files_run = server, None, set()
-        try:
-            server.open(with_handshake=with_handshake)
-        except ServerError as error:
-            raise self._give_up(server, error) from None
-        self._stateless = server.stateless_revision
-        self.has_started_one = self.has_started_one or with_handshake
 
     def _give_up(self, server: Server, error: ServerError) -> ServerError:
         """No session could be opened: do not try again."""

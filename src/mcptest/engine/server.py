@@ -173,7 +173,11 @@ class Server:
         if wants_exit:
             self._session.abandon(step.id)
         elif answer is ABSENT:
-            self._raise_if_exited(step)
+            # A notification has no answer that would show that the server has exited.
+            if self.connection.is_lost:
+                raise ServerError(self.exit_fault(f"while {visible(step.method)} was handed over"))
+            if self._wire.has_closed_stdin:
+                raise ServerError(faults.closed_stdin_fault(step.method, self._wire))
         connection = self.connection
         return Reply.made_of(
             {
@@ -243,13 +247,6 @@ class Server:
         if step.expectation.wants_notifications:
             self._inbox.keep_notifications()
         return begun
-
-    def _raise_if_exited(self, step: Step) -> None:
-        """Raise if the server has exited: a notification has no answer that would show it."""
-        if self.connection.is_lost:
-            raise ServerError(self.exit_fault(f"while {visible(step.method)} was handed over"))
-        if self._wire.has_closed_stdin:
-            raise ServerError(faults.closed_stdin_fault(step.method, self._wire))
 
     def raise_if_rejected(self) -> None:
         """Over HTTP, a message without an answer can be rejected, too."""

@@ -274,7 +274,12 @@ class Credentials:
         assert oauth
         if self._authorization is None:
             found = yield from discover_authorization(self._server, self._challenge, oauth.issuer)
-            self._check_issuer(found.issued_by.issuer)
+            issuer = found.issued_by.issuer
+            if self._issuer and issuer != self._issuer:
+                # Credentials belong to the authorization server that they were first sent to.
+                message = f"the server now names the authorization server {visible(issuer)}; the "
+                message += f"credentials were for {visible(self._issuer)} and are not sent there"
+                raise OAuthError(message, '"issuer" in "auth" names the one that they are for')
             self._authorization = found
         issued_by, resource = self._authorization.issued_by, self._authorization.resource
         self._scope = oauth.scope or choose_scope(self._challenge, resource, self._scope)
@@ -293,13 +298,6 @@ class Credentials:
             raise missing_answer(request, token, self.hint)
         self.token = token.access
         self._ends_at = time.monotonic() + token.usable_s
-
-    def _check_issuer(self, issuer: str) -> None:
-        """Credentials belong to the authorization server that they were first sent to."""
-        if self._issuer and issuer != self._issuer:
-            message = f"the server now names the authorization server {visible(issuer)}; the "
-            message += f"credentials were for {visible(self._issuer)} and are not sent there"
-            raise OAuthError(message, '"issuer" in "auth" names the one that they are for')
 
 
 def credentials_for(spec: HttpSpec, server: Address, interrupts: Interrupts) -> Credentials:

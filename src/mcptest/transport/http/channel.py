@@ -168,7 +168,13 @@ class HttpChannel:
             running.listener.failed(error)
             return
         if running.exchange.is_over:
-            self._finish(running)
+            self._running.remove(running)
+            connection = running.exchange.reusable_connection
+            if connection and self._keeps_connections and len(self._idle) < _MAX_IDLE:
+                self._idle.append(connection)
+            else:
+                running.exchange.connection.close()
+            running.listener.ended()
 
     def _redirect(self, running: _Running, head: Head) -> None:
         self._drop(running)
@@ -193,15 +199,6 @@ class HttpChannel:
                 was_sent=True,
             )
         self._start(request.but(address=goal), running.listener, running.hops + 1)
-
-    def _finish(self, running: _Running) -> None:
-        self._running.remove(running)
-        connection = running.exchange.reusable_connection
-        if connection and self._keeps_connections and len(self._idle) < _MAX_IDLE:
-            self._idle.append(connection)
-        else:
-            running.exchange.connection.close()
-        running.listener.ended()
 
     def _drop(self, running: _Running) -> None:
         if running in self._running:

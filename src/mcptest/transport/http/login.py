@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
     from typing import Any, TypeVar
 
-    from mcptest.protocol.http_address import Address
     from mcptest.protocol.http_messages import WebRequest
     from mcptest.protocol.oauth_login import DevicePrompt, LoginServer
     from mcptest.transport.http.authorization import Requests, Token
@@ -159,7 +158,13 @@ def prepare_login(
             raise OAuthError(message.replace("the server wants a token and", "it"), hint) from None
         if not error.is_of_older_server:
             raise OAuthError(error.message) from None
-        found = _assumed(address)
+        # A server of revision 2025-03-26 is its own authorization server.
+        document = assume_endpoints(address)
+        endpoint = parse_endpoint(document["token_endpoint"], "the token endpoint", address)
+        known = AuthorizationServer(
+            issuer=address.origin, token_endpoint=endpoint, document=document
+        )
+        found = Authorization(issued_by=known)
     server = read_login_server(found.issued_by, address)
     asked = choose_scope(challenge or Challenge(), found.resource)
     scope = choose_login_scope(wish.scope, asked, server)
@@ -172,14 +177,6 @@ def prepare_login(
         resource=found.resource.resource if found.resource else "",
         redirect_uri=redirect_uri,
     )
-
-
-def _assumed(address: Address) -> Authorization:
-    """The authorization server that a server of revision 2025-03-26 is itself."""
-    document = assume_endpoints(address)
-    endpoint = parse_endpoint(document["token_endpoint"], "the token endpoint", address)
-    known = AuthorizationServer(issuer=address.origin, token_endpoint=endpoint, document=document)
-    return Authorization(issued_by=known)
 
 
 _NO_CLIENT = "have a client registered there by hand, and give its --client-id"

@@ -237,14 +237,11 @@ class AsgiHost:
         if requests:
             await asyncio.wait(requests)
         if not lifespan.done():
-            await self._shut_down(lifespan)
-
-    async def _shut_down(self, lifespan: asyncio.Task[None]) -> None:
-        self._to_app.put_nowait({"type": "lifespan.shutdown"})
-        said = await self._said_by(lifespan, "shutdown")
-        await asyncio.wait({lifespan})
-        if said and said["type"] == "lifespan.shutdown.failed" and not lifespan.exception():
-            raise RuntimeError(f"lifespan.shutdown.failed: {_words_of(said)}")
+            self._to_app.put_nowait({"type": "lifespan.shutdown"})
+            said = await self._said_by(lifespan, "shutdown")
+            await asyncio.wait({lifespan})
+            if said and said["type"] == "lifespan.shutdown.failed" and not lifespan.exception():
+                raise RuntimeError(f"lifespan.shutdown.failed: {_words_of(said)}")
 
     def _note_end(self, lifespan: asyncio.Task[None]) -> None:
         """Report what an app raises when it ends, or long before."""

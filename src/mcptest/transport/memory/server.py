@@ -197,25 +197,22 @@ class MemoryTransport:
             wanted[self.interrupts.fd] = READABLE
         wait_ready(wanted, wait_s)
         for event in self._events.take():
-            self._take(event)
+            if isinstance(event, _Line):
+                self.stdout_tail.add(event.raw)
+                self._items += self.decoder.feed(event.raw)
+            elif isinstance(event, _Read):
+                self.unsent_bytes -= event.size
+                self._problem = event.problem or self._problem
+            elif isinstance(event, _InputClosed):
+                self._problem = "it has closed the stream that messages go to"
+            elif isinstance(event, _Raised):
+                self.stderr.add(format_traceback(event.error))
+                self._items.append(self._redacted(raised_fault(event.error, is_end=event.is_end)))
+                self._is_over = self._is_over or event.is_end
+            elif isinstance(event, _Ended):
+                self._is_over = True
         if heed_interrupts and self.interrupts.count:
             raise InterruptedRunError
-
-    def _take(self, event: object) -> None:
-        if isinstance(event, _Line):
-            self.stdout_tail.add(event.raw)
-            self._items += self.decoder.feed(event.raw)
-        elif isinstance(event, _Read):
-            self.unsent_bytes -= event.size
-            self._problem = event.problem or self._problem
-        elif isinstance(event, _InputClosed):
-            self._problem = "it has closed the stream that messages go to"
-        elif isinstance(event, _Raised):
-            self.stderr.add(format_traceback(event.error))
-            self._items.append(self._redacted(raised_fault(event.error, is_end=event.is_end)))
-            self._is_over = self._is_over or event.is_end
-        elif isinstance(event, _Ended):
-            self._is_over = True
 
     def _redacted(self, fault: TransportFault) -> TransportFault:
         if self.redact is None:
