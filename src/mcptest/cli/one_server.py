@@ -254,19 +254,16 @@ def render_listings(listings: Iterable[Listing], paint: Paint, width: int) -> li
         for feature in listing.features:
             parameters = list(_parameters(listing.kind.name, feature))
             has_required |= any(required for *_, required in parameters)
-            lines += _feature_lines(feature_name(feature, listing.kind), feature, paint, width)
+            name = feature_name(feature, listing.kind)
+            # Never cut: names are copied.
+            lines.append(f"  {paint.green(visible(name))}")
+            about = feature.get("description") or feature.get("title") or feature.get("name")
+            if isinstance(about, str) and about != name:
+                lines.append(f"    {_cut(about, width - 4)}")
             lines += _parameter_lines(parameters, paint, width)
     if has_required:
         lines += ["", paint.dim("* required")]
     return lines[1:]
-
-
-def _feature_lines(name: str, feature: Message, paint: Paint, width: int) -> Iterator[str]:
-    # Never cut: names are copied.
-    yield f"  {paint.green(visible(name))}"
-    about = feature.get("description") or feature.get("title") or feature.get("name")
-    if isinstance(about, str) and about != name:
-        yield f"    {_cut(about, width - 4)}"
 
 
 def _parameters(kind: str, feature: Message) -> Iterator[Parameter]:

@@ -744,7 +744,7 @@ def parse_request(arguments: Arguments) -> Wanted:
     _refuse_server_name(arguments)
     paths, lines = arguments.paths, Selection().lines
     if any(":" in path for path in paths):
-        from mcptest.engine.lines import split_lines  # noqa: PLC0415  # for those who want it
+        from mcptest.engine.selection import split_lines  # noqa: PLC0415  # for those who want it
 
         paths, lines = split_lines(paths, has_format=arguments.has("--format"))
     return Wanted(
@@ -827,7 +827,7 @@ def read_env_file(file: str) -> None:
 
 def _read_last_failed() -> dict[str, frozenset[str]]:
     """Return the tests that failed the last time; if there are none, say that all run."""
-    from mcptest.engine.last_failed import read_failed  # noqa: PLC0415  # for those who want it
+    from mcptest.engine.selection import read_failed  # noqa: PLC0415  # for those who want it
 
     failed, why = read_failed()
     if not failed:

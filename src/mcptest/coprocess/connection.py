@@ -215,7 +215,8 @@ class ConnectionSession(Session):
             tools = self._upstream.ask_all("tools/list", "tools", _LAST_LIST_S)["tools"]
         except (RefusedError, InterruptedRunError):
             return []
-        names = [visible(tool["name"]) for tool in tools if _has_name(tool)]
+        named = [each.get("name") for each in tools if isinstance(each, dict)]
+        names = [visible(name) for name in named if isinstance(name, str)]
         unlisted = [name for name in map(visible, failed) if name not in names]
         sentences = []
         for name in unlisted:
@@ -232,10 +233,6 @@ class ConnectionSession(Session):
         self._cassette.eject(is_complete=self.is_complete)
         found = [*self._cassette.warnings, self._uploads.finish()]
         return "\n".join(filter(None, found))
-
-
-def _has_name(tool: object) -> bool:
-    return isinstance(tool, dict) and isinstance(tool.get("name"), str)
 
 
 _METHODS: dict[str, Callable[[ConnectionSession, Params], object]] = {

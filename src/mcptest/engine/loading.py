@@ -72,7 +72,7 @@ __all__ = [
 # there, as skipped, because the file itself says so.
 
 
-# Where `mcptest.engine.last_failed` keeps the tests that failed.
+# Where `mcptest.engine.selection` keeps the tests that failed.
 STATE_FILE = os.path.join(".mcptest", "last-failed.json")
 
 _LEFT_OUT = "another test of this file says only"
@@ -341,7 +341,7 @@ def _select(
     """The selection that counts, the shard, and the suites with the selected tests."""
     selection = wanted.selection
     if selection.lines:
-        from mcptest.engine.lines import select_lines  # noqa: PLC0415  # for those who want it
+        from mcptest.engine.selection import select_lines  # noqa: PLC0415  # for those who want it
 
         suites = select_lines(suites, selection.lines)
     if selection.last_failed and not any(_filter_cases(suite, selection).cases for suite in suites):

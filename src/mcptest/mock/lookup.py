@@ -58,18 +58,17 @@ def find_incoming(
     unused = (number for number in candidates if not session.used[number])
     used = (number for number in reversed(candidates) if session.used[number])
     for number in chain(unused, used):
-        if _fits(contract.incoming[number], session, message, body):
-            return contract.incoming[number]
+        incoming = contract.incoming[number]
+        expected, unbound = _expected_body(incoming, session, message)
+        if unbound:
+            continue
+        if incoming.leniency:
+            fits = next(compare(expected, body, leniency=incoming.leniency), None) is None
+        else:
+            fits = is_met(expected, body)
+        if fits:
+            return incoming
     return None
-
-
-def _fits(incoming: Incoming, session: Session, message: Message, body: dict[str, object]) -> bool:
-    expected, unbound = _expected_body(incoming, session, message)
-    if unbound:
-        return False
-    if incoming.leniency:
-        return next(compare(expected, body, leniency=incoming.leniency), None) is None
-    return is_met(expected, body)
 
 
 def find_mismatches(incoming: Incoming, session: Session, message: Message) -> Iterator[Mismatch]:

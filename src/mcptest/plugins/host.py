@@ -346,7 +346,16 @@ class PluginManager:
 
     def ask(self, spec: PluginSpec, method: str, params: object) -> object:
         """The result of a call; a `CheckError` if there is none."""
-        host = self._hosts.get(spec) or self._host(spec)
+        host = self._hosts.get(spec)
+        if host is None:
+            host = self._hosts[spec] = PluginHost(
+                spec.command,
+                spec.call_timeout_s,
+                cwd=spec.cwd,
+                guardian=self._guardian,
+                interrupts=self._interrupts,
+                name=spec.name,
+            )
         try:
             response = host.call(method, params)
         except HostError as error:
@@ -359,18 +368,6 @@ class PluginManager:
             )
             raise CheckError(Fault(kind="plugin_failed", message=message))
         return response.result
-
-    def _host(self, spec: PluginSpec) -> PluginHost:
-        host = PluginHost(
-            spec.command,
-            spec.call_timeout_s,
-            cwd=spec.cwd,
-            guardian=self._guardian,
-            interrupts=self._interrupts,
-            name=spec.name,
-        )
-        self._hosts[spec] = host
-        return host
 
     def close(self) -> None:
         """Stop all plugins; without waiting for them if the run was interrupted."""

@@ -244,7 +244,15 @@ def read_verdict(result: object, took_ms: float, stderr: str = "") -> Verdict:
     # Only a verdict has this member.
     if "success" in result:
         return _read_declared(result).but(stderr=stderr)
-    text = _join_text(result.get("content"))
+    content = result.get("content")
+    texts = [
+        block["text"]
+        for block in (content if isinstance(content, list) else [])
+        if isinstance(block, dict)
+        and block.get("type") == "text"
+        and isinstance(block.get("text"), str)
+    ]
+    text = "\n".join(texts) if texts else None
     error = tool_failure(result, text or "the tool reported an error")
     return Verdict(
         success=not error,
@@ -296,15 +304,3 @@ def _build_answer(verdict: dict[str, Any]) -> dict[str, Any]:
     if verdict["data"] is not None:
         raw["structuredContent"] = verdict["data"]
     return {**raw, "isError": not verdict["success"]}
-
-
-def _join_text(content: object) -> str | None:
-    blocks = content if isinstance(content, list) else []
-    texts = [
-        block["text"]
-        for block in blocks
-        if isinstance(block, dict)
-        and block.get("type") == "text"
-        and isinstance(block.get("text"), str)
-    ]
-    return "\n".join(texts) if texts else None

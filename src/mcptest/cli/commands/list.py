@@ -32,23 +32,19 @@ __all__ = ["COMMAND", "list_all"]
 
 def list_all(arguments: Arguments) -> int:
     """List the features of a server; return the exit code."""
-    wanted = _parse_kinds(arguments)
-    style = OutputStyle(arguments)
-
-    def work(visit: SingleServer, launcher: Launcher) -> int:
-        return _show(visit, wanted, style, is_chosen=bool(arguments.paths))
-
-    return use_server(arguments, choose_server(arguments), work)
-
-
-def _parse_kinds(arguments: Arguments) -> list[Kind]:
     for name in arguments.paths:
         if name not in KINDS:
             meant = closest(name, KINDS)
             question = f"; did you mean {meant}?" if meant else ""
             message = f"a server has no {visible(name)!r} to list{question}"
             raise UsageError(message, f"there are: {', '.join(KINDS)}; a command comes after --")
-    return [KINDS[name] for name in arguments.paths or KINDS]
+    wanted = [KINDS[name] for name in arguments.paths or KINDS]
+    style = OutputStyle(arguments)
+
+    def work(visit: SingleServer, launcher: Launcher) -> int:
+        return _show(visit, wanted, style, is_chosen=bool(arguments.paths))
+
+    return use_server(arguments, choose_server(arguments), work)
 
 
 def _show(visit: SingleServer, wanted: list[Kind], style: OutputStyle, *, is_chosen: bool) -> int:
@@ -64,7 +60,10 @@ def _show(visit: SingleServer, wanted: list[Kind], style: OutputStyle, *, is_cho
             for answer in listing.answers:
                 write_json(answer)
     elif style.is_pretty:
-        write_lines(_heading(visit))
+        info = visit.server_info
+        name, version = info.get("name", visit.spec.name), info.get("version", "")
+        title = visible(f"{name} {version}".strip())
+        write_lines([f"{title}, MCP {visible(visit.protocol_version)}", ""])
         write_lines(render_listings(listings, style.paint, style.width))
     else:
         kinds = wanted if is_chosen else declared
@@ -75,13 +74,6 @@ def _show(visit: SingleServer, wanted: list[Kind], style: OutputStyle, *, is_cho
     for listing in problems:
         print_note(f"{listing.kind.name}: {listing.problem}")
     return ExitCode.FAILED if problems else ExitCode.PASSED
-
-
-def _heading(visit: SingleServer) -> list[str]:
-    info = visit.server_info
-    name, version = info.get("name", visit.spec.name), info.get("version", "")
-    title = visible(f"{name} {version}".strip())
-    return [f"{title}, MCP {visible(visit.protocol_version)}", ""]
 
 
 COMMAND = Command(

@@ -327,10 +327,15 @@ def _ask(
     # Show it before waiting for the plugin to end.
     StandardOutput().flush()
     _print_stderr(host.stderr)
-    how = f" with an error: {_refusal(response)}" if response.error else ""
     about = f"{spec.name} answered {visible(method)} in {render_duration(took_s)}, start included"
-    write_stderr((f"error: {spec.name} answered{how}\n" if how else "") + f"{about}\n")
-    return ExitCode.FAILED if response.error else ExitCode.PASSED
+    if response.error is None:
+        write_stderr(f"{about}\n")
+        return ExitCode.PASSED
+    meaning = _MEANINGS.get(response.error.code)
+    code = f"code {response.error.code}{f' ({meaning})' if meaning else ''}"
+    how = f"answered with an error: {code}, {visible(response.error.message)}"
+    write_stderr(f"error: {spec.name} {how}\n{about}\n")
+    return ExitCode.FAILED
 
 
 def _close(host: PluginHost, spec: PluginSpec, *, at_once: bool) -> None:
@@ -351,13 +356,6 @@ def _shown(response: PluginResponse) -> dict[str, Any]:
     if response.error.data is not None:
         error["data"] = response.error.data
     return {"id": response.id, "error": error}
-
-
-def _refusal(response: PluginResponse) -> str:
-    assert response.error is not None
-    meaning = _MEANINGS.get(response.error.code)
-    code = f"code {response.error.code}{f' ({meaning})' if meaning else ''}"
-    return f"{code}, {visible(response.error.message)}"
 
 
 def _print_stderr(text: str) -> None:

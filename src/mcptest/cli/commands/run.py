@@ -93,7 +93,10 @@ def _run(arguments: Arguments) -> int:
             error.shard = error.shard or _failed_shard(asked)
             reports.write_failure(error, utc_now())
             raise
-        _load_runner()
+        # Loaded only once the files are known to be valid.
+        import mcptest.engine.run  # noqa: PLC0415
+        import mcptest.transport.process.child  # noqa: F401, PLC0415
+
         # The plan lives until the end: the collector need not look at it again.
         gc.freeze()
     _kept.append(plan)
@@ -148,7 +151,7 @@ class _Outcomes:
     def keep(self, plan: Plan, finished: RunFinished) -> None:
         if finished.fault or not (self._failed or self._is_known):
             return
-        from mcptest.engine.last_failed import keep_failed  # noqa: PLC0415  # not for most runs
+        from mcptest.engine.selection import keep_failed  # noqa: PLC0415  # not for most runs
 
         names: dict[str, set[str]] = {}
         if plan.is_whole and not (finished.interrupted or finished.bailed):
@@ -198,12 +201,6 @@ def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
     failure.shard = plan.shard
     reports.write_failure(failure, utc_now())
     write_stderr("".join(f"error: {each}\n" for each in failure.unwritten))
-
-
-def _load_runner() -> None:
-    # Loaded only once the files are known to be valid.
-    import mcptest.engine.run  # noqa: PLC0415
-    import mcptest.transport.process.child  # noqa: F401, PLC0415
 
 
 def _run_and_report(

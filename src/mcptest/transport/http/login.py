@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 import time
 
 from mcptest.core.errors import InterruptedRunError, ServerError
@@ -17,7 +18,7 @@ from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.secrets import LEARNED
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import visible
+from mcptest.core.text import ci_variable, visible
 from mcptest.protocol.http_address import parse_url
 from mcptest.protocol.http_messages import Answer
 from mcptest.protocol.oauth import (
@@ -65,7 +66,7 @@ from mcptest.transport.http.token_store import Login
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable, Mapping
     from typing import Any, TypeVar
 
     from mcptest.protocol.http_messages import WebRequest
@@ -82,8 +83,10 @@ __all__ = [
     "LoginWish",
     "Pause",
     "Prepared",
+    "open_page",
     "poll_device",
     "prepare_login",
+    "why_no_browser",
     "with_login_token",
 ]
 
@@ -93,6 +96,9 @@ _REQUEST_S = 15.0
 _JSON = (("Accept", "application/json"), ("Accept-Encoding", "identity"))
 
 _UNAUTHORIZED = 401
+
+# By one of these a program finds the screen, or the user names a browser.
+_DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 
 
 class LoginWish(Record):
@@ -495,3 +501,32 @@ class _Callback:
 
     def close_exchange(self, exchange: int) -> None:
         """Nothing is kept of an exchange."""
+
+
+def why_no_browser(environment: Mapping[str, str], *, has_terminal: bool) -> str:
+    """Why no browser may be opened here; "" if one may."""
+    if name := ci_variable(environment):
+        return f"this is CI ({name} is set)"
+    if not has_terminal:
+        return "standard error is not a terminal, so a person may not be there"
+    is_plain_unix = sys.platform not in ("win32", "darwin")
+    if is_plain_unix and not any(map(environment.get, _DISPLAYS)):
+        return f"there is no screen ({', '.join(_DISPLAYS)} are not set)"
+    return ""
+
+
+def open_page(url: str, report: Callable[[], None]) -> None:
+    """Open a page, without waiting for the browser; `report` is called if there is none."""
+    address = parse_url(url)
+    assert address.scheme == "https" or address.is_loopback, "only such pages are opened"
+
+    # Only for those who log in with a browser.
+    import threading  # noqa: PLC0415
+    import webbrowser  # noqa: PLC0415
+
+    def work() -> None:
+        # Some browsers run until the user closes them.
+        if not webbrowser.open(url):
+            report()
+
+    threading.Thread(target=work, daemon=True).start()

@@ -157,7 +157,10 @@ class HttpProbe:
                     self._head = piece
                     has_head = True
                 elif piece:
-                    self._take(piece)
+                    self._body += piece
+                    self._pieces.append(piece)
+                    if len(self._body) > _MAX_BODY_BYTES:
+                        self._error = f"the answer is larger than {_MAX_BODY_BYTES:,} bytes"
         except HttpConnectionError as error:
             self._error = error.message
         except OSError as error:
@@ -181,9 +184,3 @@ class HttpProbe:
         if self._interrupts.count:
             raise InterruptedRunError
         return True
-
-    def _take(self, piece: bytes) -> None:
-        self._body += piece
-        self._pieces.append(piece)
-        if len(self._body) > _MAX_BODY_BYTES:
-            self._error = f"the answer is larger than {_MAX_BODY_BYTES:,} bytes"

@@ -123,7 +123,12 @@ class _Loop:
             if connection:
                 self._move(connection, flags, now)
         self._release(now)
-        self._tidy(now)
+        # Drop the clients that have left, or have taken too long.
+        for connection in list(self._connections.values()):
+            self._handle(connection, now)
+            connection.close_if_done(now)
+            if connection.is_gone or connection.deadline <= now:
+                self._drop(connection)
         if self._listener.fileno() in ready:
             self._accept(now)
 
@@ -202,22 +207,10 @@ class _Loop:
             for act in self._handler.perform(item):
                 connection = self._carriers.get(act.exchange)
                 if connection and connection.perform(act, now):
-                    self._finish(connection, now)
-
-    def _finish(self, connection: Connection, now: float) -> None:
-        """End the exchange of a connection, which may go on with what it has sent already."""
-        exchange = connection.exchange
-        del self._carriers[exchange]
-        connection.finish(now)
-        self._handler.close_exchange(exchange)
-
-    def _tidy(self, now: float) -> None:
-        """Drop the clients that have left, or have taken too long."""
-        for connection in list(self._connections.values()):
-            self._handle(connection, now)
-            connection.close_if_done(now)
-            if connection.is_gone or connection.deadline <= now:
-                self._drop(connection)
+                    # The connection may go on with what it has sent already.
+                    del self._carriers[act.exchange]
+                    connection.finish(now)
+                    self._handler.close_exchange(act.exchange)
 
     def _drop(self, connection: Connection) -> None:
         del self._connections[connection.socket.fileno()]
