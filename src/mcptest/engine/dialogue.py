@@ -432,16 +432,13 @@ class DialogueRun:
                 self._note(turn, [missed])
                 return False
             received = self._inbox.claim(turn.method)
-        if not self._answers_itself(index):
+        # A later turn answers the request itself, or may do so.
+        later = self._dialogue.turns[index:]
+        replies = (turn for turn in later if turn.is_ours and turn.kind == "response")
+        if not any(turn.answers in (index, None) for turn in replies):
             self._reply(received)
         self._judge(turn, received.message)
         return True
-
-    def _answers_itself(self, index: int) -> bool:
-        """Whether a later turn answers the request of this one, or may do so."""
-        later = self._dialogue.turns[index:]
-        replies = (turn for turn in later if turn.is_ours and turn.kind == "response")
-        return any(turn.answers in (index, None) for turn in replies)
 
     def _wait(self, gone: Callable[[], Fault], deadline: float) -> bool:
         """Wait until something arrives; False at the deadline. `gone` makes its fault."""

@@ -548,23 +548,19 @@ def _probe_era(
     is_refused = probe.fault is not None and probe.fault.kind == "unsupported_version"
     if not is_refused or len(revisions) == 1:
         return probe
+    # With which revision does it answer an offer?
     try:
-        version = _preferred(spec.but(spec_version="", protocol_version=offer), launcher)
+        server = Server(spec.but(spec_version="", protocol_version=offer), launcher)
+        try:
+            server.open()
+            version = str(server.handshake.get("protocolVersion", ""))
+        finally:
+            server.close()
     except ServerError:
         return probe
     if version in revisions and version != offer:
         return _probe(Way(transport=transport, revision=version), spec, launcher)
     return probe
-
-
-def _preferred(spec: ServerSpec, launcher: Launcher) -> str:
-    """The revision with which the server answers an offer."""
-    server = Server(spec, launcher)
-    try:
-        server.open()
-        return str(server.handshake.get("protocolVersion", ""))
-    finally:
-        server.close()
 
 
 def _probe(way: Way, spec: ServerSpec, launcher: Launcher) -> Probe:

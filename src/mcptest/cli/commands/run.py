@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Mismatch
     from mcptest.engine.code_coverage import Collectors
-    from mcptest.engine.loading import Plan, Wanted
+    from mcptest.engine.loading import Plan
     from mcptest.engine.run import RunOptions
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
@@ -90,7 +90,9 @@ def _run(arguments: Arguments) -> int:
             collectors = _collectors(arguments)
             _refuse_processes(plan)
         except McptestError as error:
-            error.shard = error.shard or _failed_shard(asked)
+            # The run may have failed before its selection was known.
+            if (shard := asked.selection.shard) and not error.shard:
+                error.shard = ReportedShard(indexes=(shard.number,), count=shard.count)
             reports.write_failure(error, utc_now())
             raise
         # Loaded only once the files are known to be valid.
@@ -183,12 +185,6 @@ def _follow_watcher() -> ShownBefore:
 
     follow(os.environ.pop(WATCHER_VARIABLE))
     return ShownBefore(os.environ.pop(SHOWN_VARIABLE, ""))
-
-
-def _failed_shard(asked: Wanted) -> ReportedShard | None:
-    """The shard of a run that failed before its selection was known."""
-    shard = asked.selection.shard
-    return ReportedShard(indexes=(shard.number,), count=shard.count) if shard else None
 
 
 def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:

@@ -197,7 +197,14 @@ class Credentials:
         self._refused = 0
         # A token endpoint of the config is asked before the first message; otherwise it is the
         # server that says whether it wants a token.
-        self._authorization = _configured(spec.oauth) if spec.oauth else None
+        self._authorization: Authorization | None = None
+        if spec.oauth and spec.oauth.token_url:
+            endpoint, issuer = parse_url(spec.oauth.token_url), spec.oauth.issuer
+            # A signed assertion is for the issuer or, if that is not known, for the endpoint.
+            known = AuthorizationServer(
+                issuer=issuer or spec.oauth.token_url, token_endpoint=endpoint
+            )
+            self._authorization = Authorization(issued_by=known)
         self._is_wanted = self._authorization is not None
         self._challenge = Challenge()
         # The authorization server that the credentials were sent to.
@@ -346,16 +353,6 @@ def read_token(status: int, raw: bytes) -> Token | str:
         lasts_s=min(lasts_s, _LONGEST_S) if lasts_s < float("inf") else lasts_s,
         scope=scope if isinstance(scope, str) else "",
     )
-
-
-def _configured(oauth: OAuthSpec) -> Authorization | None:
-    """The token endpoint that the config names; None if it is to be discovered."""
-    if not oauth.token_url:
-        return None
-    address = parse_url(oauth.token_url)
-    # A signed assertion is for the issuer or, if that is not known, for the endpoint.
-    known = AuthorizationServer(issuer=oauth.issuer or oauth.token_url, token_endpoint=address)
-    return Authorization(issued_by=known)
 
 
 def token_request(

@@ -191,8 +191,12 @@ _NO_CLIENT = "have a client registered there by hand, and give its --client-id"
 def _choose_client(
     wish: LoginWish, server: LoginServer, scope: str, redirect_uri: str
 ) -> Requests[Client]:
+    if wish.client_id and not wish.client_secret:
+        return Client(id=wish.client_id, auth_method=PUBLIC)
     if wish.client_id:
-        return _given_client(wish, server)
+        listed = server.known.auth_methods
+        method = next((each for each in (BASIC, POST) if listed is None or each in listed), BASIC)
+        return Client(id=wish.client_id, secret=wish.client_secret, auth_method=method)
     if wish.metadata_url and server.reads_client_documents:
         return Client(id=wish.metadata_url)
     address = server.registration_endpoint
@@ -218,14 +222,6 @@ def _choose_client(
         message = f"the authorization server registers no client at {visible(address.url)}: {why}"
         raise OAuthError(message, _NO_CLIENT)
     return read_client(found)
-
-
-def _given_client(wish: LoginWish, server: LoginServer) -> Client:
-    if not wish.client_secret:
-        return Client(id=wish.client_id, auth_method=PUBLIC)
-    listed = server.known.auth_methods
-    method = next((each for each in (BASIC, POST) if listed is None or each in listed), BASIC)
-    return Client(id=wish.client_id, secret=wish.client_secret, auth_method=method)
 
 
 def _fetch_token(login: Login, form: dict[str, str]) -> Requests[Token]:

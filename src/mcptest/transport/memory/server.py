@@ -369,12 +369,16 @@ class MemoryTarget:
         if self.is_app and not _takes(self._next, 3):
             shown = excerpt(repr(self._next), 80)
             raise UsageError(f"{shown} cannot be tested in memory", _WANTED)
-        self.name = _name_of(self._next)
+        name = getattr(self._next, "name", None) or getattr(self._next, "__name__", None)
+        self.name = name if isinstance(name, str) else type(self._next).__name__
         self._host: AsgiHost | None = None
 
     def wire(self, spec: ServerSpec, interrupts: Interrupts) -> MemoryTransport | AsgiTransport:
         """Begin a session with the object under test."""
-        target = self._taken()
+        target = self._next
+        if self._make:
+            self._next = None
+            target = _made(self._make) if target is None else target
         if not self.is_app:
             return MemoryTransport(spec, interrupts, target)
         if self._make:
@@ -382,12 +386,6 @@ class MemoryTarget:
         if self._host is None or not self._host.is_alive:
             self._host = AsgiHost(target)
         return AsgiTransport(spec, interrupts, self._host, self._end_if_stuck)
-
-    def _taken(self) -> Any:
-        if self._make is None:
-            return self._next
-        target, self._next = self._next, None
-        return _made(self._make) if target is None else target
 
     def _end_if_stuck(self, host: AsgiHost, grace: Grace, pump: Pump) -> Ending:
         if not host.blocked_at():
@@ -436,8 +434,3 @@ def _takes(target: Any, count: int) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _name_of(target: Any) -> str:
-    name = getattr(target, "name", None) or getattr(target, "__name__", None)
-    return name if isinstance(name, str) else type(target).__name__
