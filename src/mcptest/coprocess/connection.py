@@ -67,15 +67,12 @@ class ConnectionSession(Session):
         try:
             return super().answer(item)
         finally:
-            self._report_stderr(self._upstream.stderr_of_request())
-
-    def _report_stderr(self, stderr: str) -> None:
-        """Replace the content of the file that the SDK reads when an expectation fails."""
-        if not self._stderr_file or stderr == self._reported_stderr:
-            return
-        self._reported_stderr = stderr
-        with contextlib.suppress(OSError), open(self._stderr_file, "wb") as file:
-            file.write(stderr.encode("utf-8", "backslashreplace"))
+            # The SDK reads this file when an expectation fails.
+            stderr = self._upstream.stderr_of_request()
+            if self._stderr_file and stderr != self._reported_stderr:
+                self._reported_stderr = stderr
+                with contextlib.suppress(OSError), open(self._stderr_file, "wb") as file:
+                    file.write(stderr.encode("utf-8", "backslashreplace"))
 
     def perform(self, request: Request) -> object:
         self._upstream.next_id = request.id

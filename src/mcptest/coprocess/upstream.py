@@ -210,7 +210,15 @@ class Upstream:
         http = self.spec.http
         where: Message = {"url": http.url} if http else {}
         if self.spec.command:
-            where |= {"command": list(self.spec.command), **_describe_end(fault)}
+            code = fault.evidence.exit_code
+            is_killed = code is not None and code < 0
+            where |= {
+                "command": list(self.spec.command),
+                # How the process ended: in words, and for programs (null if that is not known).
+                "exit_status": fault.evidence.exit_status,
+                "exit_code": None if is_killed else code,
+                "signal": signal_name(-code) if code is not None and is_killed else None,
+            }
         data = self._evidence(fault) | self.cleaned(where)
         self._lost = self.cleaned(fault.message), data
         return RefusedError(UPSTREAM_GONE, *self._lost)
@@ -223,17 +231,6 @@ class Upstream:
         }
         cleaned: Message = self.cleaned(found | ({"hint": fault.hint} if fault.hint else {}))
         return cleaned
-
-
-def _describe_end(fault: Fault) -> Message:
-    """How the process ended: in words, and for programs. The last two are null if unknown."""
-    code = fault.evidence.exit_code
-    is_killed = code is not None and code < 0
-    return {
-        "exit_status": fault.evidence.exit_status,
-        "exit_code": None if is_killed else code,
-        "signal": signal_name(-code) if code is not None and is_killed else None,
-    }
 
 
 def _without_id(fault: Fault, id: object) -> Fault:

@@ -44,7 +44,7 @@ from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from mcptest.core.coverage import Use
@@ -92,33 +92,23 @@ class DialogueRunner:
         limit_s = case.timeout_s or spec.timeout_s
         hooks = Hooks(self._pool.launcher, self._folder, limit_s, spec.secrets)
         try:
-            return self._run_with_hooks(hooks, case, dialogue, spec, following)
+            fault = hooks.run(dialogue.before) if dialogue.before else None
+            if fault:
+                raise UnsentError(fault)
+            try:
+                result = self._run(case, dialogue, spec, following)
+            except (ServerError, UnsentError, PatternTimeoutError, CheckError):
+                # Clean up what the first hook has set up.
+                if dialogue.after:
+                    hooks.run(dialogue.after)
+                raise
+            except InterruptedRunError:
+                if dialogue.after:
+                    hooks.run_last(dialogue.after)
+                raise
+            fault = hooks.run(dialogue.after) if dialogue.after else None
         finally:
             hooks.close()
-
-    def _run_with_hooks(
-        self,
-        hooks: Hooks,
-        case: Case,
-        dialogue: Dialogue,
-        spec: ServerSpec,
-        following: Case | None,
-    ) -> CaseResult:
-        fault = hooks.run(dialogue.before) if dialogue.before else None
-        if fault:
-            raise UnsentError(fault)
-        try:
-            result = self._run(case, dialogue, spec, following)
-        except (ServerError, UnsentError, PatternTimeoutError, CheckError):
-            # Clean up what the first hook has set up.
-            if dialogue.after:
-                hooks.run(dialogue.after)
-            raise
-        except InterruptedRunError:
-            if dialogue.after:
-                hooks.run_last(dialogue.after)
-            raise
-        fault = hooks.run(dialogue.after) if dialogue.after else None
         if fault and result.status == "passed":
             return result.but(status="error", fault=fault)
         notes = (f"{fault.kind}: {fault.message}",) if fault else ()
@@ -525,10 +515,36 @@ class DialogueRun:
         self._connection.poll()
 
     def _judge_unexpected(self) -> None:
-        ids = [self._connection.session.wire_id(id) for _, id in self._open.values()]
-        self.mismatches += _find_unknown_ids(self._inbox, ids)
-        if self._dialogue.is_strict:
-            self.mismatches += _find_unexpected(self._inbox, self._connection.inbox.noise)
+        """Add mismatches for answers to ids that were never sent.
+
+        In a strict dialogue, also for everything else that no turn describes.
+        """
+        open_ids = [self._connection.session.wire_id(id) for _, id in self._open.values()]
+        for stray in self._inbox.unknown:
+            id, hint = stray.get("id"), ""
+            for other in open_ids:
+                if str(id) == str(other):
+                    hint = f"{jsonrpc.describe_id(other)} was; as ids, numbers and texts differ"
+                    break
+            said = jsonrpc.describe_id(id)
+            message = f"the server answered {said}, and no request with that id was sent"
+            self._add_surplus(message, stray, hint)
+        if not self._dialogue.is_strict:
+            return
+        for received in self._inbox.unclaimed:
+            method = visible(received.message["method"])
+            message = f"{method} came, and with _strict only what is written may"
+            self._add_surplus(message, received.message)
+        for again in self._inbox.repeats:
+            said = jsonrpc.describe_id(again.get("id"))
+            message = f"{said} was answered a second time, and with _strict once is enough"
+            self._add_surplus(message, again)
+        for line in self._connection.inbox.noise:
+            self._add_surplus(f"{line}; with _strict only what is written may come", ABSENT)
+
+    def _add_surplus(self, message: str, actual: object, hint: str = "") -> None:
+        found = Mismatch(path="surplus", expected=ABSENT, actual=actual, message=message, hint=hint)
+        self.mismatches.append(found)
 
 
 _SHOWN_METHODS = 5
@@ -708,39 +724,6 @@ class Hooks:
         for process in reversed(self._started):
             stop(process, self._launcher.grace, at_once=True)
         self._started = []
-
-
-def _find_unknown_ids(inbox: DialogueInbox, open_ids: Sequence[object]) -> Iterator[Mismatch]:
-    """Mismatches for answers to ids that were never sent."""
-    for stray in inbox.unknown:
-        id, hint = stray.get("id"), ""
-        for other in open_ids:
-            if str(id) == str(other):
-                hint = f"{jsonrpc.describe_id(other)} was; as ids, numbers and texts differ"
-                break
-        said = jsonrpc.describe_id(id)
-        message = f"the server answered {said}, and no request with that id was sent"
-        yield _unexpected(message, stray, hint)
-
-
-def _find_unexpected(inbox: DialogueInbox, noise: Sequence[str]) -> Iterator[Mismatch]:
-    """Mismatches for everything that no turn of a strict dialogue describes."""
-    for received in inbox.unclaimed:
-        method = visible(received.message["method"])
-        yield _unexpected(
-            f"{method} came, and with _strict only what is written may", received.message
-        )
-    for again in inbox.repeats:
-        said = jsonrpc.describe_id(again.get("id"))
-        yield _unexpected(
-            f"{said} was answered a second time, and with _strict once is enough", again
-        )
-    for line in noise:
-        yield _unexpected(f"{line}; with _strict only what is written may come", ABSENT)
-
-
-def _unexpected(message: str, actual: object, hint: str = "") -> Mismatch:
-    return Mismatch(path="surplus", expected=ABSENT, actual=actual, message=message, hint=hint)
 
 
 def describe_other_kind(key: str, wanted: Any, message: Message) -> Mismatch | None:

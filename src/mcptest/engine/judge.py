@@ -317,10 +317,26 @@ def judge_notifications(wanted: Sequence[object], got: Sequence[object]) -> Iter
     at = 0
     for index, each in enumerate(wanted):
         place = _find(each, got, at)
-        if place is None:
-            yield _missing(each, index, got, at)
-        else:
+        if place is not None:
             at = place + 1
+            continue
+        methods = [str(one.get("method")) for one in got if isinstance(one, dict)]
+        shown = ", ".join(dict.fromkeys(visible(method) for method in methods[:_SHOWN_METHODS]))
+        more = ", …" if len(methods) > _SHOWN_METHODS else ""
+        arrived = f"{len(got):,} came: {shown}{more}" if got else "none came at all"
+        hint, message = "", f"expected notification did not arrive; {arrived}"
+        if _find(each, got[:at], 0) is not None:
+            message = "expected notification did not arrive after the previous expected one"
+            hint = "one came earlier; the order matters"
+        elif nearest := _nearest(each, got[at:]):
+            hint = f"one with this method came, but {nearest.path}: {nearest.message}"
+        yield Mismatch(
+            path=f"notifications[{index}]",
+            expected=_as_written(each),
+            actual=ABSENT,
+            message=message,
+            hint=hint,
+        )
 
 
 def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
@@ -328,26 +344,6 @@ def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
         if is_met(wanted, got[place]):
             return place
     return None
-
-
-def _missing(wanted: object, index: int, got: Sequence[object], start: int) -> Mismatch:
-    methods = [str(each.get("method")) for each in got if isinstance(each, dict)]
-    shown = ", ".join(dict.fromkeys(visible(method) for method in methods[:_SHOWN_METHODS]))
-    more = ", …" if len(methods) > _SHOWN_METHODS else ""
-    arrived = f"{len(got):,} came: {shown}{more}" if got else "none came at all"
-    hint, message = "", f"expected notification did not arrive; {arrived}"
-    if _find(wanted, got[:start], 0) is not None:
-        message = "expected notification did not arrive after the previous expected one"
-        hint = "one came earlier; the order matters"
-    elif nearest := _nearest(wanted, got[start:]):
-        hint = f"one with this method came, but {nearest.path}: {nearest.message}"
-    return Mismatch(
-        path=f"notifications[{index}]",
-        expected=_as_written(wanted),
-        actual=ABSENT,
-        message=message,
-        hint=hint,
-    )
 
 
 def _as_written(wanted: object) -> object:

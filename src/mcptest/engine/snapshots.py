@@ -235,27 +235,23 @@ class Book:
 
     def _write(self, entries: dict[str, object]) -> None:
         if entries:
-            raw = self._rendered(entries).encode("utf-8")
-            replace_file(self._target(), raw)
+            # Written only if it can be read back.
+            text = write_snapshots(entries, os.path.basename(self.file))
+            try:
+                is_kept = is_same(entries, read_snapshots(text, self.path))
+            except FormatError as error:
+                is_kept, reason = False, error.diagnostics[0].message
+            else:
+                reason = "they would not come back as they are"
+            if not is_kept:
+                raise UsageError(
+                    f"cannot keep the snapshots of {visible(self.file)}: {reason}",
+                    "take snapshots of smaller parts, or spread the tests over several files",
+                )
+            replace_file(self._target(), text.encode("utf-8"))
         else:
             os.unlink(self.path)
         self._entries = entries
-
-    def _rendered(self, entries: dict[str, object]) -> str:
-        """The text of the file, after checking that it can be read back."""
-        text = write_snapshots(entries, os.path.basename(self.file))
-        try:
-            is_kept = is_same(entries, read_snapshots(text, self.path))
-        except FormatError as error:
-            is_kept, reason = False, error.diagnostics[0].message
-        else:
-            reason = "they would not come back as they are"
-        if not is_kept:
-            raise UsageError(
-                f"cannot keep the snapshots of {visible(self.file)}: {reason}",
-                "take snapshots of smaller parts, or spread the tests over several files",
-            )
-        return text
 
 
 def _writable(key: str) -> str:

@@ -137,7 +137,14 @@ class _Loop:
 
     def _write(self) -> None:
         for _ in range(_WRITES_AT_ONCE):
-            del self._backlog[: _written(self._sink, self._backlog[:_WRITE_BYTES])]
+            try:
+                del self._backlog[: os.write(self._sink, self._backlog[:_WRITE_BYTES])]
+            except BlockingIOError:
+                pass
+            except OSError as error:
+                if error.errno in (errno.EPIPE, errno.ECONNRESET, errno.EIO):
+                    raise _LeftError from None
+                raise UsageError(f"cannot write to standard output: {error.strerror}") from None
             if not self._backlog or not wait_ready({self._sink: WRITABLE}, 0):
                 return
 
@@ -151,14 +158,3 @@ def _read(fd: int) -> bytes | None:
     except OSError:
         # A terminal that is gone, a connection that broke: the input has ended.
         return b""
-
-
-def _written(fd: int, data: bytes | bytearray) -> int:
-    try:
-        return os.write(fd, data)
-    except BlockingIOError:
-        return 0
-    except OSError as error:
-        if error.errno in (errno.EPIPE, errno.ECONNRESET, errno.EIO):
-            raise _LeftError from None
-        raise UsageError(f"cannot write to standard output: {error.strerror}") from None

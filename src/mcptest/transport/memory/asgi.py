@@ -429,15 +429,12 @@ class _Answering:
             self._fail("http_body", f"the app returned {what}")
 
     async def _asked(self) -> None:
-        await self._host.app(self._scope(), self._receive, self._send)
-
-    def _scope(self) -> Message:
         request, address = self._request, self._request.address
         path, _, query = address.target.partition("?")
         headers = [
             (name.lower().encode(), value.encode("latin-1")) for name, value in request.all_headers
         ]
-        return {
+        scope = {
             "type": "http",
             "asgi": ASGI,
             "http_version": "1.1",
@@ -452,6 +449,7 @@ class _Answering:
             "server": (address.host, address.port),
             "state": dict(self._host.state),
         }
+        await self._host.app(scope, self._receive, self._send)
 
     async def _receive(self) -> Message:
         if not self._has_body:
