@@ -231,11 +231,7 @@ class Run:
                 # Their findings are reported with those of the servers.
                 plan.plugins.close()
                 self.pool.findings += plan.plugins.findings
-        finished = self._finish(time.monotonic() - began, interrupted)
-        self._emit(finished)
-        return finished
-
-    def _finish(self, duration_s: float, interrupted: bool) -> RunFinished:
+        duration_s = time.monotonic() - began
         fault = self.performer.start_fault
         no_server = fault is not None and not self.pool.has_started_one
         no_server = no_server and self._options.may_give_up
@@ -255,7 +251,9 @@ class Run:
             coverage=merge_coverage([coverage]),
             server_revisions=tuple(self.pool.server_revisions),
         )
-        return apply_gates(finished, self._options, coverage)
+        finished = apply_gates(finished, self._options, coverage)
+        self._emit(finished)
+        return finished
 
     def start_counting(self, suite: Suite) -> None:
         """Count offers and uses for this suite: two suites may name their servers the same.

@@ -638,7 +638,17 @@ def _open_session(server: Server, deadline: float, params: Message | None) -> di
     answer = server.ask_first(session.initialize(params), deadline)
     fault = handshake_fault(answer)
     if fault and "error" in answer and not server.spec.spec_version:
-        return _try_stateless(server, faults.with_evidence(fault, wire))
+        # Try a fresh process without a handshake; if that fails, raise the refusal.
+        refusal = faults.with_evidence(fault, wire)
+        try:
+            found = _restart_stateless(server, NEWEST_STATELESS)
+        except ServerError as error:
+            hint = f"and asked without a handshake: {error.fault.message}"
+            raise ServerError(refusal.but(hint=hint)) from None
+        if is_server_failure(refusal):
+            message = f"{refusal.message}; the stateless era was used instead"
+            server.findings.add("protocol_violation", message)
+        return found
     fault = fault or pinned_fault(server.spec.spec_version, answer["result"])
     if fault:
         raise ServerError(faults.with_evidence(fault, wire))
@@ -650,19 +660,6 @@ def _open_session(server: Server, deadline: float, params: Message | None) -> di
     wire.wait_until_read()
     server.raise_if_rejected()
     return result
-
-
-def _try_stateless(server: Server, refusal: Fault) -> dict[str, Any]:
-    """Try a fresh process without a handshake; if that fails, raise the refusal."""
-    try:
-        found = _restart_stateless(server, NEWEST_STATELESS)
-    except ServerError as error:
-        hint = f"and asked without a handshake: {error.fault.message}"
-        raise ServerError(refusal.but(hint=hint)) from None
-    if is_server_failure(refusal):
-        message = f"{refusal.message}; the stateless era was used instead"
-        server.findings.add("protocol_violation", message)
-    return found
 
 
 def _restart_stateless(

@@ -301,7 +301,14 @@ def _call(
         except InterruptedRunError:
             raise InterruptedRunError("interrupted; the plugin was stopped") from None
         finally:
-            _close(host, spec, at_once=bool(interrupts.count))
+            at_once = bool(interrupts.count)
+            # A longer limit for the answer does not extend the limit for the end.
+            patience_s = host.call_timeout = min(host.call_timeout, DEFAULT_CALL_TIMEOUT_S)
+            began = time.monotonic()
+            host.close(at_once=at_once)
+            if not at_once and time.monotonic() - began >= patience_s:
+                message = f"{spec.name} did not end within {patience_s:g} s of the end of its input"
+                write_stderr(f"note: {message}, and was killed\n")
 
 
 def _ask(
@@ -336,16 +343,6 @@ def _ask(
     how = f"answered with an error: {code}, {visible(response.error.message)}"
     write_stderr(f"error: {spec.name} {how}\n{about}\n")
     return ExitCode.FAILED
-
-
-def _close(host: PluginHost, spec: PluginSpec, *, at_once: bool) -> None:
-    # A longer limit for the answer does not extend the limit for the end.
-    patience_s = host.call_timeout = min(host.call_timeout, DEFAULT_CALL_TIMEOUT_S)
-    began = time.monotonic()
-    host.close(at_once=at_once)
-    if not at_once and time.monotonic() - began >= patience_s:
-        message = f"{spec.name} did not end within {patience_s:g} s of the end of its input"
-        write_stderr(f"note: {message}, and was killed\n")
 
 
 def _shown(response: PluginResponse) -> dict[str, Any]:

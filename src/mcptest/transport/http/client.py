@@ -608,20 +608,17 @@ class HttpTransport:
         if self.process and ready & set(self.process.handles()):
             self.process.pump()
         if self.has_exited and not self._has_read_rest:
-            self._read_rest()
+            # Read what it had sent, and no more: others may go on sending.
+            self._has_read_rest = True
+            for _ in range(_LAST_TURNS):
+                ready = self._ready(0.0, heed_interrupts=False)
+                if not ready & {fd for fd, _ in self._channel.handles()}:
+                    break
+                self._channel.move(ready)
         while self._timers and self._timers[0][0] <= time.monotonic():
             heapq.heappop(self._timers)[2]()
         if heed_interrupts and self.interrupts.count:
             raise InterruptedRunError
-
-    def _read_rest(self) -> None:
-        """Read what a process that has ended had sent, and no more: others may go on sending."""
-        self._has_read_rest = True
-        for _ in range(_LAST_TURNS):
-            ready = self._ready(0.0, heed_interrupts=False)
-            if not ready & {fd for fd, _ in self._channel.handles()}:
-                return
-            self._channel.move(ready)
 
     def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
         wanted = self._handles()

@@ -165,10 +165,8 @@ class HttpProbe:
             self._error = error.message
         except OSError as error:
             self._error = f"no connection can be made: {error.strerror}"
-        has_come = has_head or bool(self._pieces)
-        return has_come or self._exchange.is_over or self._wait(deadline)
-
-    def _wait(self, deadline: float) -> bool:
+        if has_head or self._pieces or self._exchange.is_over:
+            return True
         wait_s = deadline - time.monotonic()
         if wait_s <= 0 or self._error:
             return False
