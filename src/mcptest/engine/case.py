@@ -384,7 +384,7 @@ class Performer:
         if missing:
             raise UnsentError(faults.missing_value_fault(missing))
         try:
-            # The values come from the server, and may be made to take for ever.
+            # The values come from the server, and may be made so that this takes forever.
             with _FILL_LIMIT:
                 filled = template.fill(self.values)
                 return filled.but(keeps_id=True) if step.keeps_id else filled

@@ -524,7 +524,7 @@ class DialogueRun:
             id, hint = stray.get("id"), ""
             for other in open_ids:
                 if str(id) == str(other):
-                    hint = f"{jsonrpc.describe_id(other)} was; as ids, numbers and texts differ"
+                    hint = f"{jsonrpc.describe_id(other)} was; as ids, a number and a string differ"
                     break
             said = jsonrpc.describe_id(id)
             message = f"the server answered {said}, and no request with that id was sent"

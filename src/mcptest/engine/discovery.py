@@ -603,8 +603,8 @@ class SuiteFolders:
 
     A file belongs to them if it is in one or below one after all links are resolved, on a way
     without hidden folders. The root of the file system is not such a folder. A file that the
-    user named himself belongs to them wherever it is; `is_found` says that the paths were found
-    by a search instead.
+    user named belongs to them in any folder; `is_found` is true if the paths were found by a
+    search instead.
 
     As a context manager, removes from each `FormatError` what it may not quote.
     """

@@ -347,7 +347,7 @@ def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
 
 
 def _as_written(wanted: object) -> object:
-    """The expectation as the file has it, where a method alone stands for a partial message."""
+    """The expectation as the file has it, where a method alone may be short for a message."""
     source = source_of(wanted)
     inner = source.get("match:partial") if isinstance(source, dict) and len(source) == 1 else None
     return inner["method"] if isinstance(inner, dict) and list(inner) == ["method"] else source
@@ -512,14 +512,14 @@ def _in_own_words(assertion: Assertion, mismatch: Mismatch) -> Mismatch:
 # Work that a timer cannot interrupt, done in a process that can be killed.
 #
 # Two kinds of work need this: matchers from Python packages (`bound_checks`), and JSON Schemas that
-# refer to themselves, which may take for ever or all memory to read (`find_read_failure`).
+# refer to themselves, which may take forever or all memory to read (`find_read_failure`).
 
 
 def bound_checks(expectation: Expectation, limit_s: float, launcher: Launcher) -> Expectation:
     """The expectation with each foreign check limited to this time, in a process of its own.
 
     Used where the answer cannot be judged as a whole in another process, because plugins or
-    snapshots take part: a forked copy of this process could not speak with them.
+    snapshots take part: a forked copy of this process could not use them.
     """
 
     def change(pattern: Pattern) -> Pattern:

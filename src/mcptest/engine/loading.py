@@ -413,7 +413,7 @@ def load_suites(
     # Nothing is run here, so unset variables do not matter.
     needs = (need for suite in suites for case in suite.cases for need in case.needs)
     warnings += (need.but(severity="warning") for need in dict.fromkeys(needs))
-    # A file with mistakes brings its warnings along.
+    # The warnings of a file with mistakes are among its mistakes.
     warnings += (each for each in mistakes if each.severity == "warning")
     mistakes = [each for each in mistakes if each.severity == "error"]
     return suites, folders.quotable(mistakes), folders.quotable(warnings)

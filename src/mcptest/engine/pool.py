@@ -315,7 +315,7 @@ class ServerPool:
             self.scores.append(scored)
 
     def end_file(self) -> None:
-        """Stop the server: the next file has its own, whatever became of this one."""
+        """Stop the server, which may have failed already: the next file has its own."""
         self.retire()
         self.restore_failures((0, 0))
         self._replaced = ""

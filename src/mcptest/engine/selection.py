@@ -82,7 +82,7 @@ def select_lines(suites: Sequence[Suite], lines: Iterable[tuple[str, int]]) -> l
     """The suites; in files of which lines are given, with the tests at these lines only.
 
     A test is at every line from its first to its last one; a row of `each` is at its own lines, and
-    the other lines of its test stand for all rows. A UsageError if there is no test at a line.
+    the other lines of its test mean all rows. A UsageError if there is no test at a line.
     """
     chosen: dict[str, set[int]] = {}
     spans: dict[str, list[Span]] = {}

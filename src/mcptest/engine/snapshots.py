@@ -303,7 +303,7 @@ def clash_findings(file: str, clashing: Mapping[str, tuple[str, ...]]) -> Iterat
     """A finding for each name that several tests use for different values."""
     for key, tests in sorted(clashing.items()):
         who = " and ".join(f'"{excerpt(test, _MAX_NAME)}"' for test in tests[:2])
-        many = f"the tests {who} bring" if len(tests) > 1 else f"the test {who} brings"
+        many = f"the tests {who} have" if len(tests) > 1 else f"the test {who} has"
         name = excerpt(key, _MAX_NAME)
         message = (
             f'{many} different values for one snapshot, "{name}" of {visible(file)}, and none was '

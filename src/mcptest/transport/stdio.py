@@ -99,7 +99,7 @@ class StdioTransport(ServerProcess):
         # How many bytes in the pipe to the server were not read when last asked. A buffer to write
         # into: otherwise asking costs twice as much.
         self._unread = bytearray(_NUMBER_BYTES)
-        # How much stdout had brought when stdin was closed.
+        # How much had arrived on stdout when stdin was closed.
         self._stdin_closed_at = 0
         # True if enough has come while the server is being stopped: the rest is not decoded.
         self._has_enough = False
@@ -149,7 +149,7 @@ class StdioTransport(ServerProcess):
         return False
 
     def mark_stdout(self) -> int:
-        """Start the evidence of a fault with what stdout brings from now on."""
+        """Start the evidence of a fault with what arrives on stdout from now on."""
         self.stdout_mark = self.stdout_tail.total
         return self.stdout_mark
 
@@ -218,7 +218,7 @@ class StdioTransport(ServerProcess):
             time.sleep(0.0001)
 
     def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
-        """What stdout brought by the deadline; empty at the deadline and at the end."""
+        """What arrived on stdout by the deadline; empty at the deadline and at the end."""
         while not self.is_closed:
             if self.has_exited:
                 return self._read_rest()
@@ -237,7 +237,7 @@ class StdioTransport(ServerProcess):
             pass
 
     def wait_for_stderr(self, deadline: float) -> bool:
-        """Wait until stderr brings something; False at the deadline or at its end."""
+        """Wait until something arrives on stderr; False at the deadline or at its end."""
         before = self.stderr.total
         while self._stderr >= 0 and self.stderr.total == before:
             wanted = dict.fromkeys((self._stderr, self.interrupts.fd), select.POLLIN)

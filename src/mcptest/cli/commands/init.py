@@ -115,7 +115,7 @@ def _note_on_ci(variable: str, *, is_passed: bool) -> str:
 
 
 def _check_folder(path: str) -> None:
-    """Refuse a folder that cannot be one, or is a link, which may come from somebody else.
+    """Refuse a folder that cannot be one, or is a link, which may come from someone else.
 
     Existing files are never overwritten, so only folders are checked.
     """

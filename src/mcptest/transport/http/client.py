@@ -77,7 +77,7 @@ _ACCEPT = "application/json, text/event-stream"
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
 
 # How long to wait before a stream that broke off is resumed, at least and at most, and how many
-# times in a row that may bring nothing.
+# times in a row nothing may come of it.
 _RESUME_S = (0.2, 30.0)
 _MAX_RESUMES = 5
 
@@ -538,7 +538,7 @@ class HttpTransport:
             # No header can hold it.
             return False
         least, most = _RESUME_S
-        # Each try that brings nothing doubles the wait, whatever the server would like.
+        # Each try in vain doubles the wait; the server can only ask for more.
         delay = min(most, max(least * 2**tries, reader.retry_s or 0.0))
         rest = AnswerReader(reader.said, reader.id, stream="get", limit=self._limit)
         rest.resume(reader)
@@ -644,7 +644,7 @@ class HttpTransport:
             self.process.drain_stderr()
 
     def wait_for_stderr(self, deadline: float) -> bool:
-        """Wait until stderr brings something; False at the deadline, or without a process."""
+        """Wait until something arrives on stderr; False at the deadline, or without a process."""
         return self.process.wait_for_stderr(deadline) if self.process else False
 
     def wait_for_exit(self, deadline: float, *, heed_interrupts: bool = False) -> bool:
@@ -714,7 +714,7 @@ _LISTENING = "0A"
 
 
 class Listeners:
-    """The processes that listen on a port, told apart by the mark that our servers carry."""
+    """The processes that listen on a port; the mark that our servers carry identifies ours."""
 
     def __init__(self, pids: set[int], mark: str) -> None:
         marks = {pid: read_mark(pid) for pid in pids}

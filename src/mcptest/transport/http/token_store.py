@@ -195,7 +195,7 @@ class LoginStore:
                     raise self._unusable("it belongs to another user")
                 if sys.platform != "win32" and status.st_mode & _OTHERS:
                     hint = (
-                        f"chmod 600 {_quote_word(self.path)}, and log in again if somebody read it"
+                        f"chmod 600 {_quote_word(self.path)}, and log in again if someone read it"
                     )
                     raise self._unusable("other users can read or write it", hint)
                 return file.read()

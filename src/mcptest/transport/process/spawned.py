@@ -1,4 +1,4 @@
-"""Do work in an interpreter of its own, which can be killed at any moment: where there is no fork.
+"""Do work in a separate interpreter, which can be killed at any moment: for systems without fork.
 
 The interpreter is started once and gets one job after the other. Functions that it cannot import,
 such as lambdas, are sent as their code: both sides are the same interpreter with the same modules.
