@@ -87,6 +87,7 @@ class StdioTransport(ServerProcess):
         mark = guardian.next_mark()
         super().__init__(spawn(spec, mark), mark, guardian)
         self.spec = spec
+        self.label, self.transport = f"stdio://{spec.name}", f"stdio:{self.pid}"
         self.interrupts = interrupts
         self.redact = redactor(spec.secrets) if spec.secrets else None
         self.decoder = LineDecoder(spec.limits.max_line_bytes)
@@ -119,14 +120,6 @@ class StdioTransport(ServerProcess):
         for fd in (self._stdout, self._stderr, self._pidfd, self.interrupts.fd):
             if fd >= 0:
                 self._poll.register(fd, select.POLLIN)
-
-    @property
-    def label(self) -> str:
-        return f"stdio://{self.spec.name}"
-
-    @property
-    def transport(self) -> str:
-        return f"stdio:{self.pid}"
 
     def handles(self) -> list[int]:
         """The descriptors that another poll has to watch; its owner then calls `pump`."""
@@ -261,7 +254,17 @@ class StdioTransport(ServerProcess):
 
     def _look(self, wait_s: float, heed_interrupts: bool) -> list[Item]:
         items: list[Item] = []
-        for fd, _ in self._poll.poll(0) or self._wait(wait_s):
+        ready = self._poll.poll(0)
+        if not ready and wait_s > 0:
+            # Waking a core that has gone to sleep takes longer than a quick server takes to answer,
+            # so the first moments are spent polling, and yielding this core to the server.
+            for _ in range(_SPINS):
+                os.sched_yield()
+                if ready := self._poll.poll(0):
+                    break
+            else:
+                ready = self._poll.poll(wait_s * 1000)
+        for fd, _ in ready:
             if fd == self._stdout:
                 items = self._read_stdout()
             elif fd == self._stderr:
@@ -281,20 +284,6 @@ class StdioTransport(ServerProcess):
         if self._pidfd < 0 and not self.has_exited:
             self.has_exited = self._process.poll() is not None
         return items
-
-    def _wait(self, wait_s: float) -> list[tuple[int, int]]:
-        """What becomes ready within this time.
-
-        Waking a core that has gone to sleep takes longer than a quick server takes to answer,
-        so the first moments are spent polling, and yielding this core to the server.
-        """
-        if wait_s <= 0:
-            return []
-        for _ in range(_SPINS):
-            os.sched_yield()
-            if ready := self._poll.poll(0):
-                return ready
-        return self._poll.poll(wait_s * 1000)
 
     def _read_stdout(self) -> list[Item]:
         chunk = _read(self._stdout, self._read_bytes)

@@ -126,6 +126,7 @@ class HttpTransport:
         self._is_port_not_passed = not any(_PORT in word for word in words)
         self._is_port_not_passed &= spec.http is not None and _PORT in spec.http.url
         self.spec = spec = _with_port(spec)
+        self.label = f"http://{spec.name}"
         assert spec.http
         self.http = spec.http
         ca_file = self.http.ca_file
@@ -183,10 +184,6 @@ class HttpTransport:
         self.stderr = self.process.stderr if self.process else Ring(1)
         # It knows of tokens and of the credentials of a proxy as soon as they are learned.
         self.redact = redactor(spec.secrets)
-
-    @property
-    def label(self) -> str:
-        return f"http://{self.spec.name}"
 
     @property
     def transport(self) -> str:

@@ -57,6 +57,7 @@ class AsgiTransport(HttpTransport):
         self, spec: ServerSpec, interrupts: Interrupts, host: AsgiHost, let_go: LetGo
     ) -> None:
         super().__init__(spec, NoGuardian(), interrupts)  # type: ignore[arg-type]  # there is no process to guard
+        self.label = f"memory://{spec.name}"
         self._host = host
         self._let_go = let_go
         self._events = ThreadQueue()
@@ -64,10 +65,6 @@ class AsgiTransport(HttpTransport):
         # Instead of output of a process: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
         self._channel = AsgiChannel(host, self._note)
-
-    @property
-    def label(self) -> str:
-        return f"memory://{self.spec.name}"
 
     def progress(self, id: object) -> str:
         """Why an answer may not come, or how far it has come."""

@@ -110,6 +110,7 @@ class MemoryTransport:
 
     def __init__(self, spec: ServerSpec, interrupts: Interrupts, target: Any) -> None:
         self.spec = spec
+        self.label = f"memory://{spec.name}"
         self.interrupts = interrupts
         self.redact = redactor(spec.secrets) if spec.secrets else None
         self.decoder = LineDecoder(spec.limits.max_line_bytes)
@@ -130,10 +131,6 @@ class MemoryTransport:
         self._events = ThreadQueue()
         self._thread = LoopThread(self._serve, self)
         self._thread.start()
-
-    @property
-    def label(self) -> str:
-        return f"memory://{self.spec.name}"
 
     @property
     def is_closed(self) -> bool:
