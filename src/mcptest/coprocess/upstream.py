@@ -70,7 +70,7 @@ class Upstream:
         return self._pool.is_running and not self.is_lost
 
     def cleaned(self, value: Any) -> Any:
-        """The same without the secrets that a config gave to the server."""
+        """The value without the secrets that a config gave to the server."""
         return redact_all(value, self._redact)
 
     def start_request(self) -> None:

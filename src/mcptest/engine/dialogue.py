@@ -441,7 +441,7 @@ class DialogueRun:
         return is_time_left
 
     def _wait_or_reply(self, gone: Callable[[], Fault], deadline: float) -> bool:
-        """The same, but answer requests that were held back: the server may be waiting for it."""
+        """`_wait`, but answer requests that were held back: the server may be waiting for that."""
         held = [received for received in self._inbox.left_over if received.reply]
         pause = min(deadline, time.monotonic() + _HOLD_S) if held else deadline
         if self._wait(gone, pause):

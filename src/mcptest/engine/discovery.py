@@ -621,7 +621,7 @@ class SuiteFolders:
             error.diagnostics = tuple(self.quotable(error.diagnostics))
 
     def quotable(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """The same diagnostics; those about other files say what and where, and quote nothing."""
+        """The diagnostics; those about other files say what and where, and quote nothing."""
         return [each if self.hold(each.file) else _unquoted(each) for each in diagnostics]
 
     def hold(self, path: str) -> bool:

@@ -591,7 +591,7 @@ def find_read_failure(
 
 
 def find_read_failure_alone(work: Callable[[], object]) -> str:
-    """The same before a run has begun."""
+    """`find_read_failure` before a run has begun."""
     from mcptest.engine.server import make_bare_launcher  # noqa: PLC0415  # rare
 
     return find_read_failure(make_bare_launcher(), work, limit_s=_ALONE_LIMIT_S)

@@ -141,7 +141,7 @@ class ServerPool:
     def server_for_dialogue(
         self, spec: ServerSpec, dialogue: Dialogue, hello: dict[str, object] | None
     ) -> tuple[Server, str]:
-        """The same for a dialogue, which may do the handshake itself.
+        """`server_for` for a dialogue, which may do the handshake itself.
 
         If it does not, `hello` has the params for `initialize`.
         """
@@ -632,7 +632,7 @@ class SingleServer:
             return f"{error.fault.kind}: {message}"
 
     def cleaned(self, value: Any) -> Any:
-        """The same without the secrets that the server was given."""
+        """The value without the secrets that the server was given."""
         return redact_all(value, self._redact)
 
     @property

@@ -223,7 +223,7 @@ def _name_in(body: dict[str, object]) -> str:
 
 
 def _blank_places(value: object, steps: Steps = ()) -> Iterator[Steps]:
-    """Where the blanks of a value are, the same whatever the order of its members."""
+    """Where the blanks of a value are; the order of its members does not matter."""
     if isinstance(value, dict):
         for key in sorted(value):
             yield from _blank_places(value[key], (*steps, key))
@@ -235,7 +235,7 @@ def _blank_places(value: object, steps: Steps = ()) -> Iterator[Steps]:
 
 
 def _key(value: object, blanks: Blanks | None) -> object:
-    """The same for equal values, whatever is in the blanks, if anything is."""
+    """A dictionary key, equal for values that are equal outside these blanks; None for a blank."""
     if blanks is None:
         return None
     if isinstance(value, dict):
