@@ -285,17 +285,7 @@ class Performer:
                 if step.use:
                     self._used.append((server, step.use, reply.message))
                 self._at_hand = None
-                reply, mismatches = judge_reply(server, step.expectation, reply)
-                is_error = type(reply.message) is dict and "error" in reply.message
-                if is_error and (not mismatches or expects_error(step.expectation)):
-                    # An error that a test expects is not held against the server (INV-004).
-                    server.connection.expected_error(step.method)
-                if self._keeps_times:
-                    self._times.append(reply.elapsed_s)
-                if step.tool:
-                    mismatches += self._known_outputs().judge(server, step.tool, reply)
-                if written_step.captures and not mismatches:
-                    mismatches = self._capture(written_step, reply)
+                reply, mismatches = self._judge(server, written_step, step, reply)
                 if mismatches:
                     self._pool.record_failure()
                     notes += (f"in {written_step.label}",) if written_step.label else ()
@@ -345,6 +335,23 @@ class Performer:
         from mcptest.engine.compliance import comply  # noqa: PLC0415  # only suites have checks
 
         return comply(case, spec, self._pool)
+
+    def _judge(
+        self, server: Server, written_step: Step, step: Step, reply: Reply
+    ) -> tuple[Reply, tuple[Mismatch, ...]]:
+        """The reply and its mismatches; a step without any saves the values that it captures."""
+        reply, mismatches = judge_reply(server, step.expectation, reply)
+        is_error = type(reply.message) is dict and "error" in reply.message
+        if is_error and (not mismatches or expects_error(step.expectation)):
+            # An error that a test expects does not count against the server (INV-004).
+            server.connection.expected_error(step.method)
+        if self._keeps_times:
+            self._times.append(reply.elapsed_s)
+        if step.tool:
+            mismatches += self._known_outputs().judge(server, step.tool, reply)
+        if written_step.captures and not mismatches:
+            mismatches = self._capture(written_step, reply)
+        return reply, mismatches
 
     def _known_outputs(self) -> Outputs:
         if self._outputs is None:
