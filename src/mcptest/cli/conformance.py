@@ -146,7 +146,13 @@ def _choose_server(arguments: Arguments, settings: Settings) -> tuple[Settings, 
     plain = {name: value for name, value in arguments.given.items() if name != "--spec-version"}
     spec = choose_server(arguments.but(given=plain))
     settings, spec = _add_hints(arguments, settings, spec)
-    spec = spec.but(secrets=(*spec.secrets, *_credentials_of(spec)))
+    # What looks like a credential in the command and the URL, which reports quote.
+    hider = CredentialHider(os.environ, os.path.isfile)
+    hider.hide_args(spec.command[1:])
+    if spec.http:
+        hider.hide_url(spec.http.url)
+    credentials = [credential.value for credential in hider.found.values()]
+    spec = spec.but(secrets=(*spec.secrets, *credentials))
     if not arguments.has("--timeout"):
         spec = spec.but(timeout_s=_TIMEOUT_S)
     if not arguments.has("--start-timeout"):
@@ -270,31 +276,15 @@ def _add_hints(
         # Relative to the file, like paths in configs.
         folder = os.path.dirname(os.path.abspath(file))
         hints = hints.but(values=hints.values | {"file_root": os.path.join(folder, root)})
-    spec = _with_token(arguments, hints.values.get("token"), spec)
-    secrets = (*spec.secrets, *hints.secrets)
-    return settings.but(hints=hints.values), spec.but(secrets=secrets)
-
-
-def _with_token(arguments: Arguments, token: str | None, spec: ServerSpec) -> ServerSpec:
-    """The server, reached with the token of the hints."""
-    if not token:
-        return spec
-    if arguments.has("--bearer-env"):
+    token = hints.values.get("token")
+    if token and arguments.has("--bearer-env"):
         message = "--bearer-env and token in the file of --hints both give a token"
         raise UsageError(message, "give one of them")
-    if not spec.http:
-        return spec
-    headers = {**(spec.http.headers or {}), "Authorization": f"Bearer {token}"}
-    return spec.but(http=spec.http.but(headers=headers))
-
-
-def _credentials_of(spec: ServerSpec) -> list[str]:
-    """What looks like a credential in the command and the URL, which reports quote."""
-    hider = CredentialHider(os.environ, os.path.isfile)
-    hider.hide_args(spec.command[1:])
-    if spec.http:
-        hider.hide_url(spec.http.url)
-    return [credential.value for credential in hider.found.values()]
+    if token and spec.http:
+        headers = {**(spec.http.headers or {}), "Authorization": f"Bearer {token}"}
+        spec = spec.but(http=spec.http.but(headers=headers))
+    secrets = (*spec.secrets, *hints.secrets)
+    return settings.but(hints=hints.values), spec.but(secrets=secrets)
 
 
 def _target(arguments: Arguments) -> str:
@@ -379,7 +369,10 @@ def _render(
     if format == "junit":
         return render_junit(report, fault)
     if format == "sarif":
-        return render_sarif_report(report, _file_of(arguments, spec), __version__)
+        # Findings are located at the config, or at the program.
+        words = (word for word in spec.command[1:] if os.path.isfile(word))
+        file = find_server_file(arguments) or next(words, "")
+        return render_sarif_report(report, file, __version__)
     if format == "html":
         return render_html(report, __version__)
     if format == "markdown":
@@ -392,13 +385,6 @@ def _render(
     paint = Paint(on=wants_colour(parse_color(arguments)))
     encoding = narrow_encoding(sys.stdout)
     return render_text(report, paint, encoding, terminal_columns(), is_verbose=is_verbose)
-
-
-def _file_of(arguments: Arguments, spec: ServerSpec) -> str:
-    """The file at which findings are located: the config, or the program; "" if there is none."""
-    config = find_server_file(arguments)
-    words = (word for word in spec.command[1:] if os.path.isfile(word))
-    return config or next(words, "")
 
 
 def _render_list() -> str:

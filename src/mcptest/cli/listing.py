@@ -19,7 +19,7 @@ from mcptest.reporters.style import Paint, encode_narrow, narrow_encoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from typing import Any
 
     from mcptest.cli.options import Arguments
@@ -55,8 +55,19 @@ def list_tests(arguments: Arguments) -> int:
     plan = load_plan(asked, PlaceholderEnvironment(os.environ))
     hide_secrets(plan.secrets)
     tests = redact_all(list(_tests(plan)), redactor(plan.secrets))
+    skipped = sum(test["skip"] is not None for test in tests)
     if arguments.has("--json"):
-        write_json(_as_json(tests))
+        summary = {"total": len(tests), "to_run": len(tests) - skipped, "skipped": skipped}
+        write_json(
+            {
+                "version": 1,
+                "tool": "mcptest",
+                "tool_version": __version__,
+                "summary": summary,
+                "tests": tests,
+                "error": None,
+            }
+        )
         return ExitCode.PASSED
     for warning in plan.warnings:
         write_stderr(render_diagnostic(warning) + "\n\n")
@@ -65,7 +76,6 @@ def list_tests(arguments: Arguments) -> int:
     lines = [_line(test, paint) for test in tests]
     if not arguments.has("--quiet"):
         files = plural(len({test["file"] for test in tests}), "file")
-        skipped = sum(test["skip"] is not None for test in tests)
         left_out = f"; {skipped:,} would be skipped" if skipped else ""
         lines += ["", f"{plural(len(tests), 'test')} in {files}{left_out}"]
     output.write(encode_narrow("\n".join(lines) + "\n", narrow_encoding(output)))
@@ -95,18 +105,6 @@ def _tests(plan: Plan) -> Iterator[Members]:
                 "not_run": case.not_run,
                 "row": case.row or None,
             }
-
-
-def _as_json(tests: Sequence[Members]) -> Members:
-    skipped = sum(test["skip"] is not None for test in tests)
-    return {
-        "version": 1,
-        "tool": "mcptest",
-        "tool_version": __version__,
-        "summary": {"total": len(tests), "to_run": len(tests) - skipped, "skipped": skipped},
-        "tests": tests,
-        "error": None,
-    }
 
 
 def _line(test: Members, paint: Paint) -> str:

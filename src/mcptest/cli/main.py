@@ -249,19 +249,17 @@ def _run_reported(words: list[str], run: Callable[[list[str]], int]) -> int:
 
 
 def _json_wish(words: list[str]) -> JsonWish:
-    """The JSON that standard output must have: that of a run, that of a validation, or none."""
-    if not _wants_json(words):
-        return ""
-    return "validation" if words[:1] == ["validate"] else "run"
+    """The JSON that standard output must have: that of a run, that of a validation, or none.
 
-
-def _wants_json(words: list[str]) -> bool:
-    """True if standard output must be JSON; works for command lines that cannot be parsed, too."""
+    Works for command lines that cannot be parsed, too.
+    """
     if "--" in words:
         # The rest is the command that starts a server.
         words = words[: words.index("--")]
     is_asked = "--json" in words or "--reporter=json" in words
-    return is_asked or ("--reporter", "json") in pairwise(words)
+    if not is_asked and ("--reporter", "json") not in pairwise(words):
+        return ""
+    return "validation" if words[:1] == ["validate"] else "run"
 
 
 def _render_overview() -> str:

@@ -53,7 +53,6 @@ __all__ = [
     "OUTPUT_OPTIONS",
     "OutputStyle",
     "ask_and_show",
-    "extract_result",
     "find_feature",
     "print_fault",
     "print_note",
@@ -181,21 +180,6 @@ def print_stderr(stderr: str) -> None:
         write_stderr("\n".join(lines) + "\n")
 
 
-def extract_result(answer: Message, method: str, arguments: Arguments) -> Message | None:
-    """Return the result of an answer; if it is an error, report it and return None."""
-    if arguments.has("--raw"):
-        write_json(answer)
-    result = answer.get("result")
-    if isinstance(result, dict):
-        return result
-    said = describe_error(answer["error"]) if "error" in answer else "its result is not an object"
-    message = f"the server refused {method}: {said}"
-    write_stderr(f"error: {message}\n")
-    if arguments.has("--json") and not arguments.has("--raw"):
-        _write_failure("refused", message)
-    return None
-
-
 def ask_and_show(
     visit: SingleServer,
     method: str,
@@ -205,10 +189,21 @@ def ask_and_show(
 ) -> Message | None:
     """Show the result of a request; if the server refused it, report that and return None."""
     style = OutputStyle(arguments)
-    result = extract_result(visit.ask(method, params), method, arguments)
-    if result is not None and style.is_pretty:
+    answer = visit.ask(method, params)
+    if style.is_raw:
+        write_json(answer)
+    result = answer.get("result")
+    if not isinstance(result, dict):
+        is_error = "error" in answer
+        said = describe_error(answer["error"]) if is_error else "its result is not an object"
+        message = f"the server refused {method}: {said}"
+        write_stderr(f"error: {message}\n")
+        if arguments.has("--json") and not style.is_raw:
+            _write_failure("refused", message)
+        return None
+    if style.is_pretty:
         write_lines(render(result, style.paint))
-    elif result is not None and not style.is_raw:
+    elif not style.is_raw:
         write_json(result)
     return result
 
@@ -254,19 +249,16 @@ def render_listings(listings: Iterable[Listing], paint: Paint, width: int) -> li
         for feature in listing.features:
             parameters = list(_parameters(listing.kind.name, feature))
             has_required |= any(required for *_, required in parameters)
-            lines += _feature_lines(feature_name(feature, listing.kind), feature, paint, width)
+            name = feature_name(feature, listing.kind)
+            # Never cut: names are copied.
+            lines.append(f"  {paint.green(visible(name))}")
+            about = feature.get("description") or feature.get("title") or feature.get("name")
+            if isinstance(about, str) and about != name:
+                lines.append(f"    {_cut(about, width - 4)}")
             lines += _parameter_lines(parameters, paint, width)
     if has_required:
         lines += ["", paint.dim("* required")]
     return lines[1:]
-
-
-def _feature_lines(name: str, feature: Message, paint: Paint, width: int) -> Iterator[str]:
-    # Never cut: names are copied.
-    yield f"  {paint.green(visible(name))}"
-    about = feature.get("description") or feature.get("title") or feature.get("name")
-    if isinstance(about, str) and about != name:
-        yield f"    {_cut(about, width - 4)}"
 
 
 def _parameters(kind: str, feature: Message) -> Iterator[Parameter]:

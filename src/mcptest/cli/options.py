@@ -107,7 +107,13 @@ def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
     while rest:
         word = rest.pop(0)
         if word == "--":
-            inner = _parse_inner_command(command, rest, paths)
+            if not command.takes_command:
+                paths += rest
+            elif not rest:
+                help = "the command that starts the server comes there"
+                raise UsageError("nothing follows --", help)
+            else:
+                inner = tuple(rest)
             break
         if not word.startswith("-") or word == "-":
             paths.append(word)
@@ -120,16 +126,6 @@ def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
     if paths and not command.takes_paths:
         raise UsageError(f"{command.name} takes no {visible(paths[0])!r}")
     return Arguments(paths=tuple(paths), given=given, command=inner)
-
-
-def _parse_inner_command(command: Command, rest: list[str], paths: list[str]) -> tuple[str, ...]:
-    """Return the command after `--`; add the words to the paths if none is expected."""
-    if not command.takes_command:
-        paths += rest
-        return ()
-    if not rest:
-        raise UsageError("nothing follows --", "the command that starts the server comes there")
-    return tuple(rest)
 
 
 def _split(word: str, by_name: dict[str, Option]) -> tuple[str, str | None]:
@@ -208,23 +204,19 @@ def render_help(command: Command) -> str:
         lines += ["", *_wrap(command.details, 80)]
     lines += ["", "options:"]
     for option in (*command.options, HELP):
-        lines += _option_lines(option)
+        head = "  " + ", ".join(option.names) + (f" {option.value}" if option.value else "")
+        about = _wrap(option.help, 80 - _HELP_COLUMN)
+        if len(head) < _HELP_COLUMN - 1:
+            lines.append(head.ljust(_HELP_COLUMN) + about.pop(0))
+        else:
+            lines.append(head)
+        lines += [" " * _HELP_COLUMN + line for line in about]
     lines += ["", "examples:" if len(command.examples) > 1 else "example:"]
     lines += [f"  {example}" for example in command.examples]
     return "\n".join(lines) + "\n"
 
 
 _HELP_COLUMN = 30
-
-
-def _option_lines(option: Option) -> list[str]:
-    head = "  " + ", ".join(option.names) + (f" {option.value}" if option.value else "")
-    lines = _wrap(option.help, 80 - _HELP_COLUMN)
-    indent = " " * _HELP_COLUMN
-    body = [indent + line for line in lines]
-    if len(head) < _HELP_COLUMN - 1:
-        return [head.ljust(_HELP_COLUMN) + lines[0], *body[1:]]
-    return [head, *body]
 
 
 def _wrap(text: str, width: int) -> list[str]:

@@ -337,7 +337,15 @@ class Reports:
         A report that cannot be rendered or written does not stop the others; `exit_status`
         reports it. Standard output comes last: an error there may end the run.
         """
-        texts = self._texts()
+        texts: list[tuple[str, str, str]] = []
+        for rendering, name, file in self._rendered:
+            try:
+                texts.append((name, file, rendering.render()))
+            except UsageError as error:
+                self._unwritten.append(error)
+                if file != STDOUT:
+                    # The file of an earlier run must not be taken for the result of this one.
+                    texts.append((name, file, f"{error}\n"))
         for stream in self._streams:
             try:
                 stream.finish()
@@ -350,19 +358,6 @@ class Reports:
             if file == STDOUT:
                 self._on_stdout(_write_report)(name, file, text)
         self._on_stdout(StandardOutput().flush)()
-
-    def _texts(self) -> list[tuple[str, str, str]]:
-        """The name, file and text of each report that is rendered at the end."""
-        texts: list[tuple[str, str, str]] = []
-        for rendering, name, file in self._rendered:
-            try:
-                texts.append((name, file, rendering.render()))
-            except UsageError as error:
-                self._unwritten.append(error)
-                if file != STDOUT:
-                    # The file of an earlier run must not be taken for the result of this one.
-                    texts.append((name, file, f"{error}\n"))
-        return texts
 
     def _write(self, name: str, file: str, text: str) -> None:
         try:

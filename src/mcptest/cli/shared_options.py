@@ -522,31 +522,29 @@ def _read_variable(name: str, option: str, secrets: list[str]) -> str:
 
 def parse_plugins(arguments: Arguments) -> tuple[PluginSpec, ...]:
     """Return the plugins of the command line, in its order."""
+    if not arguments.has("--plugin"):
+        return ()
+    import shlex  # noqa: PLC0415  # see above
+
     found: dict[str, PluginSpec] = {}
     for text in arguments.all("--plugin"):
-        spec = _parse_plugin(text)
+        name, equals, command = text.partition("=")
+        if not equals or not re.fullmatch(PLUGIN_NAME, name):
+            message = f"--plugin takes NAME=COMMAND, not {visible(text)!r}"
+            raise UsageError(message, "for example --plugin geo='python3 geo.py'")
+        try:
+            words = tuple(shlex.split(command))
+        except ValueError as error:
+            raise UsageError(f"--plugin {name}: the command cannot be split: {error}") from None
+        if not words:
+            raise UsageError(f"--plugin {name}= has no command", "write --plugin NAME=COMMAND")
+        spec = PluginSpec(name=name, command=words, owner=f"--plugin {text}")
         other = found.setdefault(spec.name, spec)
         if other is not spec:
             owners = f"{visible(other.owner)} and {visible(spec.owner)}"
             message = f"the plugin {spec.name!r} has two owners: {owners}"
             raise UsageError(message, "give one of them another name")
     return tuple(found.values())
-
-
-def _parse_plugin(text: str) -> PluginSpec:
-    import shlex  # noqa: PLC0415  # only if the option is used
-
-    name, equals, command = text.partition("=")
-    if not equals or not re.fullmatch(PLUGIN_NAME, name):
-        message = f"--plugin takes NAME=COMMAND, not {visible(text)!r}"
-        raise UsageError(message, "for example --plugin geo='python3 geo.py'")
-    try:
-        words = tuple(shlex.split(command))
-    except ValueError as error:
-        raise UsageError(f"--plugin {name}: the command cannot be split: {error}") from None
-    if not words:
-        raise UsageError(f"--plugin {name}= has no command", "write --plugin NAME=COMMAND")
-    return PluginSpec(name=name, command=words, owner=f"--plugin {text}")
 
 
 # The options of `mcptest run` and `conductor`, and how their values are parsed.
@@ -744,7 +742,7 @@ def parse_request(arguments: Arguments) -> Wanted:
     _refuse_server_name(arguments)
     paths, lines = arguments.paths, Selection().lines
     if any(":" in path for path in paths):
-        from mcptest.engine.lines import split_lines  # noqa: PLC0415  # for those who want it
+        from mcptest.engine.selection import split_lines  # noqa: PLC0415  # for those who want it
 
         paths, lines = split_lines(paths, has_format=arguments.has("--format"))
     return Wanted(
@@ -827,7 +825,7 @@ def read_env_file(file: str) -> None:
 
 def _read_last_failed() -> dict[str, frozenset[str]]:
     """Return the tests that failed the last time; if there are none, say that all run."""
-    from mcptest.engine.last_failed import read_failed  # noqa: PLC0415  # for those who want it
+    from mcptest.engine.selection import read_failed  # noqa: PLC0415  # for those who want it
 
     failed, why = read_failed()
     if not failed:

@@ -67,15 +67,12 @@ class ConnectionSession(Session):
         try:
             return super().answer(item)
         finally:
-            self._report_stderr(self._upstream.stderr_of_request())
-
-    def _report_stderr(self, stderr: str) -> None:
-        """Replace the content of the file that the SDK reads when an expectation fails."""
-        if not self._stderr_file or stderr == self._reported_stderr:
-            return
-        self._reported_stderr = stderr
-        with contextlib.suppress(OSError), open(self._stderr_file, "wb") as file:
-            file.write(stderr.encode("utf-8", "backslashreplace"))
+            # The SDK reads this file when an expectation fails.
+            stderr = self._upstream.stderr_of_request()
+            if self._stderr_file and stderr != self._reported_stderr:
+                self._reported_stderr = stderr
+                with contextlib.suppress(OSError), open(self._stderr_file, "wb") as file:
+                    file.write(stderr.encode("utf-8", "backslashreplace"))
 
     def perform(self, request: Request) -> object:
         self._upstream.next_id = request.id
@@ -215,7 +212,8 @@ class ConnectionSession(Session):
             tools = self._upstream.ask_all("tools/list", "tools", _LAST_LIST_S)["tools"]
         except (RefusedError, InterruptedRunError):
             return []
-        names = [visible(tool["name"]) for tool in tools if _has_name(tool)]
+        named = [each.get("name") for each in tools if isinstance(each, dict)]
+        names = [visible(name) for name in named if isinstance(name, str)]
         unlisted = [name for name in map(visible, failed) if name not in names]
         sentences = []
         for name in unlisted:
@@ -232,10 +230,6 @@ class ConnectionSession(Session):
         self._cassette.eject(is_complete=self.is_complete)
         found = [*self._cassette.warnings, self._uploads.finish()]
         return "\n".join(filter(None, found))
-
-
-def _has_name(tool: object) -> bool:
-    return isinstance(tool, dict) and isinstance(tool.get("name"), str)
 
 
 _METHODS: dict[str, Callable[[ConnectionSession, Params], object]] = {

@@ -108,7 +108,14 @@ class Cassette:
     def perform(self, method: str, params: Params, ask: Callable[[], Any]) -> Any:
         """The answer of the server, or of the cassette; never of both."""
         if self._player:
-            return self._replay(self._player, method, params)
+            try:
+                call = self._player.play(method, self._upstream.cleaned(params))
+            except BadCassetteError as error:
+                raise RefusedError(UPSTREAM_ERROR, str(error)) from None
+            if call.error is not ABSENT:
+                data = call.error.get("data", ABSENT)
+                raise RefusedError(UPSTREAM_ERROR, call.error["message"], data)
+            return call.result
         if self._recorder is None:
             return ask()
         try:
@@ -121,16 +128,6 @@ class Cassette:
             raise
         self._record(self._recorder, RecordedCall(method=method, params=params, result=result))
         return result
-
-    def _replay(self, player: CassettePlayer, method: str, params: Params) -> Any:
-        try:
-            call = player.play(method, self._upstream.cleaned(params))
-        except BadCassetteError as error:
-            raise RefusedError(UPSTREAM_ERROR, str(error)) from None
-        if call.error is not ABSENT:
-            data = call.error.get("data", ABSENT)
-            raise RefusedError(UPSTREAM_ERROR, call.error["message"], data)
-        return call.result
 
     def _record(self, recorder: CassetteRecorder, call: RecordedCall) -> None:
         clean = self._upstream.cleaned
@@ -456,20 +453,17 @@ class Cache:
                 self._refuse_links()
                 self._drop(self._path(key))
             else:
-                self._prepare_folder()
+                self._refuse_links()
+                os.makedirs(self._folder, exist_ok=True)
+                if not self._is_clean:
+                    self._is_clean = True
+                    remove_leftovers(self._folder)
                 self._store(self._path(key), {"key": key, "result": result})
         except (OSError, ValueError) as error:
             if not self._has_warned:
                 self._has_warned = True
                 folder = visible(self._folder)
                 self._warn(f"results cannot be kept in the cache {folder}: {why_not(error)}")
-
-    def _prepare_folder(self) -> None:
-        self._refuse_links()
-        os.makedirs(self._folder, exist_ok=True)
-        if not self._is_clean:
-            self._is_clean = True
-            remove_leftovers(self._folder)
 
     def _refuse_links(self) -> None:
         """The default folder must be in this one; OSError if a link leads out of it."""

@@ -97,6 +97,14 @@ class SuiteSession(Session):
 
     def _list(self, tests: dict[str, CollectedTest]) -> Message:
         plan, suites = self._collection.plan, self._run_of_file.suites
+        # What is judged for a whole run, and not here.
+        gates = [suite.gates for suite, _ in plan.suites if suite.gates]
+        left = {
+            "coverage gate": any(gate.coverage for gate in gates),
+            "performance gate": any(gate.performance for gate in gates),
+            "strict invariants": any(spec.strict_invariants for _, spec in plan.suites),
+        }
+        reason = f"judged for a whole run only; run: mcptest run {shlex.quote(self._file)}"
         return {
             "version": SUITE_CHANNEL_VERSION,
             "file": self._file,
@@ -118,21 +126,9 @@ class SuiteSession(Session):
                 for lane in self._collection.tests
                 if lane.suite < 0
             ],
-            "left": self._list_left(),
+            "left": [{"name": name, "reason": reason} for name, is_set in left.items() if is_set],
             "warnings": [defuse(render_diagnostic(warning)) for warning in plan.warnings],
         }
-
-    def _list_left(self) -> list[Message]:
-        """What is judged for a whole run and not here."""
-        suites = self._collection.plan.suites
-        gates = [suite.gates for suite, _ in suites if suite.gates]
-        found = {
-            "coverage gate": any(gate.coverage for gate in gates),
-            "performance gate": any(gate.performance for gate in gates),
-            "strict invariants": any(spec.strict_invariants for _, spec in suites),
-        }
-        reason = f"judged for a whole run only; run: mcptest run {shlex.quote(self._file)}"
-        return [{"name": name, "reason": reason} for name, is_set in found.items() if is_set]
 
     def _run(self, test: CollectedTest) -> Message:
         suite = self._run_of_file.suites[test.suite]

@@ -229,18 +229,15 @@ def _url(parts: SplitResult, text: str) -> Target:
     if parts.scheme != "https" and not _is_this_machine(host):
         message = f'"{shown}" would send what tools answer in clear over the network; use https:'
         raise BadTargetError(message)
-    return Target(text=text, address=_address(parts, host))
-
-
-def _address(parts: SplitResult, host: str) -> Address:
     is_secure = parts.scheme == "https"
     usual_port = 443 if is_secure else 80
-    return Address(
+    address = Address(
         scheme="https" if is_secure else "http",
         host=host,
         port=usual_port if parts.port is None else parts.port,
         target=(parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
     )
+    return Target(text=text, address=address)
 
 
 def _is_this_machine(host: str) -> bool:

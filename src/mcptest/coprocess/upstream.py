@@ -21,7 +21,6 @@ from mcptest.transport.process.stopping import signal_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
     from mcptest.core.plan import ServerSpec
@@ -71,7 +70,7 @@ class Upstream:
         return self._pool.is_running and not self.is_lost
 
     def cleaned(self, value: Any) -> Any:
-        """The same without the secrets that a config gave to the server."""
+        """The value without the secrets that a config gave to the server."""
         return redact_all(value, self._redact)
 
     def start_request(self) -> None:
@@ -91,7 +90,11 @@ class Upstream:
 
     def ask(self, method: str, params: Message, limit_s: float | None = None) -> Message:
         """The result of a request, as it came."""
-        step = self._step(method, params)
+        id, self.next_id = self.next_id, ABSENT
+        self._asked += 1
+        id = id if type(id) in (int, str) else f"mcptest-{self._asked}"
+        line = encode_line(jsonrpc.request(id, method, params))
+        step = Step(line=line, method=method, expectation=Expectation(), id=id)
         server = self._ready(method, step)
         self.asked_at = time.monotonic()
         try:
@@ -149,24 +152,15 @@ class Upstream:
             return self._lose(fault)
         return RefusedError(UPSTREAM_ERROR, self.cleaned(fault.message), self._evidence(fault))
 
-    def _step(self, method: str, params: Message) -> Step:
-        id, self.next_id = self.next_id, ABSENT
-        self._asked += 1
-        id = id if type(id) in (int, str) else f"mcptest-{self._asked}"
-        line = encode_line(jsonrpc.request(id, method, params))
-        return Step(line=line, method=method, expectation=Expectation(), id=id)
-
     def ask_all(self, method: str, key: str, limit_s: float | None = None) -> Message:
         """Every page of a list, in one; all together may take as long as one answer."""
-        pages = self._pages(method, key, limit_s or self.spec.timeout_s)
-        return {key: [entry for page in pages for entry in page]}
-
-    def _pages(self, method: str, key: str, limit_s: float) -> Iterator[list[object]]:
+        limit_s = limit_s or self.spec.timeout_s
         if not self._pool.is_running:
             # Starting is not part of the time for the list.
             self._ready(method, None)
         deadline = time.monotonic() + limit_s
         left_bytes = self.spec.limits.max_line_bytes
+        entries: list[object] = []
         pages = ListPages(method, key, limit_s=limit_s)
         while (params := pages.next_params(left_s := deadline - time.monotonic())) is not None:
             result = self.ask(method, params, left_s)
@@ -174,9 +168,10 @@ class Upstream:
             if left_bytes < 0:
                 most = f"{self.spec.limits.max_line_bytes:,} bytes"
                 raise self._useless(f"the pages of {method} have more than {most} in all")
-            yield pages.add({"result": result})
+            entries += pages.add({"result": result})
         if pages.problem:
             raise self._useless(pages.problem.reason)
+        return {key: entries}
 
     def _useless(self, why: str) -> RefusedError:
         return RefusedError(UPSTREAM_ERROR, f"the server cannot be used like this: {why}")
@@ -215,7 +210,15 @@ class Upstream:
         http = self.spec.http
         where: Message = {"url": http.url} if http else {}
         if self.spec.command:
-            where |= {"command": list(self.spec.command), **_describe_end(fault)}
+            code = fault.evidence.exit_code
+            is_killed = code is not None and code < 0
+            where |= {
+                "command": list(self.spec.command),
+                # How the process ended: in words, and for programs (null if that is not known).
+                "exit_status": fault.evidence.exit_status,
+                "exit_code": None if is_killed else code,
+                "signal": signal_name(-code) if code is not None and is_killed else None,
+            }
         data = self._evidence(fault) | self.cleaned(where)
         self._lost = self.cleaned(fault.message), data
         return RefusedError(UPSTREAM_GONE, *self._lost)
@@ -228,17 +231,6 @@ class Upstream:
         }
         cleaned: Message = self.cleaned(found | ({"hint": fault.hint} if fault.hint else {}))
         return cleaned
-
-
-def _describe_end(fault: Fault) -> Message:
-    """How the process ended: in words, and for programs. The last two are null if unknown."""
-    code = fault.evidence.exit_code
-    is_killed = code is not None and code < 0
-    return {
-        "exit_status": fault.evidence.exit_status,
-        "exit_code": None if is_killed else code,
-        "signal": signal_name(-code) if code is not None and is_killed else None,
-    }
 
 
 def _without_id(fault: Fault, id: object) -> Fault:

@@ -211,7 +211,11 @@ class Performer:
             raise
         finally:
             # Not before: the next request goes out sooner.
-            self._count_uses()
+            used, self._used = self._used, []
+            for server, use, answer in used:
+                counts = self.uses.setdefault(server.spec.name, {})
+                counts[use] = counts.get(use, 0) + 1
+                self._record_use(server, use, answer)
         if after.status == "passed":
             return result
         if result.status == "passed":
@@ -274,12 +278,14 @@ class Performer:
                     self._known_outputs().learn(server)
                 began = time.monotonic() if written_step is case.steps[0] else began
                 self._at_hand = (server, written_step, step)
-                reply = self._send(server, step, case.timeout_s or spec.timeout_s)
+                if step.expectation.exit_code is not None:
+                    # The server cannot be asked after it has exited.
+                    self._pool.take_inventory()
+                reply = server.perform(step, case.timeout_s or spec.timeout_s)
+                if step.use:
+                    self._used.append((server, step.use, reply.message))
                 self._at_hand = None
-                reply, mismatches = judge_reply(server, step.expectation, reply)
-                _note_expected_error(server, step, reply, mismatches)
-                if step.label or step.tool or written_step.captures or self._keeps_times:
-                    mismatches += self._judge_further(server, written_step, step, reply, mismatches)
+                reply, mismatches = self._judge(server, written_step, step, reply)
                 if mismatches:
                     self._pool.record_failure()
                     notes += (f"in {written_step.label}",) if written_step.label else ()
@@ -330,21 +336,22 @@ class Performer:
 
         return comply(case, spec, self._pool)
 
-    def _judge_further(
-        self,
-        server: Server,
-        written_step: Step,
-        step: Step,
-        reply: Reply,
-        found: tuple[Mismatch, ...],
-    ) -> tuple[Mismatch, ...]:
-        """Further mismatches: of the output schema and of saved values, which are saved here."""
+    def _judge(
+        self, server: Server, written_step: Step, step: Step, reply: Reply
+    ) -> tuple[Reply, tuple[Mismatch, ...]]:
+        """The reply and its mismatches; a step without any saves the values that it captures."""
+        reply, mismatches = judge_reply(server, step.expectation, reply)
+        is_error = type(reply.message) is dict and "error" in reply.message
+        if is_error and (not mismatches or expects_error(step.expectation)):
+            # An error that a test expects does not count against the server (INV-004).
+            server.connection.expected_error(step.method)
         if self._keeps_times:
             self._times.append(reply.elapsed_s)
-        more = self._known_outputs().judge(server, step.tool, reply) if step.tool else ()
-        if not (found or more) and written_step.captures:
-            more = self._capture(written_step, reply)
-        return more
+        if step.tool:
+            mismatches += self._known_outputs().judge(server, step.tool, reply)
+        if written_step.captures and not mismatches:
+            mismatches = self._capture(written_step, reply)
+        return reply, mismatches
 
     def _known_outputs(self) -> Outputs:
         if self._outputs is None:
@@ -362,23 +369,6 @@ class Performer:
                 self._pool, self._folder, self.uses, self.values, self._record_use
             )
         return self._dialogue_runner
-
-    def _send(self, server: Server, step: Step, timeout_s: float) -> Reply:
-        if step.expectation.exit_code is not None:
-            # The server cannot be asked after it has exited.
-            self._pool.take_inventory()
-        reply = server.perform(step, timeout_s)
-        if step.use:
-            self._used.append((server, step.use, reply.message))
-        return reply
-
-    def _count_uses(self) -> None:
-        """Count what was used, and whether the server refused it."""
-        used, self._used = self._used, []
-        for server, use, answer in used:
-            counts = self.uses.setdefault(server.spec.name, {})
-            counts[use] = counts.get(use, 0) + 1
-            self._record_use(server, use, answer)
 
     def _record_use(self, server: Server, use: Use, answer: object) -> None:
         """Record whether the server refused what a request asked for, or not."""
@@ -401,7 +391,7 @@ class Performer:
         if missing:
             raise UnsentError(faults.missing_value_fault(missing))
         try:
-            # The values come from the server, and may be made to take for ever.
+            # The values come from the server, and may be made so that this takes forever.
             with _FILL_LIMIT:
                 filled = template.fill(self.values)
                 return filled.but(keeps_id=True) if step.keeps_id else filled
@@ -442,16 +432,6 @@ class Performer:
         """Replace a server whose dialogue was broken off: it could answer in the next one."""
         if case.dialogue and has_begun:
             self._pool.replace(f"the case before ended in {fault.kind}")
-
-
-def _note_expected_error(
-    server: Server, step: Step, reply: Reply, mismatches: tuple[Mismatch, ...]
-) -> None:
-    """An error that a test expects is not held against the server (INV-004)."""
-    if type(reply.message) is not dict or "error" not in reply.message:
-        return
-    if not mismatches or expects_error(step.expectation):
-        server.connection.expected_error(step.method)
 
 
 def _find_step_to_send_ahead(following: Case | None) -> Step | None:

@@ -38,38 +38,31 @@ class Collectors:
         try:
             os.makedirs(self.folder, exist_ok=True)
             self._before = self._files()
-            self._write_settings()
+            # Remove the files of an earlier run, and no others.
+            for path in (os.path.join(self.folder, name) for name in (_SETTINGS, _NOTE)):
+                if not os.path.lexists(path):
+                    continue
+                if not _beginning(path).startswith(_MARK):
+                    message = f"would replace {visible(path)}, which mcptest has not written"
+                    help = "move it away, or give another folder"
+                    raise UsageError(f"--server-coverage {message}", help)
+                os.remove(path)
+            # sigterm: write the file even if the server is stopped by SIGTERM.
+            lines = [
+                "[run]",
+                f"data_file = {self.folder}/.coverage",
+                "parallel = true",
+                f"omit = {_STARTUP}/*",
+            ]
+            # Fails if another file has been put there meanwhile.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            fd = os.open(os.path.join(self.folder, _SETTINGS), flags, 0o666)
+            with open(fd, "w", encoding="utf-8") as file:
+                file.write(_MARK + "\n".join([*lines, "sigterm = true", ""]))
         except OSError as error:
             raise UsageError(
                 f"--server-coverage cannot use {visible(folder)}: {error.strerror}"
             ) from None
-
-    def _write_settings(self) -> None:
-        for name in (_SETTINGS, _NOTE):
-            self._remove_old(os.path.join(self.folder, name))
-        # sigterm: write the file even if the server is stopped by SIGTERM.
-        lines = [
-            "[run]",
-            f"data_file = {self.folder}/.coverage",
-            "parallel = true",
-            f"omit = {_STARTUP}/*",
-        ]
-        # Fails if another file has been put there meanwhile.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        fd = os.open(os.path.join(self.folder, _SETTINGS), flags, 0o666)
-        with open(fd, "w", encoding="utf-8") as file:
-            file.write(_MARK + "\n".join([*lines, "sigterm = true", ""]))
-
-    def _remove_old(self, path: str) -> None:
-        """Remove the files of an earlier run, and no others."""
-        if not os.path.lexists(path):
-            return
-        if not _beginning(path).startswith(_MARK):
-            raise UsageError(
-                f"--server-coverage would replace {visible(path)}, which mcptest has not written",
-                "move it away, or give another folder",
-            )
-        os.remove(path)
 
     def with_collector(self, spec: ServerSpec, environment: Mapping[str, str]) -> ServerSpec:
         """The server with the variables that switch its collector on."""

@@ -18,15 +18,16 @@ from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import CaseResult, Mismatch, merge_sessions
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import parse_path, visible
+from mcptest.core.text import parse_path, plural, render_path, visible
 from mcptest.engine.judge import MAX_MISMATCHES, find_read_failure
-from mcptest.engine.pool import ListReader, read_tools, refusal_mismatch
+from mcptest.engine.pool import read_tools
 from mcptest.matching.matchers.objects import JSON_SCHEMA, declared_schema
 from mcptest.matching.registry import BadSchemaError
 from mcptest.matching.values import pull
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.jsonrpc import tool_failure
+from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import VERSION_KEY
 from mcptest.protocol.session import INITIALIZE_ID
 from mcptest.rules.captures import score_capture
@@ -41,12 +42,17 @@ if TYPE_CHECKING:
     from typing import Any
     from weakref import ReferenceType
 
+    from mcptest.core.coverage import Kind
     from mcptest.core.plan import Case, ServerSpec
     from mcptest.core.results import SessionScore, Verdict
     from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Launcher, Reply, Server
+    from mcptest.protocol.lists import ListProblem
 
-__all__ = ["Outputs", "comply"]
+    # Method, params, time limit in seconds → the whole answer.
+    Ask = Callable[[str, object, float], dict[str, Any]]
+
+__all__ = ["MAX_PAGES", "ListReader", "Outputs", "comply"]
 
 
 _ENDED = "the session before was ended to be judged"
@@ -224,6 +230,104 @@ def _list(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
     if len(mismatches) == MAX_MISMATCHES:
         notes.append(f"only the first {MAX_MISMATCHES:,} mismatches were looked for")
     return _Found(mismatches=mismatches, notes=tuple(notes))
+
+
+# A list with more pages than this is considered endless.
+MAX_PAGES = 1_000
+
+
+class ListReader:
+    """Reads the lists of a server to their ends; all together may take as long as one answer."""
+
+    def __init__(self, ask: Ask, limit_s: float, notes: list[str]) -> None:
+        self._ask = ask
+        self._limit_s = limit_s
+        self._deadline = time.monotonic() + limit_s
+        self._notes = notes
+
+    def read(self, kind: Kind) -> Iterator[Mismatch]:
+        """What is wrong with a list, page by page."""
+        pages = ListPages(kind.method, kind.name, max_pages=MAX_PAGES, is_strict=True)
+        while (
+            params := pages.next_params(left_s := self._deadline - time.monotonic())
+        ) is not None:
+            answer = self._ask(kind.method, params, left_s)
+            entries = pages.add(answer)
+            place = f"{kind.method} (page {pages.count})" if pages.count > 1 else kind.method
+            yield from _judge_entries(kind, entries, place)
+            if pages.problem and pages.problem.kind in ("refused", "malformed"):
+                yield from self._judge_result(kind, answer, place)
+                return
+            if pages.problem and pages.problem.kind in ("cursor", "circle"):
+                yield _judge_cursor(pages.problem, f"{place} result.nextCursor")
+                return
+        if pages.problem:
+            is_late = pages.problem.kind == "timeout"
+            why = (
+                f"it is not at its end after {self._limit_s:g} s" if is_late else "it does not end"
+            )
+            yield Mismatch(
+                path=kind.method,
+                expected="a last page, without nextCursor",
+                actual={"pages": pages.count},
+                message=f"the list must have a last page, and {why} "
+                f"({plural(pages.count, 'page')})",
+                is_described=True,
+            )
+
+    def _judge_result(self, kind: Kind, answer: dict[str, Any], place: str) -> Iterator[Mismatch]:
+        error, result = answer.get("error"), answer.get("result", ABSENT)
+        code = error.get("code") if isinstance(error, dict) else None
+        if kind.unit == "resourceTemplate" and code == jsonrpc.METHOD_NOT_FOUND:
+            # Templates belong to the capability of resources, and are optional.
+            self._notes.append(f"the server does not know {kind.method}: it has no templates")
+        elif "error" in answer:
+            yield refusal_mismatch(answer, kind.method, f"{place} error")
+        elif isinstance(result, dict):
+            message = f"a list of {kind.noun}s must be an array"
+            found = result.get(kind.name, ABSENT)
+            yield _typed(f"{place} result.{kind.name}", "array", found, message)
+        else:
+            yield _typed(f"{place} result", "object", result, "the result must be an object")
+
+
+def _judge_cursor(problem: ListProblem, path: str) -> Mismatch:
+    if problem.kind == "cursor":
+        message = "where there is another page, it must be a string"
+        return _typed(path, "string", problem.value, message)
+    message = "this cursor has come before: the list goes in a circle"
+    return Mismatch(
+        path=path,
+        expected="a new cursor",
+        actual=problem.value,
+        message=message,
+        is_described=True,
+    )
+
+
+def _judge_entries(kind: Kind, entries: list[Any], place: str) -> Iterator[Mismatch]:
+    needed = ("name",) if kind.key == "name" else (kind.key, "name")
+    for index, entry in enumerate(entries):
+        path = f"{place} {render_path(('result', kind.name, index))}"
+        if not isinstance(entry, dict):
+            yield _typed(path, "object", entry, f"a {kind.noun} must be an object")
+            continue
+        for key in needed:
+            value = entry.get(key, ABSENT)
+            # The key that identifies it must not be empty.
+            if not isinstance(value, str) or (key == kind.key and not value):
+                message = f"a {kind.noun} needs a {key}: a string that is not empty"
+                yield _typed(f"{path}.{key}", "string", value, message)
+
+
+def _typed(path: str, type_: str, actual: object, message: str) -> Mismatch:
+    return Mismatch(path=path, expected=f"match:type:{type_}", actual=actual, message=message)
+
+
+def refusal_mismatch(answer: dict[str, Any], method: str, path: str) -> Mismatch:
+    """The mismatch of a request that was answered with an error."""
+    message = f"the server answered {method} with an error"
+    return Mismatch(path=path, expected=ABSENT, actual=answer.get("error"), message=message)
 
 
 # The rules

@@ -209,7 +209,11 @@ class Connection:
             line = self.session.add_metadata(line)
         written = line
         if self.traceparent and not is_own:
-            line = self._add_trace(line)
+            line, context = self.session.add_trace(line, self.traceparent)
+            if context:
+                # version-trace-parent-flags; what a test writes itself may be anything.
+                _, _, rest = context.partition("-")
+                self.trace_id = rest.partition("-")[0] or context
         if self._log:
             self._log.sent(line)
         # As written: a trace is of one run, and captures are compared and replayed.
@@ -218,14 +222,6 @@ class Connection:
         self.wire.send(line)
         if self._watch and not is_own:
             self._watch.sent(written)
-
-    def _add_trace(self, line: bytes) -> bytes:
-        line, context = self.session.add_trace(line, self.traceparent)
-        if context:
-            # version-trace-parent-flags; what a test writes itself may be anything.
-            _, _, rest = context.partition("-")
-            self.trace_id = rest.partition("-")[0] or context
-        return line
 
     def _record(self, items: Sequence[Item]) -> None:
         if self._own_ids:
@@ -279,7 +275,13 @@ class Connection:
             line = encode_line(reply)
             self._replied_bytes += len(line)
             self.send(line)
-        self._check_budget()
+        limits, messages, size = self.spec.limits, self.inbox.messages, self.size
+        if messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
+            raise ServerError(faults.output_budget_fault(limits, messages, size, self.wire))
+        if self._replied_bytes and (
+            min(self._replied_bytes, self.wire.unsent_bytes) > _MAX_UNREAD_REPLY_BYTES
+        ):
+            raise ServerError(faults.unread_replies_fault(self.wire))
         # If the answer has arrived already, the next step raises the fault.
         if self.inbox.is_waiting:
             self.raise_broken()
@@ -311,15 +313,6 @@ class Connection:
         if fault:
             self._raised.add(fault.kind)
             raise ServerError(faults.with_evidence(fault, self.wire))
-
-    def _check_budget(self) -> None:
-        limits, messages, size = self.spec.limits, self.inbox.messages, self.size
-        if messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
-            raise ServerError(faults.output_budget_fault(limits, messages, size, self.wire))
-        if self._replied_bytes and (
-            min(self._replied_bytes, self.wire.unsent_bytes) > _MAX_UNREAD_REPLY_BYTES
-        ):
-            raise ServerError(faults.unread_replies_fault(self.wire))
 
     # What is kept
 
@@ -375,10 +368,9 @@ class Connection:
         score, member = self._watch.finish(
             exit_status, ended_by=ended_by, is_stderr_utf8=self._is_stderr_utf8()
         )
-        return self._mark_reported(score) if self._raised or self.gaps else score, member
-
-    def _mark_reported(self, score: SessionScore) -> SessionScore:
-        """The verdicts, marked if a fault or a finding reports the same mistake."""
+        if not self._raised and not self.gaps:
+            return score, member
+        # Mark the verdicts on mistakes that a fault or a finding reports.
         reported = {id: kind for kind in self._raised for id in faults.REPORTED_RULES.get(kind, ())}
         if any("result.capabilities" in gap for gap in self.gaps):
             reported["INV-003"] = "protocol_violation"
@@ -391,7 +383,7 @@ class Connection:
             else each
             for each in score.verdicts
         )
-        return score.but(verdicts=tuple(verdicts))
+        return score.but(verdicts=tuple(verdicts)), member
 
     def capture(self, exit_status: str, ended_by: str) -> SessionCapture | None:
         """The capture of the session, if traffic is kept."""
@@ -535,7 +527,16 @@ class Inbox:
         for item in items:
             self.messages += 1
             if isinstance(item, Frame):
-                self._take_frame(item, owed)
+                if self._sent_during and self._is_early(item):
+                    self._findings.add("early_response", faults.STRAYS["early_response"])
+                    continue
+                # Over HTTP it matters on which stream an answer comes.
+                is_special = self.listener or item.answers is not None
+                id = ABSENT if is_special else self._session.take_answer(item.value)
+                if id is ABSENT:
+                    self._take_events(item, owed)
+                else:
+                    self._take_answer(self._session.as_written(item.value), id)
             elif isinstance(item, Noise):
                 self._take_noise(item)
             elif isinstance(item, TransportFault):
@@ -553,18 +554,6 @@ class Inbox:
         """Remember a fault that makes it impossible to go on; the next wait raises it."""
         # The first fault is the cause of later ones.
         self._broken = self._broken or fault
-
-    def _take_frame(self, frame: Frame, owed: list[Message]) -> None:
-        if self._sent_during and self._is_early(frame):
-            self._findings.add("early_response", faults.STRAYS["early_response"])
-            return
-        # Over HTTP it matters on which stream an answer comes.
-        is_special = self.listener or frame.answers is not None
-        id = ABSENT if is_special else self._session.take_answer(frame.value)
-        if id is ABSENT:
-            self._take_events(frame, owed)
-        else:
-            self._take_answer(self._session.as_written(frame.value), id)
 
     def _is_early(self, frame: Frame) -> bool:
         """Whether a line answers a call that was sent after the line had begun."""

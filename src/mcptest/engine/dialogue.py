@@ -44,7 +44,7 @@ from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from mcptest.core.coverage import Use
@@ -92,33 +92,23 @@ class DialogueRunner:
         limit_s = case.timeout_s or spec.timeout_s
         hooks = Hooks(self._pool.launcher, self._folder, limit_s, spec.secrets)
         try:
-            return self._run_with_hooks(hooks, case, dialogue, spec, following)
+            fault = hooks.run(dialogue.before) if dialogue.before else None
+            if fault:
+                raise UnsentError(fault)
+            try:
+                result = self._run(case, dialogue, spec, following)
+            except (ServerError, UnsentError, PatternTimeoutError, CheckError):
+                # Clean up what the first hook has set up.
+                if dialogue.after:
+                    hooks.run(dialogue.after)
+                raise
+            except InterruptedRunError:
+                if dialogue.after:
+                    hooks.run_last(dialogue.after)
+                raise
+            fault = hooks.run(dialogue.after) if dialogue.after else None
         finally:
             hooks.close()
-
-    def _run_with_hooks(
-        self,
-        hooks: Hooks,
-        case: Case,
-        dialogue: Dialogue,
-        spec: ServerSpec,
-        following: Case | None,
-    ) -> CaseResult:
-        fault = hooks.run(dialogue.before) if dialogue.before else None
-        if fault:
-            raise UnsentError(fault)
-        try:
-            result = self._run(case, dialogue, spec, following)
-        except (ServerError, UnsentError, PatternTimeoutError, CheckError):
-            # Clean up what the first hook has set up.
-            if dialogue.after:
-                hooks.run(dialogue.after)
-            raise
-        except InterruptedRunError:
-            if dialogue.after:
-                hooks.run_last(dialogue.after)
-            raise
-        fault = hooks.run(dialogue.after) if dialogue.after else None
         if fault and result.status == "passed":
             return result.but(status="error", fault=fault)
         notes = (f"{fault.kind}: {fault.message}",) if fault else ()
@@ -130,10 +120,19 @@ class DialogueRunner:
         server, note = self.server_for(spec, dialogue)
         began = time.monotonic()
         run = DialogueRun(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
+        # Messages left over are for a dialogue that begins with a message of the same server.
+        carried, self._left_over = self._left_over, None
+        if carried is None or carried[0] is not server or not _first_turns(dialogue):
+            carried = (server, [])
+        # The turns with which the server begins the next case.
+        upcoming = following.dialogue if following else None
+        next_turns = _first_turns(upcoming) if upcoming and not upcoming.opens_session else ()
         try:
-            run.perform(self._take_left_over(server, dialogue), _opening_turns(following))
+            run.perform(carried[1], next_turns)
         finally:
-            self._count(server, run)
+            used = self._uses.setdefault(server.spec.name, {})
+            for use in run.uses:
+                used[use] = used.get(use, 0) + 1
             if run.has_answers:
                 self._pool.record_answer()
         self._left_over = (server, run.left_over)
@@ -165,24 +164,6 @@ class DialogueRunner:
             hello = None
         params = hello if isinstance(hello, dict) else None
         return self._pool.server_for_dialogue(spec, dialogue, params)
-
-    def _take_left_over(self, server: Server, dialogue: Dialogue) -> list[ReceivedMessage]:
-        """The messages left over, for a dialogue that begins with a message of the server."""
-        carried, self._left_over = self._left_over, None
-        if carried is None or carried[0] is not server or not _first_turns(dialogue):
-            return []
-        return carried[1]
-
-    def _count(self, server: Server, run: DialogueRun) -> None:
-        used = self._uses.setdefault(server.spec.name, {})
-        for use in run.uses:
-            used[use] = used.get(use, 0) + 1
-
-
-def _opening_turns(case: Case | None) -> tuple[Turn, ...]:
-    """The turns with which the server begins a case."""
-    dialogue = case.dialogue if case else None
-    return _first_turns(dialogue) if dialogue and not dialogue.opens_session else ()
 
 
 def _first_turns(dialogue: Dialogue) -> tuple[Turn, ...]:
@@ -287,7 +268,12 @@ class DialogueRun:
             connection.inbox.stop_expecting()
             for _, id in self._open.values():
                 connection.session.abandon(id)
-        self._answer_rest(next_turns)
+        # Answer what is open, except requests that the next case begins with.
+        kept = count_requests(next_turns)
+        for received in self._inbox.unclaimed:
+            if not (kept[received.message["method"]] or kept[""]):
+                self._reply(received)
+        self.left_over = self._inbox.left_over
 
     def _perform(self) -> None:
         turns = self._dialogue.turns
@@ -327,8 +313,12 @@ class DialogueRun:
         bound = pull_bound(turn.binds, value)
         value = fill(value, {}, bound)
         self._values.update(bound)
-        if isinstance(value, list):
-            self._refuse_batch(turn)
+        revision = self._connection.session.revision
+        if isinstance(value, list) and not revision.has_batches:
+            message = f"not sent: {turn.key} is a batch, and revision {revision.version} has none"
+            hint = "only revision 2025-03-26 has batches; write the messages one by one"
+            fault = Fault(kind="no_batches", message=message, hint=hint)
+            raise UnsentError(fault, has_begun=bool(self.sent))
         messages: list[Any] = value if isinstance(value, list) else [value]
         lines = [self._open_request(index, message) for message in messages]
         self.sent.append(encode_line(value).decode("utf-8").rstrip("\n"))
@@ -339,14 +329,6 @@ class DialogueRun:
             self._places[jsonrpc.id_key(id)] = begin, self._connection.wire.sent_bytes
         if not any("method" in message and "id" in message for message in messages):
             self._connection.wire.wait_until_read()
-
-    def _refuse_batch(self, turn: Turn) -> None:
-        revision = self._connection.session.revision
-        if not revision.has_batches:
-            message = f"not sent: {turn.key} is a batch, and revision {revision.version} has none"
-            hint = "only revision 2025-03-26 has batches; write the messages one by one"
-            fault = Fault(kind="no_batches", message=message, hint=hint)
-            raise UnsentError(fault, has_begun=bool(self.sent))
 
     def _open_request(self, index: int, message: Message) -> bytes:
         """Remember a request of ours as open; the line to send."""
@@ -405,7 +387,10 @@ class DialogueRun:
                     self._judge_unexpected()
                     raise _AnswerLostError
                 del self._open[key]
-                raise ServerError(self._timeout_fault(method, id))
+                fault = self._server.timeout_fault(method, id, self._timeout_s)
+                arrivals = self._inbox.arrivals()
+                hint = f"{fault.hint}; {arrivals}" if fault.hint else arrivals
+                raise ServerError(fault.but(hint=hint))
         self._connection.inbox.stop_expecting()
         del self._open[key]
         self._server.raise_if_unread(method, id, place)
@@ -425,19 +410,25 @@ class DialogueRun:
         received = self._inbox.claim(turn.method)
         while received is None:
             if not self._wait(lambda: self._server.exit_fault(when), deadline):
-                self._record_missing(turn)
+                waited = faults.format_seconds(self._timeout_s)
+                wanted = self.expected[turn.key] = source_of(turn.value)
+                missed = Mismatch(
+                    path=turn.key,
+                    expected=wanted,
+                    actual=ABSENT,
+                    message=f"no {turn.method or 'message'} came within {waited}",
+                    hint=self._inbox.arrivals(),
+                )
+                self._note(turn, [missed])
                 return False
             received = self._inbox.claim(turn.method)
-        if not self._answers_itself(index):
+        # A later turn answers the request itself, or may do so.
+        later = self._dialogue.turns[index:]
+        replies = (turn for turn in later if turn.is_ours and turn.kind == "response")
+        if not any(turn.answers in (index, None) for turn in replies):
             self._reply(received)
         self._judge(turn, received.message)
         return True
-
-    def _answers_itself(self, index: int) -> bool:
-        """Whether a later turn answers the request of this one, or may do so."""
-        later = self._dialogue.turns[index:]
-        replies = (turn for turn in later if turn.is_ours and turn.kind == "response")
-        return any(turn.answers in (index, None) for turn in replies)
 
     def _wait(self, gone: Callable[[], Fault], deadline: float) -> bool:
         """Wait until something arrives; False at the deadline. `gone` makes its fault."""
@@ -450,7 +441,7 @@ class DialogueRun:
         return is_time_left
 
     def _wait_or_reply(self, gone: Callable[[], Fault], deadline: float) -> bool:
-        """The same, but answer requests that were held back: the server may be waiting for it."""
+        """`_wait`, but answer requests that were held back: the server may be waiting for that."""
         held = [received for received in self._inbox.left_over if received.reply]
         pause = min(deadline, time.monotonic() + _HOLD_S) if held else deadline
         if self._wait(gone, pause):
@@ -458,26 +449,6 @@ class DialogueRun:
         for received in held:
             self._reply(received)
         return bool(held) and time.monotonic() < deadline
-
-    def _timeout_fault(self, method: str, id: object) -> Fault:
-        fault = self._server.timeout_fault(method, id, self._timeout_s)
-        arrivals = self._inbox.arrivals()
-        return fault.but(hint=f"{fault.hint}; {arrivals}" if fault.hint else arrivals)
-
-    def _record_missing(self, turn: Turn) -> None:
-        message = (
-            f"no {turn.method or 'message'} came within {faults.format_seconds(self._timeout_s)}"
-        )
-        wanted = source_of(turn.value)
-        self.expected[turn.key] = wanted
-        missed = Mismatch(
-            path=turn.key,
-            expected=wanted,
-            actual=ABSENT,
-            message=message,
-            hint=self._inbox.arrivals(),
-        )
-        self._note(turn, [missed])
 
     def _judge(self, turn: Turn, message: Message) -> None:
         missing = [name for name in turn.needs if name not in self._values]
@@ -544,18 +515,36 @@ class DialogueRun:
         self._connection.poll()
 
     def _judge_unexpected(self) -> None:
-        ids = [self._connection.session.wire_id(id) for _, id in self._open.values()]
-        self.mismatches += _find_unknown_ids(self._inbox, ids)
-        if self._dialogue.is_strict:
-            self.mismatches += _find_unexpected(self._inbox, self._connection.inbox.noise)
+        """Add mismatches for answers to ids that were never sent.
 
-    def _answer_rest(self, next_turns: Sequence[Turn]) -> None:
-        """Answer what is open, except requests that the next case begins with."""
-        kept = count_requests(next_turns)
+        In a strict dialogue, also for everything else that no turn describes.
+        """
+        open_ids = [self._connection.session.wire_id(id) for _, id in self._open.values()]
+        for stray in self._inbox.unknown:
+            id, hint = stray.get("id"), ""
+            for other in open_ids:
+                if str(id) == str(other):
+                    hint = f"{jsonrpc.describe_id(other)} was; as ids, a number and a string differ"
+                    break
+            said = jsonrpc.describe_id(id)
+            message = f"the server answered {said}, and no request with that id was sent"
+            self._add_surplus(message, stray, hint)
+        if not self._dialogue.is_strict:
+            return
         for received in self._inbox.unclaimed:
-            if not (kept[received.message["method"]] or kept[""]):
-                self._reply(received)
-        self.left_over = self._inbox.left_over
+            method = visible(received.message["method"])
+            message = f"{method} came, and with _strict only what is written may"
+            self._add_surplus(message, received.message)
+        for again in self._inbox.repeats:
+            said = jsonrpc.describe_id(again.get("id"))
+            message = f"{said} was answered a second time, and with _strict once is enough"
+            self._add_surplus(message, again)
+        for line in self._connection.inbox.noise:
+            self._add_surplus(f"{line}; with _strict only what is written may come", ABSENT)
+
+    def _add_surplus(self, message: str, actual: object, hint: str = "") -> None:
+        found = Mismatch(path="surplus", expected=ABSENT, actual=actual, message=message, hint=hint)
+        self.mismatches.append(found)
 
 
 _SHOWN_METHODS = 5
@@ -608,7 +597,15 @@ class DialogueInbox:
             self._keep(ReceivedMessage(event.message))
             return True
         if isinstance(event, RequestReceived):
-            return self._take_request(event)
+            method = event.message["method"]
+            # A method given by a pattern is "" in the turns.
+            awaited = next(
+                (name for name in (method, "") if self._expected_requests[name] > 0), None
+            )
+            self._keep(ReceivedMessage(event.message, None if awaited is None else event.reply))
+            if awaited is not None:
+                self._expected_requests[awaited] -= 1
+            return awaited is not None
         if isinstance(event, UnexpectedResponse):
             kept = {"unknown_id": self.unknown, "duplicate_response": self.repeats}.get(event.kind)
             if kept is not None and len(kept) < _MAX_UNKNOWN:
@@ -623,15 +620,6 @@ class DialogueInbox:
     def skip(self) -> None:
         """Messages that have arrived so far are not claimed any more."""
         self._next = len(self.received)
-
-    def _take_request(self, event: RequestReceived) -> bool:
-        method = event.message["method"]
-        # A method given by a pattern is "" in the turns.
-        awaited = next((name for name in (method, "") if self._expected_requests[name] > 0), None)
-        self._keep(ReceivedMessage(event.message, None if awaited is None else event.reply))
-        if awaited is not None:
-            self._expected_requests[awaited] -= 1
-        return awaited is not None
 
     def _keep(self, received: ReceivedMessage) -> None:
         is_wanted = received.message["method"] in self._wanted or "" in self._wanted
@@ -736,41 +724,6 @@ class Hooks:
         for process in reversed(self._started):
             stop(process, self._launcher.grace, at_once=True)
         self._started = []
-
-
-def _find_unknown_ids(inbox: DialogueInbox, open_ids: Sequence[object]) -> Iterator[Mismatch]:
-    """Mismatches for answers to ids that were never sent."""
-    for stray in inbox.unknown:
-        said = jsonrpc.describe_id(stray.get("id"))
-        message = f"the server answered {said}, and no request with that id was sent"
-        yield _unexpected(message, stray, _same_looking(stray.get("id"), open_ids))
-
-
-def _find_unexpected(inbox: DialogueInbox, noise: Sequence[str]) -> Iterator[Mismatch]:
-    """Mismatches for everything that no turn of a strict dialogue describes."""
-    for received in inbox.unclaimed:
-        method = visible(received.message["method"])
-        yield _unexpected(
-            f"{method} came, and with _strict only what is written may", received.message
-        )
-    for again in inbox.repeats:
-        said = jsonrpc.describe_id(again.get("id"))
-        yield _unexpected(
-            f"{said} was answered a second time, and with _strict once is enough", again
-        )
-    for line in noise:
-        yield _unexpected(f"{line}; with _strict only what is written may come", ABSENT)
-
-
-def _unexpected(message: str, actual: object, hint: str = "") -> Mismatch:
-    return Mismatch(path="surplus", expected=ABSENT, actual=actual, message=message, hint=hint)
-
-
-def _same_looking(id: object, others: Sequence[object]) -> str:
-    for other in others:
-        if str(id) == str(other):
-            return f"{jsonrpc.describe_id(other)} was; as ids, numbers and texts differ"
-    return ""
 
 
 def describe_other_kind(key: str, wanted: Any, message: Message) -> Mismatch | None:

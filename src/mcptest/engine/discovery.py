@@ -603,8 +603,8 @@ class SuiteFolders:
 
     A file belongs to them if it is in one or below one after all links are resolved, on a way
     without hidden folders. The root of the file system is not such a folder. A file that the
-    user named himself belongs to them wherever it is; `is_found` says that the paths were found
-    by a search instead.
+    user named belongs to them in any folder; `is_found` is true if the paths were found by a
+    search instead.
 
     As a context manager, removes from each `FormatError` what it may not quote.
     """
@@ -621,7 +621,7 @@ class SuiteFolders:
             error.diagnostics = tuple(self.quotable(error.diagnostics))
 
     def quotable(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """The same diagnostics; those about other files say what and where, and quote nothing."""
+        """The diagnostics; those about other files say what and where, and quote nothing."""
         return [each if self.hold(each.file) else _unquoted(each) for each in diagnostics]
 
     def hold(self, path: str) -> bool:

@@ -254,7 +254,12 @@ def judge_reply(
     if is_plainly_met(expectation, reply):
         return reply, ()
     if expectation.has_remote_check:
-        return _judge_here(server, expectation, reply, trail)
+        # A forked copy of this process could not use the connection to a plugin.
+        if expectation.has_foreign_check:
+            expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
+        with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
+            reply = _with_latecomers(server, expectation, reply)
+            return reply, _first(judge(expectation, reply, trail))
     if not expectation.has_regex:
         reply = _with_latecomers(server, expectation, reply)
         return reply, _first(judge(expectation, reply, trail))
@@ -271,17 +276,6 @@ def judge_reply(
     return reply, judge_in_child(
         lambda: _first(judge(expectation, whole, trail)), limit_s, server.launcher
     )
-
-
-def _judge_here(
-    server: Server, expectation: Expectation, reply: Reply, trail: Trail
-) -> tuple[Reply, tuple[Mismatch, ...]]:
-    """The same for plugins, with which a forked copy of this process could not speak."""
-    if expectation.has_foreign_check:
-        expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
-    with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
-        reply = _with_latecomers(server, expectation, reply)
-        return reply, _first(judge(expectation, reply, trail))
 
 
 def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
@@ -323,10 +317,26 @@ def judge_notifications(wanted: Sequence[object], got: Sequence[object]) -> Iter
     at = 0
     for index, each in enumerate(wanted):
         place = _find(each, got, at)
-        if place is None:
-            yield _missing(each, index, got, at)
-        else:
+        if place is not None:
             at = place + 1
+            continue
+        methods = [str(one.get("method")) for one in got if isinstance(one, dict)]
+        shown = ", ".join(dict.fromkeys(visible(method) for method in methods[:_SHOWN_METHODS]))
+        more = ", …" if len(methods) > _SHOWN_METHODS else ""
+        arrived = f"{len(got):,} came: {shown}{more}" if got else "none came at all"
+        hint, message = "", f"expected notification did not arrive; {arrived}"
+        if _find(each, got[:at], 0) is not None:
+            message = "expected notification did not arrive after the previous expected one"
+            hint = "one came earlier; the order matters"
+        elif nearest := _nearest(each, got[at:]):
+            hint = f"one with this method came, but {nearest.path}: {nearest.message}"
+        yield Mismatch(
+            path=f"notifications[{index}]",
+            expected=_as_written(each),
+            actual=ABSENT,
+            message=message,
+            hint=hint,
+        )
 
 
 def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
@@ -336,28 +346,8 @@ def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
     return None
 
 
-def _missing(wanted: object, index: int, got: Sequence[object], start: int) -> Mismatch:
-    methods = [str(each.get("method")) for each in got if isinstance(each, dict)]
-    shown = ", ".join(dict.fromkeys(visible(method) for method in methods[:_SHOWN_METHODS]))
-    more = ", …" if len(methods) > _SHOWN_METHODS else ""
-    arrived = f"{len(got):,} came: {shown}{more}" if got else "none came at all"
-    hint, message = "", f"expected notification did not arrive; {arrived}"
-    if _find(wanted, got[:start], 0) is not None:
-        message = "expected notification did not arrive after the previous expected one"
-        hint = "one came earlier; the order matters"
-    elif nearest := _nearest(wanted, got[start:]):
-        hint = f"one with this method came, but {nearest.path}: {nearest.message}"
-    return Mismatch(
-        path=f"notifications[{index}]",
-        expected=_as_written(wanted),
-        actual=ABSENT,
-        message=message,
-        hint=hint,
-    )
-
-
 def _as_written(wanted: object) -> object:
-    """The expectation as the file has it, where a method alone stands for a partial message."""
+    """The expectation as the file has it, where a method alone may be short for a message."""
     source = source_of(wanted)
     inner = source.get("match:partial") if isinstance(source, dict) and len(source) == 1 else None
     return inner["method"] if isinstance(inner, dict) and list(inner) == ["method"] else source
@@ -522,14 +512,14 @@ def _in_own_words(assertion: Assertion, mismatch: Mismatch) -> Mismatch:
 # Work that a timer cannot interrupt, done in a process that can be killed.
 #
 # Two kinds of work need this: matchers from Python packages (`bound_checks`), and JSON Schemas that
-# refer to themselves, which may take for ever or all memory to read (`find_read_failure`).
+# refer to themselves, which may take forever or all memory to read (`find_read_failure`).
 
 
 def bound_checks(expectation: Expectation, limit_s: float, launcher: Launcher) -> Expectation:
     """The expectation with each foreign check limited to this time, in a process of its own.
 
     Used where the answer cannot be judged as a whole in another process, because plugins or
-    snapshots take part: a forked copy of this process could not speak with them.
+    snapshots take part: a forked copy of this process could not use them.
     """
 
     def change(pattern: Pattern) -> Pattern:
@@ -601,7 +591,7 @@ def find_read_failure(
 
 
 def find_read_failure_alone(work: Callable[[], object]) -> str:
-    """The same before a run has begun."""
+    """`find_read_failure` before a run has begun."""
     from mcptest.engine.server import make_bare_launcher  # noqa: PLC0415  # rare
 
     return find_read_failure(make_bare_launcher(), work, limit_s=_ALONE_LIMIT_S)

@@ -72,7 +72,7 @@ __all__ = [
 # there, as skipped, because the file itself says so.
 
 
-# Where `mcptest.engine.last_failed` keeps the tests that failed.
+# Where `mcptest.engine.selection` keeps the tests that failed.
 STATE_FILE = os.path.join(".mcptest", "last-failed.json")
 
 _LEFT_OUT = "another test of this file says only"
@@ -341,28 +341,21 @@ def _select(
     """The selection that counts, the shard, and the suites with the selected tests."""
     selection = wanted.selection
     if selection.lines:
-        from mcptest.engine.lines import select_lines  # noqa: PLC0415  # for those who want it
+        from mcptest.engine.selection import select_lines  # noqa: PLC0415  # for those who want it
 
         suites = select_lines(suites, selection.lines)
-    if selection.last_failed:
-        selection = _without_unknown_failures(suites, selection, wanted.note)
+    if selection.last_failed and not any(_filter_cases(suite, selection).cases for suite in suites):
+        if wanted.note:
+            wanted.note(
+                "--last-failed: none of the tests that failed is among these, so all of them run"
+            )
+        selection = selection.but(last_failed={})
     shard = describe_shard(suites, selection, selection.shard) if selection.shard else None
     try:
         return selection, shard, select(suites, selection)
     except NothingSelectedError as error:
         error.shard = shard
         raise
-
-
-def _without_unknown_failures(
-    suites: Sequence[Suite], selection: Selection, note: Callable[[str], None] | None
-) -> Selection:
-    """The selection; without the last failures if none of them is among the selected tests."""
-    if any(_filter_cases(suite, selection).cases for suite in suites):
-        return selection
-    if note:
-        note("--last-failed: none of the tests that failed is among these, so all of them run")
-    return selection.but(last_failed={})
 
 
 def _refuse_unknown_variables(given: GivenVariables | None) -> None:
@@ -420,7 +413,7 @@ def load_suites(
     # Nothing is run here, so unset variables do not matter.
     needs = (need for suite in suites for case in suite.cases for need in case.needs)
     warnings += (need.but(severity="warning") for need in dict.fromkeys(needs))
-    # A file with mistakes brings its warnings along.
+    # The warnings of a file with mistakes are among its mistakes.
     warnings += (each for each in mistakes if each.severity == "warning")
     mistakes = [each for each in mistakes if each.severity == "error"]
     return suites, folders.quotable(mistakes), folders.quotable(warnings)

@@ -123,7 +123,12 @@ class _MatrixRun:
     def run(self, after_way: Callable[[Plan, RunFinished], None]) -> RunFinished:
         began = time.monotonic()
         finished = self._probe()
-        self._name_server()
+        # Call a server that no file names by its own name.
+        names = [probe.opening.own_name for probe in self._probes if probe.opening]
+        name = next(filter(None, names), "")
+        self._plan = self._plan.with_servers(
+            lambda spec: spec if spec.is_named or not name else spec.but(name=name, is_named=True)
+        )
         ways = [probe.way for probe in self._probes if probe.opening]
         started = make_run_started(self._plan, self._options.started_at)
         # A run that finds no way reports the tests that it would have run in one.
@@ -150,14 +155,6 @@ class _MatrixRun:
             return RunFinished(summary=Summary(), duration_s=0.0, interrupted=True)
         fault = unreachable_fault(self._probes)
         return RunFinished(summary=Summary(), duration_s=0.0, fault=fault) if fault else None
-
-    def _name_server(self) -> None:
-        """Call a server that no file names by its own name."""
-        names = [probe.opening.own_name for probe in self._probes if probe.opening]
-        name = next(filter(None, names), "")
-        self._plan = self._plan.with_servers(
-            lambda spec: spec if spec.is_named or not name else spec.but(name=name, is_named=True)
-        )
 
     def _run_way(self, way: Way) -> tuple[Plan, RunFinished]:
         (transport,) = (each for each in self._transports if each.name == way.transport)
@@ -551,23 +548,19 @@ def _probe_era(
     is_refused = probe.fault is not None and probe.fault.kind == "unsupported_version"
     if not is_refused or len(revisions) == 1:
         return probe
+    # With which revision does it answer an offer?
     try:
-        version = _preferred(spec.but(spec_version="", protocol_version=offer), launcher)
+        server = Server(spec.but(spec_version="", protocol_version=offer), launcher)
+        try:
+            server.open()
+            version = str(server.handshake.get("protocolVersion", ""))
+        finally:
+            server.close()
     except ServerError:
         return probe
     if version in revisions and version != offer:
         return _probe(Way(transport=transport, revision=version), spec, launcher)
     return probe
-
-
-def _preferred(spec: ServerSpec, launcher: Launcher) -> str:
-    """The revision with which the server answers an offer."""
-    server = Server(spec, launcher)
-    try:
-        server.open()
-        return str(server.handshake.get("protocolVersion", ""))
-    finally:
-        server.close()
 
 
 def _probe(way: Way, spec: ServerSpec, launcher: Launcher) -> Probe:

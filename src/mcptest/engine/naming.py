@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import ServerCoverage
     from mcptest.core.events import Event, Listener
-    from mcptest.core.results import CaptureScore
     from mcptest.protocol.capture import SessionCapture
 
 __all__ = ["ServerNaming"]
@@ -71,11 +70,20 @@ class ServerNaming:
 
     def rename_end(self, finished: RunFinished) -> RunFinished:
         """The end of the run, as it was emitted."""
+        label, score = self._rename_label, finished.conformance
         return finished.but(
             findings=tuple(
-                each.but(server=self._rename_list(each.server)) for each in finished.findings
+                each.but(server=", ".join(dict.fromkeys(map(label, each.server.split(", ")))))
+                for each in finished.findings
             ),
-            conformance=self._rename_score(finished.conformance),
+            conformance=score.but(
+                sessions=tuple(
+                    each.but(server_label=label(each.server_label)) for each in score.sessions
+                ),
+                conflicts=tuple(
+                    each.but(servers=tuple(map(label, each.servers))) for each in score.conflicts
+                ),
+            ),
             coverage=self._rename_coverage(finished.coverage),
             server_revisions=tuple(
                 dict.fromkeys(
@@ -97,18 +105,6 @@ class ServerNaming:
             return event.but(server=self._rename(event.server))
         return event
 
-    def _rename_score(self, score: CaptureScore) -> CaptureScore:
-        return score.but(
-            sessions=tuple(
-                each.but(server_label=self._rename_label(each.server_label))
-                for each in score.sessions
-            ),
-            conflicts=tuple(
-                each.but(servers=tuple(map(self._rename_label, each.servers)))
-                for each in score.conflicts
-            ),
-        )
-
     def _rename_coverage(self, found: Iterable[ServerCoverage]) -> tuple[ServerCoverage, ...]:
         """The coverage of each server; those of one name that offer the same are one."""
         alike: dict[object, list[ServerCoverage]] = {}
@@ -120,9 +116,6 @@ class ServerNaming:
 
     def _rename(self, name: str) -> str:
         return self._names.get(name, name)
-
-    def _rename_list(self, names: str) -> str:
-        return ", ".join(dict.fromkeys(map(self._rename_label, names.split(", "))))
 
     def _rename_label(self, label: str) -> str:
         """A name with or without its transport: stdio://python3."""

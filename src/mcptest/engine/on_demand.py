@@ -113,7 +113,16 @@ class Session:
         As in `mcptest run`, where the next file has another server the last one is stopped. While
         tests of several files are interleaved, the servers of unfinished files are kept.
         """
-        pool = suite.pool or self._pool_for(suite)
+        if suite.pool is None:
+            # Suites with isolation `run` share the server if it is started in the same way.
+            suites = (each for file in self.files for each in file.suites)
+            suite.pool = next(
+                (each.pool for each in suites if each.pool and each.shares(suite)), None
+            )
+        if suite.pool is None:
+            suite.pool = ServerPool(self.launcher)
+            self._pools.insert(0, suite.pool)
+        pool = suite.pool
         if self._pools[-1] is pool and pool.is_running:
             return pool
         self._pools.remove(pool)
@@ -126,16 +135,6 @@ class Session:
             other.replace("others were needed meanwhile")
         self._pools.append(pool)
         return pool
-
-    def _pool_for(self, suite: SuiteRun) -> ServerPool:
-        """Suites with isolation `run` share the server if it is started in the same way."""
-        suites = (each for file in self.files for each in file.suites)
-        found = next((each.pool for each in suites if each.pool and each.shares(suite)), None)
-        if found is None:
-            found = ServerPool(self.launcher)
-            self._pools.insert(0, found)
-        suite.pool = found
-        return found
 
     def is_needed(self, pool: ServerPool, spec: ServerSpec) -> bool:
         """Whether a case that is still to come can use this server."""
@@ -359,7 +358,10 @@ class SuiteRun:
             values.clear()
             for earlier in sorted(each for each in self._saved if each < index):
                 values.update(self._saved[earlier])
-        result = run.run_case(case, self.spec, self._case_after(following))
+        next_case = self.suite.cases[following] if following is not None else None
+        if next_case and (following in self._early or not _can_run(next_case)):
+            next_case = None
+        result = run.run_case(case, self.spec, next_case)
         if self._providers:
             self._saved[index] = {name: values[name] for name in _saved_by(case) if name in values}
         if self.spec.isolation == "test":
@@ -402,11 +404,6 @@ class SuiteRun:
             self.file.emit(make_suite_started(self.suite, self.spec))
             self.run.start_counting(self.suite)
         return self.run, pool
-
-    def _case_after(self, index: int | None) -> Case | None:
-        if index is None or index in self._early or not _can_run(self.suite.cases[index]):
-            return None
-        return self.suite.cases[index]
 
     def _take_inventory(self, pool: ServerPool) -> None:
         gates = self.suite.gates

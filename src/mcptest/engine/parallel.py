@@ -257,7 +257,12 @@ class _ParallelRun:
         """Receive until everything has been emitted, or the run is over."""
         tick = self._launcher.while_waiting
         while workers.alive and not self._is_over:
-            self._pass_interrupt_on(workers)
+            if self._launcher.interrupts.count and not self._is_interrupted:
+                self._is_interrupted = True
+                self._next_job = len(self._jobs)
+                workers.stop_waking()
+                for worker in workers.alive:
+                    worker.interrupt()
             for worker, values in workers.wait(_TICK_S):
                 for value in values:
                     self._take(worker, value)
@@ -267,27 +272,16 @@ class _ParallelRun:
                     self._handle_exit(worker, status)
                     if self._next_job < len(self._jobs):
                         self._start_workers(workers, 1)
-            self._kill_stuck(workers)
+            # Kill workers that have sent nothing for longer than any test can take.
+            options = self._options
+            for worker in workers.alive:
+                if worker.job is not None:
+                    limit_s = self._jobs[worker.job].time_limit_s(options.retries, options.repeat)
+                    if time.monotonic() - worker.last_message_at > limit_s:
+                        worker.kill()
             self._emit_in_order()
             if tick:
                 tick()
-
-    def _kill_stuck(self, workers: Workers) -> None:
-        """Kill workers that have sent nothing for longer than any test can take."""
-        for worker in workers.alive:
-            if worker.job is not None:
-                silent_s = time.monotonic() - worker.last_message_at
-                job, options = self._jobs[worker.job], self._options
-                if silent_s > job.time_limit_s(options.retries, options.repeat):
-                    worker.kill()
-
-    def _pass_interrupt_on(self, workers: Workers) -> None:
-        if self._launcher.interrupts.count and not self._is_interrupted:
-            self._is_interrupted = True
-            self._next_job = len(self._jobs)
-            workers.stop_waking()
-            for worker in workers.alive:
-                worker.interrupt()
 
     def _take(self, worker: Worker, value: object) -> None:
         if isinstance(value, _LearnedSecrets):

@@ -18,10 +18,9 @@ from mcptest.core.coverage import KINDS, offers_in
 from mcptest.core.errors import ServerError
 from mcptest.core.events import ServerRevision
 from mcptest.core.plan import Expectation, Step
-from mcptest.core.record import ABSENT, Record
-from mcptest.core.results import FINDINGS, Fault, Mismatch
+from mcptest.core.record import Record
+from mcptest.core.results import FINDINGS, Fault
 from mcptest.core.secrets import redact_all, redactor
-from mcptest.core.text import plural, render_path
 from mcptest.engine import faults
 from mcptest.engine.server import Server
 from mcptest.protocol import jsonrpc
@@ -40,30 +39,24 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.dialogue import Dialogue
-    from mcptest.protocol.lists import ListProblem
     from mcptest.protocol.session import SessionEvent
     from mcptest.rules.judge import Member
     from mcptest.transport.http.probe import ProbeClient
 
-    # Method, params, time limit in seconds → the whole answer.
-    Ask = Callable[[str, object, float], dict[str, Any]]
     # Params of a page, time limit in seconds → the answer.
     AskTools = Callable[[dict[str, object], float], Any]
     Message = dict[str, Any]
 
 __all__ = [
     "FATAL_FAULTS",
-    "MAX_PAGES",
     "MAX_TOOL_PAGES",
     "EndlessError",
     "Inventory",
-    "ListReader",
     "ServerPool",
     "SingleServer",
     "learn_tools",
     "list_pages",
     "read_tools",
-    "refusal_mismatch",
 ]
 
 
@@ -148,7 +141,7 @@ class ServerPool:
     def server_for_dialogue(
         self, spec: ServerSpec, dialogue: Dialogue, hello: dict[str, object] | None
     ) -> tuple[Server, str]:
-        """The same for a dialogue, which may do the handshake itself.
+        """`server_for` for a dialogue, which may do the handshake itself.
 
         If it does not, `hello` has the params for `initialize`.
         """
@@ -322,7 +315,7 @@ class ServerPool:
             self.scores.append(scored)
 
     def end_file(self) -> None:
-        """Stop the server: the next file has its own, whatever became of this one."""
+        """Stop the server, which may have failed already: the next file has its own."""
         self.retire()
         self.restore_failures((0, 0))
         self._replaced = ""
@@ -350,28 +343,25 @@ class ServerPool:
             raise ServerError(self._given_up)
         if self._server is None or note:
             self.retire()
-            self._start(spec, with_handshake=with_handshake)
+            # A server that was found to be stateless is not asked for a handshake again.
+            spec = spec.but(protocol_version=self._stateless) if self._stateless else spec
+            try:
+                server = Server(spec, self.launcher)
+            except ServerError as error:
+                self._given_up = error.fault
+                raise
+            self._server, self._listed, self.files_run = server, None, set()
+            try:
+                server.open(with_handshake=with_handshake)
+            except ServerError as error:
+                raise self._give_up(server, error) from None
+            self._stateless = server.stateless_revision
+            self.has_started_one = self.has_started_one or with_handshake
             note, self._replaced = note or self._replaced, ""
         assert self._server is not None
         # Judged now, not while an answer is awaited: that time is the server's.
         self._server.connection.catch_up()
         return self._server, note
-
-    def _start(self, spec: ServerSpec, *, with_handshake: bool) -> None:
-        # A server that was found to be stateless is not asked for a handshake again.
-        spec = spec.but(protocol_version=self._stateless) if self._stateless else spec
-        try:
-            server = Server(spec, self.launcher)
-        except ServerError as error:
-            self._given_up = error.fault
-            raise
-        self._server, self._listed, self.files_run = server, None, set()
-        try:
-            server.open(with_handshake=with_handshake)
-        except ServerError as error:
-            raise self._give_up(server, error) from None
-        self._stateless = server.stateless_revision
-        self.has_started_one = self.has_started_one or with_handshake
 
     def _give_up(self, server: Server, error: ServerError) -> ServerError:
         """No session could be opened: do not try again."""
@@ -383,7 +373,7 @@ class ServerPool:
         return ServerError(self._given_up)
 
 
-# Read the lists of a server: for coverage, for compliance checks, and its tools for suites.
+# Read the lists of a server: for coverage, and its tools for suites.
 #
 # For coverage, the lists are read once the tests are done (`take_inventory`). No test asked for
 # them, so a fault there fails no test: the coverage of that server stays unknown.
@@ -442,106 +432,6 @@ def list_pages(
         yield pages.add(server.ask(kind.method, params, left_s))
     if pages.problem and pages.problem.kind in ("circle", "endless", "timeout"):
         raise EndlessError
-
-
-# Judging lists
-
-# A list with more pages than this is considered endless.
-MAX_PAGES = 1_000
-
-
-class ListReader:
-    """Reads the lists of a server to their ends; all together may take as long as one answer."""
-
-    def __init__(self, ask: Ask, limit_s: float, notes: list[str]) -> None:
-        self._ask = ask
-        self._limit_s = limit_s
-        self._deadline = time.monotonic() + limit_s
-        self._notes = notes
-
-    def read(self, kind: Kind) -> Iterator[Mismatch]:
-        """What is wrong with a list, page by page."""
-        pages = ListPages(kind.method, kind.name, max_pages=MAX_PAGES, is_strict=True)
-        while (
-            params := pages.next_params(left_s := self._deadline - time.monotonic())
-        ) is not None:
-            answer = self._ask(kind.method, params, left_s)
-            entries = pages.add(answer)
-            place = f"{kind.method} (page {pages.count})" if pages.count > 1 else kind.method
-            yield from _judge_entries(kind, entries, place)
-            if pages.problem and pages.problem.kind in ("refused", "malformed"):
-                yield from self._judge_result(kind, answer, place)
-                return
-            if pages.problem and pages.problem.kind in ("cursor", "circle"):
-                yield _judge_cursor(pages.problem, f"{place} result.nextCursor")
-                return
-        if pages.problem:
-            is_late = pages.problem.kind == "timeout"
-            why = (
-                f"it is not at its end after {self._limit_s:g} s" if is_late else "it does not end"
-            )
-            yield Mismatch(
-                path=kind.method,
-                expected="a last page, without nextCursor",
-                actual={"pages": pages.count},
-                message=f"the list must have a last page, and {why} "
-                f"({plural(pages.count, 'page')})",
-                is_described=True,
-            )
-
-    def _judge_result(self, kind: Kind, answer: dict[str, Any], place: str) -> Iterator[Mismatch]:
-        error, result = answer.get("error"), answer.get("result", ABSENT)
-        code = error.get("code") if isinstance(error, dict) else None
-        if kind.unit == "resourceTemplate" and code == jsonrpc.METHOD_NOT_FOUND:
-            # Templates belong to the capability of resources, and are optional.
-            self._notes.append(f"the server does not know {kind.method}: it has no templates")
-        elif "error" in answer:
-            yield refusal_mismatch(answer, kind.method, f"{place} error")
-        elif isinstance(result, dict):
-            message = f"a list of {kind.noun}s must be an array"
-            found = result.get(kind.name, ABSENT)
-            yield _typed(f"{place} result.{kind.name}", "array", found, message)
-        else:
-            yield _typed(f"{place} result", "object", result, "the result must be an object")
-
-
-def _judge_cursor(problem: ListProblem, path: str) -> Mismatch:
-    if problem.kind == "cursor":
-        message = "where there is another page, it must be a string"
-        return _typed(path, "string", problem.value, message)
-    message = "this cursor has come before: the list goes in a circle"
-    return Mismatch(
-        path=path,
-        expected="a new cursor",
-        actual=problem.value,
-        message=message,
-        is_described=True,
-    )
-
-
-def _judge_entries(kind: Kind, entries: list[Any], place: str) -> Iterator[Mismatch]:
-    needed = ("name",) if kind.key == "name" else (kind.key, "name")
-    for index, entry in enumerate(entries):
-        path = f"{place} {render_path(('result', kind.name, index))}"
-        if not isinstance(entry, dict):
-            yield _typed(path, "object", entry, f"a {kind.noun} must be an object")
-            continue
-        for key in needed:
-            value = entry.get(key, ABSENT)
-            # The key that identifies it must not be empty.
-            if not isinstance(value, str) or (key == kind.key and not value):
-                message = f"a {kind.noun} needs a {key}: a string that is not empty"
-                yield _typed(f"{path}.{key}", "string", value, message)
-
-
-def _typed(path: str, type_: str, actual: object, message: str) -> Mismatch:
-    return Mismatch(path=path, expected=f"match:type:{type_}", actual=actual, message=message)
-
-
-def refusal_mismatch(answer: dict[str, Any], method: str, path: str) -> Mismatch:
-    """The mismatch of a request that was answered with an error."""
-    message = f"the server answered {method} with an error"
-    return Mismatch(path=path, expected=ABSENT, actual=answer.get("error"), message=message)
 
 
 # The list of tools, read for a test: it is part of the session, of captures and of what rules see.
@@ -742,7 +632,7 @@ class SingleServer:
             return f"{error.fault.kind}: {message}"
 
     def cleaned(self, value: Any) -> Any:
-        """The same without the secrets that the server was given."""
+        """The value without the secrets that the server was given."""
         return redact_all(value, self._redact)
 
     @property

@@ -16,7 +16,7 @@ from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from mcptest.protocol.framing import Overlong
@@ -60,28 +60,27 @@ class MessageLog:
 
         The times of lines on stderr are not known: they come last.
         """
-        return tuple(self._render(stderr, session, is_large=size > _LARGE_BYTES))
-
-    def _render(self, stderr: str, session: ClientSession, *, is_large: bool) -> Iterator[LogLine]:
+        lines: list[LogLine] = []
         for at_s, what in self._kept:
             if isinstance(what, bytes):
                 line = session.line_as_written(what)
                 text = line.decode("utf-8", "replace").rstrip("\n")
-                yield LogLine(at_s=at_s, direction="sent", text=_cut(text))
+                lines.append(LogLine(at_s=at_s, direction="sent", text=_cut(text)))
             elif isinstance(what, Frame):
                 value = session.as_written(what.value)
-                text = show_json(value, _MAX_CHARS) if is_large else dump_json(value)
-                yield LogLine(at_s=at_s, direction="received", text=_cut(text))
+                text = show_json(value, _MAX_CHARS) if size > _LARGE_BYTES else dump_json(value)
+                lines.append(LogLine(at_s=at_s, direction="received", text=_cut(text)))
             else:
-                yield LogLine(at_s=at_s, direction="noise", text=_cut(line_text(what)))
+                lines.append(LogLine(at_s=at_s, direction="noise", text=_cut(line_text(what))))
         at_s = time.monotonic() - self._began
-        lines = stderr.splitlines()
-        for each in lines[:_MAX_LINES]:
-            yield LogLine(at_s=at_s, direction="stderr", text=_cut(each))
-        left_out = self._left_out + max(0, len(lines) - _MAX_LINES)
+        errors = stderr.splitlines()
+        for each in errors[:_MAX_LINES]:
+            lines.append(LogLine(at_s=at_s, direction="stderr", text=_cut(each)))
+        left_out = self._left_out + max(0, len(errors) - _MAX_LINES)
         if left_out:
             note = f"[{left_out:,} more lines are not kept]"
-            yield LogLine(at_s=at_s, direction="noise", text=note)
+            lines.append(LogLine(at_s=at_s, direction="noise", text=note))
+        return tuple(lines)
 
 
 def line_text(line: Noise | Overlong | TransportFault) -> str:

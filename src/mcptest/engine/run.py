@@ -50,7 +50,7 @@ from mcptest.transport import utc_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from mcptest.core.coverage import CoveredOffer, OfferKind, ServerCoverage, Use
@@ -231,11 +231,7 @@ class Run:
                 # Their findings are reported with those of the servers.
                 plan.plugins.close()
                 self.pool.findings += plan.plugins.findings
-        finished = self._finish(time.monotonic() - began, interrupted)
-        self._emit(finished)
-        return finished
-
-    def _finish(self, duration_s: float, interrupted: bool) -> RunFinished:
+        duration_s = time.monotonic() - began
         fault = self.performer.start_fault
         no_server = fault is not None and not self.pool.has_started_one
         no_server = no_server and self._options.may_give_up
@@ -255,7 +251,9 @@ class Run:
             coverage=merge_coverage([coverage]),
             server_revisions=tuple(self.pool.server_revisions),
         )
-        return apply_gates(finished, self._options, coverage)
+        finished = apply_gates(finished, self._options, coverage)
+        self._emit(finished)
+        return finished
 
     def start_counting(self, suite: Suite) -> None:
         """Count offers and uses for this suite: two suites may name their servers the same.
@@ -385,9 +383,16 @@ class Run:
         self, case: Case, spec: ServerSpec, result: CaseResult, *, is_judged_now: bool
     ) -> CaseResult:
         """The verdict after what the server lists, or for now if that is not known yet."""
-        doubt = self._find_doubt(case, spec, result)
-        if doubt is None:
+        if result.status not in ("passed", "failed"):
             return result
+        names = [name for name in self.performer.refused if name[0] in ("tool", "prompt")]
+        if not case.is_unlisted:
+            answered = self.performer.answered
+            names = [name for name in names if (spec.name, name) not in answered]
+        if not names:
+            return result
+        key = "_unlisted" if case.dialogue else "unlisted"
+        doubt = Doubt(names=tuple(names), is_unlisted=case.is_unlisted, key=key)
         is_judged_now = is_judged_now and result.status == "passed"
         if is_judged_now:
             self.pool.take_inventory(spec)
@@ -399,17 +404,6 @@ class Run:
         else:
             self.open_doubts.append((result, doubt))
         return result
-
-    def _find_doubt(self, case: Case, spec: ServerSpec, result: CaseResult) -> Doubt | None:
-        """What a case was refused, unless the server is known to have it."""
-        if result.status not in ("passed", "failed"):
-            return None
-        names = [name for name in self.performer.refused if name[0] in ("tool", "prompt")]
-        if not case.is_unlisted:
-            answered = self.performer.answered
-            names = [name for name in names if (spec.name, name) not in answered]
-        key = "_unlisted" if case.dialogue else "unlisted"
-        return Doubt(names=tuple(names), is_unlisted=case.is_unlisted, key=key) if names else None
 
     def _emit(self, event: Event) -> None:
         if not self._doubts:
@@ -635,11 +629,8 @@ def score_conformance(scores: Sequence[Scored]) -> CaptureScore:
 def collect_findings(findings: Iterable[Finding], score: CaptureScore) -> tuple[Finding, ...]:
     """All findings, each once, with one for each broken rule that no other finding reports."""
     merged = merge_findings(findings)
-    return (*merged, *_find_broken_rules(score, merged))
-
-
-def _find_broken_rules(score: CaptureScore, findings: Iterable[Finding]) -> Iterator[Finding]:
-    reported = {(finding.server, finding.kind) for finding in findings}
+    reported = {(finding.server, finding.kind) for finding in merged}
+    broken = []
     for session in score.sessions:
         server = session.server_label.partition("://")[2] or session.server_label
         kinds = [kind for name, kind in reported if name == server]
@@ -648,11 +639,13 @@ def _find_broken_rules(score: CaptureScore, findings: Iterable[Finding]) -> Iter
             is_reported = verdict.id in known or verdict.reported_by
             if verdict.status == "fail" and not is_reported:
                 message = f"{verdict.id}: {verdict.message}"
-                yield Finding(kind=verdict.id, server=server, message=message, count=verdict.count)
+                broken.append(
+                    Finding(kind=verdict.id, server=server, message=message, count=verdict.count)
+                )
     for conflict in score.conflicts:
-        yield Finding(
-            kind=conflict.kind, server=", ".join(conflict.servers), message=conflict.message
-        )
+        servers = ", ".join(conflict.servers)
+        broken.append(Finding(kind=conflict.kind, server=servers, message=conflict.message))
+    return (*merged, *broken)
 
 
 class CoverageCounts(Record):

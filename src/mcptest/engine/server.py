@@ -173,7 +173,11 @@ class Server:
         if wants_exit:
             self._session.abandon(step.id)
         elif answer is ABSENT:
-            self._raise_if_exited(step)
+            # A notification has no answer that would show that the server has exited.
+            if self.connection.is_lost:
+                raise ServerError(self.exit_fault(f"while {visible(step.method)} was handed over"))
+            if self._wire.has_closed_stdin:
+                raise ServerError(faults.closed_stdin_fault(step.method, self._wire))
         connection = self.connection
         return Reply.made_of(
             {
@@ -243,13 +247,6 @@ class Server:
         if step.expectation.wants_notifications:
             self._inbox.keep_notifications()
         return begun
-
-    def _raise_if_exited(self, step: Step) -> None:
-        """Raise if the server has exited: a notification has no answer that would show it."""
-        if self.connection.is_lost:
-            raise ServerError(self.exit_fault(f"while {visible(step.method)} was handed over"))
-        if self._wire.has_closed_stdin:
-            raise ServerError(faults.closed_stdin_fault(step.method, self._wire))
 
     def raise_if_rejected(self) -> None:
         """Over HTTP, a message without an answer can be rejected, too."""
@@ -641,7 +638,17 @@ def _open_session(server: Server, deadline: float, params: Message | None) -> di
     answer = server.ask_first(session.initialize(params), deadline)
     fault = handshake_fault(answer)
     if fault and "error" in answer and not server.spec.spec_version:
-        return _try_stateless(server, faults.with_evidence(fault, wire))
+        # Try a fresh process without a handshake; if that fails, raise the refusal.
+        refusal = faults.with_evidence(fault, wire)
+        try:
+            found = _restart_stateless(server, NEWEST_STATELESS)
+        except ServerError as error:
+            hint = f"and asked without a handshake: {error.fault.message}"
+            raise ServerError(refusal.but(hint=hint)) from None
+        if is_server_failure(refusal):
+            message = f"{refusal.message}; the stateless era was used instead"
+            server.findings.add("protocol_violation", message)
+        return found
     fault = fault or pinned_fault(server.spec.spec_version, answer["result"])
     if fault:
         raise ServerError(faults.with_evidence(fault, wire))
@@ -653,19 +660,6 @@ def _open_session(server: Server, deadline: float, params: Message | None) -> di
     wire.wait_until_read()
     server.raise_if_rejected()
     return result
-
-
-def _try_stateless(server: Server, refusal: Fault) -> dict[str, Any]:
-    """Try a fresh process without a handshake; if that fails, raise the refusal."""
-    try:
-        found = _restart_stateless(server, NEWEST_STATELESS)
-    except ServerError as error:
-        hint = f"and asked without a handshake: {error.fault.message}"
-        raise ServerError(refusal.but(hint=hint)) from None
-    if is_server_failure(refusal):
-        message = f"{refusal.message}; the stateless era was used instead"
-        server.findings.add("protocol_violation", message)
-    return found
 
 
 def _restart_stateless(

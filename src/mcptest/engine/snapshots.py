@@ -235,27 +235,23 @@ class Book:
 
     def _write(self, entries: dict[str, object]) -> None:
         if entries:
-            raw = self._rendered(entries).encode("utf-8")
-            replace_file(self._target(), raw)
+            # Written only if it can be read back.
+            text = write_snapshots(entries, os.path.basename(self.file))
+            try:
+                is_kept = is_same(entries, read_snapshots(text, self.path))
+            except FormatError as error:
+                is_kept, reason = False, error.diagnostics[0].message
+            else:
+                reason = "they would not come back as they are"
+            if not is_kept:
+                raise UsageError(
+                    f"cannot keep the snapshots of {visible(self.file)}: {reason}",
+                    "take snapshots of smaller parts, or spread the tests over several files",
+                )
+            replace_file(self._target(), text.encode("utf-8"))
         else:
             os.unlink(self.path)
         self._entries = entries
-
-    def _rendered(self, entries: dict[str, object]) -> str:
-        """The text of the file, after checking that it can be read back."""
-        text = write_snapshots(entries, os.path.basename(self.file))
-        try:
-            is_kept = is_same(entries, read_snapshots(text, self.path))
-        except FormatError as error:
-            is_kept, reason = False, error.diagnostics[0].message
-        else:
-            reason = "they would not come back as they are"
-        if not is_kept:
-            raise UsageError(
-                f"cannot keep the snapshots of {visible(self.file)}: {reason}",
-                "take snapshots of smaller parts, or spread the tests over several files",
-            )
-        return text
 
 
 def _writable(key: str) -> str:
@@ -307,7 +303,7 @@ def clash_findings(file: str, clashing: Mapping[str, tuple[str, ...]]) -> Iterat
     """A finding for each name that several tests use for different values."""
     for key, tests in sorted(clashing.items()):
         who = " and ".join(f'"{excerpt(test, _MAX_NAME)}"' for test in tests[:2])
-        many = f"the tests {who} bring" if len(tests) > 1 else f"the test {who} brings"
+        many = f"the tests {who} have" if len(tests) > 1 else f"the test {who} has"
         name = excerpt(key, _MAX_NAME)
         message = (
             f'{many} different values for one snapshot, "{name}" of {visible(file)}, and none was '

@@ -58,18 +58,17 @@ def find_incoming(
     unused = (number for number in candidates if not session.used[number])
     used = (number for number in reversed(candidates) if session.used[number])
     for number in chain(unused, used):
-        if _fits(contract.incoming[number], session, message, body):
-            return contract.incoming[number]
+        incoming = contract.incoming[number]
+        expected, unbound = _expected_body(incoming, session, message)
+        if unbound:
+            continue
+        if incoming.leniency:
+            fits = next(compare(expected, body, leniency=incoming.leniency), None) is None
+        else:
+            fits = is_met(expected, body)
+        if fits:
+            return incoming
     return None
-
-
-def _fits(incoming: Incoming, session: Session, message: Message, body: dict[str, object]) -> bool:
-    expected, unbound = _expected_body(incoming, session, message)
-    if unbound:
-        return False
-    if incoming.leniency:
-        return next(compare(expected, body, leniency=incoming.leniency), None) is None
-    return is_met(expected, body)
 
 
 def find_mismatches(incoming: Incoming, session: Session, message: Message) -> Iterator[Mismatch]:
@@ -224,7 +223,7 @@ def _name_in(body: dict[str, object]) -> str:
 
 
 def _blank_places(value: object, steps: Steps = ()) -> Iterator[Steps]:
-    """Where the blanks of a value are, the same whatever the order of its members."""
+    """Where the blanks of a value are; the order of its members does not matter."""
     if isinstance(value, dict):
         for key in sorted(value):
             yield from _blank_places(value[key], (*steps, key))
@@ -236,7 +235,7 @@ def _blank_places(value: object, steps: Steps = ()) -> Iterator[Steps]:
 
 
 def _key(value: object, blanks: Blanks | None) -> object:
-    """The same for equal values, whatever is in the blanks, if anything is."""
+    """A dictionary key, equal for values that are equal outside these blanks; None for a blank."""
     if blanks is None:
         return None
     if isinstance(value, dict):

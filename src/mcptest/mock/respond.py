@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
-    from typing import Any, Protocol
+    from typing import Protocol
 
     from mcptest.mock.session import Message, MockReport, Session
     from mcptest.protocol.framing import Noise, Overlong
@@ -82,9 +82,26 @@ def respond(
     subscription which the value may open (default: its id).
     """
     limit = limit or nullcontext()
-    if isinstance(value, list):
-        return _respond_to_batch(player, session, value, limit)
-    return _respond_to_single(player, session, value, limit, key)
+    if not isinstance(value, list):
+        return _respond_to_single(player, session, value, limit, key)
+    revision = REVISIONS.get(session.revision)
+    if revision is None or not revision.has_batches:
+        name = f"revision {session.revision}" if session.revision else "a session without revision"
+        return _refuse(session, None, INVALID_REQUEST, f"{name} has no batches", value)
+    if not value:
+        return _refuse(session, None, INVALID_REQUEST, "this batch is empty", value)
+    requested = {id_key(each["id"]) for each in value if message_kind(each) == "request"}
+    answers: list[Sent] = []
+    others: list[Sent] = []
+    for each in value:
+        for sent in _respond_to_single(player, session, each, limit):
+            id = sent.message.get("id") if isinstance(sent.message, dict) else None
+            is_own = sent.is_answer and (id is None or id_key(id) in requested)
+            (answers if is_own else others).append(sent)
+    if answers:
+        together = [each.message for each in answers]
+        others.append(Sent(message=together, parts=tuple(answers)))
+    return others
 
 
 def respond_to_noise(session: Session, item: Noise | Overlong) -> list[Sent]:
@@ -162,29 +179,6 @@ def _respond_to_request(
         sentence = f"{method} came before any handshake, and was answered anyway"
         session.note("handshake", sentence)
     return player.request(session, value)
-
-
-def _respond_to_batch(
-    player: Player, session: Session, values: list[Any], limit: AbstractContextManager[object]
-) -> list[Sent]:
-    revision = REVISIONS.get(session.revision)
-    if revision is None or not revision.has_batches:
-        name = f"revision {session.revision}" if session.revision else "a session without revision"
-        return _refuse(session, None, INVALID_REQUEST, f"{name} has no batches", values)
-    if not values:
-        return _refuse(session, None, INVALID_REQUEST, "this batch is empty", values)
-    requested = {id_key(each["id"]) for each in values if message_kind(each) == "request"}
-    answers: list[Sent] = []
-    others: list[Sent] = []
-    for value in values:
-        for sent in _respond_to_single(player, session, value, limit):
-            id = sent.message.get("id") if isinstance(sent.message, dict) else None
-            is_own = sent.is_answer and (id is None or id_key(id) in requested)
-            (answers if is_own else others).append(sent)
-    if answers:
-        together = [each.message for each in answers]
-        others.append(Sent(message=together, parts=tuple(answers)))
-    return others
 
 
 def _refuse(session: Session, id: object, code: int, sentence: str, value: object) -> list[Sent]:

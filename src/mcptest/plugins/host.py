@@ -169,7 +169,15 @@ class PluginHost:
     def _answer(self, id: int, method: str) -> PluginResponse:
         deadline = time.monotonic() + self.call_timeout
         while True:
-            item = self._next_item(deadline, method)
+            try:
+                item = self._peer.next_item(deadline)
+            except PeerSilentError:
+                message = f"no answer to {visible(method)!r} within {self.call_timeout:g} s"
+                raise Timeout(message, self.call_timeout) from None
+            except PeerEndedError as error:
+                message = f"ended before it answered {visible(method)!r}: {error.how}"
+                self._crash = PluginCrashed(message, stderr=error.stderr)
+                raise self._crash from None
             response = _read(item)
             found = id_key(response.id)
             if found == id_key(id):
@@ -180,17 +188,6 @@ class PluginHost:
                     reason += ": it answers what was never asked"
                 raise InvalidResponse(reason, _text(item))
             self._given_up.discard(found)
-
-    def _next_item(self, deadline: float, method: str) -> Item:
-        try:
-            return self._peer.next_item(deadline)
-        except PeerSilentError:
-            message = f"no answer to {visible(method)!r} within {self.call_timeout:g} s"
-            raise Timeout(message, self.call_timeout) from None
-        except PeerEndedError as error:
-            message = f"ended before it answered {visible(method)!r}: {error.how}"
-            self._crash = PluginCrashed(message, stderr=error.stderr)
-            raise self._crash from None
 
 
 def _read(item: Item) -> PluginResponse:
@@ -346,7 +343,16 @@ class PluginManager:
 
     def ask(self, spec: PluginSpec, method: str, params: object) -> object:
         """The result of a call; a `CheckError` if there is none."""
-        host = self._hosts.get(spec) or self._host(spec)
+        host = self._hosts.get(spec)
+        if host is None:
+            host = self._hosts[spec] = PluginHost(
+                spec.command,
+                spec.call_timeout_s,
+                cwd=spec.cwd,
+                guardian=self._guardian,
+                interrupts=self._interrupts,
+                name=spec.name,
+            )
         try:
             response = host.call(method, params)
         except HostError as error:
@@ -359,18 +365,6 @@ class PluginManager:
             )
             raise CheckError(Fault(kind="plugin_failed", message=message))
         return response.result
-
-    def _host(self, spec: PluginSpec) -> PluginHost:
-        host = PluginHost(
-            spec.command,
-            spec.call_timeout_s,
-            cwd=spec.cwd,
-            guardian=self._guardian,
-            interrupts=self._interrupts,
-            name=spec.name,
-        )
-        self._hosts[spec] = host
-        return host
 
     def close(self) -> None:
         """Stop all plugins; without waiting for them if the run was interrupted."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from mcptest._collect import CollectedTest, Collection
+    from mcptest._collect import CollectedTest
     from mcptest.core.events import RunFinished
     from mcptest.engine.on_demand import FileRun, SuiteRun
 
@@ -288,7 +288,14 @@ class McptestFile(pytest.File):
         is_named, is_whole = _named(self.config, own)
         if own in imported and not is_named:
             return
-        collection = self._read()
+        path = os.path.relpath(self.path)
+        try:
+            collection = collect(path, isolation_of(self.config), server_of(self.config))
+        except McptestError as error:
+            message = describe_load_error(error, path, server_option="--mcptest-server")
+            raise self.CollectError(defuse(message)) from None
+        for warning in collection.plan.warnings:
+            self.warn(McptestWarning(defuse(render_diagnostic(warning))))
         if is_whole:
             imported.update(os.path.abspath(suite.file) for suite, _ in collection.plan.suites)
         group: McptestGroup = McptestGroup.from_parent(self, name="mcptest")
@@ -296,17 +303,6 @@ class McptestFile(pytest.File):
         group.file_run = session_of(self.config).add(collection.plan)
         group.add_marker("mcptest")
         yield group
-
-    def _read(self) -> Collection:
-        path = os.path.relpath(self.path)
-        try:
-            found = collect(path, isolation_of(self.config), server_of(self.config))
-        except McptestError as error:
-            message = describe_load_error(error, path, server_option="--mcptest-server")
-            raise self.CollectError(defuse(message)) from None
-        for warning in found.plan.warnings:
-            self.warn(McptestWarning(defuse(render_diagnostic(warning))))
-        return found
 
 
 class McptestGroup(pytest.Collector):

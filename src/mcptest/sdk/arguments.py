@@ -219,7 +219,7 @@ def _check(name: str, value: object, key: Key) -> None:
         check_value(value, key, name)
     except TypedJsonError as error:
         if error.problem == "choice":
-            # An empty choice stands for an argument that is not given.
+            # An empty choice means an argument that is not given.
             choices = error.expected.removeprefix(", ")
             raise ValueError(f"{name} is one of {choices}, not {value!r}") from None
         raise TypeError(f"{name} is {error.expected}, not {_type_name(value)}") from None

@@ -112,8 +112,12 @@ class RefusedError(CoprocessError):
         self.stderr: str = ""
         # Other data is the server's own.
         if isinstance(data, dict) and ("kind" in data or code == UPSTREAM_GONE):
-            for line in _describe_end(data):
-                self.add_note(line)
+            command = data.get("command")
+            words = " ".join(map(str, command)) if isinstance(command, list) else ""
+            rows = {"url": data.get("url"), "command": words, "ended": data.get("exit_status")}
+            for label, text in rows.items():
+                if isinstance(text, str) and text:
+                    self.add_note(f"  {label:<8}  {visible(text)}")
             self.add_stderr(data.get("stderr"))
 
     def add_stderr(self, stderr: object) -> None:
@@ -162,13 +166,3 @@ def _advice(data: object) -> list[str]:
         hint = hint.replace(START_LIMIT, "the limit is startup_timeout=")
         lines.append(f"hint: {name_arguments(hint)}")
     return [*lines, MAY_HAVE_RUN] if data.get("effect") == "indefinite" else lines
-
-
-def _describe_end(data: dict[str, object]) -> list[str]:
-    """The server and how it ended, as notes of the exception."""
-    command = data.get("command")
-    words = " ".join(map(str, command)) if isinstance(command, list) else ""
-    rows = [("url", data.get("url")), ("command", words), ("ended", data.get("exit_status"))]
-    return [
-        f"  {label:<8}  {visible(text)}" for label, text in rows if isinstance(text, str) and text
-    ]

@@ -244,7 +244,15 @@ def read_verdict(result: object, took_ms: float, stderr: str = "") -> Verdict:
     # Only a verdict has this member.
     if "success" in result:
         return _read_declared(result).but(stderr=stderr)
-    text = _join_text(result.get("content"))
+    content = result.get("content")
+    texts = [
+        block["text"]
+        for block in (content if isinstance(content, list) else [])
+        if isinstance(block, dict)
+        and block.get("type") == "text"
+        and isinstance(block.get("text"), str)
+    ]
+    text = "\n".join(texts) if texts else None
     error = tool_failure(result, text or "the tool reported an error")
     return Verdict(
         success=not error,
@@ -275,36 +283,20 @@ def _read_declared(result: dict[str, Any]) -> Verdict:
     )
     if not is_right:
         raise _drift(f"{quote_json(result)} is not a verdict")
+    # An answer with this verdict, for paths that look into it.
+    shown = error if text is None else text
+    raw: dict[str, Any] = {"content": [] if shown is None else [{"type": "text", "text": shown}]}
+    if result["data"] is not None:
+        raw["structuredContent"] = result["data"]
     return Verdict(
         success=success,
         data=result["data"],
         text=text,
         error=error,
         duration_ms=took_ms,
-        raw=_build_answer(result),
+        raw={**raw, "isError": not success},
     )
 
 
 def _drift(message: str) -> ContractError:
     return ContractError(f"contract drift: {message}; {_UNLESS}")
-
-
-def _build_answer(verdict: dict[str, Any]) -> dict[str, Any]:
-    """An answer with this verdict, for paths that look into it."""
-    text = verdict["text"] if verdict["text"] is not None else verdict["error"]
-    raw: dict[str, Any] = {"content": [] if text is None else [{"type": "text", "text": text}]}
-    if verdict["data"] is not None:
-        raw["structuredContent"] = verdict["data"]
-    return {**raw, "isError": not verdict["success"]}
-
-
-def _join_text(content: object) -> str | None:
-    blocks = content if isinstance(content, list) else []
-    texts = [
-        block["text"]
-        for block in blocks
-        if isinstance(block, dict)
-        and block.get("type") == "text"
-        and isinstance(block.get("text"), str)
-    ]
-    return "\n".join(texts) if texts else None

@@ -201,7 +201,11 @@ class _MemoryChannel:
             call = {"name": params["tool"], "arguments": params["arguments"]}
             if method == "mcp.call":
                 return self._ask(server, "tools/call", call)
-            return self._ask_with_progress(server, "tools/call", call)
+            self._tokens += 1
+            since, token = self._notifications.count, f"mcptest-progress-{self._tokens}"
+            call["_meta"] = {"progressToken": token}
+            result = self._ask(server, "tools/call", call)
+            return {"result": result, "progress": self._notifications.progress(token, since)}
         if method == "mcp.notifications":
             return self._listen(server, **params)
         if method == "mcp.stderr":
@@ -247,12 +251,6 @@ class _MemoryChannel:
         if not isinstance(result, dict):
             raise _bad_answer(f"its answer to {method} has no result that is an object")
         return result
-
-    def _ask_with_progress(self, server: Server, method: str, params: Message) -> Message:
-        self._tokens += 1
-        since, token = self._notifications.count, f"mcptest-progress-{self._tokens}"
-        result = self._ask(server, method, {**params, "_meta": {"progressToken": token}})
-        return {"result": result, "progress": self._notifications.progress(token, since)}
 
     def _listen(
         self, server: Server, after: int = 0, method: str = "", wait_ms: int = 0
@@ -438,7 +436,8 @@ def _load(wanted: Wanted) -> Plan:
 def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
     waker = _Waker()
     launcher = make_bare_launcher(waker, memory=target, judges=True)
-    if plan.plugins or _has_hooks(plan):
+    dialogues = [case.dialogue for suite, _ in plan.suites for case in suite.cases]
+    if plan.plugins or any(each.before or each.after for each in dialogues if each):
         # Plugins and hooks are processes.
         launcher = launcher.but(guardian=make_guardian())
     if plan.plugins:
@@ -461,11 +460,6 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
     )
     cleaned: MemoryRun = redact_all(run, redactor(plan.secrets)) if plan.secrets else run
     return cleaned
-
-
-def _has_hooks(plan: Plan) -> bool:
-    dialogues = (case.dialogue for suite, _ in plan.suites for case in suite.cases)
-    return any(each.before or each.after for each in dialogues if each)
 
 
 class _Results:

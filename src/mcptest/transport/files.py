@@ -191,7 +191,7 @@ def locked(folder: str, patience_s: float, interrupts: Interrupts | None = None)
 
 def _open_for_lock(folder: str) -> int:
     if sys.platform == "win32":
-        # A folder cannot be locked there: a file in the folder for temporary files stands for it.
+        # A folder cannot be locked there, so a temporary file is locked instead.
         import hashlib  # noqa: PLC0415  # only there
         import tempfile  # noqa: PLC0415  # only there
 

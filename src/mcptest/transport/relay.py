@@ -188,9 +188,17 @@ class Relay(ServerProcess):
                 self.has_exited = True
             for side, flow in self._flows.items():
                 if fd == flow.source:
-                    self._take(side, flow)
+                    self._moved_at = time.monotonic()
+                    if chunk := flow.receive():
+                        self._recording.add(side, chunk)
+                    if side == "client":
+                        self._has_input_ended = flow.source < 0
                 elif fd == flow.sink:
-                    self._push(flow, events)
+                    self._moved_at = time.monotonic()
+                    if events & select.POLLOUT:
+                        flow.pass_on()
+                    else:
+                        flow.refuse()
         if self._pidfd < 0 and not self.has_exited:
             self.has_exited = self._process.poll() is not None
         if self._requests.is_done or self._requests.is_refused:
@@ -200,20 +208,6 @@ class Relay(ServerProcess):
         if self._has_input_ended:
             # How long we wait now depends on which requests are unanswered.
             self._recording.catch_up()
-
-    def _take(self, side: Side, flow: _Flow) -> None:
-        self._moved_at = time.monotonic()
-        if chunk := flow.receive():
-            self._recording.add(side, chunk)
-        if side == "client":
-            self._has_input_ended = flow.source < 0
-
-    def _push(self, flow: _Flow, events: int) -> None:
-        self._moved_at = time.monotonic()
-        if events & select.POLLOUT:
-            flow.pass_on()
-        else:
-            flow.refuse()
 
     def _wait(self, deadline: float | None) -> list[tuple[int, int]]:
         """What is ready by the deadline. The waiting time is used to record."""

@@ -121,7 +121,19 @@ class RelayCapture:
     def work(self) -> bool:
         """Interpret one line; False if there is nothing more to do."""
         try:
-            self._interpret_line()
+            side, chunk, size, ms = self._chunks[0]
+            end = chunk.find(b"\n", self._at) + 1 or len(chunk)
+            piece = chunk[self._at : end]
+            if end == len(chunk):
+                self._chunks.popleft()
+                self._waiting_bytes -= size
+                end = 0
+            self._at = end
+            self._exchanges.add(side, piece, ms)
+            self._write(self._exchanges.take_ready())
+            if not self._chunks:
+                # So that little is lost if we are killed.
+                self._file.flush()
         except Exception as error:  # noqa: BLE001  # no fault of ours may reach the relay
             self._give_up(error)
         return self.has_work
@@ -154,21 +166,6 @@ class RelayCapture:
     def discard(self) -> None:
         """Leave no file: there was no session."""
         self._file.abandon()
-
-    def _interpret_line(self) -> None:
-        side, chunk, size, ms = self._chunks[0]
-        end = chunk.find(b"\n", self._at) + 1 or len(chunk)
-        piece = chunk[self._at : end]
-        if end == len(chunk):
-            self._chunks.popleft()
-            self._waiting_bytes -= size
-            end = 0
-        self._at = end
-        self._exchanges.add(side, piece, ms)
-        self._write(self._exchanges.take_ready())
-        if not self._chunks:
-            # So that little is lost if we are killed.
-            self._file.flush()
 
     def _write(self, taken: list[tuple[Exchange, Extras]]) -> None:
         for exchange, extras in taken:

@@ -79,28 +79,28 @@ class _Loop:
 
     def run(self, last_lines: Callable[[], Iterable[bytes]]) -> None:
         while not self._has_ended:
-            if not self._wait_and_move():
+            wait_s = max(0.0, self._later[0][0] - time.monotonic()) if self._later else None
+            has_room = len(self._backlog) + self._later_bytes < _MAX_WAITING_BYTES
+            ready = self._ready(wait_s, listening=has_room)
+            if self._interrupts.count:
                 lines = b"".join(last_lines())
                 if lines and wait_ready({self._sink: WRITABLE}, 0):
                     # What was begun is ended; a client that does not read is not waited for.
                     self._backlog += lines
                     self._write()
                 return
-        self._finish()
-
-    def _wait_and_move(self) -> bool:
-        """One turn of the loop; False when a signal asks us to stop."""
-        wait_s = max(0.0, self._later[0][0] - time.monotonic()) if self._later else None
-        has_room = len(self._backlog) + self._later_bytes < _MAX_WAITING_BYTES
-        ready = self._ready(wait_s, listening=has_room)
-        if self._interrupts.count:
-            return False
-        if self._sink in ready:
+            if self._sink in ready:
+                self._write()
+            if self._source in ready:
+                self._read()
+            self._release(time.monotonic())
+        # Write what is left, without further delay, as long as the client reads it.
+        self._release(float("inf"))
+        while self._backlog:
+            ready = self._ready(_LAST_PATIENCE_S, listening=False)
+            if self._sink not in ready or self._interrupts.count:
+                return
             self._write()
-        if self._source in ready:
-            self._read()
-        self._release(time.monotonic())
-        return True
 
     def _ready(self, wait_s: float | None, *, listening: bool) -> set[int]:
         wanted = {self._interrupts.fd: READABLE}
@@ -119,13 +119,10 @@ class _Loop:
             # A last line without a line feed counts as a line.
             chunk = b"\n" if self._decoder.remainder[1] else b""
         for item in self._decoder.feed(chunk):
-            for delivery in self._react(item):
-                self._take(*delivery)
-
-    def _take(self, delay_s: float, line: bytes | None) -> None:
-        self._count += 1
-        self._later_bytes += len(line or b"")
-        heapq.heappush(self._later, (time.monotonic() + delay_s, self._count, line))
+            for delay_s, line in self._react(item):
+                self._count += 1
+                self._later_bytes += len(line or b"")
+                heapq.heappush(self._later, (time.monotonic() + delay_s, self._count, line))
 
     def _release(self, now: float) -> None:
         """Put what is due in the backlog."""
@@ -140,18 +137,16 @@ class _Loop:
 
     def _write(self) -> None:
         for _ in range(_WRITES_AT_ONCE):
-            del self._backlog[: _written(self._sink, self._backlog[:_WRITE_BYTES])]
+            try:
+                del self._backlog[: os.write(self._sink, self._backlog[:_WRITE_BYTES])]
+            except BlockingIOError:
+                pass
+            except OSError as error:
+                if error.errno in (errno.EPIPE, errno.ECONNRESET, errno.EIO):
+                    raise _LeftError from None
+                raise UsageError(f"cannot write to standard output: {error.strerror}") from None
             if not self._backlog or not wait_ready({self._sink: WRITABLE}, 0):
                 return
-
-    def _finish(self) -> None:
-        """Write what is left, without further delay, as long as the client reads it."""
-        self._release(float("inf"))
-        while self._backlog:
-            ready = self._ready(_LAST_PATIENCE_S, listening=False)
-            if self._sink not in ready or self._interrupts.count:
-                return
-            self._write()
 
 
 def _read(fd: int) -> bytes | None:
@@ -163,14 +158,3 @@ def _read(fd: int) -> bytes | None:
     except OSError:
         # A terminal that is gone, a connection that broke: the input has ended.
         return b""
-
-
-def _written(fd: int, data: bytes | bytearray) -> int:
-    try:
-        return os.write(fd, data)
-    except BlockingIOError:
-        return 0
-    except OSError as error:
-        if error.errno in (errno.EPIPE, errno.ECONNRESET, errno.EIO):
-            raise _LeftError from None
-        raise UsageError(f"cannot write to standard output: {error.strerror}") from None

@@ -87,6 +87,7 @@ class StdioTransport(ServerProcess):
         mark = guardian.next_mark()
         super().__init__(spawn(spec, mark), mark, guardian)
         self.spec = spec
+        self.label, self.transport = f"stdio://{spec.name}", f"stdio:{self.pid}"
         self.interrupts = interrupts
         self.redact = redactor(spec.secrets) if spec.secrets else None
         self.decoder = LineDecoder(spec.limits.max_line_bytes)
@@ -99,7 +100,7 @@ class StdioTransport(ServerProcess):
         # How many bytes in the pipe to the server were not read when last asked. A buffer to write
         # into: otherwise asking costs twice as much.
         self._unread = bytearray(_NUMBER_BYTES)
-        # How much stdout had brought when stdin was closed.
+        # How much had arrived on stdout when stdin was closed.
         self._stdin_closed_at = 0
         # True if enough has come while the server is being stopped: the rest is not decoded.
         self._has_enough = False
@@ -119,14 +120,6 @@ class StdioTransport(ServerProcess):
         for fd in (self._stdout, self._stderr, self._pidfd, self.interrupts.fd):
             if fd >= 0:
                 self._poll.register(fd, select.POLLIN)
-
-    @property
-    def label(self) -> str:
-        return f"stdio://{self.spec.name}"
-
-    @property
-    def transport(self) -> str:
-        return f"stdio:{self.pid}"
 
     def handles(self) -> list[int]:
         """The descriptors that another poll has to watch; its owner then calls `pump`."""
@@ -149,7 +142,7 @@ class StdioTransport(ServerProcess):
         return False
 
     def mark_stdout(self) -> int:
-        """Start the evidence of a fault with what stdout brings from now on."""
+        """Start the evidence of a fault with what arrives on stdout from now on."""
         self.stdout_mark = self.stdout_tail.total
         return self.stdout_mark
 
@@ -218,7 +211,7 @@ class StdioTransport(ServerProcess):
             time.sleep(0.0001)
 
     def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
-        """What stdout brought by the deadline; empty at the deadline and at the end."""
+        """What arrived on stdout by the deadline; empty at the deadline and at the end."""
         while not self.is_closed:
             if self.has_exited:
                 return self._read_rest()
@@ -237,7 +230,7 @@ class StdioTransport(ServerProcess):
             pass
 
     def wait_for_stderr(self, deadline: float) -> bool:
-        """Wait until stderr brings something; False at the deadline or at its end."""
+        """Wait until something arrives on stderr; False at the deadline or at its end."""
         before = self.stderr.total
         while self._stderr >= 0 and self.stderr.total == before:
             wanted = dict.fromkeys((self._stderr, self.interrupts.fd), select.POLLIN)
@@ -261,7 +254,17 @@ class StdioTransport(ServerProcess):
 
     def _look(self, wait_s: float, heed_interrupts: bool) -> list[Item]:
         items: list[Item] = []
-        for fd, _ in self._poll.poll(0) or self._wait(wait_s):
+        ready = self._poll.poll(0)
+        if not ready and wait_s > 0:
+            # Waking a core that has gone to sleep takes longer than a quick server takes to answer,
+            # so the first moments are spent polling, and yielding this core to the server.
+            for _ in range(_SPINS):
+                os.sched_yield()
+                if ready := self._poll.poll(0):
+                    break
+            else:
+                ready = self._poll.poll(wait_s * 1000)
+        for fd, _ in ready:
             if fd == self._stdout:
                 items = self._read_stdout()
             elif fd == self._stderr:
@@ -281,20 +284,6 @@ class StdioTransport(ServerProcess):
         if self._pidfd < 0 and not self.has_exited:
             self.has_exited = self._process.poll() is not None
         return items
-
-    def _wait(self, wait_s: float) -> list[tuple[int, int]]:
-        """What becomes ready within this time.
-
-        Waking a core that has gone to sleep takes longer than a quick server takes to answer,
-        so the first moments are spent polling, and yielding this core to the server.
-        """
-        if wait_s <= 0:
-            return []
-        for _ in range(_SPINS):
-            os.sched_yield()
-            if ready := self._poll.poll(0):
-                return ready
-        return self._poll.poll(wait_s * 1000)
 
     def _read_stdout(self) -> list[Item]:
         chunk = _read(self._stdout, self._read_bytes)

@@ -215,7 +215,7 @@ def test_an_answer_under_another_id_is_told_soon(tmp_path: Path) -> None:
     ended = run(tmp_path, document("wrong", **{"in": request("as_text", 3), "out": result(3)}))
     [found] = results(ended)[0]["mismatches"]
     assert found["message"] == 'the server answered id "3", and no request with that id was sent'
-    assert found["hint"] == "id 3 was; as ids, numbers and texts differ"
+    assert found["hint"] == "id 3 was; as ids, a number and a string differ"
 
 
 def test_a_strict_case_allows_neither_a_second_answer_nor_noise(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_tests_that_share_a_name_and_do_not_agree_are_never_accepted(tmp_path: P
     for _ in range(2):
         ended = run(tmp_path, "--update-snapshots")
         assert (ended.code, ended.report()["broken_rules"]) == (1, ["snapshot_shared"])
-        assert 'the tests "greets" and "leaves" bring different values' in ended.err
+        assert 'the tests "greets" and "leaves" have different values' in ended.err
     assert not (tmp_path / STORED).exists()
 
 

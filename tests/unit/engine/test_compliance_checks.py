@@ -13,8 +13,7 @@ from mcptest.core.errors import ServerError
 from mcptest.core.plan import Case, ServerSpec
 from mcptest.core.results import Fault, Mismatch, SessionScore, Verdict
 from mcptest.engine import compliance
-from mcptest.engine.compliance import comply
-from mcptest.engine.pool import MAX_PAGES, ListReader
+from mcptest.engine.compliance import MAX_PAGES, ListReader, comply
 from mcptest.engine.server import Reply
 from mcptest.formats.suite.lanes import CHECKS
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS

@@ -111,7 +111,7 @@ def test_two_values_of_two_tests_for_one_name_are_a_mistake_and_neither_is_kept(
     assert report == SnapshotReport(written={suite: ("own",)}, clashing={suite: ("shared",)})
     assert problem.kind == "snapshot_shared"
     assert problem.message.startswith(
-        'the tests "greets" and "leaves" bring different values for one snapshot, "shared" of '
+        'the tests "greets" and "leaves" have different values for one snapshot, "shared" of '
     )
     assert kept(suite) == {"own": 1}
 
@@ -154,7 +154,7 @@ def test_one_test_with_two_values_for_one_name_is_the_same_mistake(
     scene.run("greets")
     report, [problem] = scene.end()
     assert report == SnapshotReport(clashing={suite: ("twice",)})
-    told = 'the test "greets" brings different values for one snapshot, "twice" of '
+    told = 'the test "greets" has different values for one snapshot, "twice" of '
     assert (problem.kind, problem.message.startswith(told)) == ("snapshot_shared", True)
     assert kept(suite) == {}
 

@@ -63,7 +63,7 @@ def test_each_of_many_cases_is_found_by_one_comparison(
     monkeypatch: pytest.MonkeyPatch, written: str
 ) -> None:
     stage = many(written)
-    compared = counting(monkeypatch, lookup, "_fits")
+    compared = counting(monkeypatch, lookup, "_expected_body")
     for n in range(300):
         result = stage.result("tools/call", asked(written, n))
         assert result["content"][0]["text"] == f"n{n}"
@@ -76,7 +76,7 @@ def test_only_cases_that_differ_in_their_tags_are_compared_one_by_one(
 ) -> None:
     texts = [a_case(f"Case {n}", f"{{name: t, arguments: {{a: !!re x{n}}}}}", "r") for n in "123"]
     stage = contract(cases(*texts, *(a_case("Plain", f"{{name: {n}}}", "r") for n in "abc")))
-    compared = counting(monkeypatch, lookup, "_fits")
+    compared = counting(monkeypatch, lookup, "_expected_body")
     assert stage.call("t", a="x3") == "r"
     assert len(compared) == 3
 

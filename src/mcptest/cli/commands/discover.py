@@ -390,17 +390,14 @@ def _after_second_try(probe: Probe, result: CaseResult | None, total_s: float) -
     if result is None:
         late = f"not tried a second time: {total_s:g} s (--total-timeout) were over"
         return probe.but(skip=late, is_untried=True)
-    return probe if result.status == "passed" else probe.but(skip=_why(result))
-
-
-def _why(result: CaseResult) -> str:
-    """Return why a test that has passed once did not pass again."""
+    if result.status == "passed":
+        return probe
     if result.fault:
         said = excerpt(result.fault.message, 200)
-        return f"a second try ended in {result.fault.kind}: {said}"
+        return probe.but(skip=f"a second try ended in {result.fault.kind}: {said}")
     where = result.mismatches[0]
     reason = f"a second try was answered differently: {where.path} {where.message}"
-    return excerpt(reason, 300)
+    return probe.but(skip=excerpt(reason, 300))
 
 
 def report_discovered(

@@ -82,15 +82,11 @@ def _output(arguments: Arguments) -> _Output:
         raise UsageError(message, f"there are: {', '.join(_FORMATS)}")
     if target == "-":
         return _Output(format=format, target="", title=arguments.last("--title"))
-    if any(_is_same(target, path) for path in arguments.paths):
+    if os.path.realpath(target) in map(os.path.realpath, arguments.paths):
         message = f"{visible(target)} is one of the files to read; it would be replaced"
         raise UsageError(message, "give the documentation another name")
     check_writable(target)
     return _Output(format=format, target=target, title=arguments.last("--title"))
-
-
-def _is_same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _suites(paths: Sequence[str]) -> list[Suite]:

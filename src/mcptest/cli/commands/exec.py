@@ -54,8 +54,8 @@ def run_exec(arguments: Arguments) -> int:
     refuse_windows("serving an SDK on standard input")
     if sys.__stdout__ is None:
         raise UsageError("standard output is closed: there is nowhere to answer to")
-    # Not for the server, which may be a program that starts mcptest itself.
-    variables = _take_variables()
+    # Removed from the environment: the server may be a program that starts mcptest itself.
+    variables = {name: os.environ.pop(name, "") for name in (_STDERR_VARIABLE, _ENV_VARIABLE)}
     serve = _serve_suite if modes[0] == "--suite-server" else _serve_connection
     with Interrupts() as interrupts:
         channel = Channel(sys.stdin.fileno(), sys.stdout.fileno(), interrupts)
@@ -63,11 +63,6 @@ def run_exec(arguments: Arguments) -> int:
         if channel.problem:
             _warn(channel.problem)
         return ExitCode.INTERRUPTED if interrupts.count else ExitCode.PASSED
-
-
-def _take_variables() -> dict[str, str]:
-    """The variables for us alone, removed from the environment."""
-    return {name: os.environ.pop(name, "") for name in (_STDERR_VARIABLE, _ENV_VARIABLE)}
 
 
 def _serve_connection(

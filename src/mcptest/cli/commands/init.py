@@ -62,7 +62,11 @@ def init(arguments: Arguments) -> int:
     if arguments.command:
         guess = ordered_by_user(arguments.command, folder)
     else:
-        guess = guess_server(_clues(), folder) or _NOTHING_FOUND.but(name=folder)
+        clues: dict[str, str] = {}
+        for name in filter(os.path.isfile, CLUES):
+            with suppress(FormatError):
+                clues[name] = read_text(name)
+        guess = guess_server(clues, folder) or _NOTHING_FOUND.but(name=folder)
     hider = CredentialHider(os.environ, os.path.isfile)
     guess = guess.but(args=tuple(hider.hide_args(guess.args)))
     suite, status = render_first_suite(), int(ExitCode.PASSED)
@@ -111,7 +115,7 @@ def _note_on_ci(variable: str, *, is_passed: bool) -> str:
 
 
 def _check_folder(path: str) -> None:
-    """Refuse a folder that cannot be one, or is a link, which may come from somebody else.
+    """Refuse a folder that cannot be one, or is a link, which may come from someone else.
 
     Existing files are never overwritten, so only folders are checked.
     """
@@ -133,15 +137,6 @@ _NOTHING_FOUND = Guess(
     args=("server.py",),
     reason=f"nothing here says how the server is started; {_KEYS} are only a guess",
 )
-
-
-def _clues() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in CLUES:
-        if os.path.isfile(name):
-            with suppress(FormatError):
-                found[name] = read_text(name)
-    return found
 
 
 def _has_one_server(path: str) -> bool:

@@ -15,8 +15,7 @@ from mcptest.core.secrets import redactor
 from mcptest.core.text import visible
 from mcptest.protocol.http_address import BadUrlError, parse_url
 from mcptest.protocol.oauth import OAuthError
-from mcptest.transport.http.browser import open_page, why_no_browser
-from mcptest.transport.http.login import LoginRun, LoginWish
+from mcptest.transport.http.login import LoginRun, LoginWish, open_page, why_no_browser
 from mcptest.transport.http.token_store import check_keyring, find_store
 from mcptest.transport.process.signals import Interrupts
 

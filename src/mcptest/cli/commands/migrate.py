@@ -186,7 +186,14 @@ class _SourceFile:
             document = read_document(text, file)
             setting = self._setting(folder, has_references=has_captures(document.value))
             self.source = read_conductor(document, setting)
-            self._note_plugins(text)
+            # A suite elsewhere would not use the plugins of this config.
+            config = find_config(".") or find_config(os.path.dirname(self._file) or ".")
+            if config and "match:plugin:" in text.replace("match:not:", "match:"):
+                reason = (
+                    f"its plugins are declared in {config}, and the suite must be beside that file"
+                )
+                note = Note(file=self._file, line=0, test="", reason=reason, is_loss=False)
+                self.source = self.source.but(notes=(*self.source.notes, note))
             own = document.value.get("server") if isinstance(document.value, dict) else None
             self._config = _find_server(file, own, arguments)
             self.server = convert_server(self._config, folder.path)
@@ -199,14 +206,6 @@ class _SourceFile:
             relocate=lambda name: os.path.relpath(os.path.join(here, name), folder.path),
             read_beside=SuiteFolders((self._file,)).reader_beside(self._file),
         )
-
-    def _note_plugins(self, text: str) -> None:
-        """Add a note if the tests use plugins of a config, which a suite elsewhere would not."""
-        config = find_config(".") or find_config(os.path.dirname(self._file) or ".")
-        if config and "match:plugin:" in text.replace("match:not:", "match:"):
-            reason = f"its plugins are declared in {config}, and the suite must be beside that file"
-            note = Note(file=self._file, line=0, test="", reason=reason, is_loss=False)
-            self.source = self.source.but(notes=(*self.source.notes, note))
 
     def needed_files(self) -> dict[str, str]:
         """Return the files that must not be replaced, and what each of them is."""

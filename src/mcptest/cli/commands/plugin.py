@@ -301,7 +301,14 @@ def _call(
         except InterruptedRunError:
             raise InterruptedRunError("interrupted; the plugin was stopped") from None
         finally:
-            _close(host, spec, at_once=bool(interrupts.count))
+            at_once = bool(interrupts.count)
+            # A longer limit for the answer does not extend the limit for the end.
+            patience_s = host.call_timeout = min(host.call_timeout, DEFAULT_CALL_TIMEOUT_S)
+            began = time.monotonic()
+            host.close(at_once=at_once)
+            if not at_once and time.monotonic() - began >= patience_s:
+                message = f"{spec.name} did not end within {patience_s:g} s of the end of its input"
+                write_stderr(f"note: {message}, and was killed\n")
 
 
 def _ask(
@@ -327,20 +334,15 @@ def _ask(
     # Show it before waiting for the plugin to end.
     StandardOutput().flush()
     _print_stderr(host.stderr)
-    how = f" with an error: {_refusal(response)}" if response.error else ""
     about = f"{spec.name} answered {visible(method)} in {render_duration(took_s)}, start included"
-    write_stderr((f"error: {spec.name} answered{how}\n" if how else "") + f"{about}\n")
-    return ExitCode.FAILED if response.error else ExitCode.PASSED
-
-
-def _close(host: PluginHost, spec: PluginSpec, *, at_once: bool) -> None:
-    # A longer limit for the answer does not extend the limit for the end.
-    patience_s = host.call_timeout = min(host.call_timeout, DEFAULT_CALL_TIMEOUT_S)
-    began = time.monotonic()
-    host.close(at_once=at_once)
-    if not at_once and time.monotonic() - began >= patience_s:
-        message = f"{spec.name} did not end within {patience_s:g} s of the end of its input"
-        write_stderr(f"note: {message}, and was killed\n")
+    if response.error is None:
+        write_stderr(f"{about}\n")
+        return ExitCode.PASSED
+    meaning = _MEANINGS.get(response.error.code)
+    code = f"code {response.error.code}{f' ({meaning})' if meaning else ''}"
+    how = f"answered with an error: {code}, {visible(response.error.message)}"
+    write_stderr(f"error: {spec.name} {how}\n{about}\n")
+    return ExitCode.FAILED
 
 
 def _shown(response: PluginResponse) -> dict[str, Any]:
@@ -351,13 +353,6 @@ def _shown(response: PluginResponse) -> dict[str, Any]:
     if response.error.data is not None:
         error["data"] = response.error.data
     return {"id": response.id, "error": error}
-
-
-def _refusal(response: PluginResponse) -> str:
-    assert response.error is not None
-    meaning = _MEANINGS.get(response.error.code)
-    code = f"code {response.error.code}{f' ({meaning})' if meaning else ''}"
-    return f"{code}, {visible(response.error.message)}"
 
 
 def _print_stderr(text: str) -> None:

@@ -120,20 +120,18 @@ def _read(files: Sequence[str]) -> list[tuple[str, CollectedRun]]:
 
 def _text_of(file: str) -> str:
     try:
-        raw = _read_stdin() if file == _STDIN else _read_regular(file)
+        if file == _STDIN:
+            raw = sys.stdin.buffer.read(_MAX_REPORT_BYTES + 1)
+            if len(raw) > _MAX_REPORT_BYTES:
+                raise UsageError(f"cannot read standard input: {_TOO_LARGE}")
+        else:
+            raw = _read_regular(file)
         return raw.decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"cannot read {visible(file)}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         message = f"this is not UTF-8: byte {error.start + 1:,} does not belong there"
         raise FormatError([Diagnostic(code="F002", file=file, message=message)]) from None
-
-
-def _read_stdin() -> bytes:
-    raw = sys.stdin.buffer.read(_MAX_REPORT_BYTES + 1)
-    if len(raw) > _MAX_REPORT_BYTES:
-        raise UsageError(f"cannot read standard input: {_TOO_LARGE}")
-    return raw
 
 
 def _read_regular(file: str) -> bytes:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Mismatch
     from mcptest.engine.code_coverage import Collectors
-    from mcptest.engine.loading import Plan, Wanted
+    from mcptest.engine.loading import Plan
     from mcptest.engine.run import RunOptions
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
@@ -90,10 +90,15 @@ def _run(arguments: Arguments) -> int:
             collectors = _collectors(arguments)
             _refuse_processes(plan)
         except McptestError as error:
-            error.shard = error.shard or _failed_shard(asked)
+            # The run may have failed before its selection was known.
+            if (shard := asked.selection.shard) and not error.shard:
+                error.shard = ReportedShard(indexes=(shard.number,), count=shard.count)
             reports.write_failure(error, utc_now())
             raise
-        _load_runner()
+        # Loaded only once the files are known to be valid.
+        import mcptest.engine.run  # noqa: PLC0415
+        import mcptest.transport.process.child  # noqa: F401, PLC0415
+
         # The plan lives until the end: the collector need not look at it again.
         gc.freeze()
     _kept.append(plan)
@@ -148,7 +153,7 @@ class _Outcomes:
     def keep(self, plan: Plan, finished: RunFinished) -> None:
         if finished.fault or not (self._failed or self._is_known):
             return
-        from mcptest.engine.last_failed import keep_failed  # noqa: PLC0415  # not for most runs
+        from mcptest.engine.selection import keep_failed  # noqa: PLC0415  # not for most runs
 
         names: dict[str, set[str]] = {}
         if plan.is_whole and not (finished.interrupted or finished.bailed):
@@ -182,12 +187,6 @@ def _follow_watcher() -> ShownBefore:
     return ShownBefore(os.environ.pop(SHOWN_VARIABLE, ""))
 
 
-def _failed_shard(asked: Wanted) -> ReportedShard | None:
-    """The shard of a run that failed before its selection was known."""
-    shard = asked.selection.shard
-    return ReportedShard(indexes=(shard.number,), count=shard.count) if shard else None
-
-
 def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
     """Write a failure report, so that no report of an earlier run is taken for this one."""
     if isinstance(error, BrokenPipeError) and not reports.has_files:
@@ -198,12 +197,6 @@ def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
     failure.shard = plan.shard
     reports.write_failure(failure, utc_now())
     write_stderr("".join(f"error: {each}\n" for each in failure.unwritten))
-
-
-def _load_runner() -> None:
-    # Loaded only once the files are known to be valid.
-    import mcptest.engine.run  # noqa: PLC0415
-    import mcptest.transport.process.child  # noqa: F401, PLC0415
 
 
 def _run_and_report(

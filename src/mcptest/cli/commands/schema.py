@@ -121,8 +121,11 @@ def schema(arguments: Arguments) -> int:
     name = _name(arguments)
     if target != "-":
         check_writable(target)
-        if not arguments.has("--force"):
-            _refuse_foreign(target)
+        # Pipes and devices are not replaced.
+        is_file = os.path.exists(target) and not is_special(target)
+        if is_file and not arguments.has("--force") and not _is_ours(target):
+            message = f"{visible(target)} exists already and is not a schema of mcptest"
+            raise UsageError(message, "--force replaces it; another name with -o keeps both")
     text = defuse_markers(json.dumps(schema_of(name), ensure_ascii=False, indent=2)) + "\n"
     if target == "-":
         StandardOutput().write_utf8(text)
@@ -130,13 +133,6 @@ def schema(arguments: Arguments) -> int:
         write_file(target, text)
         write_stderr(f"wrote {visible(target)}\n")
     return ExitCode.PASSED
-
-
-def _refuse_foreign(target: str) -> None:
-    """Refuse to replace a file that is not a schema of mcptest; pipes and devices are fine."""
-    if os.path.exists(target) and not is_special(target) and not _is_ours(target):
-        message = f"{visible(target)} exists already and is not a schema of mcptest"
-        raise UsageError(message, "--force replaces it; another name with -o keeps both")
 
 
 def _is_ours(path: str) -> bool:

@@ -197,7 +197,14 @@ class Credentials:
         self._refused = 0
         # A token endpoint of the config is asked before the first message; otherwise it is the
         # server that says whether it wants a token.
-        self._authorization = _configured(spec.oauth) if spec.oauth else None
+        self._authorization: Authorization | None = None
+        if spec.oauth and spec.oauth.token_url:
+            endpoint, issuer = parse_url(spec.oauth.token_url), spec.oauth.issuer
+            # A signed assertion is for the issuer or, if that is not known, for the endpoint.
+            known = AuthorizationServer(
+                issuer=issuer or spec.oauth.token_url, token_endpoint=endpoint
+            )
+            self._authorization = Authorization(issued_by=known)
         self._is_wanted = self._authorization is not None
         self._challenge = Challenge()
         # The authorization server that the credentials were sent to.
@@ -274,7 +281,12 @@ class Credentials:
         assert oauth
         if self._authorization is None:
             found = yield from discover_authorization(self._server, self._challenge, oauth.issuer)
-            self._check_issuer(found.issued_by.issuer)
+            issuer = found.issued_by.issuer
+            if self._issuer and issuer != self._issuer:
+                # Credentials belong to the authorization server that they were first sent to.
+                message = f"the server now names the authorization server {visible(issuer)}; the "
+                message += f"credentials were for {visible(self._issuer)} and are not sent there"
+                raise OAuthError(message, '"issuer" in "auth" names the one that they are for')
             self._authorization = found
         issued_by, resource = self._authorization.issued_by, self._authorization.resource
         self._scope = oauth.scope or choose_scope(self._challenge, resource, self._scope)
@@ -293,13 +305,6 @@ class Credentials:
             raise missing_answer(request, token, self.hint)
         self.token = token.access
         self._ends_at = time.monotonic() + token.usable_s
-
-    def _check_issuer(self, issuer: str) -> None:
-        """Credentials belong to the authorization server that they were first sent to."""
-        if self._issuer and issuer != self._issuer:
-            message = f"the server now names the authorization server {visible(issuer)}; the "
-            message += f"credentials were for {visible(self._issuer)} and are not sent there"
-            raise OAuthError(message, '"issuer" in "auth" names the one that they are for')
 
 
 def credentials_for(spec: HttpSpec, server: Address, interrupts: Interrupts) -> Credentials:
@@ -348,16 +353,6 @@ def read_token(status: int, raw: bytes) -> Token | str:
         lasts_s=min(lasts_s, _LONGEST_S) if lasts_s < float("inf") else lasts_s,
         scope=scope if isinstance(scope, str) else "",
     )
-
-
-def _configured(oauth: OAuthSpec) -> Authorization | None:
-    """The token endpoint that the config names; None if it is to be discovered."""
-    if not oauth.token_url:
-        return None
-    address = parse_url(oauth.token_url)
-    # A signed assertion is for the issuer or, if that is not known, for the endpoint.
-    known = AuthorizationServer(issuer=oauth.issuer or oauth.token_url, token_endpoint=address)
-    return Authorization(issued_by=known)
 
 
 def token_request(

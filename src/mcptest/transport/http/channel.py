@@ -113,13 +113,11 @@ class HttpChannel:
 
     def exchange_for(self, request: HttpRequest) -> AnyExchange:
         """Begin the exchange of a request. A channel without connections overrides this."""
-        return Exchange(request, self._connection_to(request.address))
-
-    def _connection_to(self, address: Address) -> HttpConnection:
+        address = request.address
         for connection in [each for each in self._idle if same_origin(each.address, address)]:
             self._idle.remove(connection)
             if not connection.is_stale:
-                return connection
+                return Exchange(request, connection)
             # The server closes idle connections so soon that the next might close while we write.
             self._keeps_connections = False
             connection.close()
@@ -127,7 +125,8 @@ class HttpChannel:
         if self._home and not same_origin(address, self._home):
             # Skipping verification of the server under test does not extend to other servers.
             trust = trust.but(skips_verification=False, is_strict=True)
-        return HttpConnection(address, trust, find_proxy(address, self._environment))
+        proxy = find_proxy(address, self._environment)
+        return Exchange(request, HttpConnection(address, trust, proxy))
 
     @property
     def unsent_bytes(self) -> int:
@@ -168,7 +167,13 @@ class HttpChannel:
             running.listener.failed(error)
             return
         if running.exchange.is_over:
-            self._finish(running)
+            self._running.remove(running)
+            connection = running.exchange.reusable_connection
+            if connection and self._keeps_connections and len(self._idle) < _MAX_IDLE:
+                self._idle.append(connection)
+            else:
+                running.exchange.connection.close()
+            running.listener.ended()
 
     def _redirect(self, running: _Running, head: Head) -> None:
         self._drop(running)
@@ -193,15 +198,6 @@ class HttpChannel:
                 was_sent=True,
             )
         self._start(request.but(address=goal), running.listener, running.hops + 1)
-
-    def _finish(self, running: _Running) -> None:
-        self._running.remove(running)
-        connection = running.exchange.reusable_connection
-        if connection and self._keeps_connections and len(self._idle) < _MAX_IDLE:
-            self._idle.append(connection)
-        else:
-            running.exchange.connection.close()
-        running.listener.ended()
 
     def _drop(self, running: _Running) -> None:
         if running in self._running:
@@ -445,26 +441,22 @@ def post(address: Address, content_type: str, body: bytes, deadline: float) -> i
     headers = (("Content-Type", content_type), ("Connection", "close"))
     request = HttpRequest(method="POST", address=address, headers=headers, body=body)
     connection = HttpConnection(address, Trust(), None)
+    exchange, status = Exchange(request, connection), 0
     try:
-        return _status(Exchange(request, connection), deadline)
+        # Until everything has been sent: a server that answers sooner may not read it.
+        while True:
+            for piece in exchange.advance():
+                status = piece.status if isinstance(piece, Head) else status
+            if status >= _REFUSAL or (status and not exchange.unsent_bytes):
+                break
+            _wait(exchange, WRITABLE if status else exchange.wants, deadline)
+        if exchange.stopped_reading and status < _REFUSAL:
+            raise ConnectionError(f"it answered with status {status} and did not take everything")
+        return status
     except HttpConnectionError as error:
         raise ConnectionError(error.message) from None
     finally:
         connection.close()
-
-
-def _status(exchange: Exchange, deadline: float) -> int:
-    """The status, once everything has been sent: a server that answers sooner may not read it."""
-    status = 0
-    while True:
-        for piece in exchange.advance():
-            status = piece.status if isinstance(piece, Head) else status
-        if status >= _REFUSAL or (status and not exchange.unsent_bytes):
-            break
-        _wait(exchange, WRITABLE if status else exchange.wants, deadline)
-    if exchange.stopped_reading and status < _REFUSAL:
-        raise ConnectionError(f"it answered with status {status} and did not take everything")
-    return status
 
 
 def _wait(exchange: Exchange, wants: int, deadline: float) -> None:

@@ -77,7 +77,7 @@ _ACCEPT = "application/json, text/event-stream"
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
 
 # How long to wait before a stream that broke off is resumed, at least and at most, and how many
-# times in a row that may bring nothing.
+# times in a row nothing may come of it.
 _RESUME_S = (0.2, 30.0)
 _MAX_RESUMES = 5
 
@@ -126,6 +126,7 @@ class HttpTransport:
         self._is_port_not_passed = not any(_PORT in word for word in words)
         self._is_port_not_passed &= spec.http is not None and _PORT in spec.http.url
         self.spec = spec = _with_port(spec)
+        self.label = f"http://{spec.name}"
         assert spec.http
         self.http = spec.http
         ca_file = self.http.ca_file
@@ -183,10 +184,6 @@ class HttpTransport:
         self.stderr = self.process.stderr if self.process else Ring(1)
         # It knows of tokens and of the credentials of a proxy as soon as they are learned.
         self.redact = redactor(spec.secrets)
-
-    @property
-    def label(self) -> str:
-        return f"http://{self.spec.name}"
 
     @property
     def transport(self) -> str:
@@ -538,7 +535,7 @@ class HttpTransport:
             # No header can hold it.
             return False
         least, most = _RESUME_S
-        # Each try that brings nothing doubles the wait, whatever the server would like.
+        # Each try in vain doubles the wait; the server can only ask for more.
         delay = min(most, max(least * 2**tries, reader.retry_s or 0.0))
         rest = AnswerReader(reader.said, reader.id, stream="get", limit=self._limit)
         rest.resume(reader)
@@ -608,20 +605,17 @@ class HttpTransport:
         if self.process and ready & set(self.process.handles()):
             self.process.pump()
         if self.has_exited and not self._has_read_rest:
-            self._read_rest()
+            # Read what it had sent, and no more: others may go on sending.
+            self._has_read_rest = True
+            for _ in range(_LAST_TURNS):
+                ready = self._ready(0.0, heed_interrupts=False)
+                if not ready & {fd for fd, _ in self._channel.handles()}:
+                    break
+                self._channel.move(ready)
         while self._timers and self._timers[0][0] <= time.monotonic():
             heapq.heappop(self._timers)[2]()
         if heed_interrupts and self.interrupts.count:
             raise InterruptedRunError
-
-    def _read_rest(self) -> None:
-        """Read what a process that has ended had sent, and no more: others may go on sending."""
-        self._has_read_rest = True
-        for _ in range(_LAST_TURNS):
-            ready = self._ready(0.0, heed_interrupts=False)
-            if not ready & {fd for fd, _ in self._channel.handles()}:
-                return
-            self._channel.move(ready)
 
     def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
         wanted = self._handles()
@@ -647,7 +641,7 @@ class HttpTransport:
             self.process.drain_stderr()
 
     def wait_for_stderr(self, deadline: float) -> bool:
-        """Wait until stderr brings something; False at the deadline, or without a process."""
+        """Wait until something arrives on stderr; False at the deadline, or without a process."""
         return self.process.wait_for_stderr(deadline) if self.process else False
 
     def wait_for_exit(self, deadline: float, *, heed_interrupts: bool = False) -> bool:
@@ -717,7 +711,7 @@ _LISTENING = "0A"
 
 
 class Listeners:
-    """The processes that listen on a port, told apart by the mark that our servers carry."""
+    """The processes that listen on a port; the mark that our servers carry identifies ours."""
 
     def __init__(self, pids: set[int], mark: str) -> None:
         marks = {pid: read_mark(pid) for pid in pids}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 import time
 
 from mcptest.core.errors import InterruptedRunError, ServerError
@@ -17,7 +18,7 @@ from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.secrets import LEARNED
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import visible
+from mcptest.core.text import ci_variable, visible
 from mcptest.protocol.http_address import parse_url
 from mcptest.protocol.http_messages import Answer
 from mcptest.protocol.oauth import (
@@ -65,10 +66,9 @@ from mcptest.transport.http.token_store import Login
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable, Mapping
     from typing import Any, TypeVar
 
-    from mcptest.protocol.http_address import Address
     from mcptest.protocol.http_messages import WebRequest
     from mcptest.protocol.oauth_login import DevicePrompt, LoginServer
     from mcptest.transport.http.authorization import Requests, Token
@@ -83,8 +83,10 @@ __all__ = [
     "LoginWish",
     "Pause",
     "Prepared",
+    "open_page",
     "poll_device",
     "prepare_login",
+    "why_no_browser",
     "with_login_token",
 ]
 
@@ -94,6 +96,9 @@ _REQUEST_S = 15.0
 _JSON = (("Accept", "application/json"), ("Accept-Encoding", "identity"))
 
 _UNAUTHORIZED = 401
+
+# By one of these a program finds the screen, or the user names a browser.
+_DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 
 
 class LoginWish(Record):
@@ -159,7 +164,13 @@ def prepare_login(
             raise OAuthError(message.replace("the server wants a token and", "it"), hint) from None
         if not error.is_of_older_server:
             raise OAuthError(error.message) from None
-        found = _assumed(address)
+        # A server of revision 2025-03-26 is its own authorization server.
+        document = assume_endpoints(address)
+        endpoint = parse_endpoint(document["token_endpoint"], "the token endpoint", address)
+        known = AuthorizationServer(
+            issuer=address.origin, token_endpoint=endpoint, document=document
+        )
+        found = Authorization(issued_by=known)
     server = read_login_server(found.issued_by, address)
     asked = choose_scope(challenge or Challenge(), found.resource)
     scope = choose_login_scope(wish.scope, asked, server)
@@ -174,22 +185,18 @@ def prepare_login(
     )
 
 
-def _assumed(address: Address) -> Authorization:
-    """The authorization server that a server of revision 2025-03-26 is itself."""
-    document = assume_endpoints(address)
-    endpoint = parse_endpoint(document["token_endpoint"], "the token endpoint", address)
-    known = AuthorizationServer(issuer=address.origin, token_endpoint=endpoint, document=document)
-    return Authorization(issued_by=known)
-
-
 _NO_CLIENT = "have a client registered there by hand, and give its --client-id"
 
 
 def _choose_client(
     wish: LoginWish, server: LoginServer, scope: str, redirect_uri: str
 ) -> Requests[Client]:
+    if wish.client_id and not wish.client_secret:
+        return Client(id=wish.client_id, auth_method=PUBLIC)
     if wish.client_id:
-        return _given_client(wish, server)
+        listed = server.known.auth_methods
+        method = next((each for each in (BASIC, POST) if listed is None or each in listed), BASIC)
+        return Client(id=wish.client_id, secret=wish.client_secret, auth_method=method)
     if wish.metadata_url and server.reads_client_documents:
         return Client(id=wish.metadata_url)
     address = server.registration_endpoint
@@ -215,14 +222,6 @@ def _choose_client(
         message = f"the authorization server registers no client at {visible(address.url)}: {why}"
         raise OAuthError(message, _NO_CLIENT)
     return read_client(found)
-
-
-def _given_client(wish: LoginWish, server: LoginServer) -> Client:
-    if not wish.client_secret:
-        return Client(id=wish.client_id, auth_method=PUBLIC)
-    listed = server.known.auth_methods
-    method = next((each for each in (BASIC, POST) if listed is None or each in listed), BASIC)
-    return Client(id=wish.client_id, secret=wish.client_secret, auth_method=method)
 
 
 def _fetch_token(login: Login, form: dict[str, str]) -> Requests[Token]:
@@ -498,3 +497,32 @@ class _Callback:
 
     def close_exchange(self, exchange: int) -> None:
         """Nothing is kept of an exchange."""
+
+
+def why_no_browser(environment: Mapping[str, str], *, has_terminal: bool) -> str:
+    """Why no browser may be opened here; "" if one may."""
+    if name := ci_variable(environment):
+        return f"this is CI ({name} is set)"
+    if not has_terminal:
+        return "standard error is not a terminal, so a person may not be there"
+    is_plain_unix = sys.platform not in ("win32", "darwin")
+    if is_plain_unix and not any(map(environment.get, _DISPLAYS)):
+        return f"there is no screen ({', '.join(_DISPLAYS)} are not set)"
+    return ""
+
+
+def open_page(url: str, report: Callable[[], None]) -> None:
+    """Open a page, without waiting for the browser; `report` is called if there is none."""
+    address = parse_url(url)
+    assert address.scheme == "https" or address.is_loopback, "only such pages are opened"
+
+    # Only for those who log in with a browser.
+    import threading  # noqa: PLC0415
+    import webbrowser  # noqa: PLC0415
+
+    def work() -> None:
+        # Some browsers run until the user closes them.
+        if not webbrowser.open(url):
+            report()
+
+    threading.Thread(target=work, daemon=True).start()

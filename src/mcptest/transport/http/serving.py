@@ -116,26 +116,28 @@ class _Loop:
 
     def turn(self, signals: int, deadline: float) -> None:
         """Wait for the next event, at most until the deadline, and handle what is ready."""
-        ready = self._ready(signals, deadline)
+        wanted = {signals: READABLE, self._listener.fileno(): READABLE}
+        soonest = min(deadline, self._later[0][0]) if self._later else deadline
+        for fd, each in self._connections.items():
+            reading = READABLE if each.wants_to_read else 0
+            wanted[fd] = reading | (WRITABLE if each.wants_to_write else 0)
+            soonest = min(soonest, each.deadline)
+        is_endless = soonest == float("inf")
+        ready = wait_ready(wanted, None if is_endless else soonest - time.monotonic())
         now = time.monotonic()
         for fd, flags in ready.items():
             connection = self._connections.get(fd)
             if connection:
                 self._move(connection, flags, now)
         self._release(now)
-        self._tidy(now)
+        # Drop the clients that have left, or have taken too long.
+        for connection in list(self._connections.values()):
+            self._handle(connection, now)
+            connection.close_if_done(now)
+            if connection.is_gone or connection.deadline <= now:
+                self._drop(connection)
         if self._listener.fileno() in ready:
             self._accept(now)
-
-    def _ready(self, signals: int, deadline: float) -> dict[int, int]:
-        wanted = {signals: READABLE, self._listener.fileno(): READABLE}
-        soonest = min(deadline, self._later[0][0]) if self._later else deadline
-        for fd, connection in self._connections.items():
-            reading = READABLE if connection.wants_to_read else 0
-            wanted[fd] = reading | (WRITABLE if connection.wants_to_write else 0)
-            soonest = min(soonest, connection.deadline)
-        is_endless = soonest == float("inf")
-        return wait_ready(wanted, None if is_endless else soonest - time.monotonic())
 
     # Connections
 
@@ -202,22 +204,10 @@ class _Loop:
             for act in self._handler.perform(item):
                 connection = self._carriers.get(act.exchange)
                 if connection and connection.perform(act, now):
-                    self._finish(connection, now)
-
-    def _finish(self, connection: Connection, now: float) -> None:
-        """End the exchange of a connection, which may go on with what it has sent already."""
-        exchange = connection.exchange
-        del self._carriers[exchange]
-        connection.finish(now)
-        self._handler.close_exchange(exchange)
-
-    def _tidy(self, now: float) -> None:
-        """Drop the clients that have left, or have taken too long."""
-        for connection in list(self._connections.values()):
-            self._handle(connection, now)
-            connection.close_if_done(now)
-            if connection.is_gone or connection.deadline <= now:
-                self._drop(connection)
+                    # The connection may go on with what it has sent already.
+                    del self._carriers[act.exchange]
+                    connection.finish(now)
+                    self._handler.close_exchange(act.exchange)
 
     def _drop(self, connection: Connection) -> None:
         del self._connections[connection.socket.fileno()]
@@ -353,7 +343,13 @@ class Connection:
             self._body, self.body_bytes, self._is_refused = [], 0, False
             return self._head
         if isinstance(event, h11.Data):
-            self._take_body(bytes(event.data))
+            self.body_bytes += len(event.data)
+            if not self._is_refused:
+                self._body.append(bytes(event.data))
+                if self.body_bytes > self._limits.body_bytes:
+                    self.refuse(413, f"a message may have {self._limits.body_bytes:,} bytes")
+            elif self.body_bytes > _MAX_UNWANTED_BYTES:
+                self._is_closing = True
         elif isinstance(event, h11.EndOfMessage):
             head, body = self._head, b"".join(self._body)
             self._head, self._body, self.body_bytes = None, [], 0
@@ -365,15 +361,6 @@ class Connection:
         elif isinstance(event, h11.ConnectionClosed):
             self.is_gone = True
         return None
-
-    def _take_body(self, data: bytes) -> None:
-        self.body_bytes += len(data)
-        if not self._is_refused:
-            self._body.append(data)
-            if self.body_bytes > self._limits.body_bytes:
-                self.refuse(413, f"a message may have {self._limits.body_bytes:,} bytes")
-        elif self.body_bytes > _MAX_UNWANTED_BYTES:
-            self._is_closing = True
 
     # Writing
 

@@ -127,7 +127,17 @@ class LoginStore:
     def find(self, url: str) -> Login | None:
         """The login for a server with its secrets, or None."""
         login = self.read().get(url)
-        return _with_keyring(login) if login and login.keyring else login
+        if login is None or not login.keyring:
+            return login
+        text = _Keyring().get(login.url)
+        try:
+            found: Any = parse_json(text)
+            full = _login(login.url, {**_entry(login), **{key: found[key] for key in _SECRETS}})
+        except (NotJsonError, LookupError, TypeError):
+            message = f"the keyring has no tokens for {visible(login.url)}"
+            raise StoreError(message, f"run {login_command(login.url)} --keyring") from None
+        _hide(full)
+        return full
 
     @contextlib.contextmanager
     def lock(self, interrupts: Interrupts | None = None) -> Iterator[None]:
@@ -185,7 +195,7 @@ class LoginStore:
                     raise self._unusable("it belongs to another user")
                 if sys.platform != "win32" and status.st_mode & _OTHERS:
                     hint = (
-                        f"chmod 600 {_quote_word(self.path)}, and log in again if somebody read it"
+                        f"chmod 600 {_quote_word(self.path)}, and log in again if someone read it"
                     )
                     raise self._unusable("other users can read or write it", hint)
                 return file.read()
@@ -224,18 +234,6 @@ def _hide(login: Login) -> None:
 def check_keyring() -> None:
     """Raise a StoreError if there is no keyring that can be used."""
     _Keyring()
-
-
-def _with_keyring(login: Login) -> Login:
-    text = _Keyring().get(login.url)
-    try:
-        found: Any = parse_json(text)
-        full = _login(login.url, {**_entry(login), **{key: found[key] for key in _SECRETS}})
-    except (NotJsonError, LookupError, TypeError):
-        message = f"the keyring has no tokens for {visible(login.url)}"
-        raise StoreError(message, f"run {login_command(login.url)} --keyring") from None
-    _hide(full)
-    return full
 
 
 class _Keyring:

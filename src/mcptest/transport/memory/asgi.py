@@ -57,6 +57,7 @@ class AsgiTransport(HttpTransport):
         self, spec: ServerSpec, interrupts: Interrupts, host: AsgiHost, let_go: LetGo
     ) -> None:
         super().__init__(spec, NoGuardian(), interrupts)  # type: ignore[arg-type]  # there is no process to guard
+        self.label = f"memory://{spec.name}"
         self._host = host
         self._let_go = let_go
         self._events = ThreadQueue()
@@ -64,10 +65,6 @@ class AsgiTransport(HttpTransport):
         # Instead of output of a process: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
         self._channel = AsgiChannel(host, self._note)
-
-    @property
-    def label(self) -> str:
-        return f"memory://{self.spec.name}"
 
     def progress(self, id: object) -> str:
         """Why an answer may not come, or how far it has come."""
@@ -237,14 +234,11 @@ class AsgiHost:
         if requests:
             await asyncio.wait(requests)
         if not lifespan.done():
-            await self._shut_down(lifespan)
-
-    async def _shut_down(self, lifespan: asyncio.Task[None]) -> None:
-        self._to_app.put_nowait({"type": "lifespan.shutdown"})
-        said = await self._said_by(lifespan, "shutdown")
-        await asyncio.wait({lifespan})
-        if said and said["type"] == "lifespan.shutdown.failed" and not lifespan.exception():
-            raise RuntimeError(f"lifespan.shutdown.failed: {_words_of(said)}")
+            self._to_app.put_nowait({"type": "lifespan.shutdown"})
+            said = await self._said_by(lifespan, "shutdown")
+            await asyncio.wait({lifespan})
+            if said and said["type"] == "lifespan.shutdown.failed" and not lifespan.exception():
+                raise RuntimeError(f"lifespan.shutdown.failed: {_words_of(said)}")
 
     def _note_end(self, lifespan: asyncio.Task[None]) -> None:
         """Report what an app raises when it ends, or long before."""
@@ -432,15 +426,12 @@ class _Answering:
             self._fail("http_body", f"the app returned {what}")
 
     async def _asked(self) -> None:
-        await self._host.app(self._scope(), self._receive, self._send)
-
-    def _scope(self) -> Message:
         request, address = self._request, self._request.address
         path, _, query = address.target.partition("?")
         headers = [
             (name.lower().encode(), value.encode("latin-1")) for name, value in request.all_headers
         ]
-        return {
+        scope = {
             "type": "http",
             "asgi": ASGI,
             "http_version": "1.1",
@@ -455,6 +446,7 @@ class _Answering:
             "server": (address.host, address.port),
             "state": dict(self._host.state),
         }
+        await self._host.app(scope, self._receive, self._send)
 
     async def _receive(self) -> Message:
         if not self._has_body:

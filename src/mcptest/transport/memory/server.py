@@ -110,6 +110,7 @@ class MemoryTransport:
 
     def __init__(self, spec: ServerSpec, interrupts: Interrupts, target: Any) -> None:
         self.spec = spec
+        self.label = f"memory://{spec.name}"
         self.interrupts = interrupts
         self.redact = redactor(spec.secrets) if spec.secrets else None
         self.decoder = LineDecoder(spec.limits.max_line_bytes)
@@ -130,10 +131,6 @@ class MemoryTransport:
         self._events = ThreadQueue()
         self._thread = LoopThread(self._serve, self)
         self._thread.start()
-
-    @property
-    def label(self) -> str:
-        return f"memory://{self.spec.name}"
 
     @property
     def is_closed(self) -> bool:
@@ -197,25 +194,22 @@ class MemoryTransport:
             wanted[self.interrupts.fd] = READABLE
         wait_ready(wanted, wait_s)
         for event in self._events.take():
-            self._take(event)
+            if isinstance(event, _Line):
+                self.stdout_tail.add(event.raw)
+                self._items += self.decoder.feed(event.raw)
+            elif isinstance(event, _Read):
+                self.unsent_bytes -= event.size
+                self._problem = event.problem or self._problem
+            elif isinstance(event, _InputClosed):
+                self._problem = "it has closed the stream that messages go to"
+            elif isinstance(event, _Raised):
+                self.stderr.add(format_traceback(event.error))
+                self._items.append(self._redacted(raised_fault(event.error, is_end=event.is_end)))
+                self._is_over = self._is_over or event.is_end
+            elif isinstance(event, _Ended):
+                self._is_over = True
         if heed_interrupts and self.interrupts.count:
             raise InterruptedRunError
-
-    def _take(self, event: object) -> None:
-        if isinstance(event, _Line):
-            self.stdout_tail.add(event.raw)
-            self._items += self.decoder.feed(event.raw)
-        elif isinstance(event, _Read):
-            self.unsent_bytes -= event.size
-            self._problem = event.problem or self._problem
-        elif isinstance(event, _InputClosed):
-            self._problem = "it has closed the stream that messages go to"
-        elif isinstance(event, _Raised):
-            self.stderr.add(format_traceback(event.error))
-            self._items.append(self._redacted(raised_fault(event.error, is_end=event.is_end)))
-            self._is_over = self._is_over or event.is_end
-        elif isinstance(event, _Ended):
-            self._is_over = True
 
     def _redacted(self, fault: TransportFault) -> TransportFault:
         if self.redact is None:
@@ -372,12 +366,16 @@ class MemoryTarget:
         if self.is_app and not _takes(self._next, 3):
             shown = excerpt(repr(self._next), 80)
             raise UsageError(f"{shown} cannot be tested in memory", _WANTED)
-        self.name = _name_of(self._next)
+        name = getattr(self._next, "name", None) or getattr(self._next, "__name__", None)
+        self.name = name if isinstance(name, str) else type(self._next).__name__
         self._host: AsgiHost | None = None
 
     def wire(self, spec: ServerSpec, interrupts: Interrupts) -> MemoryTransport | AsgiTransport:
         """Begin a session with the object under test."""
-        target = self._taken()
+        target = self._next
+        if self._make:
+            self._next = None
+            target = _made(self._make) if target is None else target
         if not self.is_app:
             return MemoryTransport(spec, interrupts, target)
         if self._make:
@@ -385,12 +383,6 @@ class MemoryTarget:
         if self._host is None or not self._host.is_alive:
             self._host = AsgiHost(target)
         return AsgiTransport(spec, interrupts, self._host, self._end_if_stuck)
-
-    def _taken(self) -> Any:
-        if self._make is None:
-            return self._next
-        target, self._next = self._next, None
-        return _made(self._make) if target is None else target
 
     def _end_if_stuck(self, host: AsgiHost, grace: Grace, pump: Pump) -> Ending:
         if not host.blocked_at():
@@ -439,8 +431,3 @@ def _takes(target: Any, count: int) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _name_of(target: Any) -> str:
-    name = getattr(target, "name", None) or getattr(target, "__name__", None)
-    return name if isinstance(name, str) else type(target).__name__

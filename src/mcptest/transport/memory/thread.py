@@ -173,7 +173,9 @@ class LoopThread:
         deadline = time.monotonic() + grace.kill_s
         while time.monotonic() < deadline:
             if self.blocked_at(_LOOK_S):
-                self._interrupt()
+                # Raise in the thread, at the next step of Python that it takes.
+                raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+                raise_in(ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(InterruptedWork))
             if self._ends_within(_LOOK_S, pump):
                 return "interrupted"
         return "left"
@@ -185,11 +187,6 @@ class LoopThread:
             if self._is_over:
                 self._thread.join(left_s)
         return not self.is_alive
-
-    def _interrupt(self) -> None:
-        """Raise in the thread, at the next step of Python that it takes."""
-        raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-        raise_in(ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(InterruptedWork))
 
 
 def _but_ours(error: BaseException | None) -> BaseException | None:
@@ -293,7 +290,12 @@ def describe_exception(error: BaseException) -> str:
     error = only_cause(error)
     words = excerpt(str(error), _MAX_WORDS)
     text = f"{type(error).__name__}: {words}" if words else type(error).__name__
-    places = [(each.filename, each.lineno, each.name) for each in _frames(error)]
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [
+        (each.filename, each.lineno, each.name)
+        for each in frames
+        if not each.filename.startswith(_OURS)
+    ]
     own = [place for place in places if not place[0].startswith(_INSTALLED)]
     return f"{text} ({_place(*(own or places)[-1])})" if places else text
 
@@ -317,14 +319,6 @@ def locate_frame(frame: FrameType | None) -> str:
         frame = frame.f_back
     own = [place for place in places if not place[0].startswith(_FOREIGN)]
     return _place(*(own or places)[0]) if places else ""
-
-
-def _frames(error: BaseException) -> list[traceback.FrameSummary]:
-    return [
-        each
-        for each in traceback.extract_tb(error.__traceback__)
-        if not each.filename.startswith(_OURS)
-    ]
 
 
 def _place(file: str, line: int | None, name: str) -> str:

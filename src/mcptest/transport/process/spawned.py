@@ -1,4 +1,4 @@
-"""Do work in an interpreter of its own, which can be killed at any moment: where there is no fork.
+"""Do work in a separate interpreter, which can be killed at any moment: for systems without fork.
 
 The interpreter is started once and gets one job after the other. Functions that it cannot import,
 such as lambdas, are sent as their code: both sides are the same interpreter with the same modules.
@@ -74,7 +74,9 @@ class _Helper:
         self._send(pickle.dumps(sys.path))
 
     def call(self, work: Callable[[], Any], limit_s: float, interrupts: Interrupts) -> Any:
-        job = _dumps((limit_s, work))
+        target = io.BytesIO()
+        _Pickler(target).dump((limit_s, work))
+        job = target.getvalue()
         answers: list[Any] = []
         is_done = threading.Event()
 
@@ -149,12 +151,6 @@ def serve_calls() -> NoReturn:
             except BaseException:  # noqa: BLE001  # it is shown here, and the status says so
                 traceback.print_exc()
                 os._exit(_OUR_FAULT)
-
-
-def _dumps(value: object) -> bytes:
-    target = io.BytesIO()
-    _Pickler(target).dump(value)
-    return target.getvalue()
 
 
 class _Pickler(pickle.Pickler):

@@ -219,7 +219,7 @@ def signal_name(number: int) -> str:
 
 
 def describe_end(code: int) -> str:
-    """The same of a process that has ended, as the end of a sentence about it."""
+    """How a process has ended, as the end of a sentence about it."""
     return f"was {describe_exit(code)}" if code < 0 else f"ended with {describe_exit(code)}"
 
 
