@@ -73,3 +73,16 @@ def test_a_list_of_tools_that_goes_in_a_circle_is_left_at_once(tmp_path: Path) -
         before = server.asked[: server.asked.index(call)]
     assert report.statuses == ["passed"]
     assert sum(asked.about == "tools/list" for asked in before) == 2
+
+
+def test_a_server_with_a_single_thread_is_not_blocked_by_an_idle_connection(tmp_path: Path) -> None:
+    """It reads from the connection of the GET again, while the call waits on another one."""
+
+    def script(asked: Asked, line: Line) -> None:
+        if asked.method == "GET":
+            time.sleep(0.3)
+        good(asked, line)
+
+    with RawHttp(script, is_serial=True) as server:
+        report = with_config(tmp_path, server.url, echo(), echo(id=2), timeout=4000)
+    assert report.statuses == ["passed", "passed"]

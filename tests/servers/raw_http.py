@@ -190,9 +190,16 @@ class RawHttp:
     """A server in threads of this process, and all that it was asked."""
 
     def __init__(
-        self, script: Script = good, tls: ssl.SSLContext | None = None, *, max_body: int = 1 << 30
+        self,
+        script: Script = good,
+        tls: ssl.SSLContext | None = None,
+        *,
+        max_body: int = 1 << 30,
+        is_serial: bool = False,
     ) -> None:
         self._script = script
+        # Held as long as a connection is open, if only one is served at a time.
+        self._turn = threading.Lock() if is_serial else contextlib.nullcontext()
         self._tls = tls
         # What is longer is not read: the script is called with what came of it.
         self._max_body = max_body
@@ -241,6 +248,10 @@ class RawHttp:
 
     def _serve(self, connection: socket.socket) -> None:
         self._open.append(connection)
+        with self._turn:
+            self._serve_requests(connection)
+
+    def _serve_requests(self, connection: socket.socket) -> None:
         try:
             if self._tls:
                 connection = self._tls.wrap_socket(connection, server_side=True)

@@ -65,6 +65,8 @@ __all__ = ["Head", "HttpChannel", "HttpRequest", "parse_head", "post"]
 
 _MAX_REDIRECTS = 5
 _MAX_IDLE = 8
+# How long connections are kept open without a request while others wait in silence.
+_IDLE_PATIENCE_S = 0.5
 
 # With these the method and the body stay; the others turn a POST into a GET.
 _KEEPING = (307, 308)
@@ -74,12 +76,13 @@ _REDIRECTS = (301, 302, 303, *_KEEPING)
 class _Running:
     """An exchange under way, and its listener."""
 
-    __slots__ = ("exchange", "hops", "listener")
+    __slots__ = ("exchange", "hops", "keeps_connection", "listener")
 
     def __init__(self, exchange: AnyExchange, listener: Listener, hops: int) -> None:
         self.exchange = exchange
         self.listener = listener
         self.hops = hops
+        self.keeps_connection = True
 
 
 class HttpChannel:
@@ -95,6 +98,8 @@ class HttpChannel:
         self._running: list[_Running] = []
         self._idle: list[HttpConnection] = []
         self._keeps_connections = True
+        # When something was sent or received last.
+        self._active_at = 0.0
 
     def start(self, request: HttpRequest, listener: Listener) -> None:
         """Send a request; its listener may be called before this returns."""
@@ -109,6 +114,7 @@ class HttpChannel:
             return
         running = _Running(exchange, listener, hops)
         self._running.append(running)
+        self._active_at = time.monotonic()
         self._advance(running)
 
     def exchange_for(self, request: HttpRequest) -> AnyExchange:
@@ -145,6 +151,8 @@ class HttpChannel:
 
     def move(self, ready: set[int]) -> None:
         """Advance the exchanges whose descriptors are ready."""
+        if ready:
+            self._active_at = time.monotonic()
         for running in list(self._running):
             connection = running.exchange.connection
             if running in self._running and (connection.fd in ready or connection.has_more()):
@@ -169,11 +177,29 @@ class HttpChannel:
         if running.exchange.is_over:
             self._running.remove(running)
             connection = running.exchange.reusable_connection
-            if connection and self._keeps_connections and len(self._idle) < _MAX_IDLE:
+            is_kept = self._keeps_connections and running.keeps_connection
+            if connection and is_kept and len(self._idle) < _MAX_IDLE:
                 self._idle.append(connection)
             else:
                 running.exchange.connection.close()
             running.listener.ended()
+
+    def limit_wait(self, wait_s: float) -> float:
+        """How long to wait at most before this is asked again.
+
+        A server with a single thread waits for the next request on an idle connection, and answers
+        on no other until that is closed. So idle connections are closed if requests on others have
+        waited a moment in silence, and those others are closed after their answers.
+        """
+        if not (self._idle and self._running):
+            return wait_s
+        left_s = self._active_at + _IDLE_PATIENCE_S - time.monotonic()
+        if left_s > 0:
+            return min(wait_s, left_s)
+        self._close_idle()
+        for running in self._running:
+            running.keeps_connection = False
+        return wait_s
 
     def _redirect(self, running: _Running, head: Head) -> None:
         self._drop(running)
@@ -218,6 +244,9 @@ class HttpChannel:
         """Close everything."""
         for running in list(self._running):
             self._drop(running)
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         for connection in self._idle:
             connection.close()
         self._idle.clear()

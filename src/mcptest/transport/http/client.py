@@ -599,7 +599,7 @@ class HttpTransport:
             wait_s = min(wait_s, max(0.0, self._timers[0][0] - time.monotonic()))
         # A process may have been seen to end while a request was sent; no poll reports that again.
         has_ended = self.has_exited and not self._has_read_rest
-        wait_s = 0.0 if self._channel.has_more or has_ended else wait_s
+        wait_s = 0.0 if self._channel.has_more or has_ended else self._channel.limit_wait(wait_s)
         ready = self._ready(wait_s, heed_interrupts)
         self._channel.move(ready)
         if self.process and ready & set(self.process.handles()):
