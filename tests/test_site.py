@@ -32,7 +32,7 @@ def test_links_that_leave_the_site_lead_to_the_repository() -> None:
     assert back == "[a](cases.md)\n"
 
 
-def test_code_is_not_changed_but_for_bars_in_tables() -> None:
+def test_code_is_not_changed_except_bars_in_tables() -> None:
     text = "```md\n[b](../examples)\n| `a\\|b` |\n```\n| `a\\|b` | c\\|d |\n"
     changed = text.replace("`a\\|b` | c", "`a|b` | c")
     assert site.adapt_page(text, "docs/cases.md", {"docs/cases.md": "cases.md"}) == changed

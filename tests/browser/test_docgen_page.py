@@ -109,7 +109,7 @@ def test_a_page_full_of_hostile_texts_is_shown_and_does_nothing(
         assert tab.value("document.querySelector('h1').textContent") == visible(text.strip())
 
 
-def test_the_policy_alone_would_stop_what_had_slipped_through(tab: Tab, tmp_path: Path) -> None:
+def test_the_policy_alone_stops_scripts_that_were_not_escaped(tab: Tab, tmp_path: Path) -> None:
     """Were escaping to fail one day, the browser would still refuse all of it."""
     active = "".join(text for text in TEXTS[: len(ACTIVE)] if "refresh" not in text)
     page = page_of("x")
@@ -132,7 +132,7 @@ def test_our_own_style_is_allowed_and_nothing_is_complained_about(docs: Tab) -> 
     assert docs.value("getComputedStyle(document.body).maxWidth") == "1312px"
 
 
-def test_headings_come_in_the_order_of_the_page(docs: Tab) -> None:
+def test_headings_are_in_the_order_of_the_page(docs: Tab) -> None:
     headings = docs.value("Array.from(document.querySelectorAll('h2'), each => each.textContent)")
     assert headings == ["Tools", "Resources", "Resource templates", "Prompts", "Dialogues"]
 

@@ -199,7 +199,7 @@ def test_a_run_that_never_began_over_hostile_files_does_nothing(
     assert_harmless(tab, home)
 
 
-def test_the_policy_alone_would_stop_what_had_slipped_through(
+def test_the_policy_alone_stops_scripts_that_were_not_escaped(
     tab: Tab, home: Home, tmp_path: Path
 ) -> None:
     """Were escaping to fail one day, the browser would still refuse all of it."""

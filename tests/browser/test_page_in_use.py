@@ -87,7 +87,7 @@ def test_our_own_style_and_script_are_allowed_and_nothing_is_complained_about(re
     assert report.value("getComputedStyle(document.body).maxWidth") == "1216px"
 
 
-def test_failures_come_first_and_the_first_is_seen_without_scrolling(report: Tab) -> None:
+def test_failures_are_first_and_the_first_is_seen_without_scrolling(report: Tab) -> None:
     headings = report.value("Array.from(document.querySelectorAll('h2'), each => each.textContent)")
     assert headings == ["Failures", "Tests", "Durations", "Coverage", "Findings", "Warnings"]
     assert visible_names(report, CARDS) == ["says what falls", "lives on"]
@@ -251,7 +251,7 @@ def test_five_thousand_tests_are_a_page_of_a_few_megabytes_that_can_be_searched(
     assert len(search(tab, "")) == 1
 
 
-def test_without_a_browser_tests_are_skipped_unless_nobody_would_notice() -> None:
+def test_without_a_browser_tests_are_skipped_except_on_ci() -> None:
     with pytest.raises(pytest.skip.Exception, match="there is no browser here"):
         required(None, is_ci=False)
     with pytest.raises(pytest.fail.Exception, match="there is no browser here"):

@@ -62,7 +62,7 @@ def test_the_line_limit_is_exact(size: int, is_too_long: bool) -> None:
         assert isinstance(item, Overlong) == is_too_long
 
 
-def test_a_line_that_is_too_long_is_told_at_once_and_the_next_one_is_read() -> None:
+def test_a_line_that_is_too_long_is_reported_at_once_and_the_next_one_is_read() -> None:
     """Rows 30 and 32. What follows of the line is thrown away as it comes."""
     decoder = LineDecoder(1000)
     (told,) = decoder.feed(b"x" * 1001)
@@ -92,7 +92,7 @@ def test_a_line_that_is_too_long_is_told_at_once_and_the_next_one_is_read() -> N
         (b"10%\r20%", "something follows the end of the JSON value"),
     ],
 )
-def test_bytes_that_are_no_message_are_kept_and_explained(raw: bytes, reason: str) -> None:
+def test_bytes_that_are_not_a_message_are_kept_and_explained(raw: bytes, reason: str) -> None:
     """Rows 23, 25 to 29 and 36."""
     (noise, after) = decoded(raw + b"\n{}\n")
     assert isinstance(noise, Noise)
@@ -102,7 +102,7 @@ def test_bytes_that_are_no_message_are_kept_and_explained(raw: bytes, reason: st
 
 
 @pytest.mark.parametrize("char", ["\u2028", "\u2029", "\x85", "\x7f", "\ufeff", "\ufffe"])
-def test_what_other_tools_take_for_the_end_of_a_line_is_part_of_it(char: str) -> None:
+def test_unicode_line_separators_are_part_of_a_line(char: str) -> None:
     """Row 34."""
     assert decoded(f'"a{char}b"\n'.encode()) == [Frame(value=f"a{char}b", line=1)]
 
@@ -315,7 +315,7 @@ def test_a_closed_stdout_ends_the_call_at_once_and_then_the_server() -> None:
     assert report.members["duration_ms"] < LONG_S * 1000 / 3
 
 
-def test_a_line_written_while_the_server_ends_is_still_told() -> None:
+def test_a_line_written_while_the_server_ends_is_still_reported() -> None:
     """Row 13 at the other end of a life; it must not depend on who is faster."""
     report = perform(spec_for("last", b"Goodbye\n".hex()))
     assert (report.status, report.statuses) == (0, ["passed"])

@@ -144,9 +144,7 @@ def test_a_run_whose_own_streams_are_closed_still_runs(tmp_path: Path) -> None:
         assert run.finish().status == 0
 
 
-def test_a_daemon_without_group_or_mark_is_found_all_the_same(
-    tmp_path: Path, listener: Listener
-) -> None:
+def test_a_daemon_without_group_or_mark_is_still_found(tmp_path: Path, listener: Listener) -> None:
     """Row 88. The command adopts orphans, so it turns up as a child of ours."""
     words = write_files(tmp_path, spec_for("leave-no-trace", listener=listener))
     with running(tmp_path, [*words, "--json"]) as run:

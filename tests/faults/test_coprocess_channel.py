@@ -96,7 +96,7 @@ def ends(request: pytest.FixtureRequest) -> Iterator[tuple[Channel, Sdk]]:
 # Order
 
 
-def test_requests_come_one_by_one_and_answers_go_out_before_the_next(
+def test_requests_are_read_one_by_one_and_answered_before_the_next(
     ends: tuple[Channel, Sdk],
 ) -> None:
     channel, sdk = ends
@@ -129,7 +129,7 @@ def test_empty_lines_are_not_requests(ends: tuple[Channel, Sdk]) -> None:
     assert [value(item) for item in channel.requests()] == [1]
 
 
-def test_all_answers_come_to_an_sdk_that_closes_its_input_and_reads_late(
+def test_an_sdk_that_closes_its_input_and_reads_late_gets_all_answers(
     ends: tuple[Channel, Sdk],
 ) -> None:
     channel, sdk = ends
@@ -164,7 +164,7 @@ def test_an_sdk_that_sends_on_before_it_reads_is_not_stuck(ends: tuple[Channel, 
     assert read == [LARGE * 5]
 
 
-def test_an_sdk_that_never_reads_is_not_listened_to_for_ever(
+def test_input_of_an_sdk_that_never_reads_is_not_accepted_forever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(channel_module, "_MAX_HELD_BYTES", 1000)
@@ -219,7 +219,7 @@ def test_what_an_sdk_sends_ahead_takes_about_as_much_memory_as_it_has_bytes() ->
     assert peak < 10 * count
 
 
-def test_a_line_that_comes_in_pieces_is_one_request(ends: tuple[Channel, Sdk]) -> None:
+def test_a_line_that_arrives_in_pieces_is_one_request(ends: tuple[Channel, Sdk]) -> None:
     channel, sdk = ends
     requests = channel.requests()
     read: list[object] = []
@@ -287,7 +287,7 @@ def test_an_sdk_has_left_even_if_another_process_holds_our_input_open(
         next(channel.requests())
 
 
-def test_an_sdk_that_ended_its_input_and_does_not_read_is_given_up(
+def test_writing_to_an_sdk_that_ended_its_input_and_does_not_read_is_abandoned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(channel_module, "_LAST_READ_S", 0.05)

@@ -85,7 +85,7 @@ def test_without_a_target_nothing_has_to_be_delivered() -> None:
     assert Uploads(post).flush() == 0
 
 
-def test_what_was_queued_is_delivered_also_when_uploads_are_off_by_then(tmp_path: Path) -> None:
+def test_queued_records_are_delivered_even_if_uploads_were_switched_off(tmp_path: Path) -> None:
     made = uploads(f"file:{tmp_path}/a", {"n": 1})
     made.is_enabled = False
     assert made.flush() == 1
@@ -241,13 +241,13 @@ def test_what_is_not_an_answer_loses_nothing(said: bytes, why: str) -> None:
     assert len(made) == 1
 
 
-def test_an_answer_for_meanwhile_is_passed_over() -> None:
+def test_an_interim_answer_is_ignored() -> None:
     with talking(b"HTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n") as target:
         assert uploads(target, {"n": 1}).flush() == 1
 
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 \r\n\r\n" * 3])
-def test_a_target_that_never_answers_is_given_up(said: bytes) -> None:
+def test_a_target_that_never_answers_times_out(said: bytes) -> None:
     with talking(said, then_silent=True) as target:
         made = uploads(target, {"n": 1})
         assert refused(made, patience_s=0.2).startswith("cannot reach ")

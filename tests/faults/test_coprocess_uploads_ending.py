@@ -119,7 +119,7 @@ def test_two_sessions_at_the_same_moment_have_a_file_each(folder: Path) -> None:
     assert sorted(record["n"] for record in unsent(folder)) == [0, 1, 2, 3, 4]
 
 
-def test_a_folder_that_somebody_removes_meanwhile_is_made_again(
+def test_a_folder_that_is_removed_meanwhile_is_created_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     makedirs = os.makedirs
@@ -148,7 +148,7 @@ def test_what_can_be_neither_delivered_nor_written_is_reported(folder: Path) -> 
     assert (folder / ".mcptest").is_file()
 
 
-def test_where_no_file_can_be_written_it_is_delivered_all_the_same(folder: Path) -> None:
+def test_it_is_delivered_even_if_no_file_can_be_written(folder: Path) -> None:
     (folder / ".mcptest").touch()
     assert uploads(f"file:{folder}/a", {"n": 1}).finish() == ""
     assert (folder / "a").read_text(encoding="utf-8") == '{"n":1}\n'
@@ -192,7 +192,7 @@ def silent_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("silent_resolver")
-def test_a_name_that_is_looked_up_for_ever_is_given_up_and_nothing_is_lost(folder: Path) -> None:
+def test_a_name_lookup_that_never_ends_is_abandoned_and_nothing_is_lost(folder: Path) -> None:
     made = uploads("https://collector.example.com/calls", {"n": 1})
     with pytest.raises(UploadError, match="its name was not looked up in time"):
         made.flush(0.05)
@@ -231,7 +231,7 @@ def deaf() -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
-def test_a_target_that_does_not_take_everything_is_given_up() -> None:
+def test_a_target_that_does_not_read_everything_times_out() -> None:
     with deaf() as target:
         made = uploads(target, {"text": "x" * 20_000_000})
         with pytest.raises(UploadError, match=r"cannot reach .*it did not take everything in time"):

@@ -95,7 +95,7 @@ def test_a_place_that_is_silent_leaves_time_for_the_next(monkeypatch: pytest.Mon
         assert time.monotonic() - began >= 0.9
 
 
-def test_who_takes_a_little_now_and_then_is_given_up_in_time() -> None:
+def test_a_server_that_reads_very_slowly_times_out() -> None:
     """Each piece alone is taken quickly; all of them together are not."""
 
     is_over = threading.Event()
@@ -110,7 +110,7 @@ def test_who_takes_a_little_now_and_then_is_given_up_in_time() -> None:
         is_over.set()
 
 
-def test_a_success_that_is_told_before_everything_was_read_does_not_count() -> None:
+def test_a_success_sent_before_everything_was_read_does_not_count() -> None:
     def hurry(caller: socket.socket) -> None:
         caller.recv(10)
         caller.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
@@ -120,7 +120,7 @@ def test_a_success_that_is_told_before_everything_was_read_does_not_count() -> N
         posted(url, b"x" * 20_000_000)
 
 
-def test_a_success_that_is_told_early_counts_once_everything_was_read() -> None:
+def test_an_early_success_counts_once_everything_was_read() -> None:
     read = bytearray()
 
     def hurry(caller: socket.socket) -> None:
@@ -133,7 +133,7 @@ def test_a_success_that_is_told_early_counts_once_everything_was_read() -> None:
     assert read.endswith(b"\r\n\r\n" + b"x" * 20_000_000)
 
 
-def test_a_refusal_that_is_told_early_needs_nothing_more() -> None:
+def test_an_early_refusal_ends_the_request() -> None:
     is_over = threading.Event()
 
     def refuse(caller: socket.socket) -> None:

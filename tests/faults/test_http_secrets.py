@@ -163,7 +163,7 @@ def test_a_token_that_a_test_names_by_chance_changes_no_verdict(tmp_path: Path) 
     ],
     ids=["status", "no strict JSON", "not sendable"],
 )
-def test_an_answer_that_brings_no_token_is_not_quoted(script: Script, tmp_path: Path) -> None:
+def test_an_answer_without_a_token_is_not_quoted(script: Script, tmp_path: Path) -> None:
     with RawHttp(script) as server:
         report = with_config(tmp_path, server.url, auth=auth(server.port))
     assert (report.status, report.fault["kind"]) == (3, "auth_failed")
@@ -213,7 +213,7 @@ def test_who_gives_a_token_late_but_in_time_is_waited_for(tmp_path: Path) -> Non
     assert report.statuses == ["passed"]
 
 
-def test_who_trusts_the_server_does_not_trust_whoever_gives_out_tokens(tmp_path: Path) -> None:
+def test_trust_in_the_server_does_not_extend_to_the_token_endpoint(tmp_path: Path) -> None:
     tls = Authority(tmp_path).server("other.example")
     with RawHttp(Issuer(), tls=tls) as issuer, RawHttp(tls=tls) as server:
         report = with_config(

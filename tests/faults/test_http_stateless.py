@@ -100,7 +100,7 @@ def test_arguments_are_mirrored_once_the_schema_is_known(tmp_path: Path) -> None
     assert call.headers["mcp-param-text"] == "=?base64?aGkgw7w=?="
 
 
-def test_a_call_that_is_given_up_is_told_by_closing_its_answer(tmp_path: Path) -> None:
+def test_a_call_is_cancelled_by_closing_its_response(tmp_path: Path) -> None:
     """In this era nothing else says so over HTTP."""
     ends: list[bool] = []
 
@@ -130,7 +130,7 @@ def test_a_stream_that_broke_off_is_not_resumed(tmp_path: Path) -> None:
         lambda asked, line: line.send(as_json(error(asked, -32000), "400 Bad Request")),
     ],
 )
-def test_a_server_with_a_handshake_is_told_as_such(script: Script, tmp_path: Path) -> None:
+def test_a_server_with_a_handshake_is_reported_as_such(script: Script, tmp_path: Path) -> None:
     with RawHttp(on(DISCOVER, script)) as server:
         report = run_over_http(tmp_path, server.url, words=PINNED)
     assert (report.status, report.fault["kind"]) == (3, "unsupported_version")
@@ -150,7 +150,7 @@ def test_one_that_refuses_with_a_status_alone_gets_a_hint(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("words", [(), PINNED])
 @pytest.mark.parametrize(("times", "status"), [(1, 0), (2, 3)])
-def test_a_revision_that_is_refused_and_listed_is_offered_once_more(
+def test_a_revision_that_is_refused_but_listed_as_supported_is_offered_again(
     words: tuple[str, ...], times: int, status: int, tmp_path: Path
 ) -> None:
     refused: list[object] = []
@@ -235,7 +235,7 @@ def test_a_second_round_that_fails_fails_the_call_at_once(tmp_path: Path) -> Non
     assert (report.status, report.fault["kind"]) == (1, "http_status")
 
 
-def test_a_second_round_that_hangs_is_given_up_by_closing_its_answer(tmp_path: Path) -> None:
+def test_a_second_round_that_hangs_is_cancelled_by_closing_its_response(tmp_path: Path) -> None:
     ends: list[bool] = []
 
     def hangs(asked: Asked, line: Line) -> None:

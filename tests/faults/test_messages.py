@@ -40,7 +40,7 @@ def test_an_answer_under_a_wrong_id_only_is_a_timeout_that_names_it() -> None:
         ("null", "protocol_violation", "a result must carry the id of its request"),
     ],
 )
-def test_an_id_of_another_type_is_no_answer_and_is_explained(
+def test_an_id_of_another_type_is_not_an_answer_and_is_explained(
     id: str, finding: str, story: str
 ) -> None:
     """Row 49."""
@@ -168,7 +168,7 @@ def test_a_batch_in_any_other_revision_is_a_violation(version: str) -> None:
         (b'{"jsonrpc":"2.0","method":7}\n', '"method" must be a string and is 7'),
     ],
 )
-def test_a_value_that_is_no_message_is_a_finding_and_the_answer_counts(
+def test_a_value_that_is_not_a_message_is_a_finding_and_the_answer_counts(
     line: bytes, reason: str
 ) -> None:
     """Rows 53 and 54."""
@@ -210,7 +210,7 @@ def test_what_the_server_asks_is_answered_while_our_request_is_still_being_writt
     perform(spec_for("ask-first", "ping"), test).assert_spotless()
 
 
-def test_a_server_that_asks_for_ever_runs_into_the_timeout() -> None:
+def test_a_server_that_sends_requests_forever_runs_into_the_timeout() -> None:
     """Row 59."""
     report = perform(spec_for("ask-forever", timeout_s=0.4))
     assert (report.status, report.fault["kind"]) == (1, "timeout")
@@ -218,7 +218,7 @@ def test_a_server_that_asks_for_ever_runs_into_the_timeout() -> None:
     assert report.members["findings"] == []
 
 
-def test_an_answer_nobody_waited_for_is_not_called_unknown() -> None:
+def test_a_late_answer_is_not_called_unknown() -> None:
     """Row 48, silent: a test of the exit status alone still sent a request."""
     test = {"it": "ends", "request": call(), "expect": {"exitCode": 0}}
     perform(spec_for("exit-after-answer"), test).assert_spotless()

@@ -421,7 +421,7 @@ def test_of_two_calls_in_a_contract_neither_is_answered_by_a_line_that_had_begun
 
 @pytest.mark.parametrize("before", ["Loading ...", " ", "\\r"])
 @pytest.mark.parametrize("after", [" done\\n", "\\n"])
-def test_a_line_that_is_no_message_takes_nothing_from_the_next(before: str, after: str) -> None:
+def test_a_line_that_is_not_a_message_does_not_affect_the_next(before: str, after: str) -> None:
     body = f"""
 def initialize(request):
     g.write(g.line_for(request) + b"{before}")
@@ -570,7 +570,7 @@ def test_a_server_that_ends_after_its_answer_has_the_same_verdicts_every_time(
     assert set(found) == {wanted}
 
 
-def test_an_end_that_a_test_asked_for_is_no_error_of_the_next() -> None:
+def test_an_exit_that_one_test_requested_is_not_an_error_of_the_next() -> None:
     ends = {"it": "ends", "request": call(id=1), "expect": {"exitCode": 3}}
     report = perform(server(ONE_SHOT), ends, echo(id=2))
     assert report.statuses == ["passed", "passed"]

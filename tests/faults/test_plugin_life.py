@@ -51,7 +51,7 @@ def test_one_that_ignores_the_end_of_its_input_is_killed_with_its_child(
 
 
 def test_a_child_that_left_the_group_does_not_outlive_its_plugin(listener: Listener) -> None:
-    with hosting("stray-child") as host:
+    with hosting("orphan-child") as host:
         host.call("echo", 1)
         child = listener.next_caller()
     assert child.is_dead_within(LONG_S)
@@ -185,7 +185,7 @@ host.call('announced')
 
 
 @pytest.mark.parametrize("is_threaded", [False, True])
-def test_a_guardian_is_forked_only_where_there_are_no_threads(is_threaded: bool) -> None:
+def test_a_guardian_is_forked_only_without_threads(is_threaded: bool) -> None:
     """Python does not know all threads; `_thread` stands for those of libraries."""
     text = """
 import _thread, signal, sys

@@ -24,7 +24,7 @@ GEO = PluginSpec(name="geo", command=tuple(command_for()), call_timeout_s=LONG_S
 
 
 @contextlib.contextmanager
-def desk_of_a_run() -> Iterator[PluginManager]:
+def manager_of_a_run() -> Iterator[PluginManager]:
     desk = PluginManager()
     with left_clean(), Interrupts() as interrupts:
         with warnings.catch_warnings():
@@ -41,7 +41,7 @@ def desk_of_a_run() -> Iterator[PluginManager]:
 
 
 def test_plugins_are_started_when_they_are_first_asked_and_once() -> None:
-    with desk_of_a_run() as desk:
+    with manager_of_a_run() as desk:
         before = set(children())
         first = desk.ask(GEO, "pid", {})
         assert desk.ask(GEO, "pid", {}) == first
@@ -49,14 +49,14 @@ def test_plugins_are_started_when_they_are_first_asked_and_once() -> None:
 
 
 def test_two_plugins_with_one_command_are_two_processes_and_equal_ones_are_one() -> None:
-    with desk_of_a_run() as desk:
+    with manager_of_a_run() as desk:
         other = desk.ask(GEO.but(name="other"), "pid", {})
         assert desk.ask(GEO, "pid", {}) != other
         assert desk.ask(GEO.but(name="other"), "pid", {}) == other
 
 
 def test_an_error_answer_is_a_failure_of_the_plugin() -> None:
-    with desk_of_a_run() as desk:
+    with manager_of_a_run() as desk:
         with pytest.raises(CheckError) as caught:
             desk.ask(GEO, "refusal", {})
         fault = caught.value.fault
@@ -82,7 +82,7 @@ def test_a_failure_of_the_host_is_reported_with_its_name_and_its_evidence(
     method: str, name: str
 ) -> None:
     spec = GEO.but(call_timeout_s=SHORT_S) if method == "silent" else GEO
-    with desk_of_a_run() as desk:
+    with manager_of_a_run() as desk:
         with pytest.raises(CheckError) as caught:
             desk.ask(spec, method, 3)
         fault = caught.value.fault
@@ -95,7 +95,7 @@ def test_a_failure_of_the_host_is_reported_with_its_name_and_its_evidence(
 
 
 def test_a_program_that_is_missing_is_reported_with_what_to_do() -> None:
-    with desk_of_a_run() as desk:
+    with manager_of_a_run() as desk:
         with pytest.raises(CheckError) as caught:
             desk.ask(PluginSpec(name="geo", command=("/no/such/program",)), "near", {})
         fault = caught.value.fault
@@ -109,15 +109,15 @@ def test_a_signal_ends_the_wait_for_an_answer_and_the_plugin_at_once(
     for name, value in listener.environment.items():
         monkeypatch.setenv(name, value)
     stubborn = GEO.but(command=tuple(command_for("stubborn")))
-    with desk_of_a_run() as desk:
+    with manager_of_a_run() as desk:
         with pytest.raises(InterruptedRunError):
             desk.ask(stubborn, "interrupt", {})
         family = listener.callers("plugin", "child")
     assert all(caller.is_dead_within(LONG_S) for caller in family)
 
 
-def test_a_closed_desk_starts_its_plugins_anew() -> None:
-    with desk_of_a_run() as desk:
+def test_a_closed_manager_starts_its_plugins_again() -> None:
+    with manager_of_a_run() as desk:
         first = desk.ask(GEO, "pid", {})
         desk.close()
         assert desk.ask(GEO, "pid", {}) != first
@@ -140,7 +140,7 @@ def test_plugins_are_not_searched_before_one_is_asked() -> None:
 
 
 def test_a_declared_plugin_is_asked_by_its_name() -> None:
-    with desk_of_a_run() as desk:
+    with manager_of_a_run() as desk:
         assert DeclaredPlugins(desk, lambda: [GEO]).ask("geo", "echo", [1]) == [1]
 
 

@@ -40,7 +40,7 @@ NOT_OF_THE_CALL = "its id is not that of the call"
 NEVER_ASKED = ": it answers what was never asked"
 
 
-def test_a_line_that_is_not_json_is_reported_as_it_came_and_the_next_call_works() -> None:
+def test_a_line_that_is_not_json_is_quoted_and_the_next_call_works() -> None:
     with hosting() as host:
         pid = host.call("pid").result
         with pytest.raises(InvalidJson) as caught:
@@ -99,7 +99,7 @@ def test_bytes_that_are_not_utf8_are_not_json() -> None:
         ("id_as_text", f"{NOT_OF_THE_CALL}, 1{NEVER_ASKED}", '{"id": "1", "result": 1}'),
     ],
 )
-def test_json_that_is_not_an_answer_is_reported_as_it_came_and_the_next_call_works(
+def test_json_that_is_not_an_answer_is_quoted_and_the_next_call_works(
     method: str, reason: str, line: str
 ) -> None:
     with hosting() as host:
@@ -122,7 +122,7 @@ def test_a_second_answer_to_one_call_is_not_an_answer_to_the_next() -> None:
         assert host.call("echo", 2).result == 2
 
 
-def test_a_line_that_is_too_long_is_given_up_at_the_limit_and_the_next_call_works() -> None:
+def test_a_line_that_is_too_long_is_cut_at_the_limit_and_the_next_call_works() -> None:
     limit = 100_000
     with hosting(max_line_bytes=limit) as host:
         with pytest.raises(InvalidResponse) as caught:
@@ -158,7 +158,7 @@ def test_after_a_timeout_the_plugin_is_left_running_and_its_late_answers_are_dro
         assert host.call("pid").result == pid
 
 
-def test_an_answer_that_never_comes_does_not_hurt_the_next_call() -> None:
+def test_an_answer_that_never_arrives_does_not_hurt_the_next_call() -> None:
     with hosting() as host:
         host.call_timeout = SHORT_S
         with pytest.raises(Timeout):
@@ -167,7 +167,7 @@ def test_an_answer_that_never_comes_does_not_hurt_the_next_call() -> None:
         assert host.call("echo", 1).result == 1
 
 
-def test_an_answer_that_comes_late_twice_is_dropped_once() -> None:
+def test_a_second_late_answer_is_an_error() -> None:
     """The second one belongs to no call at all."""
     with hosting() as host:
         host.call_timeout = SHORT_S

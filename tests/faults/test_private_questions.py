@@ -25,7 +25,7 @@ AGAIN = '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
 
 
 @pytest.mark.parametrize(("said", "rule"), [("hello", "STDIO-01"), (AGAIN, "BASE-08")])
-def test_what_comes_while_we_ask_is_judged_and_captured(said: str, rule: str) -> None:
+def test_messages_during_our_own_requests_are_judged_and_captured(said: str, rule: str) -> None:
     command = (sys.executable, "-S", "-E", "-c", CHATTY, said)
     with stage() as launcher:
         launcher = launcher.but(judges=True, keeps_traffic=True)

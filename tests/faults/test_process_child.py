@@ -44,7 +44,7 @@ def said_by(child: Child) -> str:
     return b"".join(parts).decode()
 
 
-def test_its_pipes_are_ours_and_its_end_is_told(way: str) -> None:
+def test_its_pipes_are_ours_and_its_end_is_reported(way: str) -> None:
     child = start(["sh", "-c", "read line; echo got $line; echo why >&2; exit 3"], os.environ)
     os.write(child.stdin, b"this\n")
     assert os.read(child.stdout, 100) == b"got this\n"
@@ -56,7 +56,7 @@ def test_its_pipes_are_ours_and_its_end_is_told(way: str) -> None:
     os.close(child.stdin)
 
 
-def test_a_signal_is_told_as_a_negative_number(way: str) -> None:
+def test_a_signal_is_reported_as_a_negative_number(way: str) -> None:
     child = start(["sleep", "60"], os.environ)
     assert child.poll() is None
     os.kill(child.pid, signal.SIGKILL)
@@ -161,7 +161,7 @@ def test_while_others_look_our_folder_is_never_changed(tmp_path: Path) -> None:
     assert said == f"{tmp_path}\n"
 
 
-def test_a_closed_standard_input_is_no_pipe_of_the_child(tmp_path: Path) -> None:
+def test_a_closed_standard_input_is_not_a_pipe_of_the_child(tmp_path: Path) -> None:
     script = (
         "import os; from mcptest.transport.process.child import start\n"
         "child = start(['sh', '-c', 'read x; echo $x; echo err >&2'], os.environ)\n"

@@ -97,7 +97,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
     assert is_so()
 
 
-def test_a_run_that_is_killed_leaves_nobody_behind(shell: str, stage: Stage) -> None:
+def test_a_run_that_is_killed_leaves_no_process_behind(shell: str, stage: Stage) -> None:
     """But who was released, whose number may be somebody else's by now."""
     assert ("mcptest-guardian" in read_command_line(stage.guardian)) == (shell == "/bin/sh")
     stage.kill()

@@ -21,7 +21,7 @@ WITHOUT_INNER_PART = "import _ctypes; del _ctypes.call_function\n"
 @pytest.mark.parametrize(
     ("before", "adopts"), [("", "0"), (ADOPT, "1"), (WITHOUT_INNER_PART + ADOPT, "1")]
 )
-def test_orphans_are_adopted_by_whoever_asked(before: str, adopts: str) -> None:
+def test_orphans_are_adopted_by_the_process_that_asked(before: str, adopts: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", before + ASKS],
         capture_output=True,

@@ -65,7 +65,9 @@ def test_a_killed_run_takes_a_process_with_it_that_forks_again_and_again(
             assert caller.is_dead_within(10)
 
 
-def test_a_run_killed_in_its_handshake_leaves_nobody(tmp_path: Path, listener: Listener) -> None:
+def test_a_run_killed_in_its_handshake_leaves_no_process(
+    tmp_path: Path, listener: Listener
+) -> None:
     """Row 92."""
     words = write_files(tmp_path, spec_for("mute", listener=listener))
     with running(tmp_path, words) as run:
@@ -237,7 +239,7 @@ def test_a_run_that_is_killed_at_any_moment_leaves_no_server(
 
 
 @pytest.mark.long
-def test_a_report_that_nobody_fetches_does_not_hold_an_interrupted_run(tmp_path: Path) -> None:
+def test_an_unread_report_pipe_does_not_block_an_interrupted_run(tmp_path: Path) -> None:
     """Row 93. A report into a pipe waits for its reader; a signal bounds that wait."""
     words = write_files(tmp_path, spec_for("good"))
     os.mkfifo(tmp_path / "report")

@@ -156,7 +156,7 @@ def test_an_answer_that_is_not_strict_json_ends_the_call_at_once(line: bytes, re
     assert report.members["duration_ms"] < 10_000
 
 
-def test_a_broken_line_is_no_answer_to_the_next_call_either() -> None:
+def test_a_broken_line_does_not_answer_the_next_call_either() -> None:
     """Row 39: the line after a bad one is handled."""
     bad = b'{"jsonrpc":"2.0","id":7,"oops\n'
     report = perform(spec_for("before", bad.hex()), echo(id=1), echo(id=2))

@@ -22,13 +22,13 @@ __all__ = [
     "BadServer",
     "adder",
     "answered",
-    "for_ever",
     "json_answer",
     "left_clean",
     "lowlevel_adder",
     "respond",
     "shake_hands",
     "small_app",
+    "wait_forever",
     "write_test",
 ]
 
@@ -176,5 +176,5 @@ def write_test(folder: Path, name: str, text: str) -> str:
     return str(path)
 
 
-async def for_ever() -> None:
+async def wait_forever() -> None:
     await asyncio.Event().wait()

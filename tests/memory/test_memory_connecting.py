@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp.server.mcpserver import Context, MCPServer
-from memory_stage import adder, for_ever, left_clean, lowlevel_adder, small_app
+from memory_stage import adder, left_clean, lowlevel_adder, small_app, wait_forever
 from pydantic import BaseModel
 
 import mcptest
@@ -79,9 +79,9 @@ def test_the_same_can_be_awaited() -> None:
     assert asyncio.run(ask()) == [0, 2, 4]
 
 
-def test_a_call_that_is_under_way_is_told_that_the_connection_was_closed() -> None:
+def test_a_pending_call_raises_when_the_connection_is_closed() -> None:
     async def ask() -> str:
-        connection = mcptest.connect_memory(small_app(lambda message: for_ever()))
+        connection = mcptest.connect_memory(small_app(lambda message: wait_forever()))
         async with connection as server:
             call = asyncio.ensure_future(server.call_tool("x"))
             await asyncio.sleep(0)
@@ -127,7 +127,7 @@ def test_our_answers_reach_a_server_that_asks() -> None:
         assert asked.call_tool("greet").text == "Hello, Ada"
 
 
-def test_an_app_hears_the_path_and_the_headers_it_is_asked_with() -> None:
+def test_an_app_receives_the_path_and_the_headers_of_the_request() -> None:
     seen: list[dict[str, Any]] = []
 
     async def answer(message: dict[str, Any]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def test_importing_the_package_loads_nothing_of_this() -> None:
 
 
 @pytest.mark.parametrize("target", [17, "server.py", object(), None])
-def test_what_is_no_server_is_refused_with_what_would_be_one(target: object) -> None:
+def test_an_object_that_is_not_a_server_is_refused_with_the_accepted_kinds(target: object) -> None:
     with pytest.raises(UsageError, match="cannot be tested in memory") as caught:
         mcptest.connect_memory(target)
     assert "ASGI app" in caught.value.help
@@ -220,7 +220,7 @@ def test_arguments_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="timeout is more than 0"):
         mcptest.connect_memory(adder(), timeout=0)
     with pytest.raises(ValueError, match="path is not the path"):
-        mcptest.connect_memory(small_app(lambda message: for_ever()), path="/a b")
+        mcptest.connect_memory(small_app(lambda message: wait_forever()), path="/a b")
 
 
 def test_what_only_a_coprocess_has_is_refused_by_name() -> None:

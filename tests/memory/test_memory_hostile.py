@@ -14,12 +14,12 @@ import pytest
 from memory_stage import (
     BadServer,
     answered,
-    for_ever,
     json_answer,
     left_clean,
     respond,
     shake_hands,
     small_app,
+    wait_forever,
 )
 
 import mcptest
@@ -178,7 +178,7 @@ def test_a_server_that_never_answers_is_bounded() -> None:
 
 @pytest.mark.long
 def test_a_server_that_hangs_is_bounded_and_cancelled() -> None:
-    came = Came(after_handshake(lambda read, write, asked: for_ever()))
+    came = Came(after_handshake(lambda read, write, asked: wait_forever()))
     assert (came.is_gone, came.kind) == (False, "timeout")
     assert "needed_term: the server did not end when it was asked to" in came.warned[0]
 
@@ -188,7 +188,7 @@ def test_a_server_that_will_not_be_cancelled_is_let_go() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         while True:
             try:
-                await for_ever()
+                await wait_forever()
             except asyncio.CancelledError:
                 continue
 
@@ -198,7 +198,7 @@ def test_a_server_that_will_not_be_cancelled_is_let_go() -> None:
 
 
 @pytest.mark.long
-def test_a_server_that_blocks_the_loop_is_bounded_and_told_so_and_interrupted() -> None:
+def test_a_server_that_blocks_the_loop_times_out_with_the_reason_and_is_interrupted() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         while True:
             time.sleep(0.001)
@@ -210,7 +210,7 @@ def test_a_server_that_blocks_the_loop_is_bounded_and_told_so_and_interrupted() 
 
 
 @pytest.mark.long
-def test_a_thread_that_cannot_be_ended_is_told_as_left_behind(
+def test_a_thread_that_cannot_be_ended_is_reported_as_left_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("mcptest.transport.process.stopping.Grace.kill_s", 0.3)
@@ -251,7 +251,7 @@ def test_a_server_that_ends_early_is_gone() -> None:
     assert "ended its stream while tools/call was waiting" in str(came.error)
 
 
-def test_a_server_that_closes_its_stream_and_goes_on_is_gone() -> None:
+def test_a_server_that_closes_its_stream_and_continues_counts_as_ended() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         await write.aclose()
         await read_on(read)
@@ -261,10 +261,10 @@ def test_a_server_that_closes_its_stream_and_goes_on_is_gone() -> None:
 
 
 @pytest.mark.long
-def test_a_server_that_stops_reading_is_told_so() -> None:
+def test_a_server_that_stops_reading_is_reported_as_such() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         await read.aclose()
-        await for_ever()
+        await wait_forever()
 
     told = []
     with warnings.catch_warnings():
@@ -278,7 +278,7 @@ def test_a_server_that_stops_reading_is_told_so() -> None:
     assert "it has closed the stream that messages go to" in told[1]
 
 
-def test_what_is_no_message_is_noise() -> None:
+def test_an_object_that_is_not_a_message_is_noise() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         await write.send({"a": 1})
         await answered(write, asked.id, {"content": []})
@@ -314,7 +314,7 @@ def app_error(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> Came:
     return came
 
 
-def test_what_an_app_raises_is_named_and_the_session_goes_on() -> None:
+def test_what_an_app_raises_is_named_and_the_session_continues() -> None:
     async def answer(message: dict[str, Any]) -> None:
         raise KeyError("inside")
 
@@ -411,7 +411,7 @@ def test_what_is_raised_for_the_servers_own_stream_is_a_warning() -> None:
         ),
     ],
 )
-def test_what_is_not_asgi_is_told(sent: list[dict[str, Any]], told: str) -> None:
+def test_an_app_that_breaks_asgi_is_reported(sent: list[dict[str, Any]], told: str) -> None:
     async def answer(message: dict[str, Any]) -> None:
         for each in sent:
             await message["send"](each)
@@ -422,11 +422,11 @@ def test_what_is_not_asgi_is_told(sent: list[dict[str, Any]], told: str) -> None
 
 
 def test_an_app_that_hangs_is_bounded() -> None:
-    came = app_error(lambda message: for_ever())
+    came = app_error(lambda message: wait_forever())
     assert came.kind == "timeout"
 
 
-def test_an_app_that_blocks_the_loop_is_bounded_and_told_so() -> None:
+def test_an_app_that_blocks_the_loop_times_out_with_the_reason() -> None:
     async def answer(message: dict[str, Any]) -> None:
         while True:
             time.sleep(0.001)
@@ -437,7 +437,7 @@ def test_an_app_that_blocks_the_loop_is_bounded_and_told_so() -> None:
     assert "needed_kill" in came.warned[0]
 
 
-def test_an_app_that_answers_another_request_is_told_so() -> None:
+def test_an_app_that_answers_another_request_is_reported() -> None:
     async def answer(message: dict[str, Any]) -> None:
         await respond(message["send"], 200, json_answer(999, {}))
 
@@ -472,7 +472,7 @@ def lived(*, fails: str = "", shutdown: Exception | None = None, hangs: bool = F
             return
         await receive()
         if hangs:
-            await for_ever()
+            await wait_forever()
         if fails:
             await send({"type": "lifespan.startup.failed", "message": fails})
             return

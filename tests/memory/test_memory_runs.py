@@ -118,7 +118,7 @@ def test_a_gate_that_is_missed_is_a_failure(tmp_path: Path) -> None:
         run.raise_for_failures()
 
 
-def test_a_suite_that_is_skipped_whole_is_no_success(tmp_path: Path) -> None:
+def test_a_suite_that_is_skipped_whole_does_not_succeed(tmp_path: Path) -> None:
     text = CONDUCTOR.replace("tool: add", "skip: true\n    tool: add")
     run = mcptest.run_memory(adder(), write_test(tmp_path, "sums.test.mcp.yml", text))
     assert (run.skipped, run.is_success) == (1, False)
@@ -165,7 +165,7 @@ def test_what_the_server_raises_when_it_ends_fails_the_run(tmp_path: Path) -> No
         run.raise_for_failures()
 
 
-def test_a_server_that_cannot_be_opened_is_told_once(tmp_path: Path) -> None:
+def test_a_server_that_cannot_be_opened_is_reported_once(tmp_path: Path) -> None:
     async def act(read: Any, write: Any) -> None:
         raise ValueError("not today")
 

@@ -128,15 +128,15 @@ def test_every_method_meaning_and_code_is_there() -> None:
 
 
 @each_case("row", SDKS)
-def test_a_line_of_an_sdk_is_read_refused_or_passed_over(row: Row) -> None:
-    assert same(heard_by_binary(raw(row)), meaning_of(row))
+def test_a_line_of_an_sdk_is_read_refused_or_ignored(row: Row) -> None:
+    assert same(read_by_binary(raw(row)), meaning_of(row))
 
 
 def meaning_of(row: Row) -> Row:
     return {key: row[key] for key in ("reads_as", "refused_as", "dropped") if key in row}
 
 
-def heard_by_binary(line: bytes) -> Row:
+def read_by_binary(line: bytes) -> Row:
     """What a line means to our side of the protocol, as a row has it."""
     items = LineDecoder().feed(line + b"\n")
     if not items:
@@ -281,11 +281,11 @@ def test_a_line_of_a_binary_is_read_or_refused(row: Row, fake: Path) -> None:
     }
     if "message" in wanted:
         wanted["message"] = row["message"].replace("{sdk}", "python")
-    found = heard_by_sdk(fake, row)
+    found = read_by_sdk(fake, row)
     assert same({key: found.get(key) for key in wanted}, wanted)
 
 
-def heard_by_sdk(script: Path, row: Row) -> Row:
+def read_by_sdk(script: Path, row: Row) -> Row:
     """What a line means to our SDK, as a row has it."""
     id = row.get("waiting_for", 2)
     try:
@@ -379,7 +379,7 @@ def test_the_fake_binary_writes_to_stderr(tmp_path: Path) -> None:
     assert (err, status) == (b"abab\xff", 0)
 
 
-def test_the_fake_binary_notes_what_comes_before_an_answer(tmp_path: Path) -> None:
+def test_the_fake_binary_records_input_before_an_answer(tmp_path: Path) -> None:
     script = {"answers": {"mcp.call": [{"all": [{"quiet_ms": 100}, {"result": 1}]}, {"result": 2}]}}
     fake_session(script, line("mcp.call"), line("mcp.call", 3), folder=tmp_path)
     heard = [json.loads(each) for each in (tmp_path / "heard").read_bytes().splitlines()]
@@ -387,7 +387,7 @@ def test_the_fake_binary_notes_what_comes_before_an_answer(tmp_path: Path) -> No
     assert first == ["arguments", "jsonrpc", "before the answer", "jsonrpc"]
 
 
-def test_the_fake_binary_stays_when_it_is_told_to(tmp_path: Path) -> None:
+def test_the_fake_binary_can_stay_after_the_end_of_its_input(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"before": [{"stay": True}]}), encoding="utf-8")
     command = f"fake {script} {tmp_path / 'heard'}"
@@ -435,14 +435,14 @@ def test_the_fake_binary_is_a_suite_channel(tmp_path: Path) -> None:
     assert len((tmp_path / "heard").read_bytes().splitlines()) == 3
 
 
-def test_the_fake_binary_exits_when_it_is_told_to(tmp_path: Path) -> None:
+def test_the_fake_binary_exits_on_request(tmp_path: Path) -> None:
     script = {"answers": {"mcp.call": {"exit": 7, "stderr": "last words"}}}
     assert fake_session(script, line("mcp.call"), line("mcp.call"), folder=tmp_path) == (
         *(b"", b"last words", 7),
     )
 
 
-def test_the_fake_binary_speaks_before_it_is_asked_and_notes_what_it_hears(
+def test_the_fake_binary_can_write_first_and_records_its_input(
     tmp_path: Path,
 ) -> None:
     script = {"before": [{"frame": "Welcome"}], "answers": {"*": [{"result": 1}, {"result": 2}]}}
@@ -469,7 +469,7 @@ def test_the_fake_binary_speaks_before_it_is_asked_and_notes_what_it_hears(
         {"answers": {"a": {"golden": ["response", "no such frame"]}}},
     ],
 )
-def test_a_mistake_in_a_script_is_told(script: Row, tmp_path: Path) -> None:
+def test_a_mistake_in_a_script_is_reported(script: Row, tmp_path: Path) -> None:
     out, err, status = fake_session(script, line("a"), folder=tmp_path)
     assert (out, status) == (b"", 2)
     assert err.startswith(b"fake_binary: ")
@@ -525,7 +525,7 @@ def sdk_pins(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_the_version_is_the_same_wherever_it_stands() -> None:
+def test_the_version_is_the_same_everywhere() -> None:
     version = str(COPROCESS_PROTOCOL_VERSION)
     page = (ROOT / "docs" / "coprocess.md").read_text(encoding="utf-8")
     assert re.findall(r"The protocol version is \*\*(.+?)\*\*\.", page) == [version]

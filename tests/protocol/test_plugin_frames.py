@@ -129,7 +129,7 @@ def test_a_request_is_these_very_bytes_and_reads_as_this(row: dict[str, Any]) ->
 
 
 @each_case("row", PLUGINS)
-def test_a_line_of_a_plugin_is_read_refused_or_passed_over(row: dict[str, Any]) -> None:
+def test_a_line_of_a_plugin_is_read_refused_or_ignored(row: dict[str, Any]) -> None:
     items = LineDecoder(keeps_raw=True).feed(raw(row) + b"\n")
     if not items:
         assert row["dropped"] is True

@@ -141,7 +141,7 @@ def test_the_first_of_very_many_mistakes_are_reported_and_the_rest_counted(tmp_p
     assert "and 30 mistakes more; to see all: mcptest validate a.test.mcp.yml" in ended.out
 
 
-def test_a_few_mistakes_are_all_told(tmp_path: Path) -> None:
+def test_a_few_mistakes_are_all_reported(tmp_path: Path) -> None:
     write_conductor(
         tmp_path / "a.test.mcp.yml", *(call(str(n), "count", typo=1) for n in range(20))
     )

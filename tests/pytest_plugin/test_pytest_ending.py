@@ -49,7 +49,9 @@ def words_of(process: subprocess.Popen[bytes]) -> str:
     return out.decode("utf-8")
 
 
-def test_a_session_that_ends_takes_everybody_with_it(tmp_path: Path, listener: Listener) -> None:
+def test_a_session_that_ends_kills_all_processes_of_its_servers(
+    tmp_path: Path, listener: Listener
+) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("counts", "count"))
     with running(tmp_path, env=listener.environment) as session:
         server = listener.next_caller()
@@ -171,7 +173,7 @@ def test_tags_are_marks_in_workers_as_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_two_workers_that_are_killed_leave_nobody_behind(
+def test_two_workers_that_are_killed_leave_no_process_behind(
     tmp_path: Path, listener: Listener
 ) -> None:
     for name in ("a", "b"):

@@ -27,7 +27,7 @@ def flat(words: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"\b\d[\d,]{2,}\b", "N", words))
 
 
-def told_by(test: dict[str, Any]) -> list[str]:
+def reported_by(test: dict[str, Any]) -> list[str]:
     """Every sentence of a test in a JSON report that a person is told."""
     found = [f"{each['path']}: {each['message']}" for each in test.get("mismatches") or ()]
     fault = test.get("error") or {}
@@ -61,7 +61,7 @@ def assert_same(folder: Path, *words: str, options: tuple[str, ...] = ()) -> Non
         told = "".join(child.text or "" for child in item)
         told += " ".join(each.attrib.get("value", "") for each in item.iter("property"))
         assert verdict == VERDICTS[test["status"]], (test["name"], told, ended.out)
-        for sentence in told_by(test):
+        for sentence in reported_by(test):
             assert flat(sentence) in flat(told), (test["name"], told)
     assert (ended.code == 0) == (ran.code == 0), ended.out
 
@@ -150,7 +150,7 @@ def expecting(name: str, tool: str, expect: dict[str, Any], **arguments: Any) ->
 
 
 @pytest.mark.long
-def test_what_a_server_says_beside_its_answers_is_looked_at(tmp_path: Path) -> None:
+def test_messages_beside_the_answers_are_checked(tmp_path: Path) -> None:
     right = {"response": "match:type:object"}
     write_conductor(
         tmp_path / "a.test.mcp.yml",

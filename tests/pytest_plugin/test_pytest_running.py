@@ -32,7 +32,7 @@ def lines_of(ended: Ended, name: str) -> list[str]:
     return found[1].rstrip("\n").split("\n")
 
 
-def told_by_run(folder: Path, *words: str) -> str:
+def reported_by_run(folder: Path, *words: str) -> str:
     """What the command says of the same file, without its margin."""
     lines = mcptest(folder, "run", *words).out.splitlines()
     return "\n".join(line.strip() for line in lines)
@@ -63,7 +63,7 @@ def test_a_failure_is_reported_as_in_a_run(tmp_path: Path) -> None:
         "",
         "a.test.mcp.yml:13",
     ]
-    told = told_by_run(tmp_path)
+    told = reported_by_run(tmp_path)
     assert "\n".join(line.strip() for line in lines[:5]) in told
     # One line at the end says which test, and why.
     assert (
@@ -79,7 +79,7 @@ def test_an_answer_with_several_mistakes_shows_the_place_of_each(tmp_path: Path)
     said = "\n".join(line.strip() for line in lines_of(pytest_in(tmp_path), "mcptest::sdk::adds"))
     assert "result.content[0].type: differs" in said
     assert "result.structuredContent.sum: differs" in said
-    assert said.removesuffix("\n\na.test.mcp.yml:13") in told_by_run(tmp_path)
+    assert said.removesuffix("\n\na.test.mcp.yml:13") in reported_by_run(tmp_path)
 
 
 def test_more_is_reported_with_v(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_case_that_fails_is_reported_as_in_a_run(tmp_path: Path, tool: str, wa
     cases(tmp_path, case("one", tool, wanted, text="hi"))
     lines = lines_of(pytest_in(tmp_path), "mcptest::lib::one")
     assert lines[0].startswith("out.result")
-    told = told_by_run(tmp_path, "a.cases.yaml")
+    told = reported_by_run(tmp_path, "a.cases.yaml")
     *said, blank, place = (line.strip() for line in lines)
     assert "\n".join(said) in told
     assert (blank, place in told) == ("", True)

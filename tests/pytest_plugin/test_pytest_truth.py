@@ -142,7 +142,7 @@ def test_a_fault_of_ours_is_one_sentence(tmp_path: Path) -> None:
     assert ended.out.count("\n") < 20
 
 
-def test_what_somebody_else_raises_is_not_called_a_fault_of_ours(tmp_path: Path) -> None:
+def test_an_exception_of_another_plugin_is_not_called_an_internal_error(tmp_path: Path) -> None:
     broken = (
         "from mcptest.engine.on_demand import SuiteRun\n"
         "def late(*words): raise RuntimeError('time is up')\n"
@@ -241,7 +241,7 @@ def test_an_option_of_connect_that_makes_no_sense_is_one_sentence(tmp_path: Path
 @pytest.mark.parametrize(
     ("kind", "told"), [("complete", "passed"), ("input_required", "failed"), ("odd", "failed")]
 )
-def test_a_call_that_did_not_come_to_its_end_fails_under_pytest_too(
+def test_a_call_that_did_not_finish_fails_under_pytest_too(
     tmp_path: Path, kind: str, told: str
 ) -> None:
     command = [sys.executable, str(SERVERS / "era_server.py"), "log.txt", "typed", kind]

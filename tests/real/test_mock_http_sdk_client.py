@@ -139,7 +139,7 @@ def test_clients_of_both_eras_at_once(tmp_path: Path) -> None:
         anyio.run(visit, url)
 
 
-def test_a_client_with_a_session_hears_of_changes_on_its_own_stream(tmp_path: Path) -> None:
+def test_a_client_with_a_session_receives_changes_on_its_own_stream(tmp_path: Path) -> None:
     async def visit(url: str) -> None:
         changed = anyio.Event()
 
@@ -158,7 +158,7 @@ def test_a_client_with_a_session_hears_of_changes_on_its_own_stream(tmp_path: Pa
         anyio.run(visit, url)
 
 
-def test_a_client_without_one_hears_of_them_when_it_listens(tmp_path: Path) -> None:
+def test_a_client_without_one_receives_them_when_it_listens(tmp_path: Path) -> None:
     async def visit(url: str) -> None:
         with anyio.fail_after(PATIENCE_S):
             async with (

@@ -347,7 +347,7 @@ def stubborn() -> None:
 
 
 @mode
-def stray_child() -> None:
+def orphan_child() -> None:
     """Ends when its stdin does, and leaves a child that has made a session of its own."""
     reader, writer = os.pipe()
     if os.fork() == 0:

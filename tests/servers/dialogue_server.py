@@ -70,7 +70,7 @@ def gives_id(asked: Message) -> None:
     answer(asked, {"ticket": f"t-{random.randrange(10**9)}", "at": "2025-01-01T00:00:00Z"})
 
 
-def stray(asked: Message) -> None:
+def answer_under_unknown_id(asked: Message) -> None:
     say({"id": 999, "result": {}})
     answer(asked, {})
 
@@ -134,7 +134,7 @@ METHODS: dict[str, Callable[[Message], object]] = {
     "chatty": chatty,
     "asks": asks,
     "gives": gives_id,
-    "stray": stray,
+    "stray": answer_under_unknown_id,
     "status": lambda asked: answer(asked, {"initialised": STATE["initialised"]}),
     "pid": lambda asked: answer(asked, {"pid": os.getpid()}),
     "silent": lambda asked: note("I heard you"),

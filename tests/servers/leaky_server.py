@@ -175,7 +175,7 @@ def asks(id: object) -> Message:
     return {"content": [text_of(sys.stdin.readline())]}
 
 
-def strays(id: object) -> Message:
+def answer_too_much(id: object) -> Message:
     for each in (SECRET, SHAPES["base64-0"], ALL):
         say({"jsonrpc": "2.0", "id": each, "result": {"all": ALL}})
     return {"content": [text_of("here")]}
@@ -213,7 +213,7 @@ BEHAVIOURS: dict[str, Any] = {
     "noise": noise,
     "notify": notifies,
     "asks": asks,
-    "strays": strays,
+    "strays": answer_too_much,
     "breaks": breaks,
     "garbles": garbles,
     "dies": dies,

@@ -81,7 +81,7 @@ def about(name: str, given: Message) -> object:
     return json.dumps(ask_client(given["method"]))
 
 
-def trouble(name: str, given: Message) -> Message:
+def cause_fault(name: str, given: Message) -> Message:
     if name == "die":
         sys.stderr.write(f"last words: {given.get('words', 'goodbye')}\n")
         sys.stderr.flush()
@@ -119,7 +119,7 @@ def call(name: str, given: Message) -> Message:
         return text(NOTES.get(given["id"], "unknown"), isError=given["id"] not in NOTES)
     if name in ("count", "env", "cwd", "hello", "ask"):
         return text(about(name, given))
-    return trouble(name, given)
+    return cause_fault(name, given)
 
 
 def answer(method: str, params: Message) -> Message:

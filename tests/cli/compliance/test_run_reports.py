@@ -87,7 +87,7 @@ def test_every_format_goes_to_standard_output_and_to_a_file(tmp_path: Path, form
         ElementTree.fromstring(text)
 
 
-def test_a_finding_says_what_was_sent_what_came_back_and_how_to_repeat_it(tmp_path: Path) -> None:
+def test_a_finding_shows_the_request_the_response_and_how_to_repeat_it(tmp_path: Path) -> None:
     found = check_server(*ONE, "--", *BROKEN)
     (check,) = found.report["checks"]
     assert (found.code, check["verdict"], check["level"]) == (1, "failed", "MUST")

@@ -265,7 +265,7 @@ def test_an_id_varies_wherever_the_server_says_it(tmp_path: Path) -> None:
         assert part in text_of(tmp_path)
 
 
-def test_lines_that_are_no_messages_are_no_hindrance(tmp_path: Path) -> None:
+def test_lines_that_are_not_messages_are_left_out_with_a_warning(tmp_path: Path) -> None:
     listen(tmp_path, *TALKING, "loudly", capture="talk.json")
     ended = convert(tmp_path, "talk.json")
     assert ended.err.startswith("warning: talk.json: 2 lines are not messages and were left out\n")
@@ -312,7 +312,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path: Path, capture:
     assert sorted(os.listdir(tmp_path)) == ["made.cases.yaml", "run.json"]
 
 
-def test_skipped_cases_and_lines_that_were_left_out_are_told(tmp_path: Path) -> None:
+def test_skipped_cases_and_lines_that_were_left_out_are_reported(tmp_path: Path) -> None:
     line = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     (tmp_path / "a.log").write_text(f"banner\n-> {line}\n", encoding="utf-8")
     ended = mcptest(tmp_path, "cases", "from", "a.log")
@@ -322,7 +322,7 @@ def test_skipped_cases_and_lines_that_were_left_out_are_told(tmp_path: Path) -> 
     )
 
 
-def test_of_very_many_warnings_only_the_first_are_told(tmp_path: Path) -> None:
+def test_of_very_many_warnings_only_the_first_are_reported(tmp_path: Path) -> None:
     asked = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -494,7 +494,7 @@ def test_a_contract_with_a_handshake_says_nothing_of_its_revision(tmp_path: Path
     assert (ended.code, "_protocol_version" in ended.out) == (0, False)
 
 
-def test_the_revision_stands_in_the_first_document(tmp_path: Path) -> None:
+def test_the_revision_is_in_the_first_document(tmp_path: Path) -> None:
     case = '{"case": "a", "in": {"jsonrpc": "2.0", "id": 1, "method": "ping"}}'
     text = f'{case}\n---\n_protocol_version: "2026-07-28"\n---\n{case}\n'
     (tmp_path / "a.cases.yaml").write_text(text, encoding="utf-8")

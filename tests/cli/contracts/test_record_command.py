@@ -164,7 +164,9 @@ def test_a_session_is_captured_as_it_was(tmp_path: Path) -> None:
     assert times == sorted(times)
 
 
-def test_what_is_no_message_is_in_the_capture_and_hinders_no_reader(tmp_path: Path) -> None:
+def test_a_line_that_is_not_a_message_is_in_the_capture_and_the_capture_stays_readable(
+    tmp_path: Path,
+) -> None:
     noisy = script('write(b"starting up\\n")\nfor line in sys.stdin.buffer: write(line)')
     with recording(tmp_path, command=noisy) as client:
         client.send(b"hello?\n", b'{"level": "info"}\n', ask(1), b"\xff\n")

@@ -61,7 +61,9 @@ def test_goodbye_is_answered_and_ends_everything_while_the_input_is_open(
         assert_dead(server)
 
 
-def test_a_server_with_offspring_leaves_nobody_behind(tmp_path: Path, listener: Listener) -> None:
+def test_a_server_with_child_processes_leaves_no_process_behind(
+    tmp_path: Path, listener: Listener
+) -> None:
     modes = {"fork-hold": "holder", "own-session": "own-session", "daemon": "daemon"}
     for mode, name in modes.items():
         with connected(tmp_path, fault_server(mode), **listener.environment) as sdk:
@@ -92,7 +94,7 @@ def test_an_input_that_is_empty_or_closed_is_at_its_end(tmp_path: Path, redirect
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_all_answers_come_to_an_sdk_that_has_closed_its_input(tmp_path: Path) -> None:
+def test_an_sdk_that_has_closed_its_input_still_gets_all_answers(tmp_path: Path) -> None:
     with connected(tmp_path, fault_server("good")) as sdk:
         call = request("mcp.call", {"tool": "echo", "arguments": {"text": LARGE}})
         lines = [json.dumps(call | {"id": number}).encode() + b"\n" for number in range(5)]

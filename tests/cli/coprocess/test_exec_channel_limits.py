@@ -82,7 +82,9 @@ def test_the_pages_of_a_list_have_a_limit_in_all(tmp_path: Path) -> None:
     }
 
 
-def test_an_answer_whose_numbers_grow_too_large_is_told_as_the_servers(tmp_path: Path) -> None:
+def test_an_answer_whose_numbers_grow_too_large_is_reported_as_an_error_of_the_server(
+    tmp_path: Path,
+) -> None:
     for count, fits in ((5_000, True), (10_000, False)):
         server = shlex.join([sys.executable, "-c", VERBATIM, str(count)])
         options = limited(tmp_path, server, 45_000)
@@ -94,7 +96,7 @@ def test_an_answer_whose_numbers_grow_too_large_is_told_as_the_servers(tmp_path:
     assert error["message"].startswith("the server cannot be used like this: its answer has 130,")
 
 
-def test_an_error_that_is_too_deep_for_our_level_comes_without_its_data(tmp_path: Path) -> None:
+def test_an_error_that_is_too_deep_is_returned_without_its_data(tmp_path: Path) -> None:
     for levels, fits in ((197, True), (198, False)):
         deep = json.loads("[" * levels + "]" * levels)
         said = {"code": -1, "message": "m", "data": deep}
@@ -196,7 +198,7 @@ def test_a_binary_that_is_killed_while_it_stops_the_server_has_saved_everything(
 
 
 @pytest.mark.long
-def test_a_target_that_never_answers_is_given_up_before_an_sdk_gives_up(tmp_path: Path) -> None:
+def test_a_target_that_never_answers_times_out_before_the_sdk_does(tmp_path: Path) -> None:
     with silent_target() as target, connected(tmp_path, fault_server("good")) as sdk:
         call_and_say_goodbye(sdk, target)
         ended = sdk.leave()
@@ -206,7 +208,7 @@ def test_a_target_that_never_answers_is_given_up_before_an_sdk_gives_up(tmp_path
     assert os.path.basename(ended.err.strip()) == os.listdir(tmp_path / ".mcptest" / "unsent")[0]
 
 
-def test_an_address_without_a_port_is_no_fault_of_ours(tmp_path: Path) -> None:
+def test_an_address_without_a_port_is_not_an_internal_error(tmp_path: Path) -> None:
     with connected(tmp_path, fault_server("good")) as sdk:
         for url in ("https://[2001:db8::abcd]/x", "http://[::1]/calls"):
             params = {"enabled": True, "target": url}

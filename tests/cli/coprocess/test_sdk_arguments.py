@@ -149,7 +149,7 @@ def test_a_server_that_asks_is_answered_as_the_program_says() -> None:
     assert "file:///project" in str(answer)
 
 
-def test_a_client_that_makes_no_sense_is_told_with_the_words_of_a_config() -> None:
+def test_a_client_that_makes_no_sense_is_reported_in_the_words_of_a_config() -> None:
     with (
         pytest.raises(mcptest.BinaryError, match='"sampling"'),
         mcptest.connect(SERVER, client={"samplin": "x"}),
@@ -191,7 +191,7 @@ def test_what_a_server_did_wrong_without_breaking_a_call_is_a_warning() -> None:
         server.call_tool("echo", {"text": "x"})
 
 
-def test_a_session_without_trouble_ends_without_a_word() -> None:
+def test_a_session_without_errors_ends_without_output() -> None:
     program = f"import mcptest\nwith mcptest.connect({SERVER!r}) as s: s.call_tool('count')\n"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, timeout=60, check=False
@@ -234,7 +234,7 @@ def recorded(tape: Path) -> list[str]:
     return [json.loads(line)["params"]["name"] for line in lines]
 
 
-def test_a_recording_that_fails_leaves_the_tape_that_is_there(tmp_path: Path) -> None:
+def test_a_recording_that_fails_leaves_the_existing_cassette(tmp_path: Path) -> None:
     tape = tmp_path / "tape"
     with mcptest.connect(SERVER, record=tape) as server:
         server.call_tool("count")
@@ -259,7 +259,7 @@ def test_a_recording_that_fails_leaves_the_tape_that_is_there(tmp_path: Path) ->
     assert recorded(part) == ["echo"]
 
 
-def test_a_session_that_was_recorded_replaces_the_tape_that_is_there(tmp_path: Path) -> None:
+def test_a_recorded_session_replaces_the_existing_cassette(tmp_path: Path) -> None:
     tape = tmp_path / "tape"
     for name in ("count", "echo"):
         with mcptest.connect(SERVER, record=tape) as server:
@@ -270,7 +270,7 @@ def test_a_session_that_was_recorded_replaces_the_tape_that_is_there(tmp_path: P
     assert list(tmp_path.iterdir()) == [tape]
 
 
-def test_a_file_that_only_begins_like_a_tape_is_not_recorded_over(tmp_path: Path) -> None:
+def test_a_file_that_only_begins_like_a_cassette_is_not_overwritten(tmp_path: Path) -> None:
     tape = tmp_path / "tape"
     tape.write_text('{"format":"mcptest-cassette" and much more\n', encoding="utf-8")
     before = tape.read_bytes()

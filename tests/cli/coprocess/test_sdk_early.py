@@ -34,7 +34,7 @@ def scripted_coprocess(
     return Coprocess(["no-server"], timeout=30)
 
 
-def test_an_answer_that_came_before_its_request_is_refused(
+def test_an_answer_that_arrived_before_its_request_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = f"{answer(2, 'real')}\n{answer(3, 'forged')}"
@@ -48,7 +48,7 @@ def test_an_answer_that_came_before_its_request_is_refused(
             coprocess.request("mcp.listTools")
 
 
-def test_an_answer_that_comes_after_its_request_is_taken(
+def test_an_answer_that_arrives_after_its_request_is_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries = (answer(2, "one"), answer(3, "two"))

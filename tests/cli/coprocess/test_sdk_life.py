@@ -171,7 +171,7 @@ def test_threads_that_share_it_queue() -> None:
     assert answers == dict.fromkeys(range(8), "right")
 
 
-def test_a_fork_is_told_to_open_its_own() -> None:
+def test_a_forked_process_must_open_a_coprocess_of_its_own() -> None:
     with Coprocess(SERVER) as coprocess:
         coprocess.start()
         reader, writer = os.pipe()
@@ -215,7 +215,7 @@ def test_closing_twice_is_closing_once() -> None:
         coprocess.request("mcp.initialize")
 
 
-def test_whoever_waits_is_told_that_another_thread_has_closed_it(home: Listener) -> None:
+def test_a_waiting_call_raises_when_another_thread_closes_the_coprocess(home: Listener) -> None:
     told: list[BaseException] = []
     coprocess = Coprocess(SERVER)
 
@@ -235,7 +235,7 @@ def test_whoever_waits_is_told_that_another_thread_has_closed_it(home: Listener)
     assert server.is_dead_within(PATIENCE_S)
 
 
-def test_whoever_forgets_to_close_it_leaves_nobody_behind(home: Listener) -> None:
+def test_a_coprocess_that_is_never_closed_leaves_no_process_behind(home: Listener) -> None:
     coprocess: Coprocess | None = Coprocess(SERVER)
     assert coprocess is not None
     coprocess.request("mcp.initialize")
@@ -247,7 +247,7 @@ def test_whoever_forgets_to_close_it_leaves_nobody_behind(home: Listener) -> Non
     assert has_ended(binary)
 
 
-def test_an_answer_that_does_not_come_ends_the_channel(home: Listener) -> None:
+def test_an_answer_that_does_not_arrive_ends_the_channel(home: Listener) -> None:
     with Coprocess(SERVER) as coprocess:
         coprocess.request("mcp.initialize")
         server = home.next_caller()
@@ -318,7 +318,7 @@ coprocess.request("mcp.call", {"tool": "hang", "arguments": {}})
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_program_that_is_killed_leaves_nobody_behind(
+def test_a_program_that_is_killed_leaves_no_process_behind(
     home: Listener, number: signal.Signals
 ) -> None:
     program = subprocess.Popen([sys.executable, "-c", PROGRAM, *SERVER])
@@ -331,7 +331,7 @@ def test_a_program_that_is_killed_leaves_nobody_behind(
     assert has_ended(binary)
 
 
-def test_a_program_that_just_ends_leaves_nobody_behind(home: Listener) -> None:
+def test_a_program_that_just_ends_leaves_no_process_behind(home: Listener) -> None:
     quick = PROGRAM.replace('"hang"', '"count"')
     program = subprocess.Popen([sys.executable, "-c", quick, *SERVER], stderr=subprocess.PIPE)
     server = home.next_caller()

@@ -311,7 +311,7 @@ def test_snapshots_are_written_at_the_end_but_never_in_ci(tmp_path: Path) -> Non
         assert "stale" not in sdk.leave().err
 
 
-def test_every_text_stands_by_itself(tmp_path: Path) -> None:
+def test_the_text_of_a_failure_refers_to_no_other_failure(tmp_path: Path) -> None:
     gone = {"command": ["/nowhere/no-such-server"]}
     tests = [call("first", server="a"), call("second", server="b")]
     with serving(tmp_path, {"servers": {"a": gone, "b": gone}, "tools": tests}) as sdk:
@@ -450,7 +450,7 @@ def test_an_sdk_that_leaves_in_the_middle_of_a_test_leaves_nothing_behind(
 # Options of the other channel that SDKs need
 
 
-def test_the_server_is_started_in_a_folder_with_variables_that_nobody_else_gets(
+def test_the_server_is_started_in_a_folder_with_variables_of_its_own(
     tmp_path: Path,
 ) -> None:
     script = tmp_path / "server.py"

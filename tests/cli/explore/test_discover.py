@@ -104,7 +104,7 @@ def test_everything_that_is_offered_is_in_the_file_and_harm_is_only_a_placeholde
 
 
 @pytest.mark.long
-def test_what_happened_to_a_call_stands_in_its_placeholder(tmp_path: Path) -> None:
+def test_the_placeholder_of_a_call_says_what_happened(tmp_path: Path) -> None:
     discover(tmp_path, sys.executable, str(OFFERING))
     text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
     assert 'skip: "timeout: no answer to tools/call within 2 s"' in text
@@ -121,7 +121,7 @@ def test_a_test_that_does_not_pass_twice_is_skipped_with_the_reason(tmp_path: Pa
 
 
 @pytest.mark.long
-def test_nothing_that_a_server_says_stands_raw_in_the_file(tmp_path: Path) -> None:
+def test_text_from_the_server_is_escaped_in_the_file(tmp_path: Path) -> None:
     discover(tmp_path, sys.executable, str(OFFERING))
     text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
     assert "Shows what it was given. \\u001b[31mred" in text
@@ -377,7 +377,7 @@ def test_no_time_at_all_is_said_plainly(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("slow_s", [0.0, 30.0])
-def test_a_request_under_way_is_given_up_when_the_time_is_over(
+def test_a_pending_request_is_cancelled_when_the_time_is_over(
     tmp_path: Path, slow_s: float
 ) -> None:
     # The first time it is slow, or only when the file is run.

@@ -30,12 +30,12 @@ def discovered(folder: Path, *words: str) -> object:
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
-def test_a_pinned_revision_stands_in_the_file(tmp_path: Path, version: str) -> None:
+def test_a_pinned_revision_is_written_to_the_file(tmp_path: Path, version: str) -> None:
     words = ("--spec-version", version, "--", *argv("stdio"))
     assert discovered(tmp_path, *words) == version
 
 
-def test_the_era_that_was_found_stands_in_the_file(tmp_path: Path) -> None:
+def test_the_era_that_was_found_is_written_to_the_file(tmp_path: Path) -> None:
     assert discovered(tmp_path, "--", *argv("stdio", "no-handshake")) == STATELESS
 
 

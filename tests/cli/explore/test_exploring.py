@@ -106,13 +106,13 @@ def test_a_value_after_colon_equals_is_json() -> None:
     )
 
 
-def test_arguments_come_from_a_file_and_words_win(tmp_path: Path) -> None:
+def test_arguments_are_read_from_a_file_and_options_override_it(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"text": "from file", "count": 1}', encoding="utf-8")
     assert shown("--args", str(path), "count=2") == (0, {"text": "from file", "count": 2})
 
 
-def test_arguments_come_from_standard_input() -> None:
+def test_arguments_are_read_from_standard_input() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mcptest", "call", "show", "--args", "-", *COMMAND],
         env=ENVIRONMENT,
@@ -176,7 +176,7 @@ def test_a_refused_call_is_one_json_object_when_json_is_asked_for() -> None:
     assert (ended.code, ended.report()["error"]["kind"]) == (1, "refused")
 
 
-def test_raw_shows_a_refusal_as_it_came() -> None:
+def test_raw_shows_a_refusal_unchanged() -> None:
     ended = explore("call", "refuse", "--raw")
     assert (ended.code, ended.report()["error"]) == (1, {"code": -32602, "message": "no"})
 
@@ -253,7 +253,7 @@ def test_a_config_and_a_command_line_name_the_server_as_well(tmp_path: Path) -> 
         (["--"], "error: nothing follows --"),
     ],
 )
-def test_a_server_that_is_not_named_well_is_told(
+def test_a_server_that_is_not_named_well_is_reported(
     tmp_path: Path, words: list[str], error: str
 ) -> None:
     ended = mcptest(tmp_path, "list", *words)
@@ -361,7 +361,7 @@ FAULTY = Path(__file__).parents[2] / "servers" / "fault_server.py"
 
 
 @pytest.mark.long
-def test_on_a_terminal_a_slow_start_is_told_and_the_line_is_taken_back() -> None:
+def test_on_a_terminal_a_slow_start_shows_a_line_that_is_cleared_later() -> None:
     slow = (sys.executable, "-S", "-E", str(FAULTY), "slow-start", "1500")
     written = on_terminal("list", "tools", "--no-color", "--", *slow)
     assert "\r\x1b[Kwaiting for " in written

@@ -160,7 +160,7 @@ def test_a_suite_has_the_same_and_reports_hide_it(tmp_path: Path) -> None:
 # Which scopes are requested
 
 
-def test_scopes_of_the_challenge_come_before_those_of_the_metadata(tmp_path: Path) -> None:
+def test_scopes_of_the_challenge_have_precedence_over_those_of_the_metadata(tmp_path: Path) -> None:
     with Guarded(scope="a b") as guarded:
         guarded.resource["scopes_supported"] = ["a", "b", "c"]
         assert_called(call(tmp_path, guarded))

@@ -146,7 +146,7 @@ def test_a_config_without_a_url_adds_no_way(tmp_path: Path) -> None:
     assert {transport for transport, _, _ in ways(ended.report())} == {"stdio"}
 
 
-def test_each_way_is_told_as_it_ends_where_nobody_looks(tmp_path: Path) -> None:
+def test_off_a_terminal_each_way_is_reported_when_it_ends(tmp_path: Path) -> None:
     write(tmp_path, greets())
     words = ("--transport-matrix", "--server-command", server("stdio"), "--json")
     lines = mcptest(tmp_path, "run", *words).err.splitlines()
@@ -162,7 +162,7 @@ def test_each_way_is_told_as_it_ends_where_nobody_looks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("more", [(), ("--parallel", "2")])
-def test_where_a_server_was_and_what_was_spoken_is_told(
+def test_the_url_and_the_revision_of_a_server_are_reported(
     tmp_path: Path, revision: str, more: tuple[str, ...]
 ) -> None:
     write(tmp_path, greets())
@@ -178,14 +178,14 @@ def test_where_a_server_was_and_what_was_spoken_is_told(
     assert again["spoken"] == [spoken]
 
 
-def test_over_pipes_the_revision_is_told(tmp_path: Path) -> None:
+def test_over_stdio_the_revision_is_reported(tmp_path: Path) -> None:
     write(tmp_path, greets())
     ended = mcptest(tmp_path, "run", "--verbose", "--server-command", server("stdio"))
     assert "  stdio, 2025-11-25\n" in ended.out
 
 
 @pytest.mark.parametrize("how", ["EMPTY", "UNSET"])
-def test_a_credential_that_is_empty_is_told_from_one_that_is_not_set(
+def test_an_empty_credential_and_one_that_is_not_set_have_different_messages(
     tmp_path: Path, how: str
 ) -> None:
     told = f"the environment variable '{how}' is {'empty' if how == 'EMPTY' else 'not set'}"

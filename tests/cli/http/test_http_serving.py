@@ -154,7 +154,7 @@ def test_requests_that_are_sent_ahead_are_answered_in_order() -> None:
         assert [probe.answer() for _ in range(3)] == [(200, b"one"), (200, b"two"), (403, b"no")]
 
 
-def test_a_body_may_come_in_chunks_and_byte_by_byte() -> None:
+def test_a_body_may_arrive_in_chunks_and_byte_by_byte() -> None:
     with serving() as server, probing(server.port) as probe:
         head = f"POST /echo HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
         whole = f"{head}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"
@@ -163,7 +163,7 @@ def test_a_body_may_come_in_chunks_and_byte_by_byte() -> None:
         assert probe.answer() == (200, b"abcde")
 
 
-def test_who_waits_for_it_is_told_that_its_body_is_welcome() -> None:
+def test_a_client_that_expects_100_continue_gets_it() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.ask("POST", "/echo", Content_Length="5", Expect="100-continue")
         assert probe.until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 ")
@@ -171,14 +171,14 @@ def test_who_waits_for_it_is_told_that_its_body_is_welcome() -> None:
         assert probe.answer() == (200, b"hello")
 
 
-def test_who_waits_for_it_and_is_not_welcome_is_told_so_at_once() -> None:
+def test_a_client_that_expects_100_continue_gets_a_refusal_at_once() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.ask("POST", "/no", Content_Length="5", Expect="100-continue")
         assert probe.answer() == (403, b"no")
         assert probe.rest() == b""
 
 
-def test_the_body_of_a_request_that_was_refused_is_passed_over() -> None:
+def test_the_body_of_a_request_that_was_refused_is_discarded() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.ask("POST", "/no", b"x" * 100_000)
         probe.ask("POST", "/echo", b"next")
@@ -200,7 +200,7 @@ def test_the_answer_to_head_has_no_body() -> None:
         assert probe.answer() == (200, b"next")
 
 
-def test_what_is_not_http_after_head_is_told_so_too() -> None:
+def test_input_that_is_not_http_after_head_is_refused_as_such() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.ask("HEAD", "/no")
         probe.until(b"\r\n\r\n")
@@ -210,7 +210,7 @@ def test_what_is_not_http_after_head_is_told_so_too() -> None:
         assert server.echo() == b"hello"
 
 
-def test_an_old_client_hears_a_stream_to_its_end() -> None:
+def test_an_old_client_receives_a_stream_to_its_end() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.send(f"GET /ends HTTP/1.0\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
         assert probe.rest().endswith(b"\r\n\r\npiece")
@@ -379,7 +379,7 @@ def test_when_all_are_being_answered_the_next_one_is_503() -> None:
         assert late.answer()[0] == 503
 
 
-def test_who_never_reads_holds_up_nobody_and_is_let_go() -> None:
+def test_a_client_that_never_reads_delays_no_other_and_is_disconnected() -> None:
     with serving(write_s=0.2) as server, probing(server.port) as probe:
         probe.ask("GET", "/flood")
         server.handler.heard.get(timeout=PATIENCE_S)

@@ -69,7 +69,7 @@ def test_issuers_are_compared_character_by_character(issuer: str, tmp_path: Path
     assert tokens_requested(servers) == 0
 
 
-def test_a_parameter_that_comes_twice_is_refused(tmp_path: Path) -> None:
+def test_a_repeated_parameter_is_refused(tmp_path: Path) -> None:
     with LoginServers() as servers:
 
         def twice(asked: Any, line: Any) -> None:
@@ -124,7 +124,7 @@ def test_only_the_callback_is_served_and_nothing_is_repeated_in_it(tmp_path: Pat
     assert b"Logged in" in out
 
 
-def test_a_login_that_nobody_approves_ends(tmp_path: Path) -> None:
+def test_a_login_that_is_never_approved_times_out(tmp_path: Path) -> None:
     with LoginServers() as servers:
         waiting = Waiting(tmp_path, servers.url, "--timeout", "300ms")
         code, err = waiting.end()
@@ -224,9 +224,7 @@ def test_servers_cannot_make_the_page_endless(tmp_path: Path) -> None:
         (RESOURCE_PATH, b"{" * 300_000, "the answer is larger than 262,144 bytes"),
     ],
 )
-def test_documents_that_are_no_use_are_refused(
-    path: str, body: bytes, told: str, tmp_path: Path
-) -> None:
+def test_unusable_documents_are_refused(path: str, body: bytes, told: str, tmp_path: Path) -> None:
     with LoginServers() as servers:
         servers.pages[path] = page(body)
         ended = log_in(tmp_path, servers.url)
@@ -255,7 +253,7 @@ def test_redirects_are_not_followed(path: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_registration_that_is_no_use_is_refused(
+def test_an_unusable_registration_is_refused(
     answer: dict[str, str], told: str, tmp_path: Path
 ) -> None:
     with LoginServers() as servers:
@@ -286,7 +284,7 @@ def test_a_registration_that_is_refused_is_quoted(tmp_path: Path) -> None:
         [],
     ],
 )
-def test_a_token_that_is_no_use_is_refused(token: Any, tmp_path: Path) -> None:
+def test_an_unusable_token_is_refused(token: Any, tmp_path: Path) -> None:
     with LoginServers() as servers:
         servers.pages["/token"] = page(token)
         ended = log_in(tmp_path, servers.url)
@@ -316,7 +314,7 @@ def test_a_device_prompt_that_cannot_be_shown_is_refused(
 
 
 @pytest.mark.parametrize("error", [["slow_down"], {}, 7])
-def test_an_error_that_is_no_text_is_no_device_that_waits(error: Any, tmp_path: Path) -> None:
+def test_an_error_that_is_not_a_string_does_not_mean_pending(error: Any, tmp_path: Path) -> None:
     with LoginServers() as servers:
         servers.pages["/token"] = page({"error": error}, "400 Bad Request")
         ended = use(tmp_path, "login", servers.url, "--device")

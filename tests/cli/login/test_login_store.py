@@ -143,7 +143,7 @@ def test_a_relative_folder_for_data_is_ignored(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_commands_that_are_told_can_be_pasted(tmp_path: Path) -> None:
+def test_commands_in_messages_can_be_pasted(tmp_path: Path) -> None:
     folder = tmp_path / "Application Support"
     path = store_of(folder)
     path.parent.mkdir(parents=True)
@@ -163,7 +163,7 @@ def test_commands_that_are_told_can_be_pasted(tmp_path: Path) -> None:
         (json.dumps([]), "it is not a list of logins"),
     ],
 )
-def test_a_file_that_is_no_list_of_logins_is_named(text: str, told: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_list_of_logins_is_named(text: str, told: str, tmp_path: Path) -> None:
     path = store_of(tmp_path)
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
@@ -261,7 +261,7 @@ def test_a_browser_is_opened_on_a_terminal(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_browser_that_cannot_be_opened_is_no_end(tmp_path: Path) -> None:
+def test_a_browser_that_cannot_be_opened_does_not_end_the_login(tmp_path: Path) -> None:
     with LoginServers() as servers:
         words = ("login", servers.url, "--timeout", "2s")
         code, shown = in_a_terminal(tmp_path, *words, BROWSER="false %s")
@@ -278,7 +278,7 @@ def test_a_browser_that_cannot_be_opened_is_no_end(tmp_path: Path) -> None:
         ({"BROWSER": "false"}, "standard error is not a terminal"),
     ],
 )
-def test_no_browser_is_opened_where_nobody_is(
+def test_no_browser_is_opened_without_a_terminal(
     environment: dict[str, str], told: str, tmp_path: Path
 ) -> None:
     ended = mcptest(

@@ -159,7 +159,7 @@ def test_a_config_uses_the_login(tmp_path: Path) -> None:
         assert servers.given[-1] == "Bearer my-own-token"
 
 
-def test_a_suite_without_a_login_is_told_how_to_get_one(tmp_path: Path) -> None:
+def test_a_suite_without_a_login_fails_and_says_how_to_log_in(tmp_path: Path) -> None:
     with LoginServers() as servers:
         write_suite(tmp_path, servers.url)
         ended = use(tmp_path, "run")
@@ -176,7 +176,7 @@ def test_an_address_is_quoted_in_the_command_for_a_shell(tmp_path: Path) -> None
     assert f"run mcptest login '{url}'" in " ".join(ended.out.split())
 
 
-def test_who_has_not_logged_in_is_told_of_it(tmp_path: Path) -> None:
+def test_a_missing_login_is_reported(tmp_path: Path) -> None:
     told = "or log in: mcptest login URL"
     with LoginServers() as servers:
         ended = use(tmp_path, "list", "--url", servers.url)

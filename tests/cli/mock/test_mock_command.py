@@ -68,7 +68,7 @@ def test_a_plain_contract_does_not_load_what_reads_recordings(folder: Path) -> N
     ] == []
 
 
-def test_a_contract_is_played_and_told_about_at_the_end(folder: Path) -> None:
+def test_a_contract_is_played_and_summarized_at_the_end(folder: Path) -> None:
     with mocking(folder, "contract_test.yaml") as client:
         opened = client.ask("initialize", {"protocolVersion": "2025-06-18"})["result"]
         assert opened["serverInfo"]["name"] == "contract_test"
@@ -300,7 +300,7 @@ def test_a_client_with_a_secret_gets_what_was_recorded_for_it(folder: Path) -> N
         assert client.leave().code == 0
 
 
-def test_a_secret_in_a_wrong_call_is_told_nowhere(folder: Path) -> None:
+def test_a_secret_in_a_wrong_call_is_shown_nowhere(folder: Path) -> None:
     (folder / "c.json").write_text(json.dumps(SECRETIVE), encoding="utf-8")
     with mocking(folder, "c.json", "--report", "r.json") as client:
         client.send(call("login", 1, password="hunter2-xyz", more="of it"))
@@ -348,7 +348,7 @@ def test_a_command_that_makes_no_sense_serves_nothing(
     assert (folder / "manifest.yaml").read_text(encoding="utf-8") == MANIFEST
 
 
-def test_the_mistakes_of_all_files_are_told_before_anything_is_served(folder: Path) -> None:
+def test_the_mistakes_of_all_files_are_reported_before_anything_is_served(folder: Path) -> None:
     (folder / "a.yaml").write_text("case: a\nin: {method: x, id: 1}\nuot: {}\n", encoding="utf-8")
     (folder / "b.yaml").write_text("tools: [{name: a}]\n", encoding="utf-8")
     ended = mcptest(folder, "mock", "a.yaml", "b.yaml")
@@ -358,7 +358,7 @@ def test_the_mistakes_of_all_files_are_told_before_anything_is_served(folder: Pa
 
 
 @pytest.mark.parametrize("value", ["!!re '(?=zzz)zzz'", "'match:crossField:a < b'"])
-def test_an_answer_that_cannot_be_made_up_is_a_mistake(folder: Path, value: str) -> None:
+def test_an_answer_that_cannot_be_generated_is_a_mistake(folder: Path, value: str) -> None:
     text = (
         "_patterns: true\nin: {jsonrpc: '2.0', id: 1, method: x}\n"
         f"out: {{jsonrpc: '2.0', id: 1, result: {{v: {value}}}}}\n"
@@ -372,9 +372,7 @@ def test_an_answer_that_cannot_be_made_up_is_a_mistake(folder: Path, value: str)
 @pytest.mark.parametrize(
     "value", ["!!re '^(([0-9a-f-]+)+)+Z!(?=x)$'", "'match:regex:^(([0-9a-f-]+)+)+Z!(?=x)$'"]
 )
-def test_a_pattern_that_takes_for_ever_is_a_mistake_with_its_place(
-    folder: Path, value: str
-) -> None:
+def test_a_pattern_that_takes_forever_is_a_mistake_with_its_place(folder: Path, value: str) -> None:
     text = (
         "_patterns: true\nin: {jsonrpc: '2.0', id: 1, method: x}\n"
         f"out: {{jsonrpc: '2.0', id: 1, result: {{v: {value}}}}}\n"

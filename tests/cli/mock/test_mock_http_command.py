@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_clients_of_both_eras_are_served_and_told_about_together(
+def test_clients_of_both_eras_are_served_and_summarized_together(
     folder: Path, number: signal.Signals
 ) -> None:
     with http_mocking(folder, "c.yaml", "--report", "r.json") as mock:
@@ -129,14 +129,14 @@ def test_a_broken_connection_is_not_the_end_of_the_mock(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_pattern_that_takes_for_ever_is_an_error_and_not_the_end(folder: Path) -> None:
+def test_a_pattern_that_takes_forever_is_an_error_and_the_mock_continues(folder: Path) -> None:
     with http_mocking(folder, "c.yaml") as mock:
         answer = mock.stateless("tools/call", name="slow", arguments={"text": "a" * 60 + "!"})
         assert answer.message()["error"]["code"] == -32603
         assert mock.stateless("tools/list").status == 200
 
 
-def test_clients_that_send_and_read_nothing_stop_nobody(folder: Path) -> None:
+def test_clients_that_send_and_read_nothing_delay_no_other(folder: Path) -> None:
     with http_mocking(folder, "c.yaml") as mock, contextlib.ExitStack() as stack:
         session = mock.open()
         for begun in (b"", b"POST /mcp HT", b"POST /mcp HTTP/1.1\r\nContent-Length: 999\r\n"):
@@ -164,7 +164,7 @@ def test_clients_that_send_and_read_nothing_stop_nobody(folder: Path) -> None:
         {"Origin": "null"},
     ],
 )
-def test_a_page_from_elsewhere_is_403_and_hears_nothing(
+def test_a_page_from_another_origin_gets_403_and_no_data(
     folder: Path, headers: dict[str, str]
 ) -> None:
     with http_mocking(folder, "c.yaml") as mock:
@@ -199,7 +199,7 @@ def test_only_this_machine_can_reach_it(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["", "-1", "65536", "8000x", "http", "1e3", "٣"])
-def test_what_is_no_port_serves_nothing(folder: Path, word: str) -> None:
+def test_an_invalid_port_is_refused(folder: Path, word: str) -> None:
     ended = mcptest(folder, "mock", "c.yaml", f"--http={word}")
     assert (ended.code, ended.out) == (2, "")
     assert "--http" in ended.err
@@ -213,7 +213,7 @@ def test_a_port_that_is_taken_serves_nothing(folder: Path) -> None:
     assert "0 for one that is free" in ended.err
 
 
-def test_on_pipes_nothing_is_loaded_that_speaks_http(folder: Path) -> None:
+def test_on_stdio_no_http_module_is_loaded(folder: Path) -> None:
     script = (
         "import sys; from mcptest.cli.main import main; main(['mock', 'c.yaml', '-q']); "
         "print([name for name in sys.modules if name in ('h11', 'socket', 'secrets')])"

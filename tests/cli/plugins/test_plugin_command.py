@@ -52,7 +52,7 @@ def answering(folder: Path, answer: str, before: str = "pass") -> str:
 # Answers
 
 
-def test_the_answer_is_one_line_of_json_and_how_long_it_took_is_told(tmp_path: Path) -> None:
+def test_the_answer_is_one_line_of_json_and_the_duration_is_reported(tmp_path: Path) -> None:
     ended = call(tmp_path, "it", "echo", '{"a": [1, null, "é"]}')
     assert (ended.code, ended.out) == (0, '{"id":1,"result":{"a":[1,null,"é"]}}\n')
     assert re.fullmatch(r"it answered echo in [\d.]+ m?s, start included\n", ended.err)
@@ -71,7 +71,7 @@ def test_params_may_begin_with_a_dash_after_two_dashes(tmp_path: Path) -> None:
     assert mcptest(tmp_path, *words).report()["result"] == -5
 
 
-def test_an_error_in_the_place_of_a_result_is_exit_1_and_shown_whole(tmp_path: Path) -> None:
+def test_an_error_instead_of_a_result_is_exit_1_and_shown_whole(tmp_path: Path) -> None:
     error = {"code": -32602, "message": "no", "data": {"why": 1}}
     answer = '{"id": ID, "error": ' + json.dumps(error) + "}"
     ended = call(tmp_path, "it", "m", plugin=answering(tmp_path, answer))
@@ -268,7 +268,7 @@ def test_the_wait_is_that_of_the_config_unless_the_command_line_says_another(
     assert "within 0.1 s\n" in ended.err
 
 
-def test_a_config_with_a_mistake_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_config_with_a_mistake_is_reported_with_its_place(tmp_path: Path) -> None:
     write_config(tmp_path / "conductor.config.json", {"it": {"comand": ["x"]}})
     for words in (("call", "it", "m"), ("list",)):
         ended = mcptest(tmp_path, "plugin", *words)
@@ -363,7 +363,7 @@ def test_list_shows_the_rest_and_then_what_cannot_be_used(
     assert (as_json.code, as_json.report()["error"]["kind"]) == (2, "usage")
 
 
-def test_a_terminal_gets_colour_unless_somebody_said_no(tmp_path: Path) -> None:
+def test_a_terminal_gets_colour_unless_it_is_switched_off(tmp_path: Path) -> None:
     assert "\x1b[1mplugins (1)\x1b[0m" in on_terminal(tmp_path)
     assert "\x1b" not in on_terminal(tmp_path, "--no-color")
 

@@ -77,14 +77,14 @@ def test_echo_gives_back_what_it_is_given_and_ping_says_pong() -> None:
         assert echo.call("ping").result == "pong"
 
 
-def test_echo_refuses_methods_that_it_does_not_have_and_goes_on() -> None:
+def test_echo_refuses_methods_that_it_does_not_have_and_continues() -> None:
     with PluginHost(ECHO) as echo:
         error = PluginError(code=-32601, message="there is no method fly")
         assert echo.call("fly").error == error
         assert echo.call("ping").result == "pong"
 
 
-def test_echo_answers_whoever_has_an_id_and_ends_with_its_input() -> None:
+def test_echo_answers_only_requests_with_an_id_and_ends_with_its_input() -> None:
     """Without an id there is nobody to answer: version 1 knows no answer whose id is null."""
     lines = ('{"id": 1}', "{", "[]", '{"method": "ping"}', '{"method": "ping", "id": "x"}')
     code, answers, stderr = said(ECHO, *lines)
@@ -148,7 +148,7 @@ BAD_PARAMS = [
 
 
 @pytest.mark.parametrize("command", LANGUAGES)
-def test_near_refuses_params_that_make_no_sense_and_goes_on(command: list[str]) -> None:
+def test_near_refuses_params_that_make_no_sense_and_continues(command: list[str]) -> None:
     message = "expected must be LAT,LON,KM, such as 48.85,2.35,10"
     with PluginHost(command, 30, cwd=str(GEO)) as geo:
         for params in BAD_PARAMS:
@@ -169,7 +169,9 @@ def test_a_method_that_is_not_there_is_refused(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", LANGUAGES)
-def test_the_id_comes_back_as_it_was_and_the_plugin_ends_with_its_input(command: list[str]) -> None:
+def test_the_id_is_returned_unchanged_and_the_plugin_ends_with_its_input(
+    command: list[str],
+) -> None:
     ids = [1, "a b", 'say "x" \\ é', 0]
     lines = [json.dumps({"method": "far", "id": id}, ensure_ascii=False) for id in ids]
     code, answers, stderr = said(command, *lines)
@@ -180,7 +182,7 @@ def test_the_id_comes_back_as_it_was_and_the_plugin_ends_with_its_input(command:
 # The suite that uses them
 
 
-def test_the_suite_asks_every_language_and_a_wrong_place_is_told_with_its_distance(
+def test_the_suite_asks_every_language_and_a_wrong_place_is_reported_with_its_distance(
     tmp_path: Path,
 ) -> None:
     words = ["--skip-tag", "node"] if not shutil.which("node") else []
@@ -316,7 +318,7 @@ BROKEN = {
 }
 
 
-def test_every_failure_is_on_the_page_in_the_words_in_which_it_is_told(tmp_path: Path) -> None:
+def test_every_failure_message_is_quoted_on_the_page(tmp_path: Path) -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| `([^|]*)` \|", PAGE, re.MULTILINE))
     kinds = {kind.__name__ for kind in HostError.__subclasses__() if kind.__name__[0] != "_"}
     for parent in HostError.__subclasses__():

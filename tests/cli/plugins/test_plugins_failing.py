@@ -100,7 +100,7 @@ def test_a_plugin_that_does_not_answer_in_time_is_an_error_with_the_limit_of_the
 
 
 @pytest.mark.long
-def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
+def test_a_late_answer_is_not_mistaken_for_the_next_one(tmp_path: Path) -> None:
     config_with(tmp_path, call_timeout="2s")
     ended = run_tests(tmp_path, asking("geo.late"), asking("geo.settle"), words=())
     assert statuses(ended) == ["error", "error"]
@@ -121,7 +121,7 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path)
     ],
 )
 @pytest.mark.parametrize("negation", ["", "not:"])
-def test_an_error_answer_and_what_is_no_verdict_are_errors_and_never_a_pass(
+def test_an_error_answer_or_an_invalid_verdict_is_an_error_and_never_a_pass(
     pattern: str, told: str, negation: str, tmp_path: Path
 ) -> None:
     test = asking(pattern)
@@ -275,7 +275,7 @@ def test_ctrl_c_cuts_the_goodbye_of_a_stubborn_plugin_short(
 
 
 def test_a_plugin_that_crashed_leaves_no_child(tmp_path: Path, listener: Listener) -> None:
-    words = option("stray-child")
+    words = option("orphan-child")
     tests = (asking("geo.exit"), asking("geo.same:Paris"), case("last"))
     ended = run_tests(tmp_path, *tests, words=words, **listener.environment)
     assert statuses(ended) == ["error", "error", "passed"]

@@ -137,7 +137,7 @@ def test_a_parser_that_breaks_is_a_mistake_with_its_place(tmp_path: Path) -> Non
     assert "cannot read its parameters: ZeroDivisionError" in found["message"]
 
 
-def test_a_near_miss_of_its_name_is_told(tmp_path: Path) -> None:
+def test_a_similar_name_is_suggested(tmp_path: Path) -> None:
     ended = run(tmp_path, install(tmp_path), saying("a", "match:wordz:3"))
     assert ended.code == 2
     [found] = ended.report()["error"]["diagnostics"]
@@ -183,14 +183,14 @@ def test_a_check_that_breaks_or_returns_nonsense_is_an_error_of_its_test(
     assert ended.report()["findings"] == []
 
 
-def test_whatever_a_check_raises_the_run_goes_on(tmp_path: Path) -> None:
+def test_whatever_a_check_raises_the_run_continues(tmp_path: Path) -> None:
     body = "    raise type('Odd', (BaseException,), {})"
     ended = run(tmp_path, install(tmp_path, with_check(body)), saying("a", "match:words:3"))
     assert (ended.code, statuses(ended)) == (1, ["error"])
     assert results(ended)[0]["error"]["kind"] == "plugin_failed"
 
 
-def test_a_package_whose_facts_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+def test_a_package_whose_metadata_cannot_be_read_is_ignored(tmp_path: Path) -> None:
     environment = install(tmp_path)
     broken = tmp_path / "site" / "broken-1.0.dist-info"
     broken.mkdir()
@@ -200,7 +200,7 @@ def test_a_package_whose_facts_cannot_be_read_is_passed_over(tmp_path: Path) -> 
     assert (ended.code, statuses(ended)) == (0, ["passed"])
 
 
-def test_a_negated_check_that_breaks_is_no_pass(tmp_path: Path) -> None:
+def test_a_negated_check_that_breaks_does_not_pass(tmp_path: Path) -> None:
     environment = install(tmp_path, with_check("    raise KeyError"))
     ended = run(tmp_path, environment, saying("a", "match:not:words:3"))
     assert (ended.code, statuses(ended)) == (1, ["error"])
@@ -215,7 +215,7 @@ def test_a_negated_check_that_breaks_is_no_pass(tmp_path: Path) -> None:
         "    import re; re.search('(a+)+$', 'a' * 64 + 'b')",
     ],
 )
-def test_a_check_that_never_ends_is_ended_and_the_run_goes_on(body: str, tmp_path: Path) -> None:
+def test_a_check_that_never_ends_is_ended_and_the_run_continues(body: str, tmp_path: Path) -> None:
     environment = install(tmp_path, with_check(body))
     ended = run(tmp_path, environment, saying("a", "match:words:3"), case("other"))
     assert (ended.code, statuses(ended)) == (1, ["error", "passed"])
@@ -229,7 +229,7 @@ def test_a_check_that_never_ends_is_ended_and_the_run_goes_on(body: str, tmp_pat
         ("    import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed by signal 9"),
     ],
 )
-def test_a_check_that_ends_its_process_is_no_fault_of_ours(
+def test_a_check_that_ends_its_process_is_not_an_internal_error(
     body: str, how: str, tmp_path: Path
 ) -> None:
     environment = install(tmp_path, with_check(body))
@@ -334,7 +334,7 @@ def test_one_that_cannot_be_loaded_is_named_with_the_reason(
         ("check=check", "check=check, is_remote=True", "the matcher 'words' with is_remote"),
     ],
 )
-def test_what_is_no_proper_matcher_is_refused_and_the_package_named(
+def test_an_invalid_matcher_is_refused_and_the_package_named(
     old: str, new: str, why: str, tmp_path: Path
 ) -> None:
     told = refusal(tmp_path, install(tmp_path, MODULE.replace(old, new)))

@@ -100,7 +100,7 @@ def test_failures_fit_a_terminal_and_stay_in_their_columns(tmp_path: Path) -> No
     assert shown[caret - 1][shown[caret].index("^") :] == 'ay"'
 
 
-def test_a_caret_stands_below_what_it_points_to(tmp_path: Path) -> None:
+def test_a_caret_is_below_the_text_it_points_to(tmp_path: Path) -> None:
     (tmp_path / "mcptest.yaml").write_text(MISTAKES, encoding="utf-8")
     lines = on_terminal(tmp_path, "validate", "mcptest.yaml")
     at = next(index for index, line in enumerate(lines) if "containz" in line and "|" in line)

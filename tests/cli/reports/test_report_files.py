@@ -149,7 +149,7 @@ def test_a_pipe_is_written_to_and_not_replaced(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("run",), ("run", "--json"), ("run", "nope"), ("--help",)])
-def test_standard_output_that_is_full_is_told_and_is_no_fault_of_ours(
+def test_full_standard_output_is_reported_and_is_not_an_internal_error(
     folder: Path, words: tuple[str, ...]
 ) -> None:
     with open("/dev/full", "wb") as full:

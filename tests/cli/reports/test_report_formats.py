@@ -143,7 +143,7 @@ def test_reports_that_cannot_be_are_refused(folder: Path, words: tuple[str, ...]
     assert why in ended.err
 
 
-def test_ndjson_arrives_while_the_run_goes_on(folder: Path) -> None:
+def test_ndjson_arrives_while_the_run_continues(folder: Path) -> None:
     """The second test ends only when this test has read of the first, and lets it."""
     os.mkfifo(folder / "gate")
     program = (

@@ -90,7 +90,7 @@ def test_no_command_is_without_help(capsys: pytest.CaptureFixture[str]) -> None:
         ),
     ],
 )
-def test_a_slip_on_the_command_line_is_answered_with_what_was_meant(
+def test_a_typo_on_the_command_line_gets_a_suggestion(
     words: list[str], first_line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
@@ -139,7 +139,7 @@ def test_a_terminal_gets_colour(folder: Path) -> None:
     ("words", "environment"),
     [(("--no-color",), {}), ((), {"NO_COLOR": "1"}), ((), {"TERM": "dumb"})],
 )
-def test_a_terminal_gets_no_colour_when_somebody_said_so(
+def test_a_terminal_gets_no_colour_when_it_is_switched_off(
     folder: Path, words: tuple[str, ...], environment: dict[str, str]
 ) -> None:
     written = on_terminal(folder, "run", *words, **environment)

@@ -72,7 +72,7 @@ def test_a_path_that_does_not_exist_is_bad_usage_before_that(folder: Path) -> No
     refused(mcptest(folder, "run", GOOD, "empty", "nope.yml"), "no file or folder", code=2)
 
 
-def test_paths_that_name_the_same_files_are_no_mistake(folder: Path) -> None:
+def test_paths_may_name_the_same_files(folder: Path) -> None:
     passes(folder, GOOD, "*.test.mcp.yml", ".")
 
 

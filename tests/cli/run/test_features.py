@@ -222,7 +222,7 @@ SECOND = {"match:partial": {"params": {"data": "second"}}}
 LATE = {"match:partial": {"params": {"data": "late"}}}
 
 
-def test_notifications_that_come_in_order_are_heard(tmp_path: Path) -> None:
+def test_notifications_in_the_expected_order_match(tmp_path: Path) -> None:
     ended = run(
         tmp_path,
         notified(FIRST, SECOND),
@@ -235,7 +235,7 @@ def test_notifications_that_come_in_order_are_heard(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_notification_that_does_not_come_is_a_mismatch(tmp_path: Path) -> None:
+def test_a_notification_that_does_not_arrive_is_a_mismatch(tmp_path: Path) -> None:
     ended = run(tmp_path, notified(SECOND, FIRST), notified("notifications/progress"))
     first, second = (test["mismatches"][0] for test in results(ended))
     assert first["path"] == "notifications[1]"
@@ -276,7 +276,7 @@ def test_tags_and_names_choose_tests(
     assert [test["name"] for test in results(ended)] == names
 
 
-def test_a_tag_that_nobody_has_selects_nothing_and_names_those_there_are(tmp_path: Path) -> None:
+def test_an_unknown_tag_selects_nothing_and_the_known_tags_are_listed(tmp_path: Path) -> None:
     ended = run(tmp_path, *TAGGED, words=("--tag", "nett"))
     assert ended.code == 7
     message = ended.report()["error"]["message"]
@@ -371,7 +371,7 @@ def test_a_failure_has_its_messages_in_the_report_and_a_pass_only_when_asked(
     assert [line["direction"] for line in verbose[0]["log"]] == ["sent", "received"]
 
 
-def test_a_log_is_cut_where_nobody_would_read_on(tmp_path: Path) -> None:
+def test_a_long_log_is_shortened(tmp_path: Path) -> None:
     ended = run(tmp_path, echo("x" * 100_000, it="long") | {"expect": said("y")})
     (test,) = results(ended)
     assert [len(line["text"]) < 5000 for line in test["log"]] == [True, True]

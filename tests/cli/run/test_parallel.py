@@ -141,7 +141,7 @@ def wait_for(condition: Any, what: str) -> Any:
 
 
 @pytest.mark.long
-def test_an_interrupted_run_tells_what_it_has_and_leaves_nobody(tmp_path: Path) -> None:
+def test_an_interrupted_run_reports_its_results_and_leaves_no_process(tmp_path: Path) -> None:
     write_files(tmp_path, 60_000)
     child = start(tmp_path, "-j", "4", "--json")
     wait_for(lambda: len(servers_in(tmp_path)) == 4, "four servers")
@@ -152,7 +152,7 @@ def test_an_interrupted_run_tells_what_it_has_and_leaves_nobody(tmp_path: Path) 
     assert servers_in(tmp_path) == []
 
 
-def test_nobody_is_left_when_the_command_is_killed(tmp_path: Path) -> None:
+def test_no_process_is_left_when_the_command_is_killed(tmp_path: Path) -> None:
     write_files(tmp_path, 60_000)
     child = start(tmp_path, "-j", "4")
     wait_for(lambda: len(servers_in(tmp_path)) == 4, "four servers")
@@ -271,7 +271,7 @@ def test_a_hangup_that_we_were_started_to_ignore_is_ignored_by_workers_too(tmp_p
     assert servers_in(tmp_path) == []
 
 
-def test_nobody_is_left_when_a_stopped_worker_loses_its_parent(tmp_path: Path) -> None:
+def test_no_process_is_left_when_a_stopped_worker_loses_its_parent(tmp_path: Path) -> None:
     write_files(tmp_path, 60_000)
     child = start(tmp_path, "-j", "2")
     servers = wait_for(lambda: len(servers_in(tmp_path)) == 2 and servers_in(tmp_path), "servers")

@@ -23,7 +23,7 @@ HELP = (
 SERVER = scripted({"result": {"content": [{"type": "text", "text": "fine"}]}})
 
 
-def test_it_is_told_with_its_place_and_what_to_write(tmp_path: Path) -> None:
+def test_it_is_reported_with_its_place_and_what_to_write(tmp_path: Path) -> None:
     text = f"""description: d
 tests:
   - it: keeps the secret
@@ -62,7 +62,7 @@ def diagnostics(ended: Any) -> list[tuple[str, str, str]]:
         {"notifications": [{"method": "a", "params": {"data": WRONG}}]},
     ],
 )
-def test_in_test_files_wherever_it_stands(tmp_path: Path, wished: dict[str, Any]) -> None:
+def test_it_is_found_everywhere_in_test_files(tmp_path: Path, wished: dict[str, Any]) -> None:
     ended = run_conductor(tmp_path, SERVER, wished)
     assert ended.code == 2
     assert set(diagnostics(ended)) == {("F012", SAID, HELP)}

@@ -48,7 +48,7 @@ def ended(command: tuple[str, ...], place: Path) -> Ended:
     return run([*command], place, {})
 
 
-def test_by_somebody_who_ignores_the_ends_of_children(place: Path) -> None:
+def test_by_a_parent_that_ignores_sigchld(place: Path) -> None:
     """The server ends with status 1, which the second test expects."""
     done = ended((sys.executable, "-c", IGNORES, *MCPTEST, "run"), place)
     assert (done.code, done.err) == (0, "")
@@ -135,7 +135,7 @@ BARE_PLACES = (BARE, ELSEWHERE) if MAY_UNSHARE else (ELSEWHERE,)
 @pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-", ""])
 @pytest.mark.parametrize("words", [("run",), ("run", "-j", "2"), ("run", "--json")])
 @pytest.mark.parametrize("bare", BARE_PLACES)
-def test_where_there_is_no_null_device(
+def test_without_a_null_device(
     place: Path, bare: tuple[str, ...], words: tuple[str, ...], stream: str
 ) -> None:
     shell = ("bash", "-c", f'exec "$0" "$@" {stream}')
@@ -216,7 +216,9 @@ SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["mcptest", "conductor"])
-def test_ctrl_c_while_the_commands_are_imported_is_no_traceback(place: Path, name: str) -> None:
+def test_ctrl_c_during_the_import_of_the_commands_prints_no_traceback(
+    place: Path, name: str
+) -> None:
     entry = SCRIPTS[name]
     words = ["validate", "a.test.mcp.yml"] if name == "mcptest" else ["--help"]
     start = (sys.executable, "-c", INTERRUPTED, entry)

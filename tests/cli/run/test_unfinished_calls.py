@@ -48,7 +48,7 @@ def call(folder: Path, mode: str) -> Ended:
 
 
 @pytest.mark.parametrize(("mode", "client", "why"), UNFINISHED)
-def test_a_call_of_which_nothing_is_expected_must_come_to_its_end(
+def test_a_call_without_expectations_must_still_finish(
     mode: str, client: dict[str, Any], why: str, tmp_path: Path
 ) -> None:
     result = run_suite(tmp_path, mode, client)

@@ -118,7 +118,7 @@ def test_a_test_says_that_it_means_an_unlisted_name(tmp_path: Path) -> None:
     assert notes(run(tmp_path, refused(unlisted=True))) == [("passed", [])]
 
 
-def test_a_test_that_says_so_of_a_listed_name_is_told(tmp_path: Path) -> None:
+def test_a_listed_name_that_a_test_calls_unlisted_is_reported(tmp_path: Path) -> None:
     failed = {"response": {"result": {"match:partial": {"isError": True}}}}
     test = {"it": "needs a path", "tool": "read_file", "unlisted": True, "expect": failed}
     [(status, [note])] = notes(run(tmp_path, test))

@@ -77,7 +77,7 @@ def test_of_a_contract(tmp_path: Path) -> None:
     assert verdict(run_case(tmp_path, ANSWERING)) == ("passed", [])
 
 
-def test_of_a_contract_that_speaks_of_another_answer(tmp_path: Path) -> None:
+def test_of_a_contract_that_describes_another_answer(tmp_path: Path) -> None:
     ping = {"in_again": {"jsonrpc": "2.0", "id": 2, "method": "ping"}}
     out = {"jsonrpc": "2.0", "id": 2, "result": {}}
     ended = run_case(tmp_path, REFUSING, **ping, out=out)

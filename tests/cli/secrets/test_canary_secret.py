@@ -205,7 +205,7 @@ def test_no_way_to_run_tells_the_secret(folder: Path, words: tuple[str, ...]) ->
 
 
 @pytest.mark.long
-def test_a_test_is_told_live_without_the_secret(folder: Path) -> None:
+def test_the_live_output_of_a_test_is_without_the_secret(folder: Path) -> None:
     raw = shown_on_a_terminal(folder, "run", "--skip-tag", "slow", "--verbose")
     assert b"\x1b[" in raw
     assert_hidden(Written(1, {"terminal": raw}))
@@ -229,7 +229,7 @@ def test_what_is_made_of_a_report_or_a_capture_has_no_secret(
     assert_hidden(done)
 
 
-def test_a_contract_that_is_broken_is_told_without_the_secret(tmp_path: Path) -> None:
+def test_a_broken_contract_is_reported_without_the_secret(tmp_path: Path) -> None:
     write_config(tmp_path, timeout="5s")
     hook = [sys.executable, "-c", "import os, sys; sys.exit(os.environ['CANARY'])"]
     head = {"jsonrpc": "2.0", "id": 1}
@@ -291,7 +291,7 @@ for line in sys.stdin:
 """
 
 
-def test_a_plugin_does_not_get_it_told(tmp_path: Path) -> None:
+def test_a_plugin_cannot_print_it(tmp_path: Path) -> None:
     """It is given what the server said, and may say it again."""
     write_config(tmp_path)
     (tmp_path / "plugin.py").write_text(PLUGIN, encoding="utf-8")
@@ -311,7 +311,7 @@ BROKEN = ("die", "refuse", "shape", "version", "garble", "silence")
 
 @pytest.mark.parametrize("command", ["run", "list", "discover"])
 @pytest.mark.parametrize("mode", BROKEN)
-def test_a_server_that_never_starts_does_not_get_it_told(
+def test_a_server_that_never_starts_cannot_print_it(
     tmp_path: Path, mode: str, command: str
 ) -> None:
     write_config(tmp_path, mode, startupTimeout="500ms")
@@ -370,7 +370,7 @@ def test_nor_does_it_on_a_terminal(bare_folder: Path, words: tuple[str, ...]) ->
 # Recording
 
 
-def test_a_recording_has_no_secret_that_it_was_told_of(tmp_path: Path) -> None:
+def test_a_recording_has_none_of_the_named_secrets(tmp_path: Path) -> None:
     info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": SECRET}}
     calls = ("structured", "noise", "fails", "notify", "long")
     said = [
@@ -422,7 +422,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_a_fault_of_mcptest_is_told_without_the_secret(tmp_path: Path) -> None:
+def test_an_internal_error_is_reported_without_the_secret(tmp_path: Path) -> None:
     write_config(tmp_path)
     write_suite(tmp_path / "a.test.mcp.yml", called("plain"))
     words = ("run", "--json", "--reporter", "html=r.html", "--junit", "r.xml")

@@ -215,7 +215,7 @@ def test_definitions_that_depend_on_the_name_of_the_client(tmp_path: Path) -> No
     assert '"Adds." became "Something else."' in ended.out
 
 
-def test_definitions_that_come_after_calls_are_judged(tmp_path: Path) -> None:
+def test_definitions_listed_after_calls_are_judged(tmp_path: Path) -> None:
     status = {"name": "status", **READ_ONLY, "inputSchema": NOTHING}
     later: dict[str, Any] = {"tools": [status, {"name": "add", "description": "Adds."}]}
     script = {"tools": [status], "prompts": [{"name": "sum", "description": "Sums."}]}
@@ -781,7 +781,7 @@ for line in sys.stdin:
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_was_laid_out_is_removed_at_a_signal(tmp_path: Path, number: signal.Signals) -> None:
+def test_decoy_files_are_removed_at_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "server.py").write_text(HANGS_OUTSIDE, encoding="utf-8")
     (tmp_path / "hints.yml").write_text("file_root: root\n", encoding="utf-8")
     root = tmp_path / "root"

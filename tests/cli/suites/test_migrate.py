@@ -191,7 +191,9 @@ def text_of(folder: Path, name: str) -> str:
     return (folder / name).read_text(encoding="utf-8")
 
 
-def test_what_is_left_behind_is_told_with_its_place_and_the_rest_is_written(tmp_path: Path) -> None:
+def test_parts_that_cannot_be_migrated_are_reported_with_their_place_and_the_rest_is_written(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, "a.test.mcp.yml", PASSES)
     ended = mcptest(tmp_path, "migrate", "a.test.mcp.yml")
     assert ended.code == 1

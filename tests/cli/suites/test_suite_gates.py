@@ -131,7 +131,7 @@ def spread(folder: Path, *offered: str) -> None:
         ),
     ],
 )
-def test_the_gates_of_a_suite_in_two_shards_are_asked_by_whoever_merges_them(
+def test_the_gates_of_a_suite_in_two_shards_are_checked_when_the_reports_are_merged(
     tmp_path: Path, offered: tuple[str, ...], code: int, gates: list[str]
 ) -> None:
     spread(tmp_path, *offered)

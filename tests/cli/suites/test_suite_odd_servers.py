@@ -43,7 +43,7 @@ def findings(ended: Ended) -> list[tuple[str, str, int]]:
 # Lists
 
 
-def test_outputs_that_could_not_be_checked_are_told(tmp_path: Path) -> None:
+def test_outputs_that_could_not_be_checked_are_reported(tmp_path: Path) -> None:
     ended = run_suite(tmp_path, restless("list-error", add(), add("adds more")))
     assert (ended.code, findings(ended)) == (0, [("unchecked_output", "s", 2)])
     said = ended.report()["findings"][0]["message"]
@@ -79,7 +79,7 @@ def again(**keys: Any) -> dict[str, Any]:
     return {"name": "again", "tool": "again", "expect": text_is("right"), **keys}
 
 
-def test_a_second_answer_to_one_try_is_not_taken_for_the_next(tmp_path: Path) -> None:
+def test_a_second_answer_to_one_try_is_not_mistaken_for_the_next(tmp_path: Path) -> None:
     ended = run_suite(tmp_path, restless("plain", again(retries=2)))
     assert (ended.code, results_of(ended)[0]["attempts"]) == (1, 3)
     assert findings(ended) == [("duplicate_response", "s", 2)]
@@ -148,7 +148,7 @@ def test_an_interrupted_test_is_torn_down(tmp_path: Path, listener: Listener) ->
     assert report["findings"] == []
 
 
-def test_a_call_that_was_given_up_for_an_interrupt_may_be_answered_late(
+def test_a_call_that_was_cancelled_by_an_interrupt_may_be_answered_late(
     tmp_path: Path, listener: Listener
 ) -> None:
     write(tmp_path, waiting("answer-late", NOTE))
@@ -162,7 +162,7 @@ def test_a_test_without_teardown_is_just_interrupted(tmp_path: Path, listener: L
     assert (report["interrupted"], notes(tmp_path), report["findings"]) == (True, [], [])
 
 
-def test_a_teardown_that_fails_then_is_told(tmp_path: Path, listener: Listener) -> None:
+def test_a_teardown_that_fails_then_is_reported(tmp_path: Path, listener: Listener) -> None:
     write(tmp_path, waiting("hang", NOTE, {"tool": "again", "expect": text_is("right")}))
     report = interrupted(tmp_path, listener)
     assert notes(tmp_path) == ["torn down"]

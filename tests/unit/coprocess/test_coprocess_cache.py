@@ -202,7 +202,7 @@ def test_a_file_with_another_shape_is_as_good_as_none(
     assert cache(tmp_path).find("echo", {}) is ABSENT
 
 
-def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_instead_of_a_file_is_not_opened(tmp_path: Path) -> None:
     cache(tmp_path).keep("echo", {}, RESULT)
     file = kept_file(tmp_path)
     file.unlink()

@@ -131,7 +131,7 @@ def test_after_a_mismatch_everything_but_goodbye_gets_the_same_sentence(
     assert talk.session.is_over
 
 
-def test_a_later_handshake_that_fits_lifts_a_mismatch_and_one_that_does_not_brings_it(
+def test_a_later_matching_handshake_lifts_a_version_mismatch_and_another_causes_it(
     talk: Talk,
 ) -> None:
     assert shake(talk, 1)["code"] == -32602
@@ -215,7 +215,7 @@ def test_an_answer_with_a_secret_of_the_config_is_not_cached(tmp_path: Path) -> 
 # Cassettes
 
 
-def tape(folder: Path, mode: str) -> dict[str, Any]:
+def cassette_in(folder: Path, mode: str) -> dict[str, Any]:
     return {"mode": mode, "path": str(folder / "tape")}
 
 
@@ -233,11 +233,13 @@ def test_what_was_recorded_is_played_without_the_server(tmp_path: Path) -> None:
         ("mcp.readResource", {"uri": "a:"}),
         ("mcp.callPrompt", {"prompt": "p", "arguments": {"a": "b"}}),
     ]
-    assert live.ask("mcp.cassette.set_mode", tape(tmp_path, "record")) == {"mode": "record"}
+    assert live.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record")) == {"mode": "record"}
     heard = [live.ask(*request) for request in requests]
     assert heard[1] != heard[5]
     played = Talk(tmp_path)
-    assert played.ask("mcp.cassette.set_mode", tape(tmp_path, "replay")) == {"mode": "replay"}
+    assert played.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "replay")) == {
+        "mode": "replay"
+    }
     assert [played.ask(*request) for request in requests] == heard
     assert played.upstream.asked == []
 
@@ -247,18 +249,18 @@ def test_a_cassette_answers_initialize_whether_or_not_it_was_asked_while_recordi
 ) -> None:
     live = Talk(tmp_path)
     live.ask("mcp.initialize")
-    live.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
+    live.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
     live.call("echo")
     played = Talk(tmp_path)
-    played.ask("mcp.cassette.set_mode", tape(tmp_path, "replay"))
+    played.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "replay"))
     assert [played.ask("mcp.initialize") for _ in range(2)] == [HELLO, HELLO]
 
 
 def test_what_is_not_on_the_cassette_is_refused_and_never_asked_live(tmp_path: Path) -> None:
     live = Talk(tmp_path)
-    live.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
+    live.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
     live.call("echo", a=1)
-    live.ask("mcp.cassette.set_mode", tape(tmp_path, "replay"))
+    live.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "replay"))
     before = list(live.upstream.asked)
     error = live.call("echo", a=2)
     assert error["code"] == -32000
@@ -273,7 +275,7 @@ def test_what_is_not_on_the_cassette_is_refused_and_never_asked_live(tmp_path: P
 
 def test_a_server_that_is_gone_is_not_on_the_cassette(tmp_path: Path) -> None:
     live = Talk(tmp_path, bad=RefusedError(UPSTREAM_GONE, "it is gone"))
-    live.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
+    live.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
     assert live.call("bad")["code"] == -32001
     assert len((tmp_path / "tape").read_text(encoding="utf-8").splitlines()) == 1
 
@@ -281,7 +283,7 @@ def test_a_server_that_is_gone_is_not_on_the_cassette(tmp_path: Path) -> None:
 def test_recording_again_begins_a_new_cassette(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     for _ in range(2):
-        talk.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
+        talk.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
         talk.call("echo")
     lines = (tmp_path / "tape").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 3, "a header, the handshake, and one call"
@@ -291,10 +293,10 @@ def test_the_cache_is_not_used_with_a_cassette(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     talk.ask("mcp.cache.set_mode", {"mode": "read_write"})
     talk.call("kept")
-    talk.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
+    talk.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
     assert talk.call("kept")["n"] == 2, "a tape has what the server said"
     assert talk.call("new")["n"] == 3
-    talk.ask("mcp.cassette.set_mode", tape(tmp_path, "replay"))
+    talk.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "replay"))
     assert talk.call("kept")["n"] == 2
     assert talk.call("new")["n"] == 3
     talk.ask("mcp.cassette.set_mode", {"mode": "off"})
@@ -308,9 +310,9 @@ def test_a_cassette_that_cannot_be_used_leaves_everything_as_it_was(
     tmp_path: Path, mode: str, name: str
 ) -> None:
     talk = Talk(tmp_path)
-    talk.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
+    talk.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
     talk.call("echo")
-    talk.ask("mcp.cassette.set_mode", tape(tmp_path, "replay"))
+    talk.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "replay"))
     error = talk.ask("mcp.cassette.set_mode", {"mode": mode, "path": f"{tmp_path}/{name}"})
     assert error["code"] == -32602
     assert f"cannot be used to {mode}: " in error["message"]
@@ -321,7 +323,7 @@ def test_a_cassette_that_cannot_be_used_leaves_everything_as_it_was(
 def test_a_file_that_is_not_a_cassette_is_not_recorded_over(tmp_path: Path) -> None:
     precious = tmp_path / "tape"
     precious.write_text("mine\n", encoding="utf-8")
-    error = Talk(tmp_path).ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
+    error = Talk(tmp_path).ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
     assert error["message"].endswith("it exists and is not a cassette; choose another name")
     assert precious.read_text(encoding="utf-8") == "mine\n"
 
@@ -329,15 +331,15 @@ def test_a_file_that_is_not_a_cassette_is_not_recorded_over(tmp_path: Path) -> N
 def test_an_empty_file_is_recorded_to(tmp_path: Path) -> None:
     (tmp_path / "tape").touch()
     talk = Talk(tmp_path)
-    assert talk.ask("mcp.cassette.set_mode", tape(tmp_path, "record")) == {"mode": "record"}
+    assert talk.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record")) == {"mode": "record"}
 
 
-def test_a_cassette_holds_no_secret_of_the_config_and_plays_all_the_same(tmp_path: Path) -> None:
+def test_a_cassette_contains_no_secret_of_the_config_and_can_be_replayed(tmp_path: Path) -> None:
     live = Talk(tmp_path, SECRET, leak={"text": f"it is {SECRET}"})
-    live.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
+    live.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
     assert live.call("leak", key=SECRET) == {"text": f"it is {SECRET}"}
     assert SECRET not in (tmp_path / "tape").read_text(encoding="utf-8")
-    live.ask("mcp.cassette.set_mode", tape(tmp_path, "replay"))
+    live.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "replay"))
     assert live.call("leak", key=SECRET)["text"].startswith("it is ")
 
 
@@ -345,7 +347,7 @@ def test_a_device_is_not_a_cassette(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     (tmp_path / "tape").symlink_to("/dev/full")
     for mode in ("record", "replay"):
-        error = talk.ask("mcp.cassette.set_mode", tape(tmp_path, mode))
+        error = talk.ask("mcp.cassette.set_mode", cassette_in(tmp_path, mode))
         assert error["message"].endswith("it is not a regular file")
 
 
@@ -353,14 +355,14 @@ def test_a_cassette_is_not_recorded_through_a_link_out_of_its_folder(tmp_path: P
     folder, outside = tmp_path / "project", tmp_path / "outside"
     folder.mkdir()
     (folder / "tape").symlink_to(outside)
-    error = Talk(folder).ask("mcp.cassette.set_mode", tape(folder, "record"))
+    error = Talk(folder).ask("mcp.cassette.set_mode", cassette_in(folder, "record"))
     assert "leads out of its folder" in error["message"]
     assert not outside.exists()
 
 
 def test_a_full_disk_is_reported_and_the_cassette_stays_whole(tmp_path: Path) -> None:
     talk = Talk(tmp_path, large={"text": "x" * 5000})
-    talk.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
+    talk.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
     talk.call("echo")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -373,7 +375,7 @@ def test_a_full_disk_is_reported_and_the_cassette_stays_whole(tmp_path: Path) ->
     assert error["code"] == -32603
     assert error["message"].endswith("cannot be written: File too large")
     talk.call("echo", a=1)
-    talk.ask("mcp.cassette.set_mode", tape(tmp_path, "replay"))
+    talk.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "replay"))
     assert [talk.call("echo")["n"], talk.call("echo", a=1)["n"]] == [1, 3]
 
 
@@ -391,7 +393,7 @@ def enable(talk: Talk, target: str) -> Any:
     return talk.ask("mcp.reporter.setUpload", {"enabled": True, "target": target})
 
 
-def test_calls_are_uploaded_with_what_came_of_them_and_counted(tmp_path: Path) -> None:
+def test_calls_are_uploaded_with_their_outcome_and_counted(tmp_path: Path) -> None:
     talk = Talk(
         tmp_path,
         good={"content": []},
@@ -429,9 +431,9 @@ def test_calls_from_the_cache_and_from_a_cassette_are_uploaded_too(tmp_path: Pat
     talk.ask("mcp.cache.set_mode", {"mode": "read_write"})
     talk.call("echo")
     talk.call("echo")
-    talk.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
+    talk.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
     talk.call("echo")
-    talk.ask("mcp.cassette.set_mode", tape(tmp_path, "replay"))
+    talk.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "replay"))
     talk.call("echo")
     assert talk.ask("mcp.reporter.flush") == {"flushed": 4}
 

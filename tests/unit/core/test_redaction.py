@@ -165,7 +165,7 @@ def test_one_secret_among_many_texts_is_found() -> None:
     assert blanked == [*texts, {"k": b"[secret]\xff"}, *texts]
 
 
-def test_bytes_that_are_no_text_stay_as_they_are() -> None:
+def test_bytes_that_are_not_text_are_not_changed() -> None:
     redact = redactor(["hunter2"])
     assert redact_bytes(b"\xff\0hunter2\xc3\x80", redact) == b"\xff\0[secret]\xc3\x80"
 
@@ -207,7 +207,7 @@ def test_a_weak_secret_is_left_alone_and_the_reason_is_known(weak: str, reason: 
 
 
 @pytest.mark.parametrize("strong", ["abcd", "1234", "password", "truer"])
-def test_a_secret_that_is_no_everyday_word_has_no_reason_to_be_left(strong: str) -> None:
+def test_a_secret_that_is_not_an_everyday_word_is_always_blanked(strong: str) -> None:
     assert why_not_blanked(strong) == ""
     assert redactor([strong])(f"it is {strong}") == f"it is {BLANK}"
 

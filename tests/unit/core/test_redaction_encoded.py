@@ -123,7 +123,7 @@ def test_base64_is_found_escaped_and_in_broken_lines() -> None:
     assert BLANK in redact(quote(encoded, safe=""))
 
 
-def test_a_secret_that_is_no_text_is_found_as_bytes_and_as_it_is_shown() -> None:
+def test_a_secret_that_is_not_utf8_is_found_as_bytes_and_as_it_is_shown() -> None:
     secret = b"key\xff\xfe\x80bytes".decode("utf-8", "surrogateescape")
     redact = redactor([secret])
     assert redact_bytes(b"a key\xff\xfe\x80bytes", redact) == b"a [secret]"
@@ -268,7 +268,7 @@ def test_a_large_text_is_still_read_in_each_way() -> None:
 # Where they stand
 
 
-def test_the_places_of_secrets_are_told_in_characters() -> None:
+def test_the_places_of_secrets_are_counted_in_characters() -> None:
     text = f"ä {SECRET} ö {quote(SECRET, safe='')}{RAW.hex()} ü"
     found = [text[start:end] for start, end in Redactor([SECRET]).places(text)]
     assert found == [SECRET, quote(SECRET, safe=""), RAW.hex()]

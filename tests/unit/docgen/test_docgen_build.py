@@ -89,7 +89,7 @@ in: {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "n
     ]
 
 
-def test_an_address_that_is_listed_is_no_use_of_a_template() -> None:
+def test_reading_a_listed_address_does_not_use_a_template() -> None:
     text = """
 in: {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "note://paris"}}
 """
@@ -105,7 +105,7 @@ def test_features_of_one_name_are_one_and_those_without_are_left_out() -> None:
     assert [feature.title for feature in build_docs(server(tools=tools), ()).features] == ["first"]
 
 
-def test_more_features_than_anybody_reads_are_counted() -> None:
+def test_very_many_features_are_only_counted() -> None:
     tools = [{"name": f"t{number}"} for number in range(MAX_FEATURES + 3)]
     docs = build_docs(server(tools=tools), ())
     assert len(docs.features) == MAX_FEATURES

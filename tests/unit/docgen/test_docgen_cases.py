@@ -94,7 +94,7 @@ out_1: {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "t"}]}}
     assert (found["tools"], found["prompts"]) == (({"name": "t"},), ({"name": "p"},))
 
 
-def test_answers_to_a_batch_are_told_apart_by_id() -> None:
+def test_answers_to_a_batch_are_distinguished_by_id() -> None:
     text = """
 in: [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
   {"jsonrpc": "2.0", "id": "1", "method": "prompts/list"}]
@@ -119,7 +119,7 @@ def test_a_list_that_is_a_tag_offers_nothing() -> None:
     assert describe_server([cases(listing("!!type array"))]).features["tools"] == ()
 
 
-def test_what_the_client_answers_describes_nobody() -> None:
+def test_answers_of_the_client_describe_no_feature() -> None:
     text = """
 out: {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 in: {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "a"}]}}

@@ -146,7 +146,7 @@ def test_the_policy_allows_our_style_and_nothing_else() -> None:
     assert "@import" not in style
 
 
-def test_what_the_server_says_of_itself_comes_first() -> None:
+def test_the_description_of_the_server_is_first() -> None:
     seen = Seen(render_html(docs_of(cases(SMALL))))
     assert seen.texts["title"] == ["dice"]
     assert seen.texts["dt"] == ["Server", "Protocol revision", "Capabilities"]

@@ -88,7 +88,7 @@ def test_a_long_message_is_cut_and_says_by_how_much() -> None:
     assert line_text(lines[-1]) == "… 10 more lines"
 
 
-def test_nothing_invisible_stands_in_a_line() -> None:
+def test_a_line_has_no_invisible_characters() -> None:
     value = {"\u202e": "\x00\n\u200b\ud800\U000e0041\ufe0f\U000e0100", "n": Ref(name="a")}
     assert text_of(value) == (
         '{ "\\u202e": "\\u0000\\n\\u200b\\ud800\\udb40\\udc41\\ufe0f\\udb40\\udd00", "n": !!ref a }'

@@ -113,14 +113,14 @@ def test_what_holds_is_silent(target: str, matcher: dict[str, object]) -> None:
         ),
     ],
 )
-def test_what_does_not_hold_is_told_with_its_path(
+def test_an_assertion_that_does_not_hold_is_reported_with_its_path(
     target: str, matcher: dict[str, object], path: str, message: str
 ) -> None:
     [found] = judged(assertion(target, matcher))
     assert (found.path, found.message) == (path, message)
 
 
-def test_the_author_s_own_words_come_first() -> None:
+def test_the_message_of_the_author_is_first() -> None:
     [found] = judged(assertion("result.n", {"exact": 6}, message="the count is echoed"))
     assert found.message == "the count is echoed: differs"
     [found] = judged(assertion("result.m", {"exact": 6}, message="the count is echoed"))
@@ -128,7 +128,7 @@ def test_the_author_s_own_words_come_first() -> None:
     assert (found.expected, found.actual) == (6, ABSENT)
 
 
-def test_every_assertion_is_looked_at() -> None:
+def test_every_assertion_is_checked() -> None:
     found = judged(
         assertion("result.n", {"exact": 6}),
         assertion("stderr", {"contains": "warn"}),
@@ -138,7 +138,7 @@ def test_every_assertion_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("message", [ABSENT, [], "text", 5])
-def test_an_answer_that_is_no_object_has_nothing_in_it(message: object) -> None:
+def test_an_answer_that_is_not_an_object_has_nothing_in_it(message: object) -> None:
     came = reply().but(message=message)
     [found] = judged(assertion("result", {"exists": True}), came=came)
     assert found.message == "is missing: the answer has no result"
@@ -216,7 +216,7 @@ def test_so_much_must_hold_by_weight_and_no_less(
     assert (len(found) > len(told)) == (not is_enough and threshold < 1)
 
 
-def test_what_is_allowed_to_fail_is_told_all_the_same() -> None:
+def test_an_assertion_that_may_fail_is_still_reported() -> None:
     expectation = Expectation(
         assertions=(
             assertion("result.n", {"exact": 5}),

@@ -142,7 +142,7 @@ def test_members_of_a_later_revision_are_not_asked_of_an_earlier_one() -> None:
 # ping
 
 
-def test_a_ping_may_bring_remarks_and_nothing_else() -> None:
+def test_the_result_of_a_ping_may_only_cause_warnings() -> None:
     shop = Shop(ping={"result": {"_meta": {"a": 1}}})
     assert made("ping", FakePool(shop)).status == "passed"
     others: list[Any] = [{"_meta": {}, "ok": True}, [], None, "pong"]
@@ -209,7 +209,7 @@ def _asked(cursor: str) -> list[object]:
     return [("prompts/list", {"cursor": cursor})]
 
 
-def test_a_list_without_an_end_is_given_up_after_so_many_pages() -> None:
+def test_a_list_without_an_end_is_abandoned_after_a_number_of_pages() -> None:
     pages = 0
 
     def ask(*_: object) -> Any:
@@ -223,7 +223,7 @@ def test_a_list_without_an_end_is_given_up_after_so_many_pages() -> None:
     assert "it does not end (1,000 pages)" in mismatch.message
 
 
-def test_a_list_that_takes_too_long_is_given_up() -> None:
+def test_a_list_that_takes_too_long_is_abandoned() -> None:
     (mismatch,), _ = read("tools", lambda *_: pytest.fail("it was asked"), limit_s=0.0)
     assert "it is not at its end after 0 s (0 pages)" in mismatch.message
 
@@ -248,7 +248,7 @@ def test_an_entry_needs_its_names(kind: str, entry: dict[str, Any], wanted: list
     assert paths(tuple(found)) == [f"{method} result.{kind}[0].{key}" for key in wanted]
 
 
-def test_a_result_that_is_no_object_ends_the_list() -> None:
+def test_a_result_that_is_not_an_object_ends_the_list() -> None:
     (mismatch,), _ = read("tools", lambda *_: {"result": [1]})
     assert (mismatch.path, mismatch.actual) == ("tools/list result", [1])
 

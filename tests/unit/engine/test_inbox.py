@@ -39,7 +39,7 @@ class Desk:
         return [finding.kind for finding in self.findings]
 
 
-def test_the_answer_is_taken_and_nobody_waits_any_more() -> None:
+def test_the_answer_is_taken_and_no_request_is_pending() -> None:
     desk = Desk()
     assert desk.inbox.is_waiting
     assert desk.inbox.take([frame(result(1))]) == []
@@ -64,7 +64,7 @@ def test_an_answer_to_another_open_request_is_not_the_awaited_one() -> None:
     assert (desk.inbox.answer, desk.kinds) == (result(1), [])
 
 
-def test_what_comes_in_the_same_read_is_sorted_as_well() -> None:
+def test_messages_in_the_same_read_are_sorted_as_well() -> None:
     desk = Desk()
     items: list[Frame | Noise] = [frame(CHANGED), NOISE, frame(result(1)), frame(PING)]
     items.append(frame(result(1)))
@@ -74,7 +74,7 @@ def test_what_comes_in_the_same_read_is_sorted_as_well() -> None:
     assert desk.kinds == ["malformed_line", "duplicate_response"]
 
 
-def test_whoever_listens_hears_of_a_plain_answer_first() -> None:
+def test_a_listener_gets_a_plain_answer_first() -> None:
     desk, heard = Desk(), list[SessionEvent]()
 
     def listen(event: SessionEvent) -> bool:
@@ -87,7 +87,7 @@ def test_whoever_listens_hears_of_a_plain_answer_first() -> None:
     assert desk.inbox.is_waiting
 
 
-def test_a_step_begins_without_the_clues_of_the_one_before() -> None:
+def test_a_step_begins_without_the_hints_of_the_step_before() -> None:
     desk = Desk()
     desk.inbox.take([NOISE])
     hints, noise = desk.inbox.hints, desk.inbox.noise

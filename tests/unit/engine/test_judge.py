@@ -35,7 +35,7 @@ def test_nothing_is_wrong_when_nothing_was_asked_for() -> None:
     assert judged(Expectation(), came) == []
 
 
-def test_every_expectation_is_looked_at_even_when_the_first_failed() -> None:
+def test_every_expectation_is_checked_even_when_the_first_failed() -> None:
     expectation = Expectation(
         response={"id": 1},
         stderr="",

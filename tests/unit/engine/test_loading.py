@@ -172,7 +172,7 @@ def test_a_timeout_on_the_command_line_wins_over_the_config(folder: Path) -> Non
 # Mistakes
 
 
-def test_the_mistakes_of_all_files_and_the_config_are_told_together(folder: Path) -> None:
+def test_the_mistakes_of_all_files_and_the_config_are_reported_together(folder: Path) -> None:
     (folder / "sub" / "b.test.mcp.yml").write_text("descripton: d\ntests: []\n", encoding="utf-8")
     (folder / "sub" / "c.test.mcp.yml").write_bytes(b"\xff")
     (folder / "conductor.config.json").write_text('{"name": 5}', encoding="utf-8")

@@ -91,7 +91,7 @@ def test_a_transport_without_any_era_is_a_fault_that_says_what_to_do() -> None:
     assert "--http-command is what starts the one at --url" in fault.hint
 
 
-def test_what_broke_in_one_era_is_told_before_what_is_not_spoken() -> None:
+def test_a_way_that_broke_is_reported_before_one_that_is_not_supported() -> None:
     broken = Fault(kind="http_status", message="status 500")
     later = Way(transport="http", revision="2026-07-28")
     probes = [Probe(way=HTTP, fault=REFUSED), Probe(way=later, fault=broken, is_broken=True)]

@@ -113,7 +113,7 @@ def test_a_file_that_is_not_there_has_no_snapshots(suite: str) -> None:
     assert Snapshots("check").book(suite).stored("a") is ABSENT
 
 
-def test_nothing_is_read_before_somebody_asks(suite: str) -> None:
+def test_nothing_is_read_before_it_is_needed(suite: str) -> None:
     book = Snapshots("check").book(suite)
     put(suite, a=1)
     assert book.stored("a") == 1
@@ -121,7 +121,7 @@ def test_nothing_is_read_before_somebody_asks(suite: str) -> None:
     assert book.stored("a") == 1
 
 
-def test_a_broken_file_is_told_of_when_the_first_test_that_needs_it_is_loaded(suite: str) -> None:
+def test_a_broken_file_is_reported_when_the_first_test_that_needs_it_is_loaded(suite: str) -> None:
     put(suite)
     with open(snapshot_path(suite), "w", encoding="utf-8") as file:
         file.write("version: 1\nsnapshots: [\n")
@@ -131,7 +131,7 @@ def test_a_broken_file_is_told_of_when_the_first_test_that_needs_it_is_loaded(su
     assert (found.code, found.file, found.line) == ("F002", snapshot_path(suite), 2)
 
 
-def test_a_folder_in_the_place_of_the_file_is_told_of(suite: str) -> None:
+def test_a_folder_instead_of_the_file_is_reported(suite: str) -> None:
     os.makedirs(snapshot_path(suite))
     with pytest.raises(FormatError) as caught:
         Snapshots("check").book(suite).stored("a")
@@ -196,7 +196,7 @@ def test_the_mode_of_the_file_stays_and_no_other_file_is_left(suite: str) -> Non
     assert os.listdir(os.path.dirname(snapshot_path(suite))) == ["mcptest.yaml.snap.yaml"]
 
 
-def test_what_somebody_else_wrote_during_the_run_is_kept(suite: str) -> None:
+def test_changes_by_others_during_the_run_are_kept(suite: str) -> None:
     put(suite, a=1)
     snapshots = Snapshots("write_new")
     look(snapshots, suite, a=1, b=2)
@@ -205,7 +205,7 @@ def test_what_somebody_else_wrote_during_the_run_is_kept(suite: str) -> None:
     assert kept(suite) == {"a": 1, "b": 2, "theirs": 3}
 
 
-def test_a_place_that_cannot_be_written_to_is_told_of(suite: str, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_to_is_reported(suite: str, tmp_path: Path) -> None:
     (tmp_path / "__snapshots__").write_text("in the way", encoding="utf-8")
     snapshots = Snapshots("write_new")
     look(snapshots, suite, a=1)
@@ -214,7 +214,7 @@ def test_a_place_that_cannot_be_written_to_is_told_of(suite: str, tmp_path: Path
     assert problem == f"cannot write {snapshot_path(suite)}: File exists"
 
 
-def test_a_file_that_turned_into_a_folder_meanwhile_is_told_of(suite: str) -> None:
+def test_a_file_that_turned_into_a_folder_meanwhile_is_reported(suite: str) -> None:
     snapshots = Snapshots("write_new")
     look(snapshots, suite, a=1)
     os.makedirs(snapshot_path(suite))
@@ -358,7 +358,7 @@ def test_a_secret_reaches_neither_the_file_nor_the_comparison(suite: str) -> Non
     assert look(again, suite, a={"key": "my hunter2-and-more", "hunter2-and-more": 1}) == [True]
 
 
-def test_what_is_told_to_the_book_itself_is_blanked_as_well(suite: str) -> None:
+def test_values_given_directly_to_the_snapshot_book_are_blanked_as_well(suite: str) -> None:
     snapshots = Snapshots("write_new", redactor(["hunter2-and-more"]))
     snapshots.book(suite).saw("a", "hunter2-and-more", is_same=False)
     assert [taken.value for taken in snapshots.taken()] == ["[secret]"]

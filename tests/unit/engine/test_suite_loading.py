@@ -127,7 +127,7 @@ def test_a_run_needs_nothing_for_tests_that_are_not_run() -> None:
     assert missed(Selection(tags=("quick",))) == []
 
 
-def test_whoever_only_validates_is_warned() -> None:
+def test_validating_alone_warns() -> None:
     write("mcptest.yaml", SECRETS)
     _, mistakes, warnings = load_suites(Wanted(paths=("mcptest.yaml",)), {})
     assert mistakes == []

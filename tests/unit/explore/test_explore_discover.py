@@ -88,7 +88,7 @@ def test_a_tool_that_is_listed_twice_with_different_hints_is_not_called() -> Non
     assert [params["name"] for _, params in staged.asked] == ["y"]
 
 
-def test_a_call_that_lacks_something_and_is_answered_all_the_same_is_told() -> None:
+def test_a_call_without_a_required_argument_that_still_succeeds_is_reported() -> None:
     probes = survey(Staged(TEXT), listing("tools", tool("x", inputSchema=NEEDY)))
     assert probes[-1].name == "answers x without a"
 
@@ -101,7 +101,7 @@ def test_a_tool_that_could_do_harm_is_a_placeholder_and_is_not_called() -> None:
     assert probes[-1].skip.startswith("not called: its name says")
 
 
-def test_a_call_that_brought_nothing_is_a_placeholder_that_says_what_happened() -> None:
+def test_a_call_without_a_result_is_a_placeholder_that_says_what_happened() -> None:
     probes = survey(Staged("timeout: no answer"), listing("tools", tool("x", inputSchema=NEEDY)))
     assert [probe.skip for probe in probes] == ["", "timeout: no answer"]
 
@@ -124,7 +124,7 @@ def error_text(text: str) -> dict[str, Any]:
     return {"result": {"content": [{"type": "text", "text": text}], "isError": True}}
 
 
-def test_made_up_arguments_that_cause_an_error_have_a_comment() -> None:
+def test_generated_arguments_that_cause_an_error_have_a_comment() -> None:
     staged = Staged(error_text("Unknown city"), error_text("a is required"))
     probes = survey(staged, listing("tools", tool("x", inputSchema=NEEDY)))
     probes.pop()
@@ -206,7 +206,7 @@ def test_templates_are_read_at_the_address_that_the_server_proposes() -> None:
     assert probes[-1].skip == ""
 
 
-def test_a_template_whose_made_up_address_is_refused_is_a_placeholder() -> None:
+def test_a_template_whose_generated_address_is_refused_is_a_placeholder() -> None:
     refusal = {"error": {"code": -32002, "message": "none"}}
     probes = survey(Staged(refusal), listing("resourceTemplates", {"uriTemplate": "a://{id}"}))
     assert probes[-1].params == {"uri": "a://1"}

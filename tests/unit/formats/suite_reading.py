@@ -30,10 +30,10 @@ __all__ = [
     "load",
     "mistakes",
     "refusals",
+    "reported_at",
     "sent",
     "step_of",
     "suites_of",
-    "told_at",
     "warnings_of",
 ]
 
@@ -98,7 +98,7 @@ def refusals(
     return [each for each in caught.value.diagnostics if each.severity == "error"]
 
 
-def told_at(text: str) -> tuple[str, str]:
+def reported_at(text: str) -> tuple[str, str]:
     """Code and words of the one mistake in a text, which must be told at the mark (§) in it."""
     before = text[: text.index("§")]
     place = (before.count("\n") + 1, len(before) - before.rfind("\n"))

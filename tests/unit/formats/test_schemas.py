@@ -259,7 +259,7 @@ def misspelling(holder: Any, key: Any) -> Any:
     return {f"{each}x" if each == key else each: value for each, value in holder.items()}
 
 
-def slips(value: object) -> Iterator[tuple[str, object]]:
+def spoilt(value: object) -> Iterator[tuple[str, object]]:
     """The value with one thing wrong or missing, for every place in it, and what it is."""
     for steps in places(value):
         part, at = around(value, steps)
@@ -290,10 +290,10 @@ def disagreement(format: str, value: object) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", corpus("right", "every-"))
-def test_both_judge_every_slip_alike(path: Path) -> None:
+def test_both_accept_and_refuse_the_same_spoilt_values(path: Path) -> None:
     format = format_of(path)
     (value,) = documents(format, path.read_text(encoding="utf-8"))
-    found = {what: disagreement(format, slip) for what, slip in slips(value)}
+    found = {what: disagreement(format, slip) for what, slip in spoilt(value)}
     assert len(found) > 20
     assert {what: words for what, words in found.items() if words} == {}
 

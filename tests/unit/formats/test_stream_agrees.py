@@ -198,7 +198,7 @@ VALUES = st.recursive(
     raw=st.booleans(),
     seed=st.integers(),
 )
-def test_pasted_json_comes_back_with_its_comments(
+def test_pasted_json_is_read_with_its_comments(
     values: list[object], indent: int | str | None, raw: bool, seed: int
 ) -> None:
     chance = random.Random(seed)

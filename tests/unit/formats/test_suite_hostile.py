@@ -351,9 +351,9 @@ def test_names_of_any_kind_are_only_names() -> None:
     assert [case.name for case in found.cases] == names
 
 
-def test_keys_that_are_no_texts_are_refused() -> None:
+def test_keys_that_are_not_strings_are_refused() -> None:
     assert refusals(f"{SERVER}tools: [{{name: n, tool: t, args: {{? [1] : 2}}}}]\n")
 
 
-def test_bytes_that_are_no_text_of_yaml_are_refused() -> None:
+def test_bytes_that_are_not_yaml_text_are_refused() -> None:
     assert {each.code for each in refusals(SERVER + "tools: \x00\n")} == {"F002"}

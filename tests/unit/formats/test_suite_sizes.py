@@ -95,7 +95,7 @@ def test_keys_count_as_well() -> None:
     assert [(each.code, each.message) for each in found] == [("F004", message)]
 
 
-def test_what_is_too_much_beside_a_captured_value_is_told_when_the_file_is_read() -> None:
+def test_a_value_too_large_beside_a_captured_value_is_reported_when_the_file_is_read() -> None:
     variables = grown("a" * 1000, "${v}" * 100, 2)
     steps = [
         {"tool": "a", "capture": {"x": "result"}},
@@ -110,7 +110,7 @@ def test_what_is_too_much_beside_a_captured_value_is_told_when_the_file_is_read(
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_all_values_of_a_suite_together_have_a_limit_and_are_told_once() -> None:
+def test_all_values_of_a_suite_together_have_a_limit_and_are_reported_once() -> None:
     variables = {"v0": [1] * 90_000}
     found = refusals(suite(variables, *({"args": {"a": "${v0}"}} for _ in range(30))))
     message = "with ${v0} in its place, all that is put in has more than 1,000,000 keys and values"
@@ -125,7 +125,7 @@ def test_values_within_the_limits_are_put_in() -> None:
     load(suite({"v0": [1] * 90_000}, *({"args": {"a": "${v0}"}} for _ in range(5))))
 
 
-def test_what_is_written_out_is_no_value_that_is_put_in() -> None:
+def test_a_literal_value_does_not_count_as_inserted() -> None:
     load(suite({"v0": "x"}, {"args": {"a": "b" * 2_000_000 + "${v0}"}}))
 
 

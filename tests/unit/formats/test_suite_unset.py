@@ -69,13 +69,13 @@ def test_what_the_defaults_need_every_test_needs() -> None:
     assert needs("  - {name: a, tool: t, setup: [{tool: u}]}\n", head) == {"a": []}
 
 
-def test_what_is_set_is_needed_by_nobody() -> None:
+def test_a_variable_that_is_set_is_not_missing() -> None:
     entries = "  - {name: n, server: mail, tool: t, args: {a: '${greeting} ${region}'}}\n"
     found = needs(entries, TOKEN="tok-12345", REGION="", MAIL_KEY="key-12345")
     assert found == {"n": []}
 
 
-def test_a_variable_that_is_set_anew_needs_what_its_new_value_needs() -> None:
+def test_a_redefined_variable_needs_what_its_new_value_needs() -> None:
     files = {"part.yaml": "variables: {token: {secret_env: THEIRS}}\n"}
     text = "imports: [part.yaml]\nvariables: {token: ours}\n" + SERVER
     [suite], _ = load(text + "tools: [{name: n, tool: t, args: {a: '${token}'}}]\n", files)
@@ -92,7 +92,7 @@ def test_the_place_is_in_the_file_that_names_the_variable() -> None:
     assert need.help == "export THEIRS=… before the run"
 
 
-def test_where_it_must_not_be_empty_what_is_not_set_is_no_mistake() -> None:
+def test_an_unset_variable_is_not_a_mistake_where_a_value_must_not_be_empty() -> None:
     matchers = "{contains: '${token}', starts-with: '${token}', regex: '${token}'}"
     expect = f"[{{target: result, matcher: {matchers}}}]"
     found = needs(f"  - {{name: n, server: shop, tool: '${{token}}', expect: {expect}}}\n")

@@ -344,7 +344,7 @@ def test_every_directive_has_an_example_with_values_that_pass_and_fail(
     assert [value for value in directive.fails if is_met(expected, value)] == []
 
 
-def test_without_a_clock_an_age_can_be_read_but_not_told() -> None:
+def test_without_a_clock_an_age_can_be_parsed_but_not_checked() -> None:
     pattern = parse_pattern("match:dateAge:1d", builtin_registry())
     assert pattern.mismatch("no date", None) is not None
     with pytest.raises(RuntimeError, match="needs a clock"):

@@ -208,7 +208,7 @@ def test_the_order_of_keys_does_not_matter() -> None:
     assert json.dumps(plain(one)) == json.dumps(plain(other))
 
 
-def test_a_key_that_varies_is_replaced_and_comes_last() -> None:
+def test_a_key_that_varies_is_replaced_and_is_last() -> None:
     written = plain({UUID: 1, "z": 2, OTHER: 3})
     assert list(written.items()) == [("z", 2), ("<uuid-1>", 1), ("<uuid-2>", 3)]  # type: ignore[attr-defined]  # it is a dict
 
@@ -261,7 +261,7 @@ def test_a_pattern_that_matches_nothing_puts_nothing() -> None:
     assert replaced("aab", ("a*", "x")) == "xb"
 
 
-def test_two_halves_that_come_together_are_one_character() -> None:
+def test_two_adjacent_surrogates_are_one_character() -> None:
     assert replaced("\ud83dx\ude00", ("x", "")) == "😀"
     assert replaced("\ud83dx", ("x", "")) == "\ud83d"
 

@@ -147,7 +147,7 @@ def test_a_pattern_can_be_asked_by_itself_and_says_where_it_differs() -> None:
     assert unknown.hint.startswith("run it outside CI")
 
 
-def test_a_text_that_reads_like_a_pattern_is_no_pattern_in_a_snapshot() -> None:
+def test_a_string_that_looks_like_a_pattern_is_literal_in_a_snapshot() -> None:
     assert not is_met(pattern(Book("check", a="match:contains:x")), "x")
     assert is_met(pattern(Book("check", a={"match:type": "x"})), {"match:type": "x"})
 

@@ -132,7 +132,7 @@ def test_what_is_pulled_out_of_many_is_compared_as_one_array() -> None:
     assert (target, list(matcher)) == ("result.a[*]", ["schema"])
 
 
-def test_null_in_the_place_of_nothing_is_null() -> None:
+def test_null_instead_of_an_absent_value_is_null() -> None:
     assert asserted(partly(["match:not:exists", "match:not:contains:a"])) == [
         ("result[0]", {"exact": None}),
         ("result[1]", {"not": {"contains": "a"}}),
@@ -193,7 +193,7 @@ def test_short_forms_and_raw_requests_become_calls() -> None:
     ]
 
 
-def test_arguments_that_are_sent_all_the_same_are_noted() -> None:
+def test_arguments_that_are_still_sent_have_a_comment() -> None:
     _, notes = suite_from(conductor(raw({**RAW, "params": {"name": "t"}})))
     assert [(note.reason, note.is_loss) for note in notes] == [
         ('it is sent with "arguments": {}, which its request left out', False)

@@ -68,7 +68,7 @@ def test_in_an_exact_case_an_answer_may_not_say_more() -> None:
     assert [each["path"] for each in answer["error"]["data"]["differences"]] == ["result.more"]
 
 
-def test_an_error_in_the_place_of_a_result_differs() -> None:
+def test_an_error_instead_of_a_result_differs() -> None:
     stage = contract(ASKS_BACK)
     stage.send(call())
     error = {"code": -32601, "message": "I cannot"}
@@ -135,7 +135,7 @@ def test_an_id_that_was_answered_is_used_again() -> None:
 
 
 @pytest.mark.parametrize("id", ["!!bind q", "!!any"])
-def test_an_id_that_is_not_written_is_made_up(id: str) -> None:
+def test_an_id_that_is_not_written_is_generated(id: str) -> None:
     reply = REPLY.replace("id: 77", "id: !!ref q" if "bind" in id else "id: !!any")
     stage = contract(CALL + ASK.replace("id: 77", f"id: {id}") + reply + ANSWER)
     (question,) = stage.send(call())
@@ -159,7 +159,7 @@ def test_a_question_without_a_written_answer_holds_up_nothing() -> None:
     assert stage.report.wrong == ()
 
 
-def test_a_question_behind_the_answer_comes_behind_it() -> None:
+def test_a_server_request_written_after_the_answer_is_sent_after_it() -> None:
     stage = contract(
         CALL + "out: {jsonrpc: '2.0', id: 4, result: {}}\n" + ASK + REPLY + log("done")
     )
@@ -217,7 +217,7 @@ def test_a_case_of_which_nothing_is_asked_is_exercised_when_it_was_said() -> Non
     assert stage.exercised == ["Welcomes"]
 
 
-def test_an_opening_that_needs_a_name_comes_when_the_name_is_bound() -> None:
+def test_an_opening_that_needs_a_name_is_sent_when_the_name_is_bound() -> None:
     binds = (
         "in: {jsonrpc: '2.0', id: 1, method: bind, params: {v: !!bind v}}\n"
         "out: {jsonrpc: '2.0', id: 1, result: {}}\n"

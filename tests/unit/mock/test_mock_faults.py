@@ -37,7 +37,7 @@ def test_without_faults_everything_goes_out_at_once_and_as_it_is() -> None:
     assert found == [(0.0, NOTE.message), (0.0, answer().message), (0.0, NOTE.message)]
 
 
-def test_latency_is_before_every_answer_and_what_comes_behind_it() -> None:
+def test_latency_is_before_every_answer_and_the_messages_after_it() -> None:
     found = delivered(faults(latency=("200",)), NOTE, answer(), NOTE)
     assert [wait_s for wait_s, _ in found] == [0.0, 0.2, 0.2]
 
@@ -58,7 +58,7 @@ def test_hang_answers_nothing_and_nothing_behind_it() -> None:
     assert delivered(faults("tools/call=hang"), answer(1, "tools/list")) != []
 
 
-def test_drop_ends_the_connection_in_the_place_of_the_answer() -> None:
+def test_drop_ends_the_connection_instead_of_the_answer() -> None:
     found = delivered(faults("tools/call=drop"), NOTE, answer(), NOTE)
     assert found == [(0.0, NOTE.message), (0.0, None)]
 

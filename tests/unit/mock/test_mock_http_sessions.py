@@ -290,7 +290,7 @@ def test_there_is_one_listener_for_each_session() -> None:
     assert (again.status, again.messages) == (200, [])
 
 
-def test_who_comes_back_hears_what_came_after_the_last_event() -> None:
+def test_a_client_that_reconnects_gets_the_messages_after_its_last_event() -> None:
     stage = http_contract(GROWS)
     client = stage.open("2025-06-18")
     own = client.listen()
@@ -350,7 +350,7 @@ def test_events_have_ids_of_their_own_in_all_streams() -> None:
 # Faults and delays
 
 
-def test_a_late_answer_comes_when_it_is_due() -> None:
+def test_a_late_answer_is_sent_when_it_is_due() -> None:
     stage = http_contract(ADD, latency=("tools/list=2s",))
     client = stage.open()
     late = client.ask("tools/list")
@@ -360,7 +360,7 @@ def test_a_late_answer_comes_when_it_is_due() -> None:
     assert late.status == 200
 
 
-def test_a_late_answer_finds_who_has_come_back_for_it() -> None:
+def test_a_late_answer_is_sent_to_the_client_that_reconnected() -> None:
     stage = http_contract(ASKS, latency=("tools/call=2s",))
     client = stage.open("2025-11-25", "elicitation")
     asked = client.ask("tools/call", 5, name="ask")

@@ -180,7 +180,7 @@ def test_what_is_not_a_message_of_this_era_is_400(value: object) -> None:
     assert (response.status, response.message["error"]["code"]) == (400, -32600)
 
 
-def test_a_session_is_neither_made_nor_looked_at() -> None:
+def test_a_session_is_neither_created_nor_checked() -> None:
     stage = http_contract(ADD)
     message = asking("tools/list", _meta=envelope())
     response = stage.post(

@@ -131,7 +131,7 @@ def test_large_values_are_cut_in_what_is_recorded_and_sent() -> None:
     assert len(str(stage.report.wrong[0].request)) < 10_000
 
 
-def test_so_many_wrong_calls_are_recorded_and_the_rest_is_counted() -> None:
+def test_a_limited_number_of_wrong_calls_is_recorded_and_the_rest_counted() -> None:
     stage = contract(ADD)
     for _ in range(250):
         stage.error("nope")
@@ -258,7 +258,7 @@ def test_a_batch_of_notifications_is_not_answered() -> None:
     assert in_revision("2025-03-26").send([note, note]) == []
 
 
-def test_what_else_follows_upon_a_batch_comes_before_its_answers() -> None:
+def test_other_messages_after_a_batch_are_sent_before_its_answers() -> None:
     log = "out_log: {jsonrpc: '2.0', method: notifications/message, params: {data: x}}\n"
     stage = contract(ADD + log)
     stage.send(request("initialize", {"protocolVersion": "2025-03-26"}))

@@ -77,7 +77,7 @@ def test_a_secret_in_an_answer_of_the_client_is_not_shown() -> None:
     assert SECRET not in everything(stage, answer)
 
 
-def test_a_secret_that_was_bound_before_is_not_told_as_what_was_expected() -> None:
+def test_a_secret_that_was_bound_before_is_not_shown_as_expected_value() -> None:
     sets = a_case("Sets", "{name: set, arguments: {password: !!bind p}}", "ok")
     uses = a_case("Uses", "{name: use, arguments: {password: !!ref p}}", "ok")
     stage = contract(cases(sets, uses))

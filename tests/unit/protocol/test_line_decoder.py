@@ -39,7 +39,7 @@ def test_a_line_is_a_frame_noise_or_too_long() -> None:
 
 
 @given(st.lists(st.integers(min_value=0, max_value=len(TRAFFIC)), max_size=6))
-def test_what_comes_out_does_not_depend_on_where_the_bytes_are_cut(cuts: list[int]) -> None:
+def test_the_lines_do_not_depend_on_how_the_bytes_are_split(cuts: list[int]) -> None:
     decoder = LineDecoder(max_line_bytes=200)
     edges = [0, *sorted(cuts), len(TRAFFIC)]
     pieces = [TRAFFIC[start:end] for start, end in pairwise(edges)]
@@ -47,7 +47,7 @@ def test_what_comes_out_does_not_depend_on_where_the_bytes_are_cut(cuts: list[in
     assert found == LineDecoder(max_line_bytes=200).feed(TRAFFIC)
 
 
-def test_a_line_that_comes_alone_is_what_it_is_among_others() -> None:
+def test_a_line_is_decoded_alike_alone_and_among_others() -> None:
     alone, among = LineDecoder(max_line_bytes=80), LineDecoder(max_line_bytes=80)
     found = [item for line in TRAFFIC.splitlines(keepends=True) for item in alone.feed(line)]
     assert found == among.feed(TRAFFIC)

@@ -79,7 +79,7 @@ def test_an_exchange_is_ready_when_the_next_has_begun_and_it_is_answered() -> No
     assert [each.request for each in recorder.finish()] == [request(2)]
 
 
-def test_a_request_that_is_never_answered_holds_back_only_so_many() -> None:
+def test_a_request_that_is_never_answered_holds_back_a_limited_number_of_exchanges() -> None:
     recorder = SessionRecorder(max_waiting=2)
     recorder.client(request(1), 0)
     recorder.client(NOTE, 0)
@@ -128,7 +128,7 @@ def test_an_error_without_an_id_answers_only_what_is_not_legal(
     assert len(found.server_messages) == (not is_answer)
 
 
-def test_a_line_of_json_that_is_no_message_answers_nothing() -> None:
+def test_a_json_line_that_is_not_a_message_answers_nothing() -> None:
     recorder = SessionRecorder()
     recorder.client(request(1), 0)
     recorder.server({"level": "info"}, 0)

@@ -122,7 +122,7 @@ def test_the_report_has_exactly_the_promised_members() -> None:
     }
 
 
-def test_each_test_stands_on_a_line_of_its_own() -> None:
+def test_each_test_is_on_a_line_of_its_own() -> None:
     text = rendered(SUITE, *[CaseFinished(result=PASSED)] * 2, SUITE)
     lines = text.splitlines()
     first = lines.index('  "suites": [')

@@ -100,7 +100,7 @@ def test_an_interrupted_run_says_so(last: list[Event]) -> None:
     assert error.attrib == {"type": "interrupted", "message": "interrupted: 1 of 4 tests ran"}
 
 
-def test_a_run_that_came_to_its_end_has_no_case_of_ours() -> None:
+def test_a_finished_run_has_no_additional_case() -> None:
     finished = RunFinished(summary=Summary(passed=1), duration_s=0.1)
     root = ElementTree.fromstring(rendered(STARTED, SUITE, case(), finished))
     assert [each.get("name") for each in root.iter("testcase")] == ["lists the tools"]

@@ -86,7 +86,7 @@ def test_calls_are_added_by_server_offer_and_input() -> None:
     ]
 
 
-def test_findings_are_added_and_warnings_and_gates_told_once() -> None:
+def test_findings_are_added_and_warnings_and_gates_shown_once() -> None:
     runs = []
     for file in ("a.yml", "b.yml"):
         run = run_of(PASSED, file=file, findings=(FINDING,), missed_gates=("g",))
@@ -253,7 +253,7 @@ def test_that_a_filter_kept_gates_from_being_asked_is_still_said() -> None:
         ("files", [1], "F008"),
     ],
 )
-def test_a_report_with_gates_that_nobody_can_ask_is_refused(
+def test_a_report_with_gates_that_cannot_be_checked_is_refused(
     key: str, value: object, code: str
 ) -> None:
     report = json.loads(saved(shard(FIRST, HOME)))

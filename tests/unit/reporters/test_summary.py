@@ -45,7 +45,7 @@ def test_a_name_that_is_longer_than_the_line_is_still_named() -> None:
     assert line.endswith(", … and 1 more")
 
 
-def test_the_count_of_the_rest_never_stands_where_the_rest_would_fit() -> None:
+def test_the_count_of_the_rest_is_never_shown_where_the_rest_would_fit() -> None:
     names = ["a" * 20, "b" * 20, "c" * 12]
     offers = tuple(CoveredOffer(kind="tool", name=name, calls=0) for name in names)
     (_, line) = coverage_lines([ServerCoverage(server="Files", offers=offers)])

@@ -49,7 +49,7 @@ def test_every_verdict_is_a_point_and_what_did_not_simply_pass_has_a_block() -> 
     )
 
 
-def test_a_fault_brings_its_evidence() -> None:
+def test_a_fault_is_shown_with_its_evidence() -> None:
     text = rendered(TapReporter(), full_run().replay())
     assert (
         '  kind: "exited_during_call"\n'

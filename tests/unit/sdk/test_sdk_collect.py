@@ -84,7 +84,7 @@ def test_each_lane_of_a_suite_is_one_entry_behind_the_tests(tmp_path: Path) -> N
 # Tests
 
 
-def test_tests_come_in_the_order_of_the_file_with_their_lines_and_tags(tmp_path: Path) -> None:
+def test_tests_are_in_the_order_of_the_file_with_their_lines_and_tags(tmp_path: Path) -> None:
     file = tmp_path / "a.test.mcp.yml"
     file.write_text(
         "description: a\nserver: {name: notes, command: python3, args: []}\ntests:\n"

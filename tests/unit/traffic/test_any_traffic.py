@@ -149,7 +149,7 @@ def test_with_kept_values_only_ids_of_the_server_are_tags(said: list[tuple[str, 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200) | st.lists(TEXTS, max_size=6).map("\n".join))
-def test_a_text_that_is_no_recording_is_refused_and_nothing_else_happens(text: str) -> None:
+def test_a_text_that_is_not_a_recording_is_refused_and_nothing_else_happens(text: str) -> None:
     try:
         made = contract_text(text, "a.ndjson")
     except FormatError:

@@ -13,10 +13,10 @@ from traffic_samples import (
     cases_of,
     contract,
     is_met,
+    notification,
     refused,
     request,
     result,
-    told,
 )
 
 from mcptest.formats.yaml.full import Tagged
@@ -105,11 +105,11 @@ def test_a_short_value_or_a_part_of_something_else_is_not_torn_out(id: Any, text
 def test_it_is_found_in_every_message_also_in_those_before() -> None:
     said = [
         ("in", call(1, "add")),
-        ("out", told("notifications/message", data=f"adding {ID}")),
+        ("out", notification("notifications/message", data=f"adding {ID}")),
         ("out", result(1, text=f"added {ID}", id=ID)),
         ("in", call(2, "get", id=ID)),
         ("out", refused(2, f"{ID} is gone")),
-        ("out", told("notifications/resources/updated", uri=f"note://{ID}")),
+        ("out", notification("notifications/resources/updated", uri=f"note://{ID}")),
     ]
     found = answers(said)
     assert found[0]["params"] == {"data": "!!ere adding /[0-9a-f]{8}/"}
@@ -118,7 +118,7 @@ def test_it_is_found_in_every_message_also_in_those_before() -> None:
     assert found[3]["params"] == {"uri": r"!!ere note:\/\//[0-9a-f]{8}/"}
 
 
-def test_a_value_that_nobody_used_stays() -> None:
+def test_an_unused_value_stays_literal() -> None:
     said = [("in", call(1, "add")), ("out", result(1, text=f"added {ID}", id=ID))]
     assert answers(said)[0]["result"] == {"text": f"added {ID}", "id": ID}
 
@@ -149,7 +149,7 @@ def test_a_duration_stays_no_number_of_the_client() -> None:
 
 
 @pytest.mark.parametrize("key", ["title", "description"])
-def test_in_a_title_only_what_is_no_word_is_taken_for_the_value(key: str) -> None:
+def test_in_a_title_only_strings_that_are_not_words_count_as_the_value(key: str) -> None:
     assert answers(used(ID, **{key: f"note {ID}"}))[0]["result"][key] == "!!ere note /[0-9a-f]{8}/"
     assert answers(used("note", **{key: "a note"}))[0]["result"][key] == "a note"
 
@@ -254,7 +254,7 @@ def test_a_random_value_that_is_bound_is_used_under_any_key() -> None:
 # What is told
 
 
-def test_a_value_that_the_client_puts_into_a_longer_text_is_told() -> None:
+def test_a_value_that_the_client_inserts_into_a_longer_string_is_reported() -> None:
     said = [*used(ID), ("in", call(3, "find", query=f"see {ID}")), ("out", result(3))]
     assert contract(*said).notes == (
         f"tools/call find: the client sends {ID}, which the server sent, inside a longer "
@@ -262,7 +262,7 @@ def test_a_value_that_the_client_puts_into_a_longer_text_is_told() -> None:
     )
 
 
-def test_an_id_that_came_only_inside_a_text_is_told() -> None:
+def test_an_id_that_occurred_only_inside_a_string_is_reported() -> None:
     said = [
         ("in", call(1, "add")),
         ("out", result(1, text=f"added {ID}")),
@@ -284,12 +284,12 @@ def test_an_id_that_came_only_inside_a_text_is_told() -> None:
         ("nothing", {"id": ID}),
     ],
 )
-def test_nothing_is_told_of_what_need_not_vary(text: str, asked: dict[str, str]) -> None:
+def test_values_that_need_not_vary_are_not_reported(text: str, asked: dict[str, str]) -> None:
     said = [("in", call(1)), ("out", result(1, text=text)), ("in", call(2, **asked))]
     assert contract(*said, ("out", result(2))).notes == ()
 
 
-def test_nothing_is_told_of_an_id_that_the_client_brought_into_a_longer_text() -> None:
+def test_an_id_that_the_client_inserted_into_a_longer_string_is_not_reported() -> None:
     said = [
         ("in", call(1, id="note-17")),
         ("out", result(1, id="note-17")),

@@ -151,7 +151,7 @@ def test_nothing_in_a_schema_varies() -> None:
     assert answer_to_call({"inputSchema": schema}) == {"inputSchema": schema}
 
 
-def test_what_the_client_sent_comes_back_as_it_was() -> None:
+def test_values_of_the_client_that_the_server_repeats_stay_literal() -> None:
     said = [
         *HANDSHAKE,
         ("in", call(2, at="2026-01-02T03:04:05Z", text=f"is {UUID} there", ts=1763264999)),

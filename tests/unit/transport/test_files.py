@@ -48,7 +48,7 @@ def test_when_it_cannot_be_made_the_error_names_the_file(tmp_path: Path) -> None
     assert caught.value.filename == lost
 
 
-def test_when_it_cannot_be_placed_all_is_as_it_was(
+def test_if_it_cannot_be_moved_into_place_nothing_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_text("old", encoding="utf-8")
@@ -99,7 +99,7 @@ def test_two_folders_are_two_locks(tmp_path: Path) -> None:
         pass
 
 
-def test_where_there_are_no_locks_it_goes_on_without(
+def test_without_file_locks_it_continues_unlocked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(fd: int, operation: int) -> None:

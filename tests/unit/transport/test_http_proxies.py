@@ -31,7 +31,7 @@ def test_a_proxy_may_be_named_with_or_without_its_scheme(text: str) -> None:
     assert (proxy.address.authority, proxy.authorization) == ("proxy:3128", "")
 
 
-def test_what_it_wants_to_be_told_of_us_is_in_its_url() -> None:
+def test_the_credentials_for_a_proxy_are_in_its_url() -> None:
     proxy = found("http://us%40er:p%3Aw@proxy:3128")
     assert proxy
     assert (proxy.address.authority, proxy.authorization) == (
@@ -48,7 +48,7 @@ def test_no_variable_means_no_proxy() -> None:
     "text",
     ["https://proxy", "socks5://proxy", "http://", "http://a:port", "http://u:secret\u2100@a"],
 )
-def test_what_cannot_be_used_is_told_without_its_password(text: str) -> None:
+def test_an_unusable_proxy_is_reported_without_its_password(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         found(text.replace("://", "://user:canary@"))
     assert "canary" not in str(raised.value)

@@ -30,7 +30,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def heard(clock: Clock, *signals: signal.Signals | float) -> tuple[int, list[str]]:
+def counted(clock: Clock, *signals: signal.Signals | float) -> tuple[int, list[str]]:
     """How many signals were counted, and whether the second one was acted on."""
     killed: list[str] = []
     with Interrupts() as interrupts:
@@ -45,24 +45,24 @@ def heard(clock: Clock, *signals: signal.Signals | float) -> tuple[int, list[str
 
 def test_the_same_signal_twice_at_once_is_one(clock: Clock) -> None:
     """So `timeout` ends a run: with a signal to it, and the same to its group."""
-    assert heard(clock, signal.SIGTERM, signal.SIGTERM) == (1, [])
-    assert heard(clock, signal.SIGINT, signal.SIGINT, signal.SIGINT) == (1, [])
+    assert counted(clock, signal.SIGTERM, signal.SIGTERM) == (1, [])
+    assert counted(clock, signal.SIGINT, signal.SIGINT, signal.SIGINT) == (1, [])
 
 
 def test_the_same_signal_a_moment_later_is_the_second(clock: Clock) -> None:
-    assert heard(clock, signal.SIGINT, LATER_S, signal.SIGINT) == (2, ["all"])
+    assert counted(clock, signal.SIGINT, LATER_S, signal.SIGINT) == (2, ["all"])
 
 
 def test_a_key_that_is_held_down_counts_again_after_a_moment(clock: Clock) -> None:
-    count, killed = heard(clock, *[signal.SIGINT, 0.04] * 4)
+    count, killed = counted(clock, *[signal.SIGINT, 0.04] * 4)
     assert (count, killed) == (2, ["all"])
 
 
 def test_another_signal_is_the_second(clock: Clock) -> None:
-    assert heard(clock, signal.SIGINT, signal.SIGTERM) == (2, ["all"])
+    assert counted(clock, signal.SIGINT, signal.SIGTERM) == (2, ["all"])
 
 
-def test_the_first_one_is_told_and_no_other() -> None:
+def test_only_the_first_one_is_reported() -> None:
     told: list[str] = []
     with Interrupts() as interrupts:
         interrupts.on_first = lambda: told.append("stopping")

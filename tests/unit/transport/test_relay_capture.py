@@ -120,7 +120,7 @@ def test_a_file_that_is_abandoned_empty_leaves_nothing(files: Files) -> None:
     assert files.names == ["s.json"]
 
 
-def test_a_part_of_somebody_else_is_not_overwritten(files: Files) -> None:
+def test_a_partial_file_of_another_process_is_not_overwritten(files: Files) -> None:
     with pytest.raises(FileExistsError):
         CaptureFile(str(files.target), str(files.part))
 
@@ -128,7 +128,7 @@ def test_a_part_of_somebody_else_is_not_overwritten(files: Files) -> None:
 # The recording
 
 
-def test_a_recording_works_line_by_line_and_only_when_it_is_told_to(files: Files) -> None:
+def test_a_recording_works_line_by_line_and_only_on_request(files: Files) -> None:
     recording = RelayCapture(files.file, "stdio://x")
     recording.pid = 42
     recording.add("client", ASK + NEXT[:10])

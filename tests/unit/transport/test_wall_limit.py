@@ -52,14 +52,14 @@ def test_code_that_swallows_it_once_is_ended_by_the_next() -> None:
         stubborn()
 
 
-def test_another_timer_goes_on_afterwards() -> None:
+def test_another_timer_continues_afterwards() -> None:
     signal.setitimer(signal.ITIMER_REAL, LONG_S)
     with WallLimit(LONG_S):
         pass
     assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= LONG_S
 
 
-def test_another_timer_that_is_up_first_comes_first() -> None:
+def test_another_timer_that_expires_first_fires_first() -> None:
     heard: list[int] = []
     signal.signal(signal.SIGALRM, lambda number, frame: heard.append(number))
     signal.setitimer(signal.ITIMER_REAL, 0.02)
