@@ -72,9 +72,7 @@ def small_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("<li>", "a.md: 1 <li> on the site, 2 on GitHub"),
     ],
 )
-def test_what_is_wrong_with_a_built_page_is_reported(
-    small_site: Path, body: str, problem: str
-) -> None:
+def test_mistakes_in_a_built_page_are_reported(small_site: Path, body: str, problem: str) -> None:
     lists = "" if "<li>" in body else "<li><li>"
     html = f'<article><h1 id="a">A</h1><a href="#a">{lists}{body}</article>'
     (small_site / "site" / "a" / "index.html").write_text(html, encoding="utf-8")

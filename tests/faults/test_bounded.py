@@ -37,7 +37,7 @@ def hang() -> None:
 
 
 @pytest.mark.parametrize("work", [lambda: "a validator", wrong])
-def test_what_can_be_read_here_is_read_here(work: Callable[[], object]) -> None:
+def test_small_values_are_read_in_this_process(work: Callable[[], object]) -> None:
     assert find_read_failure_alone(work) == ""
 
 

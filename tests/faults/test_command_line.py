@@ -57,7 +57,7 @@ def test_the_exit_status_says_how_the_run_ended(
 
 
 @pytest.mark.parametrize("where", ["stdout", "stderr"])
-def test_what_a_server_sends_never_reaches_the_terminal_raw(where: str, tmp_path: Path) -> None:
+def test_server_output_never_reaches_the_terminal_unescaped(where: str, tmp_path: Path) -> None:
     """Row 29."""
     if where == "stdout":
         spec = spec_for("before", (ESCAPES + ESCAPES[:-1]).hex())

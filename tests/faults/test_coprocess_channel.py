@@ -189,7 +189,7 @@ def test_input_of_an_sdk_that_never_reads_is_not_accepted_forever(
         assert not waiting.is_alive()
 
 
-def test_what_an_sdk_sends_ahead_takes_about_as_much_memory_as_it_has_bytes() -> None:
+def test_requests_sent_ahead_take_about_as_much_memory_as_they_have_bytes() -> None:
     """A line of two bytes takes a hundred times that once it is decoded."""
     count = 200_000
     with connected() as (channel, sdk):

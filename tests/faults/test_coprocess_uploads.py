@@ -141,7 +141,7 @@ def test_a_link_out_of_its_folder_is_not_written_through(tmp_path: Path) -> None
     assert lines_of(folder / "calls.ndjson") == [{"n": 1}]
 
 
-def test_what_was_not_sent_is_not_kept_in_a_linked_folder(
+def test_unsent_records_are_not_kept_in_a_linked_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside, project = tmp_path / "outside", tmp_path / "project"
@@ -232,7 +232,7 @@ def test_a_target_that_does_not_listen_loses_nothing() -> None:
         (b"HTTP/1.1 000\r\n\r\n", "does not begin like one of HTTP"),
     ],
 )
-def test_what_is_not_an_answer_loses_nothing(said: bytes, why: str) -> None:
+def test_a_reply_that_is_not_http_loses_no_record(said: bytes, why: str) -> None:
     with talking(said) as target:
         made = uploads(target, {"n": 1})
         words = refused(made)

@@ -60,7 +60,7 @@ def unsent(folder: Path) -> list[Any]:
 # Save first, remove after delivery
 
 
-def test_what_is_left_is_in_a_file_before_the_last_delivery_is_tried(folder: Path) -> None:
+def test_remaining_records_are_in_a_file_before_the_last_delivery_is_tried(folder: Path) -> None:
     seen: list[Any] = []
 
     def look(address: Address, content_type: str, body: bytes, deadline: float) -> int:
@@ -73,7 +73,7 @@ def test_what_is_left_is_in_a_file_before_the_last_delivery_is_tried(folder: Pat
     assert list(folder.iterdir()) == [], "delivered is not unsent"
 
 
-def test_what_was_saved_early_is_saved_once_and_removed_when_it_was_delivered(
+def test_records_saved_early_are_saved_once_and_removed_after_delivery(
     folder: Path,
 ) -> None:
     with collecting(200) as collector:
@@ -87,7 +87,7 @@ def test_what_was_saved_early_is_saved_once_and_removed_when_it_was_delivered(
     assert list(folder.iterdir()) == []
 
 
-def test_what_cannot_be_delivered_stays_in_the_file_that_is_named(folder: Path) -> None:
+def test_undelivered_records_stay_in_the_file_that_is_named(folder: Path) -> None:
     made = uploads(f"file:{folder}/no/a", {"n": 1}, {"n": 2})
     words = made.finish()
     assert words.startswith("2 calls not uploaded: cannot write to file:")
@@ -140,7 +140,7 @@ def test_a_folder_that_is_removed_meanwhile_is_created_again(
 # Nothing can be written
 
 
-def test_what_can_be_neither_delivered_nor_written_is_reported(folder: Path) -> None:
+def test_records_that_can_be_neither_delivered_nor_written_are_reported(folder: Path) -> None:
     (folder / ".mcptest").touch()
     words = uploads(f"file:{folder}/no/a", {"n": 1}).finish()
     assert words.startswith("1 call lost: cannot write to file:")

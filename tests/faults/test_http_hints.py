@@ -146,7 +146,7 @@ def test_a_body_that_is_quoted_whole_is_not_shown_again(tmp_path: Path) -> None:
         ({}, ("--spec-version", "2026-07-28"), "--spec-version"),
     ],
 )
-def test_what_asked_for_the_other_era_is_what_is_to_be_left_out(
+def test_the_hint_names_the_option_that_requested_the_other_era(
     tmp_path: Path, keys: dict[str, Any], words: tuple[str, ...], named: str
 ) -> None:
     write_suite(tmp_path)

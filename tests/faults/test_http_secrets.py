@@ -187,7 +187,7 @@ def test_an_answer_without_a_token_is_not_quoted(script: Script, tmp_path: Path)
     ],
     ids=["silent", "half a head", "half a body", "hangs up", "page", "error"],
 )
-def test_who_gives_no_token_is_named_and_not_the_server(
+def test_a_failing_token_endpoint_is_named_and_not_the_server(
     script: Script, told: str, tmp_path: Path
 ) -> None:
     """The server itself is never asked anything, so it is not blamed either."""
@@ -203,7 +203,7 @@ def test_who_gives_no_token_is_named_and_not_the_server(
     assert server.asked == []
 
 
-def test_who_gives_a_token_late_but_in_time_is_waited_for(tmp_path: Path) -> None:
+def test_a_slow_token_endpoint_is_waited_for(tmp_path: Path) -> None:
     def late(asked: Asked, line: Line) -> None:
         time.sleep(1.0)
         line.send(as_json({"access_token": "issued", "token_type": "Bearer"}))
@@ -224,7 +224,7 @@ def test_trust_in_the_server_does_not_extend_to_the_token_endpoint(tmp_path: Pat
     assert (issuer.asked, server.asked) == ([], [])
 
 
-def test_one_that_is_the_server_itself_is_trusted_like_it(tmp_path: Path) -> None:
+def test_a_token_endpoint_on_the_server_itself_is_trusted_like_it(tmp_path: Path) -> None:
     tls = Authority(tmp_path).server("other.example")
     with RawHttp(Issuer(), tls=tls) as server:
         report = with_config(

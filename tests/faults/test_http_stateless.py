@@ -138,7 +138,7 @@ def test_a_server_with_a_handshake_is_reported_as_such(script: Script, tmp_path:
     assert INITIALIZE not in [each.about for each in server.asked]
 
 
-def test_one_that_refuses_with_a_status_alone_gets_a_hint(tmp_path: Path) -> None:
+def test_a_refusal_with_a_status_alone_gets_a_hint(tmp_path: Path) -> None:
     with RawHttp(on(DISCOVER, says(refusal("400 Bad Request", b"no session")))) as server:
         report = run_over_http(tmp_path, server.url, words=PINNED)
     assert (report.status, report.fault["kind"]) == (3, "http_status")

@@ -250,7 +250,9 @@ def test_a_server_of_the_older_transport_is_found_and_spoken_to(tmp_path: Path) 
     assert [asked.target for asked in server.about(CALL)] == ["/messages?s=1"] * 2
 
 
-def test_one_that_is_named_as_such_is_asked_for_its_stream_at_once(tmp_path: Path) -> None:
+def test_a_server_configured_with_the_older_transport_is_asked_for_its_stream_at_once(
+    tmp_path: Path,
+) -> None:
     with RawHttp(OlderServer()) as server:
         report = with_config(tmp_path, server.url, transport="sse")
     report.assert_spotless()
@@ -380,7 +382,7 @@ def test_a_server_that_is_started_leaves_nothing_behind(mode: str) -> None:
     perform(started(mode), echo(), echo("b", id=2)).assert_spotless()
 
 
-def test_one_that_hangs_leaves_nothing_behind_either() -> None:
+def test_a_server_that_hangs_leaves_nothing_behind_either() -> None:
     report = perform(started("hangs", timeout_s=0.3))
     assert (report.status, report.fault["kind"]) == (1, "timeout")
 
@@ -407,13 +409,13 @@ def test_the_end_of_its_process_seen_while_sending_ends_the_wait() -> None:
         transport.end(launcher.grace)
 
 
-def test_one_that_ends_after_its_answer_has_answered() -> None:
+def test_a_server_that_ends_after_its_answer_has_answered() -> None:
     """Also when most of the answer is still on its way."""
     report = perform(started("answers-and-exits"), echo("x" * 8_000_000))
     assert report.statuses == ["passed"]
 
 
-def test_one_that_floods_is_bounded_by_the_budget_of_a_call() -> None:
+def test_a_server_that_floods_is_bounded_by_the_budget_of_a_call() -> None:
     report = perform(started("floods", limits=Limits(max_messages_per_call=500)))
     assert (report.status, report.fault["kind"]) == (1, "output_budget")
     size = started("floods", limits=Limits(max_bytes_per_call=100_000))

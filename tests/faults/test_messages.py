@@ -51,7 +51,7 @@ def test_an_id_of_another_type_is_not_an_answer_and_is_explained(
 
 
 @pytest.mark.parametrize("mode", ["duplicate", "duplicate-differs"])
-def test_of_two_answers_the_first_counts_and_the_second_is_a_finding(mode: str) -> None:
+def test_the_first_of_two_answers_counts_and_the_second_is_a_finding(mode: str) -> None:
     """Row 50. Also when the second comes after the last test is over."""
     report = perform(spec_for(mode), echo(), echo("again", id=2))
     assert (report.status, report.statuses) == (0, ["passed", "passed"])
@@ -192,7 +192,7 @@ def test_a_storm_of_notifications_does_not_hide_the_answer() -> None:
         ("elicitation/create", "the client does not offer elicitation/create"),
     ],
 )
-def test_what_the_server_asks_during_a_call_is_answered(method: str, said: object) -> None:
+def test_a_server_request_during_a_call_is_answered(method: str, said: object) -> None:
     """Rows 56 and 60: it asks under the very id of our call, and each side keeps its own."""
     if isinstance(said, str):
         said = {"error": {"code": -32601, "message": said}}
@@ -202,7 +202,7 @@ def test_what_the_server_asks_during_a_call_is_answered(method: str, said: objec
     perform(spec_for("ask", method), test).assert_spotless()
 
 
-def test_what_the_server_asks_is_answered_while_our_request_is_still_being_written() -> None:
+def test_a_server_request_is_answered_while_our_request_is_still_being_written() -> None:
     """Row 56. The reply queues up behind a request that does not fit into the pipe."""
     answer = json.dumps({"id": "early", "jsonrpc": "2.0", "result": {}}, sort_keys=True)
     test = echo(answer)

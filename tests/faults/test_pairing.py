@@ -410,7 +410,7 @@ out2: {jsonrpc: "2.0", id: 2, result: {content: [{type: text, text: hi}]}}
 
 
 @pytest.mark.long
-def test_of_two_calls_in_a_contract_neither_is_answered_by_a_line_that_had_begun(
+def test_neither_of_two_calls_in_a_contract_is_answered_by_a_line_begun_earlier(
     tmp_path: Path,
 ) -> None:
     second = "    if request['id'] == 2: g.write(rest + g.line_for(request))"
@@ -468,7 +468,7 @@ out2: {jsonrpc: "2.0", id: 1, result: {}}
 @pytest.mark.parametrize(
     ("contract", "status"), [(SAID_AFTERWARDS, "failed"), (SAID_FIRST, "passed")]
 )
-def test_what_a_server_says_before_a_case_is_not_what_follows_its_request(
+def test_messages_before_a_case_do_not_count_as_following_its_request(
     tmp_path: Path, contract: str, status: str
 ) -> None:
     report = run_files(tmp_path, server(SAYS_ONCE), "--timeout", SHORT, a=contract)
@@ -601,7 +601,7 @@ g.serve({"tools/call": call})
 
 
 @pytest.mark.long
-def test_what_we_do_with_many_messages_is_not_the_time_of_the_server(
+def test_our_own_work_with_many_messages_is_not_counted_as_time_of_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     take = Inbox._take_notification

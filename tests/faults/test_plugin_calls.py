@@ -77,7 +77,7 @@ def test_an_error_answer_is_returned_and_the_plugin_is_kept() -> None:
 @pytest.mark.parametrize(
     "method", ["more_members", "id_as_fraction", "crlf", "blank_lines", "unescaped"]
 )
-def test_what_other_languages_write_is_understood(method: str) -> None:
+def test_frames_as_other_languages_write_them_are_understood(method: str) -> None:
     """Members that are not known, "jsonrpc", 1.0 for 1, CR LF, text that is not escaped."""
     with hosting() as host:
         response = host.call(method)

@@ -38,7 +38,7 @@ def test_a_plugin_sees_the_end_of_its_input_and_ends_by_itself(listener: Listene
     assert caller.is_dead_within(LONG_S)
 
 
-def test_one_that_ignores_the_end_of_its_input_is_killed_with_its_child(
+def test_a_plugin_that_ignores_the_end_of_its_input_is_killed_with_its_child(
     listener: Listener,
 ) -> None:
     with hosting("stubborn") as host:

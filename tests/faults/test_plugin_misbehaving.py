@@ -219,7 +219,7 @@ def test_a_plugin_that_ends_over_a_call_has_crashed_for_good(method: str, how: s
         assert children() == [], "nothing is started again"
 
 
-def test_what_a_crashed_plugin_said_on_stderr_is_kept() -> None:
+def test_stderr_of_a_crashed_plugin_is_kept() -> None:
     with hosting() as host:
         with pytest.raises(PluginCrashed) as caught:
             host.call("exit", 5)

@@ -117,7 +117,7 @@ def test_its_environment_is_the_given_one_and_its_path_decides(way: str, tmp_pat
         (["cat", "a\0b"], ValueError),
     ],
 )
-def test_what_cannot_be_started_is_an_error_and_leaves_nothing_open(
+def test_a_command_that_cannot_be_started_is_an_error_and_leaves_nothing_open(
     way: str, command: list[str], error: type[Exception]
 ) -> None:
     before = os.listdir("/proc/self/fd")

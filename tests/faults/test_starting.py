@@ -180,7 +180,7 @@ def test_a_server_that_never_answers_the_handshake_is_abandoned_and_killed(
     assert listener.next_caller().is_dead_within(5)
 
 
-def test_what_has_arrived_is_taken_even_when_the_time_is_up() -> None:
+def test_an_answer_that_has_arrived_counts_even_when_the_time_is_up() -> None:
     """Row 5. No answer is missed for a matter of microseconds."""
     with stage() as launcher:
         wire = StdioTransport(

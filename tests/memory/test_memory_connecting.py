@@ -201,7 +201,7 @@ def test_an_object_that_is_not_a_server_is_refused_with_the_accepted_kinds(targe
     assert caught.value.__notes__ == [f"help: {caught.value.help}"]
 
 
-def test_what_a_maker_raises_is_named() -> None:
+def test_an_exception_of_the_factory_is_named() -> None:
     def make() -> None:
         raise LookupError("no database")
 
@@ -223,7 +223,7 @@ def test_arguments_that_make_no_sense_are_refused() -> None:
         mcptest.connect_memory(small_app(lambda message: wait_forever()), path="/a b")
 
 
-def test_what_only_a_coprocess_has_is_refused_by_name() -> None:
+def test_options_only_a_coprocess_has_are_refused_by_name() -> None:
     with (
         mcptest.connect_memory(adder()) as server,
         pytest.raises(mcptest.RefusedError, match="is not available in memory"),

@@ -90,7 +90,7 @@ async def read_on(read: Any) -> None:
         pass
 
 
-def test_what_a_server_raises_at_once_is_named_with_its_place() -> None:
+def test_an_exception_at_the_start_of_a_server_is_named_with_its_place() -> None:
     async def act(read: Any, write: Any) -> None:
         raise ValueError("at once")
 
@@ -104,7 +104,7 @@ def test_what_a_server_raises_at_once_is_named_with_its_place() -> None:
     assert came.warned == []
 
 
-def test_what_a_server_raises_in_a_call_is_named() -> None:
+def test_an_exception_of_a_server_during_a_call_is_named() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         raise KeyError("later")
 
@@ -139,7 +139,7 @@ def test_a_server_that_stops_the_loop_is_gone() -> None:
     assert "Event loop stopped" in str(came.error)
 
 
-def test_what_it_raises_at_its_end_is_a_warning() -> None:
+def test_an_exception_at_its_end_is_a_warning() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         await answered(write, asked.id, {"content": []})
         await read_on(read)
@@ -151,7 +151,7 @@ def test_what_it_raises_at_its_end_is_a_warning() -> None:
     assert "server_raised: the server raised OSError: on the way out" in came.warned[0]
 
 
-def test_what_a_task_beside_it_raises_is_a_warning() -> None:
+def test_an_exception_of_a_task_beside_it_is_a_warning() -> None:
     async def fail() -> None:
         raise ValueError("beside")
 
@@ -314,7 +314,7 @@ def app_error(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> Came:
     return came
 
 
-def test_what_an_app_raises_is_named_and_the_session_continues() -> None:
+def test_an_exception_of_an_app_is_named_and_the_session_continues() -> None:
     async def answer(message: dict[str, Any]) -> None:
         raise KeyError("inside")
 
@@ -325,7 +325,7 @@ def test_what_an_app_raises_is_named_and_the_session_continues() -> None:
     assert came.stderr.endswith("KeyError: 'inside'")
 
 
-def test_what_is_raised_behind_a_status_of_500_is_named_in_its_place() -> None:
+def test_an_exception_behind_a_status_of_500_is_named_instead_of_the_status() -> None:
     async def answer(message: dict[str, Any]) -> None:
         await respond(message["send"], 500, b"Internal Server Error")
         raise ValueError("the reason")
@@ -333,7 +333,7 @@ def test_what_is_raised_behind_a_status_of_500_is_named_in_its_place() -> None:
     assert "ValueError: the reason" in str(app_error(answer).error)
 
 
-def test_what_is_raised_in_the_middle_of_a_stream_is_named() -> None:
+def test_an_exception_in_the_middle_of_a_stream_is_named() -> None:
     async def answer(message: dict[str, Any]) -> None:
         headers = [(b"content-type", b"text/event-stream")]
         start = {"type": "http.response.start", "status": 200, "headers": headers}
@@ -346,7 +346,7 @@ def test_what_is_raised_in_the_middle_of_a_stream_is_named() -> None:
     assert "ValueError: mid stream" in str(app_error(answer).error)
 
 
-def test_what_is_raised_after_the_answer_is_a_warning() -> None:
+def test_an_exception_after_the_answer_is_a_warning() -> None:
     async def answer(message: dict[str, Any]) -> None:
         await respond(message["send"], 200, json_answer(message["id"], {"content": []}))
         raise ValueError("too late")
@@ -357,7 +357,7 @@ def test_what_is_raised_after_the_answer_is_a_warning() -> None:
     assert "ValueError: too late" in came.warned[0]
 
 
-def test_what_is_raised_for_the_servers_own_stream_is_a_warning() -> None:
+def test_an_exception_on_the_get_stream_is_a_warning() -> None:
     asked = asyncio.Event()
 
     async def answer(message: dict[str, Any]) -> dict[str, Any]:
@@ -505,7 +505,7 @@ def test_an_app_that_does_not_start_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("is_made", [False, True])
-def test_what_an_app_raises_when_it_ends_is_a_warning(is_made: bool) -> None:
+def test_an_exception_of_an_app_when_it_ends_is_a_warning(is_made: bool) -> None:
     app = lived(shutdown=ValueError("in shutdown"))
     came = Came((lambda: app) if is_made else app, LONG_S)
     assert came.verdict.success

@@ -127,7 +127,7 @@ def test_a_suite_that_is_skipped_whole_does_not_succeed(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_the_server_raises_is_the_fault_of_the_test_and_the_next_has_a_fresh_session(
+def test_an_exception_of_the_server_is_the_fault_of_the_test_and_the_next_has_a_fresh_session(
     tmp_path: Path,
 ) -> None:
     async def act(read: Any, write: Any) -> None:
@@ -151,7 +151,7 @@ def test_what_the_server_raises_is_the_fault_of_the_test_and_the_next_has_a_fres
         run.raise_for_failures()
 
 
-def test_what_the_server_raises_when_it_ends_fails_the_run(tmp_path: Path) -> None:
+def test_an_exception_of_the_server_when_it_ends_fails_the_run(tmp_path: Path) -> None:
     async def act(read: Any, write: Any) -> None:
         await shake_hands(read, write)
         async for each in read:

@@ -155,7 +155,7 @@ def test_a_line_of_a_plugin_is_read_refused_or_ignored(row: dict[str, Any]) -> N
 
 
 @each_case("row", [row for row in PLUGINS if "reads_as" in row.values[0]])
-def test_what_a_plugin_means_is_understood_however_it_is_written(row: dict[str, Any]) -> None:
+def test_frames_are_understood_in_any_json_formatting(row: dict[str, Any]) -> None:
     """The same value as we would write it reads the same."""
     again: Any = parse_json(dump_json(row["reads_as"]))
     assert same(written(read_response(again, "")), row["reads_as"])

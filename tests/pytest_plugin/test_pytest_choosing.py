@@ -113,7 +113,7 @@ def write_needy(folder: Path) -> None:
     write_suite(folder / "mcptest.yaml", variables=variables, tools=[plain, needy])
 
 
-def test_what_is_not_selected_needs_no_variable(tmp_path: Path) -> None:
+def test_tests_that_are_not_selected_need_no_variable(tmp_path: Path) -> None:
     write_needy(tmp_path)
     ended = pytest_in(tmp_path, "-v", "-k", "plain")
     assert (ended.code, statuses(ended)) == (0, {"plain": "passed"})

@@ -107,7 +107,7 @@ def test_a_folder_above_can_be_where_pytest_starts(tmp_path: Path) -> None:
         assert ended.summary == "1 passed"
 
 
-def test_what_a_suite_imports_is_collected_once(tmp_path: Path) -> None:
+def test_imported_tests_are_collected_once(tmp_path: Path) -> None:
     tools = [{"name": "imported", "tool": "echo"}]
     part = json.dumps({"tools": tools})
     (tmp_path / "part.mcptest.yaml").write_text(part, encoding="utf-8")
@@ -198,7 +198,7 @@ def test_a_lane_is_one_skipped_test_in_the_words_of_every_sdk(tmp_path: Path) ->
         assert f'lane "{lane}" is not drivable over the SDK channel; run: {command}' in flat
 
 
-def test_what_the_file_skips_is_skipped_for_its_reason(tmp_path: Path) -> None:
+def test_a_test_that_the_file_skips_is_skipped_with_its_reason(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("a", "count", skip="not \x1btoday"), ECHO)
     ended = pytest_in(tmp_path, "-rs")
     assert ended.summary == "1 passed, 1 skipped"
@@ -233,7 +233,7 @@ def test_a_file_without_a_server_says_what_can_be_done_here(tmp_path: Path) -> N
     assert "--server-command" not in ended.out
 
 
-def test_what_is_doubtful_is_a_warning_of_pytest(tmp_path: Path) -> None:
+def test_a_warning_about_a_file_is_a_warning_of_pytest(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("a", "count", only=True))
     ended = pytest_in(tmp_path)
     assert (ended.code, ended.summary) == (0, "1 passed, 1 warning")

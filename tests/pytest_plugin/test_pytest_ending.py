@@ -148,7 +148,7 @@ def test_values_from_test_to_test_want_a_file_in_one_process(tmp_path: Path) -> 
         assert "--dist loadfile" in ended.out
 
 
-def test_what_passed_with_a_note_is_reported_by_the_controller(tmp_path: Path) -> None:
+def test_notes_of_passed_tests_are_reported_by_the_controller(tmp_path: Path) -> None:
     flaky = call("flaky", "flaky", text("ok"), arguments={"until": 2}, retries=2)
     write_conductor(tmp_path / "a.test.mcp.yml", flaky)
     ended = pytest_in(tmp_path, "-n", "2", plugins=XDIST)

@@ -145,7 +145,7 @@ def test_the_failure_of_the_page_is_reported_in_these_words(tmp_path: Path) -> N
         assert line in real.splitlines(), line
 
 
-def test_what_is_left_is_reported_in_these_words(tmp_path: Path) -> None:
+def test_unsupported_parts_are_reported_in_these_words(tmp_path: Path) -> None:
     write_suite(tmp_path / "mcptest.yaml", agents=[{"name": "a", "prompt": "b"}])
     ended = pytest_in(tmp_path, "-rs", env={"COLUMNS": "200"})
     for line in blocks(PAGE, "text")[2].splitlines():

@@ -187,7 +187,7 @@ def test_servers_live_as_long_as_in_a_run(tmp_path: Path, isolation: str) -> Non
     ],
     ids=str,
 )
-def test_what_is_asked_of_a_whole_run_is_asked(tmp_path: Path, keys: dict[str, Any]) -> None:
+def test_gates_of_a_whole_run_are_checked(tmp_path: Path, keys: dict[str, Any]) -> None:
     tools = [{"name": "takes a while", "tool": "slow", "args": {"ms": 20}}]
     write_suite(tmp_path / "mcptest.yaml", tools=tools, **keys)
     assert_same(tmp_path)

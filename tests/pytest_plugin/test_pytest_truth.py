@@ -36,7 +36,7 @@ def verdicts(folder: Path, *words: str, test: dict[str, Any]) -> tuple[str, str]
     return told, here
 
 
-def test_what_is_shown_as_sent_was_sent(tmp_path: Path) -> None:
+def test_a_request_shown_as_sent_was_sent(tmp_path: Path) -> None:
     test = raw("my-own-id", whole("my-own-id") | {"result": {}})
     write_conductor(tmp_path / "a.test.mcp.yml", test)
     ended = pytest_in(tmp_path, "-v")

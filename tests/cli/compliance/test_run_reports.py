@@ -331,7 +331,7 @@ def test_a_suite_without_the_lane_has_nothing_to_run(tmp_path: Path) -> None:
         (("--format", "badge"), "which do not have the format badge"),
     ],
 )
-def test_what_does_not_go_with_from_suite_is_refused(
+def test_options_that_conflict_with_from_suite_are_refused(
     tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     suite(tmp_path, SERVER, ["ping"])

@@ -322,7 +322,7 @@ def test_skipped_cases_and_lines_that_were_left_out_are_reported(tmp_path: Path)
     )
 
 
-def test_of_very_many_warnings_only_the_first_are_reported(tmp_path: Path) -> None:
+def test_only_the_first_of_very_many_warnings_are_reported(tmp_path: Path) -> None:
     asked = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -356,7 +356,7 @@ def test_of_very_many_warnings_only_the_first_are_reported(tmp_path: Path) -> No
         (("from", "made_test.yaml"), "this is a case file already and needs no conversion"),
     ],
 )
-def test_what_cannot_be_done_is_said_and_nothing_is_written(
+def test_an_impossible_conversion_is_reported_and_nothing_is_written(
     tmp_path: Path, capture: Path, words: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "words.txt").write_text("no message here\n", encoding="utf-8")
@@ -438,7 +438,7 @@ for line in sys.stdin:
 """
 
 
-def test_what_a_stateless_client_did_passes_again_with_the_printed_commands(
+def test_a_stateless_session_passes_again_with_the_printed_commands(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "dual.py").write_text(DUAL, encoding="utf-8")

@@ -37,7 +37,7 @@ def test_very_many_documents_are_refused_at_once(document: str, tmp_path: Path) 
     assert "error[F004]: the file has 300,000 documents (limit 60,000)\n" in ended.err
 
 
-def test_of_very_many_mistakes_the_first_are_shown_and_the_rest_is_counted(tmp_path: Path) -> None:
+def test_the_first_of_very_many_mistakes_are_shown_and_the_rest_counted(tmp_path: Path) -> None:
     (tmp_path / "a.cases.yaml").write_text("---\ncase: a\n" * 2_000, encoding="utf-8")
     ended = mcptest(tmp_path, "validate", "a.cases.yaml")
     assert ended.code == 2

@@ -299,7 +299,7 @@ def test_a_selected_case_without_its_handshake_is_given_one(tmp_path: Path) -> N
 # Values
 
 
-def test_what_a_case_binds_the_next_one_uses(tmp_path: Path) -> None:
+def test_a_case_can_use_names_bound_by_an_earlier_case(tmp_path: Path) -> None:
     gives = document("gives", **{"in": request("gives"), "out": result(ticket="!!bind t")})
     uses = document(
         "uses",

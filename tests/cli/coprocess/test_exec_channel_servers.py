@@ -56,7 +56,7 @@ def is_repeated_error(error: Any, first: Any, method: str) -> bool:
         {"code": -32000, "message": "x", "more": 1},
     ],
 )
-def test_what_the_server_refuses_is_refused_with_its_own_words(
+def test_a_refusal_of_the_server_is_returned_with_its_message(
     tmp_path: Path, said: dict[str, Any]
 ) -> None:
     answer = {"error": said}

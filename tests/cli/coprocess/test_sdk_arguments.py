@@ -65,7 +65,7 @@ def test_an_argument_that_makes_no_sense_is_named_at_once(
         ),
     ],
 )
-def test_what_the_binary_refuses_is_named_as_the_argument_is(
+def test_an_error_of_the_binary_names_the_argument_of_connect(
     arguments: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(mcptest.BinaryError) as caught, mcptest.connect(**arguments):
@@ -160,7 +160,7 @@ def test_a_client_that_makes_no_sense_is_reported_in_the_words_of_a_config() -> 
 # What is said in the end
 
 
-def test_what_cannot_be_uploaded_in_the_end_is_a_warning_with_the_name_of_a_file(
+def test_records_that_cannot_be_uploaded_cause_a_warning_that_names_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -182,7 +182,7 @@ def test_uploads_can_be_stopped(tmp_path: Path) -> None:
         assert server.flush() == 1
 
 
-def test_what_a_server_did_wrong_without_breaking_a_call_is_a_warning() -> None:
+def test_a_server_fault_that_breaks_no_call_is_a_warning() -> None:
     noisy = [sys.executable, "-S", "-E", str(SERVERS / "fault_server.py"), "crlf"]
     with (
         pytest.warns(mcptest.CoprocessWarning, match="CR LF"),

@@ -74,7 +74,7 @@ def test_without_a_word_it_is_that_of_this_interpreter(monkeypatch: pytest.Monke
         ("  mcptest ", ("mcptest",)),
     ],
 )
-def test_it_is_what_the_variable_names(
+def test_the_variable_names_the_binary(
     monkeypatch: pytest.MonkeyPatch, named: str, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("MCPTEST_BIN", named)
@@ -106,7 +106,9 @@ def test_a_path_from_here_is_one_also_for_a_server_elsewhere(
         assert coprocess.request("mcp.call", call)["content"][0]["text"] == "/"
 
 
-def test_what_cannot_be_split_is_said(odd: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_cannot_be_split_is_reported(
+    odd: Speak, monkeypatch: pytest.MonkeyPatch
+) -> None:
     coprocess = odd()
     monkeypatch.setenv("MCPTEST_BIN", '"mcptest')
     words = "MCPTEST_BIN cannot be split into words: No closing quotation"
@@ -322,7 +324,7 @@ def test_a_refusal_has_its_kind_and_leaves_the_channel_open(
         assert coprocess.request("mcp.call") == 1
 
 
-def test_what_a_server_left_behind_is_noted_on_the_error(odd: Speak) -> None:
+def test_processes_a_server_left_behind_are_noted_on_the_error(odd: Speak) -> None:
     data = {"command": ["a", "b"], "exit_status": "exit status 3", "stderr": "one\ntw\x1bo"}
     error = {"code": -32001, "message": "it is gone", "data": data}
     with odd(HELLO, {"error": error}) as coprocess, pytest.raises(UpstreamGoneError) as caught:

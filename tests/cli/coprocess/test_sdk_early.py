@@ -93,7 +93,7 @@ def test_arguments_that_are_not_json_are_refused_by_name(
         assert server.call_tool("count").text == "1"
 
 
-def test_what_json_has_is_sent() -> None:
+def test_every_json_value_is_sent() -> None:
     given: dict[str, Any] = {"a": (1, 2.5, None, True), "b": {"c": ["é\ud800"]}, "v": nested(150)}
     with mcptest.connect(SERVER) as server:
         assert server.call_tool("echo", given).success

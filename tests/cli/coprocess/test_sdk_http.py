@@ -173,7 +173,7 @@ def test_every_command_that_talks_to_a_server_takes_a_url(
     assert ("hi" if words[0] == "call" else "echo") in ended.out
 
 
-def test_what_is_discovered_at_a_url_is_written_down_with_names_of_variables(
+def test_a_suite_discovered_at_a_url_has_the_names_of_variables(
     tmp_path: Path, server: RawHttp
 ) -> None:
     words = ("--url", server.url, "--bearer-env", "TOKEN", "--header-env", "X-Key=KEY")

@@ -116,7 +116,7 @@ def test_a_server_is_given_a_folder_and_variables_on_top_of_ours(
         assert text_of(ask("mcp.call", call("env", name="THEIRS"))) == "${OURS}"
 
 
-def test_what_the_server_is_given_is_nothing_to_the_binary(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_for_the_server_do_not_affect_the_binary(monkeypatch: pytest.MonkeyPatch) -> None:
     """A PYTHONHOME that only the server can live with would end the binary."""
     monkeypatch.delenv("PYTHONHOME", raising=False)
     command = ["sh", "-c", "unset PYTHONHOME; exec " + shlex.join(SERVER)]
@@ -301,7 +301,7 @@ def test_ctrl_c_the_moment_a_request_is_sent_ends_the_server_as_well(
     coprocess.close()
 
 
-def test_what_cannot_be_sent_gives_up_nothing(home: Listener) -> None:
+def test_a_request_that_cannot_be_sent_leaves_the_channel_usable(home: Listener) -> None:
     with Coprocess(SERVER) as coprocess:
         coprocess.request("mcp.initialize")
         with pytest.raises(TypeError):

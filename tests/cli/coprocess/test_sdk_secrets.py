@@ -73,7 +73,7 @@ def test_a_secret_is_blanked_in_what_the_server_refuses() -> None:
     assert error.data == {"code": -32602, "message": "not with [secret]", "data": {"why": "mood"}}
 
 
-def test_what_no_secret_is_stays_in_a_refusal() -> None:
+def test_values_that_are_not_secret_stay_in_a_refusal() -> None:
     with (
         mcptest.connect(SERVER, env={"SHOP": "plain-value-77"}) as server,
         pytest.raises(mcptest.UpstreamError, match="not with plain-value-77"),
@@ -162,7 +162,7 @@ def test_names_that_make_no_sense_are_refused(
 # What the binary is handed
 
 
-def test_what_is_temporary_file_is_there_as_long_as_it_is_needed() -> None:
+def test_the_temporary_file_exists_as_long_as_it_is_needed() -> None:
     with temporary_file('{"a": "é\udcff"}') as path:
         assert Path(path).read_bytes() == b'{"a": "\xc3\xa9\xff"}'
         assert Path(path).is_file()

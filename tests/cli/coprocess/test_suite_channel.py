@@ -93,7 +93,7 @@ def test_the_list_has_every_test_with_its_place_and_every_lane(tmp_path: Path) -
     assert journal(tmp_path) == []
 
 
-def test_what_is_judged_for_a_whole_run_is_left(tmp_path: Path) -> None:
+def test_gates_of_a_whole_run_are_listed_as_left_out(tmp_path: Path) -> None:
     suite = {"coverage": {"tools": 100}, "performance": {"p95_ms": 1}, "tools": [GREEN]}
     reason = "judged for a whole run only; run: mcptest run mcptest.yaml"
     with serving(tmp_path, suite) as sdk:

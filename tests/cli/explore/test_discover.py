@@ -393,7 +393,7 @@ def test_a_pending_request_is_cancelled_when_the_time_is_over(
 
 
 @pytest.mark.long
-def test_what_is_not_tried_in_time_is_skipped_and_named(tmp_path: Path) -> None:
+def test_tools_that_are_not_tried_in_time_are_skipped_and_named(tmp_path: Path) -> None:
     tools: dict[str, object] = {f"get_{number}": FINE for number in range(20)}
     server = scripted(tmp_path, tools, slow_s=0.2)
     words = ("-o", "a.test.mcp.yml", "--total-timeout", "2s", "--", *server)
@@ -441,7 +441,7 @@ def test_a_file_that_is_there_is_left_alone_unless_it_is_forced(tmp_path: Path) 
         (["--total-timeout", "soon"], "error: --total-timeout "),
     ],
 )
-def test_what_cannot_be_written_is_refused_before_anything_starts(
+def test_an_output_that_cannot_be_written_is_refused_before_anything_starts(
     tmp_path: Path, words: list[str], error: str
 ) -> None:
     started = tmp_path / "started"

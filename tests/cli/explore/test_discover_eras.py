@@ -39,7 +39,7 @@ def test_the_era_that_was_found_is_written_to_the_file(tmp_path: Path) -> None:
     assert discovered(tmp_path, "--", *argv("stdio", "no-handshake")) == STATELESS
 
 
-def test_what_is_agreed_on_by_itself_is_not_written(tmp_path: Path) -> None:
+def test_a_negotiated_revision_is_not_written(tmp_path: Path) -> None:
     assert discovered(tmp_path, "--", *argv("stdio")) is None
 
 

@@ -173,7 +173,7 @@ def test_files_and_a_server_are_joined(contract: Path) -> None:
     assert "| `loud` | any | no |\n\nUsed in: [Echo](#echo-1)\n" in ended.out
 
 
-def test_what_only_the_contract_knows_is_marked(contract: Path) -> None:
+def test_features_known_only_from_the_contract_are_marked(contract: Path) -> None:
     out = from_server(contract.parent, OFFERING, contract.name).out
     note = "*Not described by the server: what is known of this tool is how it is used.*"
     assert f"### `echo`\n\n{note}\n" in out

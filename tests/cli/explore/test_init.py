@@ -121,7 +121,7 @@ def test_a_command_that_does_not_start_is_exit_3_and_the_files_are_there(tmp_pat
     assert sorted(files_in(tmp_path)) == sorted(FILES)
 
 
-def test_who_gave_a_command_is_not_sent_to_discover_again(tmp_path: Path) -> None:
+def test_with_a_command_the_next_steps_do_not_mention_discover(tmp_path: Path) -> None:
     shutil.copy(SERVERS / "tiny_server.py", tmp_path / "server.py")
     ended = mcptest(tmp_path, "init", "--", sys.executable, "server.py")
     _, _, after = ended.out.partition("next:\n")
@@ -154,7 +154,7 @@ def test_a_workflow_that_is_there_is_said_to_lack_the_credentials(tmp_path: Path
 
 
 @pytest.mark.parametrize("kept", FILES)
-def test_what_is_there_is_left_as_it_is(tmp_path: Path, kept: str) -> None:
+def test_existing_files_are_not_changed(tmp_path: Path, kept: str) -> None:
     (tmp_path / kept).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / kept).write_text("mine", encoding="utf-8")
     ended = mcptest(tmp_path, "init")

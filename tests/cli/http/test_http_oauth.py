@@ -452,7 +452,7 @@ def test_the_older_transport_has_the_same(tmp_path: Path) -> None:
     assert guarded.given[-1] == f"Bearer {TOKEN}-0"
 
 
-def test_what_is_wrong_in_a_config_is_named(tmp_path: Path) -> None:
+def test_mistakes_in_a_config_are_named(tmp_path: Path) -> None:
     with Guarded() as guarded:
         ended = call(
             tmp_path, guarded, {"privateKeyEnv": "KEY_ES256", "issuer": "http://a.example"}

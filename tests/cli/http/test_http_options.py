@@ -88,7 +88,7 @@ URL = ("--url", "http://127.0.0.1:1/mcp")
     ],
 )
 @pytest.mark.parametrize("command", ["run", "list"])
-def test_what_cannot_be_right_is_a_usage_error(
+def test_impossible_options_are_a_usage_error(
     tmp_path: Path, command: str, words: tuple[str, ...], message: str
 ) -> None:
     write_suite(tmp_path / "a.test.mcp.yml", case("a"))

@@ -233,7 +233,7 @@ def test_a_connection_that_is_cut_ends_without_an_end() -> None:
         assert server.echo() == b"hello"
 
 
-def test_it_is_found_out_that_a_client_has_left() -> None:
+def test_a_client_that_has_left_is_noticed() -> None:
     with serving() as server:
         with probing(server.port) as probe:
             probe.ask("GET", "/stream")
@@ -249,7 +249,7 @@ def test_it_is_found_out_that_a_client_has_left() -> None:
 # Clients that do not behave
 
 
-def test_what_is_not_http_is_400_and_the_end() -> None:
+def test_input_that_is_not_http_gets_400_and_ends_the_connection() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.send(b"\x16\x03\x01 hello\r\n\r\n")
         assert probe.answer()[0] == 400
@@ -344,14 +344,14 @@ def test_bodies_that_are_too_much_together_are_503() -> None:
 @pytest.mark.parametrize(
     "begun", [b"", b"POST /ec", b"POST /echo HTTP/1.1\r\nContent-Length: 9\r\n"]
 )
-def test_who_takes_too_long_to_ask_is_let_go(begun: bytes) -> None:
+def test_a_client_that_takes_too_long_to_ask_is_disconnected(begun: bytes) -> None:
     with serving(request_s=0.1, idle_s=0.1) as server, probing(server.port) as probe:
         probe.send(begun)
         assert server.echo() == b"hello"
         assert probe.rest() == b""
 
 
-def test_who_sends_byte_by_byte_gets_no_more_time() -> None:
+def test_a_client_that_sends_byte_by_byte_gets_no_more_time() -> None:
     with serving(request_s=0.2) as server, probing(server.port) as probe:
         # For ever, if it were let: it ends when the connection does.
         probe.socket.settimeout(0.01)
@@ -361,7 +361,7 @@ def test_who_sends_byte_by_byte_gets_no_more_time() -> None:
         assert server.echo() == b"hello"
 
 
-def test_who_keeps_a_connection_for_nothing_makes_way() -> None:
+def test_an_idle_connection_is_closed_for_a_new_one() -> None:
     with serving(connections=3) as server, contextlib.ExitStack() as stack:
         probes = [stack.enter_context(probing(server.port)) for _ in range(12)]
         for probe in probes:
@@ -389,20 +389,20 @@ def test_a_client_that_never_reads_delays_no_other_and_is_disconnected() -> None
         assert len(probe.rest()) < len(BIG)
 
 
-def test_who_reads_slowly_gets_all_of_it() -> None:
+def test_a_client_that_reads_slowly_gets_everything() -> None:
     with serving(write_s=PATIENCE_S) as server, probing(server.port) as probe:
         probe.ask("GET", "/big")
         assert probe.answer() == (200, BIG)
 
 
-def test_who_is_owed_too_much_is_let_go() -> None:
+def test_a_client_with_too_much_unsent_data_is_disconnected() -> None:
     with serving(waiting_bytes=1 << 20) as server, probing(server.port) as probe:
         probe.ask("GET", "/big")
         assert len(probe.rest()) < len(BIG)
         assert server.echo() == b"hello"
 
 
-def test_it_ends_while_clients_are_there() -> None:
+def test_it_ends_while_clients_are_connected() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.ask("GET", "/stream")
         probe.until(b"piece")

@@ -199,7 +199,7 @@ def test_logins_are_listed_without_tokens_and_removed(tmp_path: Path) -> None:
         (("--device", "--list"), "--list takes nothing else"),
     ],
 )
-def test_what_cannot_be_asked_for_is_a_mistake(
+def test_options_that_do_not_fit_are_a_usage_error(
     words: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
     ended = use(tmp_path, "login", *words)

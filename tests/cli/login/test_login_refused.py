@@ -200,7 +200,7 @@ def test_metadata_that_cannot_be_right_is_refused(
     assert tokens_requested(servers) == 0
 
 
-def test_what_a_shell_would_interpret_is_encoded(tmp_path: Path) -> None:
+def test_characters_a_shell_would_interpret_are_encoded(tmp_path: Path) -> None:
     with LoginServers() as servers:
         place = f'{servers.issuer}/authorize?tenant=a&x="`$(true)`|<>^\\{{'
         servers.metadata["authorization_endpoint"] = place

@@ -200,7 +200,7 @@ def test_the_example_in_the_documentation_keeps_all_rules(tmp_path: Path) -> Non
     assert judged(tmp_path, "--capture", "c.json").code == 0
 
 
-def test_what_could_act_on_a_terminal_is_escaped_in_json_as_well(tmp_path: Path) -> None:
+def test_terminal_control_characters_are_escaped_in_json_as_well(tmp_path: Path) -> None:
     capture = json.loads(KEPT.read_text(encoding="utf-8"))
     capture["server_label"] = "stdio://\x9b2J\u202e"
     (tmp_path / "c.json").write_text(json.dumps(capture), encoding="utf-8")

@@ -70,7 +70,7 @@ def test_the_json_report_has_the_ways_and_the_differences(folder: Path) -> None:
     ]
 
 
-def test_what_the_server_says_of_itself_is_compared_and_breaks_no_test(folder: Path) -> None:
+def test_descriptions_of_the_server_are_compared_and_fail_no_test(folder: Path) -> None:
     write(folder, greets())
     ended = matrix(folder, "--json", flags="fewer-tools other-schema")
     offers = ended.report()["matrix"]["offers"]

@@ -144,7 +144,7 @@ def test_it_sees_results_and_no_secrets(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("wish", "logged"), [("''", []), ("'failures'", ["bad"])])
-def test_it_gets_the_logs_that_it_wants(folder: Path, wish: str, logged: list[str]) -> None:
+def test_it_gets_the_logs_it_asks_for(folder: Path, wish: str, logged: list[str]) -> None:
     code = COUNTS.replace("class Mine:", f"class Mine:\n    wants_log = {wish}").replace(
         "type(event).__name__",
         "event.result.name if getattr(event, 'result', 0) and event.result.log else ''",
@@ -172,7 +172,7 @@ def test_when_nothing_could_run_it_receives_the_error(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("code", FAILING)
-def test_one_that_fails_is_reported_with_its_owner_and_other_reports_are_still_written(
+def test_a_reporter_that_fails_is_reported_with_its_owner_and_other_reports_are_still_written(
     folder: Path, code: str
 ) -> None:
     text, said = FAILING[code]
@@ -187,7 +187,7 @@ def test_one_that_fails_is_reported_with_its_owner_and_other_reports_are_still_w
     assert (folder / "out").read_text(encoding="utf-8").startswith(f"{OWNER} {said}")
 
 
-def test_one_that_fails_on_standard_output_leaves_it_empty(folder: Path) -> None:
+def test_a_reporter_that_fails_on_standard_output_leaves_it_empty(folder: Path) -> None:
     ended = run_with(folder, FAILING["returns nothing"][0], "--reporter", "mine")
     assert (ended.code, ended.out) == (2, "")
 
@@ -206,7 +206,7 @@ def test_json_on_standard_output_stays_one_object_when_another_reporter_fails(
     assert (again.code, again.report()["summary"]["failed"]) == (2, 1)
 
 
-def test_one_that_fails_does_not_hide_that_nothing_could_run(folder: Path) -> None:
+def test_a_reporter_that_fails_does_not_hide_that_nothing_could_run(folder: Path) -> None:
     words = ("-k", "nope", "--reporter", "mine=out", "--reporter", "tap=out.tap")
     ended = run_with(folder, FAILING["returns nothing"][0], *words)
     assert ended.code == 7
@@ -215,7 +215,7 @@ def test_one_that_fails_does_not_hide_that_nothing_could_run(folder: Path) -> No
 
 
 @pytest.mark.parametrize("code", UNUSABLE)
-def test_one_that_cannot_be_used_is_reported_with_its_owner_before_anything_runs(
+def test_an_unusable_reporter_is_reported_with_its_owner_before_anything_runs(
     folder: Path, code: str
 ) -> None:
     text, said = UNUSABLE[code]
@@ -225,7 +225,7 @@ def test_one_that_cannot_be_used_is_reported_with_its_owner_before_anything_runs
     assert not (folder / "capture.json").exists()
 
 
-def test_one_that_never_finishes_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reporter_that_never_finishes_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     class Endless:
         def __call__(self, event: object) -> None: ...
 
@@ -240,7 +240,7 @@ def test_one_that_never_finishes_is_ended(monkeypatch: pytest.MonkeyPatch) -> No
         reporter.render()
 
 
-def test_one_that_sleeps_is_ended_and_has_one_time_for_everything(
+def test_a_reporter_that_sleeps_is_ended_after_one_time_limit_for_everything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Sleepy:

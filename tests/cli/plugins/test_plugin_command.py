@@ -88,7 +88,7 @@ def test_an_error_code_of_the_plugins_own_has_no_meaning_added(tmp_path: Path) -
     assert ended.err.startswith("error: it answered with an error: code 7, no\n")
 
 
-def test_what_the_plugin_writes_to_stderr_is_shown_line_by_line_and_cannot_act(
+def test_stderr_of_the_plugin_is_shown_line_by_line_without_control_characters(
     tmp_path: Path,
 ) -> None:
     before = r"""sys.stderr.write("error: ours\n\x1b[31mred\n::error::x\n\n"); sys.stderr.flush()"""

@@ -279,7 +279,7 @@ def test_the_imports_on_the_page_are_those_of_the_example() -> None:
     assert json.loads(IMPORTS) == config["imports"]
 
 
-def test_what_other_pages_say_of_plugins_can_be_read() -> None:
+def test_plugin_examples_on_other_pages_are_valid() -> None:
     page = (ROOT / "docs" / "config.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^## Plugins$.*?^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     spec, warnings = load_config(block, "conductor.config.json", {})

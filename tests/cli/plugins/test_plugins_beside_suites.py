@@ -139,7 +139,7 @@ def test_the_only_server_of_a_suite_is_the_one_that_is_listed(tmp_path: Path) ->
     assert "echo" in [each["name"] for each in ended.report()["tools"]]
 
 
-def test_of_several_servers_none_is_guessed(tmp_path: Path) -> None:
+def test_with_several_servers_none_is_guessed(tmp_path: Path) -> None:
     tests = [call("one", server="a"), call("two", server="b")]
     write(tmp_path, suite(servers={"a": suite_server(), "b": suite_server()}, tools=tests))
     ended = mcptest(tmp_path, "list")

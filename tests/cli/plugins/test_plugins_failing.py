@@ -153,7 +153,7 @@ def test_a_program_that_cannot_be_started_is_an_error_with_what_to_do(tmp_path: 
     assert fault["hint"] == "there is no such file: check the path, and whether it is installed"
 
 
-def test_what_a_crashed_plugin_said_on_stderr_is_shown(tmp_path: Path) -> None:
+def test_stderr_of_a_crashed_plugin_is_shown(tmp_path: Path) -> None:
     ended = run_tests(tmp_path, asking("geo.near"), words=option("exits-at-once"))
     fault = results(ended)[0]["error"]
     assert "exit status 4" in fault["message"]
@@ -198,7 +198,7 @@ def test_a_plugin_sees_the_end_of_its_input_when_the_run_is_over(
 
 @pytest.mark.long
 @pytest.mark.parametrize("words", [(), ("--parallel", "2")])
-def test_one_that_ignores_the_end_of_its_input_is_killed_with_its_child(
+def test_a_plugin_that_ignores_the_end_of_its_input_is_killed_with_its_child(
     words: tuple[str, ...], tmp_path: Path, listener: Listener
 ) -> None:
     config_with(tmp_path, "stubborn", call_timeout="3s")

@@ -259,7 +259,7 @@ def test_words_for_what_is_wanted_that_break_do_not_cost_the_verdict(tmp_path: P
     assert message == "expected what the matcher words accepts; it has 4"
 
 
-def test_what_a_package_prints_stays_out_of_the_report(tmp_path: Path) -> None:
+def test_output_that_a_package_prints_stays_out_of_the_report(tmp_path: Path) -> None:
     module = MODULE.replace("    count = len", "    print('counting', flush=True)\n    count = len")
     module = f"print('loading', flush=True)\n{module}"
     ended = run(tmp_path, install(tmp_path, module), saying("a b c", "match:words:3"))
@@ -280,7 +280,7 @@ def refusal(folder: Path, environment: dict[str, str]) -> str:
     return str(report["error"]["message"])
 
 
-def test_one_that_is_named_like_a_matcher_of_ours_is_refused_and_both_owners_are_named(
+def test_a_check_named_like_a_built_in_matcher_is_refused_and_both_owners_are_named(
     tmp_path: Path,
 ) -> None:
     told = refusal(tmp_path, install(tmp_path, name="contains"))
@@ -290,7 +290,7 @@ def test_one_that_is_named_like_a_matcher_of_ours_is_refused_and_both_owners_are
     )
 
 
-def test_one_that_is_named_like_a_directive_is_refused(tmp_path: Path) -> None:
+def test_a_check_named_like_a_directive_is_refused(tmp_path: Path) -> None:
     told = refusal(tmp_path, install(tmp_path, name="partial"))
     assert told.startswith("the matcher 'partial' has two owners: mcptest itself and the package")
 
@@ -315,7 +315,7 @@ def test_two_packages_with_one_name_are_refused_and_both_are_named(tmp_path: Pat
         ("def add(): pass", "TypeError: add() takes 0 positional arguments"),
     ],
 )
-def test_one_that_cannot_be_loaded_is_named_with_the_reason(
+def test_a_check_that_cannot_be_loaded_is_named_with_the_reason(
     module: str, why: str, tmp_path: Path
 ) -> None:
     told = refusal(tmp_path, install(tmp_path, module))

@@ -106,7 +106,7 @@ def test_a_plugin_and_a_regular_expression_may_judge_one_answer(tmp_path: Path) 
     assert len(results(ended)[1]["mismatches"]) == 2
 
 
-def test_what_the_server_wrote_to_stderr_can_be_judged_too(tmp_path: Path) -> None:
+def test_a_plugin_can_judge_stderr_of_the_server_too(tmp_path: Path) -> None:
     test = case("env", "env", params={"name": "HOME"}, wants={"match:partial": {}})
     del test["expect"]["response"]
     test["expect"]["stderr"] = "match:plugin:geo.shown"

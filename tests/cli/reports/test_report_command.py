@@ -177,7 +177,7 @@ def test_the_coverage_of_all_shards_is_one_gate(folder: Path) -> None:
         (("good.json", "--min-coverage", "no"), 2, "--min-coverage takes a number"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_what_cannot_be_done_is_reported(
     folder: Path, words: tuple[str, ...], code: int, why: str
 ) -> None:
     (folder / "latin.json").write_bytes(b'"\xfc"')

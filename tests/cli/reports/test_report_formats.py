@@ -61,7 +61,7 @@ def assert_reads_as(name: str, text: str) -> None:
     assert text.endswith("\n")
 
 
-def test_what_is_said_here_is_about_every_reporter() -> None:
+def test_these_tests_cover_every_reporter() -> None:
     assert set(SAYS) == set(REPORTERS)
 
 

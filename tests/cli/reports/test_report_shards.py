@@ -164,7 +164,7 @@ def test_missing_parts_can_be_allowed_and_are_named_in_the_report(folder: Path) 
     assert merge(folder, "most.json", "part-1.json").code == 2
 
 
-def test_to_allow_missing_parts_is_for_merging(folder: Path) -> None:
+def test_allowing_missing_shards_is_only_for_merging(folder: Path) -> None:
     ended = mcptest(folder, "report", "part-1.json", "--allow-missing")
     assert ended.code == 2
     assert "--allow-missing is an option of mcptest report merge" in ended.err

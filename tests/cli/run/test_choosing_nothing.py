@@ -44,7 +44,9 @@ def passes(folder: Path, *words: str, total: int = 1) -> None:
 
 
 @pytest.mark.parametrize("nothing", ["empty/*.yml", "*.nope", "empty", "empty/", "empty/**"])
-def test_what_selects_nothing_beside_a_valid_path_is_named(folder: Path, nothing: str) -> None:
+def test_a_path_that_selects_nothing_beside_a_valid_one_is_named(
+    folder: Path, nothing: str
+) -> None:
     message = f"error: no test file found in {nothing}; {ENDINGS}\n"
     refused(mcptest(folder, "run", GOOD, nothing), message)
     refused(mcptest(folder, "run", nothing, GOOD), message)

@@ -72,7 +72,7 @@ def test_a_server_with_a_handshake_is_never_asked_for_the_other_era(
 
 
 @pytest.mark.parametrize("code", [-32022, -32601, -32602])
-def test_one_that_refuses_the_handshake_is_asked_again_as_a_fresh_process(
+def test_a_server_that_refuses_the_handshake_is_asked_again_in_a_new_process(
     code: int, tmp_path: Path
 ) -> None:
     ran = Ran(tmp_path, f"stateless {code}")
@@ -157,7 +157,7 @@ def test_a_server_with_a_handshake_is_not_called_broken_when_the_stateless_era_i
     assert ran.methods == ["start", "server/discover"]
 
 
-def test_one_that_leaves_the_question_unanswered_ends_by_the_limit_with_a_hint(
+def test_a_server_that_never_answers_discovery_times_out_with_a_hint(
     tmp_path: Path,
 ) -> None:
     ran = Ran(tmp_path, "silent", "--spec-version", STATELESS, startupTimeout=700)

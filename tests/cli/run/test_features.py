@@ -108,7 +108,7 @@ def test_a_captured_value_is_used_by_later_tests_with_its_type(tmp_path: Path) -
     assert results(ended)[-1]["error"]["kind"] == "timeout"
 
 
-def test_what_cannot_be_captured_fails_and_what_needs_it_is_an_error(tmp_path: Path) -> None:
+def test_a_failed_capture_fails_the_test_and_tests_that_need_it_are_errors(tmp_path: Path) -> None:
     capture = echo("hi", capture={"id": "result.structuredContent.id"})
     ended = run(tmp_path, capture, echo("${id}", it="needs it"), echo("fine"))
     first, second, third = results(ended)
@@ -127,7 +127,7 @@ def test_a_captured_value_that_makes_no_sense_where_it_is_used_is_an_error(tmp_p
     assert '"no number"' in results(ended)[1]["error"]["message"]
 
 
-def test_what_was_captured_in_one_file_is_unknown_in_the_next(tmp_path: Path) -> None:
+def test_values_captured_in_one_file_are_unknown_in_the_next(tmp_path: Path) -> None:
     first = echo("hi", capture={"t": "result.content[0].text"})
     write_suite(tmp_path / "a.test.mcp.yml", first, server=features())
     own = echo("ho", capture={"u": "result.content[0].text"})

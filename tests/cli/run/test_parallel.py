@@ -233,7 +233,9 @@ def test_no_test_gets_lost_when_a_server_signals_its_worker(tmp_path: Path, numb
 
 @pytest.mark.long
 @pytest.mark.parametrize("ignored", [signal.SIGINT, signal.SIGTERM])
-def test_what_we_were_started_to_ignore_is_heeded_by_workers(tmp_path: Path, ignored: int) -> None:
+def test_workers_ignore_the_signals_that_the_command_was_started_to_ignore(
+    tmp_path: Path, ignored: int
+) -> None:
     """As `nohup` and some schedulers start commands."""
     write_files(tmp_path, 60_000)
     previous = signal.signal(ignored, signal.SIG_IGN)

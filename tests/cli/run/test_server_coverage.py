@@ -113,7 +113,7 @@ def test_files_of_the_users_in_the_folder_are_left_alone(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", [".mcptest-coveragerc", ".mcptest-no-coverage-py"])
 @pytest.mark.parametrize("kind", ["link", "file", "pipe"])
-def test_what_has_our_name_and_is_not_ours_is_neither_written_nor_removed(
+def test_a_foreign_folder_with_our_name_is_neither_written_nor_removed(
     tmp_path: Path, name: str, kind: str
 ) -> None:
     write_suite(tmp_path / "a.test.mcp.yml", echo("hi"), server=features())

@@ -75,13 +75,13 @@ def test_a_server_that_does_not_flush_gets_a_hint(tmp_path: Path, slow: tuple[st
 
 
 @pytest.mark.parametrize("limit", ["30", "30s", "2m"])
-def test_one_that_is_ready_in_time_is_used(
+def test_a_server_that_is_ready_in_time_is_used(
     tmp_path: Path, slow: tuple[str, ...], limit: str
 ) -> None:
     assert mcptest(tmp_path, "list", "--start-timeout", limit, "--", *slow).code == 0
 
 
-def test_it_counts_more_than_a_config(tmp_path: Path, slow: tuple[str, ...]) -> None:
+def test_the_option_has_precedence_over_a_config(tmp_path: Path, slow: tuple[str, ...]) -> None:
     server = {"name": "s", "command": slow[0], "args": ["slow.py"], "startupTimeout": 100}
     write_suite(tmp_path / "a.test.mcp.yml", TEST, server=server)
     assert mcptest(tmp_path, "run", "a.test.mcp.yml").code == 3

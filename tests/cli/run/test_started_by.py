@@ -48,7 +48,7 @@ def ended(command: tuple[str, ...], place: Path) -> Ended:
     return run([*command], place, {})
 
 
-def test_by_a_parent_that_ignores_sigchld(place: Path) -> None:
+def test_a_run_works_under_a_parent_that_ignores_sigchld(place: Path) -> None:
     """The server ends with status 1, which the second test expects."""
     done = ended((sys.executable, "-c", IGNORES, *MCPTEST, "run"), place)
     assert (done.code, done.err) == (0, "")

@@ -61,7 +61,7 @@ def test_a_call_without_expectations_must_still_finish(
 @pytest.mark.parametrize(
     ("mode", "client"), [("rounds 9", ASKED), ("typed complete", {}), ("odd", {})]
 )
-def test_one_that_does_succeeds(mode: str, client: dict[str, Any], tmp_path: Path) -> None:
+def test_a_call_that_finishes_passes(mode: str, client: dict[str, Any], tmp_path: Path) -> None:
     """So does one with a handshake, where the type of a result means nothing."""
     result = run_suite(tmp_path, mode, client)
     assert (result["status"], result.get("notes")) == ("passed", None)

@@ -135,7 +135,7 @@ def test_a_resource_cannot_be_unlisted(tmp_path: Path) -> None:
     assert message == '"unlisted" is about a tool or a prompt, and this test calls neither'
 
 
-def test_what_is_expected_is_shown_as_a_description(tmp_path: Path) -> None:
+def test_the_expectation_is_shown_as_a_description(tmp_path: Path) -> None:
     ended = run(tmp_path, refused(), server=naming(strict=True), words=("--no-color",))
     assert "  expected  a tool that the server lists\n" in ended.out
     assert '  actual    "red_file"\n' in ended.out

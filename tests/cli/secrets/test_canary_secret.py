@@ -220,7 +220,7 @@ LATER = {
 
 
 @pytest.mark.parametrize("words", LATER.values(), ids=LATER)
-def test_what_is_made_of_a_report_or_a_capture_has_no_secret(
+def test_output_made_from_a_report_or_a_capture_has_no_secret(
     folder: Path, everything: Written, words: tuple[str, ...]
 ) -> None:
     assert "capture.json" in everything.parts

@@ -357,7 +357,7 @@ def test_nothing_is_written_when_one_of_several_sources_cannot_be_read(tmp_path:
     assert not (tmp_path / "mcptest.yaml").exists()
 
 
-def test_what_is_not_a_regular_file_is_not_written_to(tmp_path: Path) -> None:
+def test_an_output_that_is_not_a_regular_file_is_not_written(tmp_path: Path) -> None:
     write(tmp_path, "a.test.mcp.yml", PASSES)
     (tmp_path / "mcptest.yaml").symlink_to("/dev/null")
     ended = mcptest(tmp_path, "migrate", "a.test.mcp.yml", "-o", "mcptest.yaml", "--force")

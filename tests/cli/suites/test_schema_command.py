@@ -34,7 +34,7 @@ def test_a_file_that_is_not_one_of_our_schemas_is_not_changed(tmp_path: Path, te
     assert [file.read_text(encoding="utf-8"), os.listdir(tmp_path)] == [text, ["a.json"]]
 
 
-def test_by_force_any_file_is_replaced(tmp_path: Path) -> None:
+def test_with_force_any_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("precious", encoding="utf-8")
     assert mcptest(tmp_path, "schema", "-o", "a.json", "--force").code == 0
     assert id_in(tmp_path / "a.json") == SUITE

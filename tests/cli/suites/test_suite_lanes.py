@@ -88,7 +88,7 @@ BREACHES: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("check", "script", "path"), BREACHES)
-def test_what_is_wrong_is_a_mismatch_that_names_its_place(
+def test_a_violation_is_a_mismatch_that_names_its_place(
     tmp_path: Path, check: str, script: dict[str, Any], path: str
 ) -> None:
     write(tmp_path, script, compliance={"tests": ["ping", check] if check == "rules" else [check]})
@@ -114,14 +114,14 @@ def test_an_invariant_that_the_calls_of_a_suite_show_broken_fails_the_check(tmp_
     assert ended.code == 1
 
 
-def test_what_no_session_could_show_is_a_note_and_not_a_pass_of_its_own(tmp_path: Path) -> None:
+def test_a_rule_that_was_not_applicable_is_a_note_and_not_a_pass(tmp_path: Path) -> None:
     test, _ = checked(tmp_path, "invariants", tools=CALLS)
     assert test["status"] == "passed"
     assert "INV-006 does not apply: no error was sent" in test["notes"]
     assert not [note for note in test["notes"] if note.startswith("INV-001")]
 
 
-def test_what_is_only_recommended_is_a_note(tmp_path: Path) -> None:
+def test_a_violated_recommendation_is_a_note(tmp_path: Path) -> None:
     test, ended = checked(tmp_path, "rules", {"stderr": "na\xefve\n"})
     (note,) = test["notes"]
     assert note.startswith("STDIO-08 is only recommended, and not followed: ")
@@ -347,7 +347,7 @@ CLOSING = (
 )
 
 
-def test_what_cannot_be_run_is_reported_one_by_one_and_fails_the_run(tmp_path: Path) -> None:
+def test_checks_that_cannot_run_are_reported_one_by_one_and_fail_the_run(tmp_path: Path) -> None:
     write(tmp_path, tools=CALLS, **LEFT)
     tests, ended = ran(tmp_path)
     for name, reason in REASONS.items():
@@ -406,7 +406,7 @@ def test_a_run_without_such_a_test_among_the_selected_succeeds(tmp_path: Path) -
     assert (set(tests), ended.report()["not_run"], ended.code) == ({"echoes"}, 0, 0)
 
 
-def test_one_that_its_author_skips_is_only_skipped(tmp_path: Path) -> None:
+def test_a_check_that_its_author_skips_is_only_skipped(tmp_path: Path) -> None:
     agent = {"name": "refunds", "prompt": "a", "skip": "not now"}
     write(tmp_path, tools=CALLS, agents=[agent])
     tests, ended = ran(tmp_path)

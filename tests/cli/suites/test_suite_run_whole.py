@@ -165,7 +165,7 @@ def test_an_invalid_schema_fails_the_run_even_if_its_tool_is_never_called(
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "ftp"])
-def test_what_a_schema_refers_to_is_never_fetched(scheme: str, tmp_path: Path) -> None:
+def test_remote_references_of_a_schema_are_never_fetched(scheme: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         reference = f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/schema.json"
         env = {"MODE": "ref", "REF": reference}
@@ -340,7 +340,7 @@ def test_a_suite_that_is_killed_leaves_no_server(
 # Files that several suites import
 
 
-def test_what_two_suites_import_runs_for_each_of_them(tmp_path: Path) -> None:
+def test_a_file_that_two_suites_import_runs_for_each_of_them(tmp_path: Path) -> None:
     common = {"tools": [{"name": "says", "tool": "echo", "args": {"text": "hi"}}]}
     (tmp_path / "common.yaml").write_text(json.dumps(common), encoding="utf-8")
     for name in ("a", "b"):

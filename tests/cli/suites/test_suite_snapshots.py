@@ -40,7 +40,7 @@ def snapshots(ended: Ended) -> dict[str, Any]:
 NONE: dict[str, Any] = {}
 
 
-def test_what_is_new_is_written_once_and_held_against_from_then_on(tmp_path: Path) -> None:
+def test_a_new_snapshot_is_written_once_and_compared_from_then_on(tmp_path: Path) -> None:
     write(tmp_path, "greets")
     first = run(tmp_path)
     assert (first.code, snapshots(first)["written"]) == (0, {"mcptest.yaml": ["greets > result"]})

@@ -85,7 +85,7 @@ def test_the_snapshot_of_a_test_that_fails_otherwise_is_held_back(
     assert "1 snapshot of mcptest.yaml held back: greets > result" in shown.out
 
 
-def test_what_is_held_back_is_accepted_once_the_test_passes(tmp_path: Path) -> None:
+def test_a_snapshot_that_is_held_back_is_accepted_once_the_test_passes(tmp_path: Path) -> None:
     write(tmp_path, entry("greets", SNAPSHOT, WRONG))
     run(tmp_path)
     write(tmp_path, entry("greets", SNAPSHOT))

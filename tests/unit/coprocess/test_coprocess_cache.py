@@ -66,7 +66,7 @@ def test_a_cache_is_off_by_default(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
-def test_what_is_stored_again_replaces_what_was_there(tmp_path: Path) -> None:
+def test_a_result_stored_again_replaces_the_old_one(tmp_path: Path) -> None:
     cache(tmp_path).keep("echo", {}, RESULT)
     cache(tmp_path, "refresh").keep("echo", {}, {"content": []})
     assert cache(tmp_path).find("echo", {}) == {"content": []}
@@ -260,7 +260,9 @@ def test_a_linked_default_folder_is_not_written_to(
     assert kept_file(outside / "mine").is_file()
 
 
-def test_what_a_killed_process_left_is_removed_with_the_next_result(tmp_path: Path) -> None:
+def test_leftover_files_of_a_killed_process_are_removed_with_the_next_result(
+    tmp_path: Path,
+) -> None:
     left = tmp_path / "0123abcd.json.mcptest-999999999.tmp"
     left.write_text("half", encoding="utf-8")
     cache(tmp_path).keep("echo", {}, RESULT)

@@ -196,7 +196,7 @@ def test_the_first_difference_to_the_nearest_entry_is_named() -> None:
     )
 
 
-def test_what_only_one_side_has_is_a_difference_to_nothing() -> None:
+def test_a_member_on_one_side_only_is_a_difference() -> None:
     recorded = RecordedCall(method="m", params={"a": 1}, result={})
     assert missed(player(recorded), "m", {"a": 1, "b": 2}).endswith(
         "differs at b: recorded nothing, asked 2"

@@ -219,7 +219,7 @@ def cassette_in(folder: Path, mode: str) -> dict[str, Any]:
     return {"mode": mode, "path": str(folder / "tape")}
 
 
-def test_what_was_recorded_is_played_without_the_server(tmp_path: Path) -> None:
+def test_recorded_calls_are_replayed_without_the_server(tmp_path: Path) -> None:
     said = {"code": -1, "message": "no"}
     refusal = RefusedError(UPSTREAM_ERROR, "the server refused", said)
     live = Talk(tmp_path, bad=refusal)
@@ -256,7 +256,9 @@ def test_a_cassette_answers_initialize_whether_or_not_it_was_asked_while_recordi
     assert [played.ask("mcp.initialize") for _ in range(2)] == [HELLO, HELLO]
 
 
-def test_what_is_not_on_the_cassette_is_refused_and_never_asked_live(tmp_path: Path) -> None:
+def test_a_call_that_is_not_on_the_cassette_is_refused_and_never_sent_to_the_server(
+    tmp_path: Path,
+) -> None:
     live = Talk(tmp_path)
     live.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
     live.call("echo", a=1)
@@ -470,7 +472,7 @@ def test_no_secret_of_the_config_is_uploaded(tmp_path: Path) -> None:
     assert SECRET not in (tmp_path / "calls").read_text(encoding="utf-8")
 
 
-def test_what_is_left_is_delivered_at_the_end(tmp_path: Path) -> None:
+def test_remaining_records_are_delivered_at_the_end(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     enable(talk, f"file:{tmp_path}/calls")
     talk.call("echo")
@@ -491,7 +493,7 @@ def test_a_call_that_was_interrupted_is_delivered_as_one_without_an_answer(
     assert (record["success"], record["error"]["code"]) == (False, -32603)
 
 
-def test_what_cannot_be_delivered_at_the_end_is_in_a_file_that_is_named(
+def test_records_undelivered_at_the_end_are_in_a_file_that_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -212,7 +212,7 @@ def test_a_secret_that_is_not_an_everyday_word_is_always_blanked(strong: str) ->
     assert redactor([strong])(f"it is {strong}") == f"it is {BLANK}"
 
 
-def test_what_is_learned_is_blanked_by_all_that_blank(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_learned_secret_is_blanked_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LEARNED, "secrets", ())
     alone, beside = redactor([]), redactor(["hunter2"])
     value = {"a": "learned-1"}
@@ -224,7 +224,7 @@ def test_what_is_learned_is_blanked_by_all_that_blank(monkeypatch: pytest.Monkey
     assert beside("learned-1 hunter2 learned-2") == f"{BLANK} {BLANK} {BLANK}"
 
 
-def test_what_is_learned_twice_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_learned_twice_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LEARNED, "secrets", ())
     LEARNED.add("one", "two")
     LEARNED.add("two", "three")
@@ -233,7 +233,7 @@ def test_what_is_learned_twice_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.slow
 @given(SECRETS, st.text())
-def test_what_has_been_blanked_is_not_blanked_again(secret: str, text: str) -> None:
+def test_blanked_text_is_not_blanked_again(secret: str, text: str) -> None:
     redact = redactor([secret])
     blanked = redact(f"{text} {secret}")
     assert redact(blanked) == blanked

@@ -53,7 +53,7 @@ def test_no_byte_from_outside_survives_raw(raw: bytes) -> None:
         ("heart\ufe0f", "heart\\ufe0f"),
     ],
 )
-def test_what_cannot_be_seen_is_written_as_an_escape(text: str, shown: str) -> None:
+def test_invisible_characters_are_written_as_escapes(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 

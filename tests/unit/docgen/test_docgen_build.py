@@ -300,6 +300,6 @@ def test_lines_that_were_only_full_are_one_again() -> None:
     assert split_paragraphs(f"{long}\n    in") == [[(0, long.strip()), (4, "in")]]
 
 
-def test_what_cannot_be_seen_is_written_as_an_escape() -> None:
+def test_invisible_characters_are_written_as_escapes() -> None:
     assert split_paragraphs("a\x1b[31m\u202eb\x85c") == [[(0, "a\\u001b[31m\\u202eb\\u0085c")]]
     assert split_paragraphs(" \n\n ") == []

@@ -38,7 +38,7 @@ out: {{"jsonrpc": "2.0", "id": 1, "result": {result}}}
 """
 
 
-def test_what_another_server_says_of_itself_is_not_mixed_in() -> None:
+def test_the_description_of_another_server_is_not_mixed_in() -> None:
     first = introduction('{"serverInfo": {"name": "a"}}')
     other = introduction('{"serverInfo": {"name": "b"}, "instructions": "of b"}')
     again = introduction('{"serverInfo": {"name": "a"}, "protocolVersion": "1"}')
@@ -231,7 +231,7 @@ def test_the_tests_of_a_conductor_file_are_read_as_dialogues() -> None:
     ]
 
 
-def test_what_a_test_captured_is_shown_by_its_name() -> None:
+def test_captured_values_are_shown_by_their_names() -> None:
     case = docs_of(conductor(CONDUCTOR)).cases[2]
     shown = [
         "".join(text for _, pieces in said.lines for _, text in pieces) for said in case.messages

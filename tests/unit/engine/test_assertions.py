@@ -74,7 +74,7 @@ def judged(*assertions: Assertion, came: Reply | None = None, **more: Any) -> li
         ("result.m", {"exists": False}),
     ],
 )
-def test_what_holds_is_silent(target: str, matcher: dict[str, object]) -> None:
+def test_an_assertion_that_holds_reports_nothing(target: str, matcher: dict[str, object]) -> None:
     assert judged(assertion(target, matcher)) == []
 
 

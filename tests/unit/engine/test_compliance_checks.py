@@ -123,7 +123,7 @@ def test_a_plain_handshake_is_right_in_every_revision(version: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["protocolVersion", "capabilities", "serverInfo"])
-def test_whatever_a_handshake_needs_is_missed(missing: str) -> None:
+def test_every_missing_member_of_a_handshake_is_reported(missing: str) -> None:
     hello = {key: value for key, value in HELLO.items() if key != missing}
     result = made("initialize", FakePool(Shop(hello)))
     assert paths(result.mismatches) == [f"result.{missing}"]
@@ -327,7 +327,7 @@ def test_the_worst_of_all_sessions_with_this_server_counts() -> None:
     assert made("invariants", pool).status == "passed"
 
 
-def test_what_is_offered_is_found_out_before_the_session_ends() -> None:
+def test_offered_features_are_listed_before_the_session_ends() -> None:
     pool = FakePool(Shop(), session())
     made("rules", pool)
     assert (pool.said, pool.started) == (["inventory", "end"], 0)

@@ -108,7 +108,7 @@ def test_unexpected_responses_and_violations_are_recorded_and_not_claimed() -> N
     assert inbox.unknown == [ANSWER]
 
 
-def test_what_arrived_is_put_in_words() -> None:
+def test_arrived_messages_are_described() -> None:
     inbox = DialogueInbox(frozenset())
     assert inbox.arrivals() == "nothing else arrived"
     inbox.take_event(ResponseReceived(message=ANSWER, id=1))

@@ -88,7 +88,7 @@ def test_coverage_is_the_share_of_offers_that_were_called(
     assert bool(found) == is_missed
 
 
-def test_what_is_missed_is_said_with_what_is_unused_and_never_rounded_up() -> None:
+def test_a_missed_gate_lists_unused_features_and_is_never_rounded_up() -> None:
     assert missed(Gates(coverage={"tools": 100.0}), coverage("a", 999, 1)) == [
         "coverage of tools is 99.9 %, and the suite asks for 100 %; unused: tool999"
     ]

@@ -62,7 +62,7 @@ def test_every_expectation_is_checked_even_when_the_first_failed() -> None:
     ]
 
 
-def test_what_is_met_is_silent() -> None:
+def test_an_expectation_that_holds_reports_nothing() -> None:
     expectation = Expectation(
         response={"id": 1},
         stderr="ready",
@@ -150,14 +150,12 @@ DIFFERS = (Mismatch(path="result", expected={}, actual=ABSENT, message="is missi
         ([], []),
     ],
 )
-def test_what_the_server_says_about_a_failure_is_passed_on(
-    message: object, words: list[str]
-) -> None:
+def test_the_error_message_of_the_server_is_included(message: object, words: list[str]) -> None:
     assert list(quote_server_errors(message, DIFFERS)) == words
     assert list(quote_server_errors(message, ())) == []
 
 
-def test_what_a_mismatch_shows_already_is_not_said_again() -> None:
+def test_details_shown_by_a_mismatch_are_not_repeated() -> None:
     shown = Mismatch(path="error.code", expected=1, actual=2, message="differs")
     assert list(quote_server_errors({"error": {"code": 2, "message": "m"}}, (shown,))) == []
     text = Mismatch(path="result.content[0].text", expected="a", actual="b", message="differs")
@@ -187,7 +185,7 @@ PLAIN = Expectation(response={"id": 1, "ok": True}, stderr="")
         (Expectation(stderr=""), reply({"id": 1}), False),
     ],
 )
-def test_what_is_plainly_met_needs_no_closer_look(
+def test_an_exact_match_needs_no_full_comparison(
     expectation: Expectation, came: Reply, is_plain: bool
 ) -> None:
     assert is_plainly_met(expectation, came) is is_plain

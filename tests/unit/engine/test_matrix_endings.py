@@ -26,7 +26,7 @@ def test_tests_of_all_ways_are_added_up() -> None:
     assert merged.summary == Summary(passed=5, failed=1, flaky=1)
 
 
-def test_what_was_found_says_in_which_way() -> None:
+def test_a_finding_names_its_way() -> None:
     rule = Finding(kind="BASE-01", server="shop", message="bad")
     wire = Finding(kind="crlf", server="shop [http, 2025-11-25]", message="odd")
     nobody = Finding(kind="gates_not_asked", server="", message="left out")

@@ -250,9 +250,7 @@ def test_without_an_answer_to_check_it_need_not_say_that_it_has_tools() -> None:
     ("kind", "kinds"),
     [("malformed_line", ["malformed_line", "unchecked_output"]), ("timeout", ["unchecked_output"])],
 )
-def test_what_a_server_does_wrong_while_it_is_asked_is_a_finding(
-    kind: str, kinds: list[str]
-) -> None:
+def test_a_fault_while_the_tools_are_listed_is_a_finding(kind: str, kinds: list[str]) -> None:
     server = FakeServer(Fault(kind=kind, message="that was no JSON"))
     assert judged(server, reply_with()) == ()
     assert [finding.kind for finding in server.findings] == kinds
@@ -387,7 +385,7 @@ def test_a_list_that_becomes_the_same_again_is_reported_once() -> None:
     assert len(judged(server, reply_with(), "add", outputs)) == 1
 
 
-def test_who_announces_other_tools_and_never_lists_them_is_asked_once() -> None:
+def test_after_a_list_change_the_tools_are_listed_only_once() -> None:
     gone = Fault(kind="timeout", message="no answer")
     server, outputs = FakeServer(page(tool(outputSchema=SUM)), gone), Outputs()
     for changes in range(4):

@@ -223,7 +223,9 @@ def test_a_file_that_turned_into_a_folder_meanwhile_is_reported(suite: str) -> N
     assert problem.startswith(f"cannot keep the snapshots of {suite}: ")
 
 
-def test_what_cannot_be_written_keeps_no_other_file_from_being_written(tmp_path: Path) -> None:
+def test_one_unwritable_file_does_not_prevent_other_files_from_being_written(
+    tmp_path: Path,
+) -> None:
     bad, good = str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")
     snapshots = Snapshots("write_new")
     look(snapshots, bad, x=1)
@@ -252,7 +254,7 @@ def test_more_than_a_file_can_hold_is_refused_and_the_old_file_stays(
 # Names that nobody asks for
 
 
-def test_what_no_test_asks_for_is_removed_after_a_whole_update(suite: str) -> None:
+def test_unused_snapshots_are_removed_after_a_complete_update(suite: str) -> None:
     put(suite, a=1, old=2)
     snapshots = Snapshots("update")
     look(snapshots, suite, a=1)
@@ -310,7 +312,7 @@ def test_a_name_for_two_values_is_called_unstable(suite: str) -> None:
     assert kept(suite) == {"a": 2, "b": 1}
 
 
-def test_what_was_taken_is_given_once(suite: str) -> None:
+def test_collected_snapshots_are_returned_once(suite: str) -> None:
     snapshots = Snapshots("write_new")
     look(snapshots, suite, a=1)
     assert snapshots.taken() == (SnapshotTaken(file=suite, key="a", status="new", value=1),)
@@ -328,7 +330,7 @@ def test_a_value_travels_only_when_it_is_to_be_written(suite: str) -> None:
     ]
 
 
-def test_what_several_processes_saw_becomes_one_file_each(tmp_path: Path) -> None:
+def test_snapshots_of_several_processes_are_merged_into_one_file_each(tmp_path: Path) -> None:
     first, second = str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")
     parent = Snapshots("write_new")
     sent = []

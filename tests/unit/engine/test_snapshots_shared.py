@@ -171,7 +171,7 @@ def test_one_value_may_be_at_two_places_of_a_test(suite: str) -> None:
 # Tests that are tried again
 
 
-def test_what_a_try_saw_that_did_not_pass_is_not_kept(suite: str) -> None:
+def test_snapshots_of_a_failed_try_are_not_kept(suite: str) -> None:
     put(suite, old=1)
     scene = Scene("update", suite)
     book = scene.snapshots.book(suite)
@@ -250,7 +250,7 @@ def test_a_folder_that_stays_locked_for_too_long_is_reported(
     )
 
 
-def test_what_another_run_has_accepted_first_stays_and_is_reported(suite: str) -> None:
+def test_a_snapshot_that_another_run_accepted_first_stays_and_is_reported(suite: str) -> None:
     scene = Scene("write_new", suite)
     scene.run("greets", a=1, b=1, c=1)
     put(suite, a=1, b=2)
@@ -259,7 +259,7 @@ def test_what_another_run_has_accepted_first_stays_and_is_reported(suite: str) -
     assert (problems, kept(suite)) == ((), {"a": 1, "b": 2, "c": 1})
 
 
-def test_what_another_run_has_added_is_not_stale(suite: str) -> None:
+def test_a_snapshot_that_another_run_added_is_not_stale(suite: str) -> None:
     put(suite, a=1, old=1)
     scene = Scene("update", suite)
     scene.run("greets", a=1)

@@ -65,7 +65,7 @@ def test_files_that_only_look_alike_are_each_taken_in() -> None:
 
 
 @pytest.mark.parametrize("importer", ["a", "c"], ids=["read first", "read last"])
-def test_what_is_imported_by_another_name_is_not_run_by_itself_as_well(importer: str) -> None:
+def test_a_suite_imported_under_another_path_is_not_run_alone_as_well(importer: str) -> None:
     write("b.mcptest.yaml", f"{SERVER}tools: [{{name: b, tool: t}}]\n")
     os.symlink("b.mcptest.yaml", "link.yaml")
     write(f"{importer}.mcptest.yaml", "imports: [link.yaml]\ntools: [{name: main, tool: t}]\n")

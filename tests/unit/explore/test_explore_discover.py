@@ -266,7 +266,7 @@ HOSTILE = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size
 
 @pytest.mark.slow
 @given(HOSTILE, HOSTILE, HOSTILE)
-def test_whatever_a_server_calls_things_the_file_loads(
+def test_the_written_file_is_valid_for_any_names_of_the_server(
     name: str, description: str, key: str
 ) -> None:
     schema = {"properties": {key: {"default": name}}, "required": [key]}

@@ -125,7 +125,7 @@ def test_a_probable_typo_causes_a_warning(text: str, message: str) -> None:
     assert warnings(text) == [("W001", message)]
 
 
-def test_what_is_meant_as_it_is_written_is_not_warned_of() -> None:
+def test_a_plausible_key_causes_no_warning() -> None:
     pattern = f'_patterns: true\n{CALL}\nout: {{id: 1, result: "match:type:string"}}'
     question = 'out: {id: 77, method: ask}\nin: {jsonrpc: "2.0", id: 77, result: {}}'
     assert warnings(pattern) == warnings(question) == []
@@ -249,7 +249,7 @@ def test_all_mistakes_of_all_documents_are_reported_in_one_go() -> None:
     assert [code for code, _, _ in mistakes(text)] == ["F006", "F008", "F017", "F013"]
 
 
-def test_what_must_be_sent_must_be_possible_to_make_up() -> None:
+def test_a_message_to_send_must_be_possible_to_generate() -> None:
     hopeless = r'!!re "^(?=a)(?=b)"'
     assert mistakes(f"in: {{method: m, params: {hopeless}}}") == [("F013", 1, 25)]
     text = f"{CALL}\nout: {{id: 1, result: {hopeless}}}"

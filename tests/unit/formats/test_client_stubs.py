@@ -18,7 +18,7 @@ def load(client: object) -> ClientSpec:
     return spec.client
 
 
-def test_what_is_scripted_is_declared() -> None:
+def test_scripted_capabilities_are_declared() -> None:
     spec = load({"roots": [], "sampling": "x", "capabilities": {"sampling": {"tools": {}}}})
     assert spec.capabilities == {"roots": {}, "sampling": {"tools": {}}}
 

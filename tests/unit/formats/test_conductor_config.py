@@ -59,7 +59,7 @@ def test_the_example_of_the_source_loads_unchanged() -> None:
     )
 
 
-def test_what_is_not_written_has_the_documented_default() -> None:
+def test_missing_keys_have_the_documented_default() -> None:
     spec = load(LEAST)
     assert (spec.cwd, spec.inherit_env, spec.startup_timeout_s, spec.timeout_s) == (
         "",

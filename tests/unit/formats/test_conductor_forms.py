@@ -174,7 +174,7 @@ def test_a_step_is_filled_with_what_was_captured() -> None:
     assert json.loads(step.line)["params"]["arguments"] == {"id": 5, "t": "u5"}
 
 
-def test_what_a_prompt_is_given_stays_text() -> None:
+def test_arguments_of_a_prompt_stay_strings() -> None:
     _, case = cases(CAPTURES, {"prompt": "b", "arguments": {"id": "${user}"}, "expect": EXPECT})
     template = case.steps[0].template
     assert template is not None

@@ -355,7 +355,9 @@ def file_with(response: str, request: str = "{jsonrpc: '2.0', id: 2, method: pin
         ),
     ],
 )
-def test_what_no_answer_can_be_is_refused(response: str, column: int, message: str) -> None:
+def test_an_expectation_that_no_answer_can_meet_is_refused(
+    response: str, column: int, message: str
+) -> None:
     assert mistakes(file_with(response)) == [("F017", 6, column, message)]
 
 
@@ -370,7 +372,7 @@ def test_what_no_answer_can_be_is_refused(response: str, column: int, message: s
         "{error: {code: 1}}",
     ],
 )
-def test_what_an_answer_may_be_is_accepted(response: str) -> None:
+def test_an_expectation_that_an_answer_can_meet_is_accepted(response: str) -> None:
     load_conductor(file_with(response), FILE, REGISTRY, {})
 
 
@@ -406,7 +408,7 @@ def test_a_near_miss_of_the_word_for_empty_stderr_is_refused() -> None:
         ("{response: {result: 'match:not:Error'}}", []),
     ],
 )
-def test_what_looks_like_a_check_and_is_none_is_refused(expect: str, codes: list[str]) -> None:
+def test_a_key_that_looks_like_a_check_is_refused(expect: str, codes: list[str]) -> None:
     head = "description: d\ntests:\n  - it: a\n    request: {id: 1, method: ping}\n"
     text = f"{head}    expect: {expect}\n"
     found = [code for code, *_ in mistakes(text)] if codes else []

@@ -172,7 +172,7 @@ def test_both_refuse_what_is_wrong(path: Path) -> None:
 
 
 @each_case("path", corpus("beyond"))
-def test_what_a_schema_cannot_say_only_the_loader_refuses(path: Path) -> None:
+def test_mistakes_a_schema_cannot_express_are_refused_by_the_loader_only(path: Path) -> None:
     reason = path.read_text(encoding="utf-8").partition("\n")[0]
     assert re.fullmatch(r"# [A-Z].+\.", reason), "its first line says why"
     assert errors(diagnostics_of(path))

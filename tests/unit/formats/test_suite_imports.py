@@ -89,7 +89,7 @@ def test_the_suites_of_one_server_are_adjacent_so_that_it_is_started_once() -> N
         ("[deep.yaml]", "of deep"),
     ],
 )
-def test_of_two_imports_the_later_counts_and_an_importer_counts_more_than_what_it_imports(
+def test_a_later_import_overrides_an_earlier_one_and_the_importer_overrides_both(
     imports: str, value: str
 ) -> None:
     files = {

@@ -300,7 +300,7 @@ def test_defaults_hold_for_every_entry_of_every_lane_that_says_nothing_else() ->
             assert (step.expectation.performance, step.expectation.max_tokens) == (None, None)
 
 
-def test_what_an_entry_says_itself_counts_more_than_defaults_and_tags_are_added() -> None:
+def test_an_entry_overrides_defaults_and_adds_tags() -> None:
     text = DEFAULTS + (
         "tools:\n"
         "  - {name: n, tool: t, server: a, tags: [own, all], timeout: 1s, retries: 0,\n"

@@ -316,7 +316,7 @@ def test_a_wrong_entry_or_step_is_reported(keys: str, code: str, message: str) -
     assert reported_at(entry(keys)) == (code, message)
 
 
-def test_what_a_prompt_is_given_is_text() -> None:
+def test_arguments_of_a_prompt_are_strings() -> None:
     expected = ("F008", '"a" must be text and is a number')
     assert reported_at(entry("name: n, prompt: p, args: {a: §5}", "prompts")) == expected
 

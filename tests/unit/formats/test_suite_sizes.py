@@ -132,7 +132,7 @@ def test_a_literal_value_does_not_count_as_inserted() -> None:
 # Values from a server
 
 
-def test_what_a_server_sent_is_not_put_in_so_often_that_it_fills_the_memory() -> None:
+def test_inserting_captured_values_has_a_size_limit() -> None:
     text = capturing({"a": ["${x}"] * 100, "b": "${x}" * 100})
     with pytest.raises(ValueError, match=r"^with \$\{x\} in its place, it has more than 67,108"):
         filled(text, x="a" * 1_000_000)

@@ -54,7 +54,7 @@ def test_a_test_needs_what_it_uses(keys: str, needed: list[tuple[str, str]]) -> 
     assert found == {"n": needed, "other": []}
 
 
-def test_what_a_server_needs_each_of_its_tests_needs() -> None:
+def test_variables_of_a_server_are_needed_by_each_of_its_tests() -> None:
     found = needs(
         "  - {name: a, server: shop, tool: t}\n"
         "  - {name: b, server: mail, tool: t}\n"
@@ -63,7 +63,7 @@ def test_what_a_server_needs_each_of_its_tests_needs() -> None:
     assert found == {"a": [], "b": [MAIL_KEY], "c": [MAIL_KEY, TOKEN]}
 
 
-def test_what_the_defaults_need_every_test_needs() -> None:
+def test_variables_of_the_defaults_are_needed_by_every_test() -> None:
     head = HEAD + "defaults: {server: shop, setup: [{tool: t, args: {a: '${region}'}}]}\n"
     assert needs("  - {name: a, tool: t}\n", head) == {"a": [REGION]}
     assert needs("  - {name: a, tool: t, setup: [{tool: u}]}\n", head) == {"a": []}

@@ -275,7 +275,7 @@ def test_a_step_that_needs_nothing_waits_for_nothing() -> None:
     assert steps_of("tool: b, args: {x: '${order}'}").steps[1].template is None
 
 
-def test_what_another_entry_has_captured_does_not_take_the_place_of_a_variable() -> None:
+def test_a_value_captured_by_another_entry_does_not_replace_a_variable() -> None:
     step = filled("tool: b, args: {x: '${id}', y: '${order}'}", id=1, n=2, order="theirs")
     assert sent(step)["params"]["arguments"] == {"x": 1, "y": "A-17"}
 
@@ -329,7 +329,7 @@ def test_a_captured_value_is_compared_as_it_is_even_if_it_looks_like_a_matcher()
         "[§'${id}']",
     ],
 )
-def test_what_a_server_sent_never_chooses_what_is_checked(expect: str) -> None:
+def test_captured_values_cannot_choose_what_is_checked(expect: str) -> None:
     steps = f"[{{tool: a, capture: {{id: result}}}}, {{tool: b, expect: {expect}}}]"
     text = entry(f"name: n, steps: {steps}")
     before = text[: text.index("§")]
@@ -348,7 +348,7 @@ def test_what_a_server_sent_never_chooses_what_is_checked(expect: str) -> None:
         "{gt: '${n}'}",
     ],
 )
-def test_what_a_server_sent_may_be_compared_with(matcher: str) -> None:
+def test_captured_values_may_be_compared_with(matcher: str) -> None:
     case = steps_of(f"tool: b, expect: [{{target: result, matcher: {matcher}}}]")
     assert case.steps[1].template is not None
 
@@ -409,7 +409,7 @@ def test_the_mistakes_of_steps_with_captured_values_are_reported_when_the_file_i
     assert reported_at(entry(f"name: n, steps: {steps}")) == (code, message)
 
 
-def test_what_one_entry_captures_is_not_known_in_the_next() -> None:
+def test_values_captured_by_one_entry_are_unknown_in_the_next() -> None:
     text = SERVER + (
         "tools:\n  - {name: a, tool: t, capture: {id: result}}\n"
         "  - {name: b, tool: t, args: {x: §'${id}'}}\n"

@@ -357,7 +357,7 @@ def test_an_extracted_value_is_compared_strictly_and_reported_at_its_path() -> N
     assert differing(expected, {"result": ANSWER}) == [("result.tools[1].name", "differs")]
 
 
-def test_what_was_pulled_may_be_met_by_a_pattern_and_has_siblings() -> None:
+def test_an_extracted_value_may_match_a_pattern_and_have_siblings() -> None:
     expected = {
         "match:extractField": "tools.*.name",
         "value": "match:arrayContains:b",

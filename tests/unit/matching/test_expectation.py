@@ -177,7 +177,7 @@ def test_nothing_is_denied_of_the_elements_of_an_empty_array() -> None:
         {"match:any": ["match:empty", "match:not:contains:x"]},
     ],
 )
-def test_what_is_said_of_no_elements_themselves_may_hold(value: object) -> None:
+def test_an_assertion_about_no_elements_may_hold(value: object) -> None:
     expected = {"match:extractField": "tools.*.name", "value": value}
     found = differences(expected, {"tools": []})
     assert (found == []) == (value != "match:not:exists")

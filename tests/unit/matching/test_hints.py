@@ -84,7 +84,7 @@ def test_an_item_at_another_place_is_found_there(
         ({"a": "Weather"}, {"a": "Climate"}),
     ],
 )
-def test_what_is_like_many_others_is_not_looked_for(expected: object, actual: object) -> None:
+def test_an_item_similar_to_many_others_gets_no_hint(expected: object, actual: object) -> None:
     assert hints(expected, actual) == []
 
 

@@ -231,7 +231,7 @@ def test_only_what_refers_to_something_is_tried(schema: object, count: int) -> N
 @pytest.mark.parametrize(
     ("given", "lead"), [("s.json", "reads s.json, "), (REFERRING, "holds a schema ")]
 )
-def test_what_cannot_be_tried_is_not_read_here(given: object, lead: str) -> None:
+def test_a_schema_that_cannot_be_tried_is_not_compiled_here(given: object, lead: str) -> None:
     matcher = builtin_registry(try_schema=lambda *_: "takes for ever").get("jsonSchema")
     assert matcher is not None
     with pytest.raises(BadSchemaError) as caught:

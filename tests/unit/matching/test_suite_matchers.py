@@ -310,7 +310,7 @@ def test_a_plugin_is_asked_with_the_value_its_parameters_and_the_place() -> None
     assert geo.asked == [("geo", "near", params)]
 
 
-def test_what_is_slow_foreign_or_remote_is_remembered_for_the_expectation() -> None:
+def test_slow_foreign_and_remote_matchers_are_flagged_on_the_expectation() -> None:
     registry = builtin_registry().replaced(plugin_matcher(Geo()))
     words = SuiteMatchers(registry, [], read_beside)
 

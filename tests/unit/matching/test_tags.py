@@ -28,7 +28,7 @@ def tag(name: str, text: str = "") -> Pattern:
 
 
 @pytest.mark.parametrize("name", [name for name in TAGS if name != "type"])
-def test_what_a_tag_says_of_its_examples_holds(name: str) -> None:
+def test_the_examples_of_a_tag_are_true(name: str) -> None:
     matcher = TAGS[name]
     _, _, written = matcher.example.partition(" ")
     pattern = tag(name, written.strip("'\""))
@@ -105,7 +105,7 @@ def test_refs_are_filled_wherever_they_occur() -> None:
     assert fill(value, {"x": 1, "y": [2]}) == {"a": [1, {"b": [2]}], "c": 1}
 
 
-def test_what_is_bound_is_pulled_out_and_what_is_missing_left_out() -> None:
+def test_bound_values_are_extracted_and_missing_ones_left_out() -> None:
     binds = (Bind(name="x", steps=("a", 0)), Bind(name="y", steps=("b",)))
     assert pull_bound(binds, {"a": [None]}) == {"x": None}
     assert pull_bound(binds, {"a": [], "b": 0}) == {"y": 0}

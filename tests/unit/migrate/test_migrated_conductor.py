@@ -55,7 +55,7 @@ def test_around_a_pattern_nothing_may_be_left_over() -> None:
     ]
 
 
-def test_of_a_part_only_what_is_written_is_asserted() -> None:
+def test_only_the_written_members_of_a_part_are_asserted() -> None:
     wish = {"a": {"b": 1, "0": 2}, "c": [{"d": "match:uuid"}], "e": [], "f": {}, "g": {"0": 1}}
     assert asserted(partly(wish)) == [
         ("result.a", {"partial": {"b": 1, "0": 2}}),
@@ -73,14 +73,14 @@ def test_a_key_of_any_name_can_be_a_target() -> None:
     ]
 
 
-def test_what_must_not_be_there_leaves_its_object_to_be_asserted() -> None:
+def test_an_absent_member_asserts_that_its_object_exists() -> None:
     assert asserted(partly({"a": {"b": "match:not:exists"}})) == [
         ("result.a", {"type": "object"}),
         ("result.a.b", {"exists": False}),
     ]
 
 
-def test_what_must_not_be_so_must_be_there_below_a_part() -> None:
+def test_a_negated_member_below_a_part_must_exist() -> None:
     assert asserted(partly({"a": 1, "b": "match:not:contains:x"})) == [
         ("result.a", {"exact": 1}),
         ("result.b", {"not": {"contains": "x"}}),
@@ -123,7 +123,7 @@ def test_directives_about_the_whole_answer_are_taken_apart() -> None:
     ]
 
 
-def test_what_is_pulled_out_of_many_is_compared_as_one_array() -> None:
+def test_values_extracted_from_many_items_are_compared_as_one_array() -> None:
     pulled = {"match:extractField": "a.*", "value": ["match:type:string"]}
     items = {"type": "array", "minItems": 1, "prefixItems": [{"type": "string"}], "maxItems": 1}
     assert asserted({"response": {"result": pulled}}) == [("result.a[*]", {"schema": items})]

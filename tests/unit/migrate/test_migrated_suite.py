@@ -65,7 +65,7 @@ def test_an_unused_capture_stays_with_its_test() -> None:
     assert (entry["tool"], entry["capture"]) == ("t", {"x": "result.id"})
 
 
-def test_who_uses_what_a_test_captures_that_is_left_behind_is_left_behind_too() -> None:
+def test_tests_that_use_captures_of_an_omitted_test_are_omitted_too() -> None:
     listing = {"list": "tools", "expect": OK, "capture": {"x": "result.id"}}
     text, notes = suite_from(conductor(listing, uses("x"), calling(OK)))
     assert losses(notes) == [

@@ -167,7 +167,7 @@ def test_a_server_request_written_after_the_answer_is_sent_after_it() -> None:
     assert said(stage.reply(77, ACCEPTED)) == ["done"]
 
 
-def test_what_follows_upon_a_request_is_said_in_written_order() -> None:
+def test_messages_after_a_request_are_sent_in_written_order() -> None:
     stage = contract(
         CALL
         + log("before", "out_a")
@@ -273,7 +273,7 @@ def test_a_notification_that_the_contract_does_not_have_is_wrong() -> None:
         "notifications/roots/list_changed",
     ],
 )
-def test_what_a_client_may_always_say_is_never_wrong(method: str) -> None:
+def test_messages_that_a_client_may_always_send_are_never_wrong(method: str) -> None:
     stage = contract(noticed(""), once=True)
     assert stage.notify(method, {"x": 1}) == []
     assert stage.report.wrong == ()

@@ -109,7 +109,7 @@ def test_lists_say_how_long_they_may_be_kept(method: str) -> None:
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
-def test_what_a_contract_says_of_it_stays() -> None:
+def test_a_value_in_the_contract_is_not_changed() -> None:
     text = ADD.replace(
         "result: {",
         f"result: {{resultType: task, ttlMs: 5, _meta: {{{SERVER_INFO}: mine, x: 1}}, ",

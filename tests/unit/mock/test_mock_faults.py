@@ -83,7 +83,7 @@ def test_a_star_is_for_all_methods_and_a_name_wins_over_it() -> None:
     assert "error" in delivered(both, answer(1, "tools/list"))[0][1]
 
 
-def test_what_is_not_an_answer_is_never_broken() -> None:
+def test_faults_never_affect_messages_that_are_not_answers() -> None:
     for kind in ("hang", "drop", "error", "malformed"):
         assert delivered(faults(f"*={kind}"), NOTE) == [(0.0, NOTE.message)]
 
@@ -92,7 +92,7 @@ def batch(*parts: Sent) -> Sent:
     return Sent(message=[part.message for part in parts], parts=parts)
 
 
-def test_of_a_batch_only_what_is_meant_hangs_or_fails() -> None:
+def test_faults_affect_only_the_chosen_requests_of_a_batch() -> None:
     parts = answer(1), answer(2, "tools/list")
     ((_, messages),) = delivered(faults("tools/call=hang"), batch(*parts))
     assert messages == [parts[1].message]

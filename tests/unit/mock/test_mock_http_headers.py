@@ -59,7 +59,7 @@ def test_a_method_that_is_missing_or_another_is_a_fault(method: str | None) -> N
     ("method", "member"),
     [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")],
 )
-def test_what_is_used_is_named_in_a_header(method: str, member: str) -> None:
+def test_the_used_name_must_be_in_a_header(method: str, member: str) -> None:
     assert fault(method, {member: "a b"}, mcp_name="a b") == ""
     assert fault(method, {member: "a b"}, mcp_name=encoded("a b")) == ""
     assert fault(method, {member: "ü"}, mcp_name=encoded("ü")) == ""

@@ -176,7 +176,7 @@ def test_too_many_sessions_that_are_all_in_use_are_503(monkeypatch: pytest.Monke
 # Messages
 
 
-def test_what_is_not_json_is_400() -> None:
+def test_a_body_that_is_not_json_gets_400() -> None:
     stage = http_contract(ADD)
     client = stage.open()
     for body in (b"", b"{", b"\xff", b'{"a": NaN}'):
@@ -195,7 +195,7 @@ def test_json_may_be_spread_over_lines() -> None:
     "value",
     [5, {}, {"id": 5}, {"jsonrpc": "2.0", "method": 5}, [], [asking("ping")], asking("ping", [])],
 )
-def test_what_is_not_a_message_is_400_with_an_error(value: object) -> None:
+def test_a_body_that_is_not_a_message_gets_400_with_an_error(value: object) -> None:
     stage = http_contract(ADD)
     response = stage.open("2025-06-18").post(value)
     assert (response.status, response.message["error"]["code"]) == (400, -32600)
@@ -416,7 +416,7 @@ def test_a_request_refused_by_its_head_is_reported() -> None:
 # Bounds
 
 
-def test_of_what_was_said_long_ago_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_sent_long_ago_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_sessions, "_MAX_EVENTS", 2)
     client = http_contract(GROWS).open()
     for _ in range(5):

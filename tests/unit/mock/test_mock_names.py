@@ -149,7 +149,7 @@ def test_a_request_may_use_its_own_id() -> None:
     assert "error" in stage.ask("echo", {"of": 5}, "5")
 
 
-def test_what_a_request_binds_itself_must_be_there_to_be_used() -> None:
+def test_a_name_that_a_request_binds_must_be_present_to_be_used() -> None:
     text = (
         "in: {jsonrpc: '2.0', id: 1, method: go, params: {_meta: {t: !!bind t}, copy: !!ref t}}\n"
         "out: {jsonrpc: '2.0', id: 1, result: {}}\n"

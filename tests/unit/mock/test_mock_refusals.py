@@ -62,7 +62,7 @@ def test_a_call_of_the_same_tool_is_nearer_than_fewer_differences() -> None:
     assert error["data"]["nearest"]["case"] == "Adds"
 
 
-def test_of_several_cases_for_a_tool_the_one_with_the_fewest_differences_is_nearest() -> None:
+def test_the_case_with_the_fewest_differences_is_nearest() -> None:
     stage = contract(
         cases(
             a_case("Far", "{name: find, arguments: {q: b, limit: 2}}", "x"),
@@ -118,7 +118,7 @@ def test_every_refusal_is_recorded_as_wrong() -> None:
     assert (second.nearest, len(second.differences)) == (None, 1)
 
 
-def test_what_is_answered_is_not_recorded_as_wrong() -> None:
+def test_answered_calls_are_not_recorded_as_wrong() -> None:
     stage = contract(ADD)
     stage.call("add", a=1, b=2)
     assert stage.report.wrong == ()
@@ -149,7 +149,7 @@ def refused(stage: Stage, value: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("value", [5, "x", None, True, {}, {"a": 1}, {"jsonrpc": "2.0"}])
-def test_what_is_not_a_message_is_refused_without_an_id(value: object) -> None:
+def test_input_that_is_not_a_message_is_refused_without_an_id(value: object) -> None:
     answer = refused(contract(ADD), value)
     assert (answer["id"], answer["error"]["code"]) == (None, -32600)
 

@@ -133,7 +133,7 @@ def test_a_state_is_good_for_its_own_request_and_once() -> None:
     assert "error" in ask(stage, inputResponses={"who": ADA}, requestState=state)
 
 
-def test_who_did_not_say_that_it_can_answer_is_not_asked() -> None:
+def test_a_client_without_the_capability_is_not_asked() -> None:
     stage = contract(cases(ASKS, TWICE))
     error = ask(stage, able=("roots",))["error"]
     assert error["code"] == -32021

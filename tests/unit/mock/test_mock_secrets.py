@@ -56,7 +56,7 @@ def test_a_secret_of_the_client_is_in_no_answer_and_no_report(arguments: Any) ->
     assert HIDDEN in told
 
 
-def test_what_is_not_secret_is_shown_beside_a_secret() -> None:
+def test_values_that_are_not_secret_are_shown_beside_a_secret() -> None:
     stage = contract(LOGIN)
     told = refused(stage, "login", user="bob", password=SECRET)
     assert "differs, expected 'ada', got 'bob'" in told or '"bob"' in told
@@ -152,13 +152,13 @@ OTHERS = [
 
 
 @each_case("key", KEYS)
-def test_what_is_blanked_out_of_a_recording_is_hidden_here(key: str) -> None:
+def test_values_blanked_in_a_recording_are_hidden_here(key: str) -> None:
     assert is_secret(key, SECRET)
     assert hide_secrets({key: SECRET}) == {key: HIDDEN}
 
 
 @each_case("key", OTHERS)
-def test_what_is_kept_in_a_recording_is_reported_here(key: str) -> None:
+def test_values_kept_in_a_recording_are_reported_here(key: str) -> None:
     assert not is_secret(key, SECRET)
     assert hide_secrets({key: SECRET}) == {key: SECRET}
 
@@ -191,12 +191,12 @@ def test_a_difference_with_a_secret_loses_whatever_might_quote_it() -> None:
 
 @pytest.mark.parametrize("blank", ["REDACTED", "'[secret]'"])
 @pytest.mark.parametrize("value", [SECRET, "", 7, {"a": 1}])
-def test_what_was_blanked_out_may_be_anything(blank: str, value: object) -> None:
+def test_a_blanked_value_matches_anything(blank: str, value: object) -> None:
     stage = contract(a_case("Logs in", f"{{name: login, arguments: {{password: {blank}}}}}", "in"))
     assert stage.call("login", password=value) == "in"
 
 
-def test_what_was_blanked_out_must_be_there() -> None:
+def test_a_blanked_value_must_be_present() -> None:
     stage = contract(a_case("Logs in", "{name: login, arguments: {password: REDACTED}}", "in"))
     error = stage.error("tools/call", {"name": "login"})
     assert [each["path"] for each in error["data"]["differences"]] == ["params.arguments.password"]

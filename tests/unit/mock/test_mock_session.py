@@ -183,7 +183,7 @@ def test_the_type_of_an_argument_is_what_the_contract_says_of_it(
     assert tool["inputSchema"]["properties"]["v"] == schema
 
 
-def test_what_the_server_refuses_is_not_listed() -> None:
+def test_names_the_server_refuses_are_not_listed() -> None:
     refused = (
         "in: {jsonrpc: '2.0', id: 1, method: tools/call, params: {name: nope}}\n"
         "out: {jsonrpc: '2.0', id: 1, error: {code: -32602, message: unknown tool}}\n"

@@ -80,7 +80,7 @@ def test_name_method_and_argument_are_sent_as_they_are_written(
         ("match:plugin:\x1b[1m.near", "F021", "u001b[1m'; there are: geo, units"),
     ],
 )
-def test_what_cannot_be_asked_is_a_mistake_with_its_code(
+def test_a_plugin_expectation_that_is_invalid_is_a_mistake_with_its_code(
     source: str, code: str, message: str
 ) -> None:
     registry = builtin_registry(plugins=Scripted(None, "geo", "units"))

@@ -57,7 +57,7 @@ def test_members_and_exchanges_of_each_session_are_read() -> None:
     ]
 
 
-def test_what_is_not_taken_of_a_session_is_skipped() -> None:
+def test_the_unread_rest_of_a_session_is_skipped() -> None:
     session = {"exchanges": [{"request": request(1)}, {"request": request(2)}]}
     sessions = read_capture(pieces(json.dumps([session, session])), FILE)
     assert [next(each)[1]["request"]["id"] for each in sessions] == [1, 1]

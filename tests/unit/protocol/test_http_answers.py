@@ -183,7 +183,7 @@ def test_a_notification_accepted_with_another_status_is_not_a_refusal(
 
 
 @pytest.mark.parametrize("status", [400, 404, 500])
-def test_one_that_is_refused_is_a_refusal(status: int) -> None:
+def test_a_refused_notification_is_a_refusal(status: int) -> None:
     trouble = the_fault(read(reader(ABSENT, "notifications/x"), b"", status))
     assert trouble.is_refusal
     assert trouble.id is ABSENT
@@ -297,7 +297,7 @@ def test_a_resumed_stream_continues_where_the_other_broke_off() -> None:
 # What captures keep
 
 
-def test_of_the_headers_only_what_rules_ask_for_is_kept() -> None:
+def test_only_the_headers_that_rules_need_are_kept() -> None:
     (frame,) = read(
         reader(), ANSWER, set_cookie="secret=1", x_accel_buffering="no", mcp_session_id="s1"
     )

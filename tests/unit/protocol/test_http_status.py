@@ -38,7 +38,7 @@ def test_each_status_has_its_kind_its_effect_and_its_hint(
     assert hint in found.hint
 
 
-def test_what_the_server_said_is_quoted_cut_and_made_visible() -> None:
+def test_the_response_body_is_quoted_shortened_and_escaped() -> None:
     found = refused(500, b"\x1b[31mboom" + b"x" * 1000)
     assert "boom" in found.message
     assert "\x1b" not in found.message

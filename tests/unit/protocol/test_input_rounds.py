@@ -69,7 +69,7 @@ def test_state_alone_is_reason_enough_to_ask_again() -> None:
         wants({"k": ELICIT, "l": {"method": "roots/list"}}),
     ],
 )
-def test_what_asks_for_nothing_we_can_answer_is_left_as_it_is(answer: Message) -> None:
+def test_a_result_that_asks_for_nothing_we_can_answer_is_not_changed(answer: Message) -> None:
     found = rounds()
     found.sent(request())
     assert found.next_round(1, answer) is None
@@ -121,7 +121,7 @@ def test_a_server_that_is_never_content_is_left_with_its_question() -> None:
         ({"resultType": None}, "resultType is null, which means nothing"),
     ],
 )
-def test_of_a_result_that_is_not_the_end_there_is_a_reason(result: Message, why: str) -> None:
+def test_an_intermediate_result_has_a_reason(result: Message, why: str) -> None:
     found = rounds()
     found.sent(request())
     assert found.next_round(1, {"id": 1, "result": result}) is None
@@ -129,7 +129,7 @@ def test_of_a_result_that_is_not_the_end_there_is_a_reason(result: Message, why:
 
 
 @pytest.mark.parametrize("answer", [{"result": {}}, {"result": {"resultType": "complete"}}, {}])
-def test_of_a_result_that_is_the_end_there_is_none(answer: Message) -> None:
+def test_a_final_result_has_no_reason(answer: Message) -> None:
     found = rounds()
     found.sent(request())
     assert found.next_round(1, answer) is None

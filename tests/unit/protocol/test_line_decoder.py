@@ -62,7 +62,7 @@ def test_a_whole_line_may_be_as_long_as_the_limit_and_no_longer() -> None:
     assert LineDecoder(max_line_bytes=size - 1).feed(line) == [too_long]
 
 
-def test_what_looks_like_a_whole_line_may_be_the_end_of_one() -> None:
+def test_a_chunk_that_looks_like_a_whole_line_may_be_the_end_of_one() -> None:
     decoder = LineDecoder(max_line_bytes=20)
     assert decoder.feed(b'{"a":') == []
     assert decoder.feed(b"1}\n") == [Frame(value={"a": 1}, line=1)]

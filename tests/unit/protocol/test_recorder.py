@@ -45,7 +45,7 @@ def test_answers_are_paired_by_id_and_type() -> None:
     assert (first.response, second.response) == (ABSENT, response("1"))
 
 
-def test_what_the_server_says_on_its_own_belongs_to_the_last_exchange() -> None:
+def test_unsolicited_messages_belong_to_the_last_exchange() -> None:
     recorder = SessionRecorder()
     recorder.server(NOTE, 0)
     recorder.client(request(1), 0)

@@ -44,7 +44,7 @@ def test_an_interrupted_run_says_so_in_the_last_line() -> None:
     assert text == "1 test: 1 passed, in 510 ms; interrupted: 1 of 1 test ran\n"
 
 
-def test_what_became_of_snapshots_is_in_the_last_line() -> None:
+def test_snapshot_changes_are_in_the_last_line() -> None:
     report = SnapshotReport(updated={"a": ("x", "y")}, removed={"a": ("z",)})
     text = rendered(MinimalReporter(), run_of(PASSED, snapshots=report).replay())
     assert text == "1 test: 1 passed, in 510 ms; 2 snapshots updated; 1 snapshot removed\n"

@@ -214,7 +214,7 @@ def test_a_page_says_why_a_run_without_failures_failed() -> None:
     assert ACCEPTED in accepted
 
 
-def test_what_is_only_skipped_is_called_skipped_everywhere() -> None:
+def test_a_test_that_is_only_skipped_is_called_skipped_everywhere() -> None:
     run = run_of(PASSED, LEFT.but(not_run=False))
     for reporter in (JunitReporter(), TapReporter(), MarkdownReporter(), HtmlReporter("1")):
         text = rendered(reporter, run.replay())

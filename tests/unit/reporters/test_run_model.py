@@ -130,7 +130,7 @@ def test_when_no_run_had_tests_the_worst_reason_is_that_of_all() -> None:
 
 
 @pytest.mark.parametrize("name", ["interrupted", "bailed"])
-def test_what_befell_one_befell_all(name: str) -> None:
+def test_a_flag_of_one_part_applies_to_the_merged_run(name: str) -> None:
     run = merged(run_of(PASSED, file="a.yml"), run_of(PASSED, file="b.yml", **{name: True}))
     assert getattr(run.finished, name) is True
     assert getattr(merged(run_of(PASSED)).finished, name) is False
@@ -263,7 +263,7 @@ def test_a_report_with_gates_that_cannot_be_checked_is_refused(
     assert [found.code for found in caught.value.diagnostics] == [code]
 
 
-def test_what_became_of_snapshots_is_there_for_all_files() -> None:
+def test_snapshot_changes_are_listed_for_all_files() -> None:
     one = run_of(PASSED, file="a", snapshots=SnapshotReport(written={"a": ("x",)}))
     two = run_of(PASSED, file="b", snapshots=SnapshotReport(written={"b": ("y",)}))
     plain = run_of(PASSED, file="c")

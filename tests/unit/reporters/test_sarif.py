@@ -82,7 +82,7 @@ def test_mistakes_in_files_are_results_and_the_run_was_not_whole() -> None:
         ({"interrupted": True}, "run-interrupted"),
     ],
 )
-def test_what_befell_the_whole_run_is_a_result(fields: dict[str, Any], rule: str) -> None:
+def test_a_fault_of_the_whole_run_is_a_result(fields: dict[str, Any], rule: str) -> None:
     run = sarif(run_of(PASSED, **fields).replay())
     assert [each["ruleId"] for each in run["results"]] == [rule]
     assert run["invocations"][0]["executionSuccessful"] is False

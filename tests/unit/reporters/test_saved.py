@@ -153,7 +153,9 @@ def test_a_report_of_the_first_mcptest_has_less_and_is_read() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_file_is_said(text: str, code: str, message: str) -> None:
+def test_an_invalid_report_file_is_refused_with_the_reason(
+    text: str, code: str, message: str
+) -> None:
     assert diagnostic(text)[:2] == (code, message)
 
 

@@ -312,7 +312,7 @@ def test_notes_are_below_any_verdict_and_stderr_below_a_pass_only_on_request() -
     )
 
 
-def test_what_the_server_wrote_to_stderr_is_shown_with_a_failure() -> None:
+def test_stderr_of_the_server_is_shown_with_a_failure() -> None:
     failed = case(status="failed", mismatches=(WRONG,), stderr="why\n", notes=("so",))
     assert printed(SUITE, failed).endswith(
         "        actual    2\n\n        stderr    | why\n      note: so\n\n"
@@ -341,7 +341,7 @@ def test_ten_mismatches_are_all_there_is_to_say() -> None:
     assert " more mismatch" not in text
 
 
-def test_what_no_test_has_exercised_is_named_to_the_last_when_more_is_asked_for() -> None:
+def test_in_verbose_mode_all_features_never_exercised_are_named() -> None:
     offers = tuple(CoveredOffer(kind="tool", name=f"tool_{n}", calls=0) for n in range(40))
     coverage = (ServerCoverage(server="Files", offers=offers),)
     end = RunFinished(summary=Summary(), duration_s=0.1, coverage=coverage)

@@ -91,7 +91,7 @@ def test_a_capture_that_keeps_one_of_these_rules_breaks_no_other(path: Path) -> 
     assert bad == []
 
 
-def test_what_is_said_of_huge_values_is_short() -> None:
+def test_messages_about_huge_values_are_short() -> None:
     huge = "x" * 1_000_000
     scorer = started("E", transport="stdio:1")
     meta = {f"-{huge}": 1, f"io.modelcontextprotocol/{huge}": 1, "traceparent": huge}

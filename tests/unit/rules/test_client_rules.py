@@ -59,7 +59,7 @@ def test_input_requests_in_a_complete_result_are_not_requests() -> None:
 
 
 @pytest.mark.parametrize(("id", "status"), [("ELIC-01", "not_applicable"), ("ELIC-03", "fail")])
-def test_what_a_task_asks_is_judged_by_its_shape_but_not_by_capabilities(
+def test_requests_of_a_task_are_judged_by_shape_but_not_by_capabilities(
     id: str, status: str
 ) -> None:
     facts = Facts()

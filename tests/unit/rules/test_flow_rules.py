@@ -219,7 +219,7 @@ def test_an_old_stream_is_no_finding_once_there_are_too_many_to_remember() -> No
 
 
 @pytest.mark.slow
-def test_what_a_server_asked_long_ago_it_may_still_cancel() -> None:
+def test_a_server_may_cancel_a_request_it_sent_long_ago() -> None:
     talk = Talk("D")
     for number in range(10_050):
         talk.server_asks(number, "ping")

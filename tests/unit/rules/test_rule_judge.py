@@ -187,7 +187,7 @@ def test_every_similar_violation_is_counted() -> None:
     assert broken(scored(tool, *calls))["TOOL-08"] == 5
 
 
-def test_what_becomes_known_in_between_counts_from_then_on() -> None:
+def test_facts_learned_in_between_count_from_then_on() -> None:
     before = [call(id, text("plain")) for id in range(1, 4)]
     tool = listed(10, outputSchema={"type": "object"})
     after = [call(id, text("plain")) for id in range(11, 13)]

@@ -218,7 +218,9 @@ def test_a_sentence_says_where_what_is_wanted_and_what_is_there(
         ("D", with_notification("notifications/elicitation/complete", {})),
     ],
 )
-def test_what_is_wrong_depends_on_the_revision(letters: str, exchange: dict[str, Any]) -> None:
+def test_the_shape_that_is_invalid_depends_on_the_revision(
+    letters: str, exchange: dict[str, Any]
+) -> None:
     sound = {"type": "object"}
     result = exchange["response"]["result"]
     for tool in result.get("tools", ()):
@@ -351,7 +353,7 @@ def test_a_schema_of_an_unknown_dialect_is_not_judged() -> None:
         ({"default": {"type": 5}, "const": {"allOf": []}, "x": {"type": 5}}, ALL),
     ],
 )
-def test_what_is_a_schema_depends_on_the_dialect(schema: dict[str, Any], valid: str) -> None:
+def test_validity_of_a_schema_depends_on_the_dialect(schema: dict[str, Any], valid: str) -> None:
     for name, uri in DRAFTS.items():
         found = describe_schema_error(schema | {"$schema": uri})
         assert (found == ()) is (name in valid.split()), name

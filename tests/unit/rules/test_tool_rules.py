@@ -200,7 +200,7 @@ def test_a_simple_value_is_plainly_valid(schema: dict[str, Any], value: object) 
         ({"type": [[]], "properties": [], "required": "a"}, {"a": 1}),
     ],
 )
-def test_what_is_invalid_or_in_doubt_is_not_plainly_valid(
+def test_invalid_and_doubtful_schemas_are_not_plainly_valid(
     schema: dict[str, Any], value: object
 ) -> None:
     assert not is_plainly_valid(schema, value)
@@ -331,7 +331,7 @@ VALUES = st.recursive(
 @pytest.mark.slow
 @settings(deadline=None)
 @given(schema=SIMPLE.filter(lambda schema: isinstance(schema, dict)), part=SIMPLE, value=VALUES)
-def test_what_is_plainly_valid_is_valid(schema: Any, part: Any, value: object) -> None:
+def test_plainly_valid_schemas_are_valid(schema: Any, part: Any, value: object) -> None:
     whole = schema | {"$defs": {"a": part}}
     if is_plainly_valid(whole, value):
         assert jsonschema_rs.validator_for(whole).is_valid(value)

@@ -131,7 +131,7 @@ def test_the_transport_named_last_applies_to_earlier_exchanges() -> None:
     assert late(call(), transport="stdio:7")["STDIO-07"].status == "pass"
 
 
-def test_what_is_held_back_for_the_transport_is_limited() -> None:
+def test_the_number_of_exchanges_held_back_for_the_transport_is_limited() -> None:
     asking = [call(id, server_messages=[request(id, "roots/list")]) for id in range(100)]
     assert 0 < late(*asking, transport="stdio:7")["STDIO-07"].count <= 20
 

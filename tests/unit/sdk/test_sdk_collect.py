@@ -113,7 +113,7 @@ def test_a_test_that_the_file_skips_says_why(tmp_path: Path) -> None:
     assert skips(found) == {"a": "not today", "b": "skipped in the file", "c": ""}
 
 
-def test_what_only_leaves_out_is_there_as_skipped(tmp_path: Path) -> None:
+def test_tests_excluded_by_only_are_listed_as_skipped(tmp_path: Path) -> None:
     found = conductor(tmp_path, call("a", only=True), call("b"))
     assert skips(found) == {"a": "", "b": "another test of this file says only"}
     assert [each.code for each in found.plan.warnings] == ["W002"]

@@ -49,13 +49,13 @@ def test_the_package_offers_it() -> None:
         (1.5, "match:between:1:2"),
     ],
 )
-def test_what_is_as_expected_is_returned_for_more(actual: object, expected: object) -> None:
+def test_an_expectation_that_holds_returns_its_value(actual: object, expected: object) -> None:
     expectations = expect(actual)
     assert expectations.to_match(expected) is expectations
     assert isinstance(expectations, Expectations)
 
 
-def test_what_differs_is_reported_with_both_values_and_the_place() -> None:
+def test_a_difference_is_reported_with_both_values_and_the_place() -> None:
     wanted = {**ANSWER, "content": [{"type": "text", "text": "Hello, World!"}]}
     assert failure_of(expect(HELLO).to_match, wanted).split("\n") == [
         "content[0].text: differs",
@@ -66,13 +66,13 @@ def test_what_differs_is_reported_with_both_values_and_the_place() -> None:
     ]
 
 
-def test_what_is_missing_is_shown_where_it_should_be() -> None:
+def test_a_missing_member_is_shown_where_it_should_be() -> None:
     text = failure_of(expect(ANSWER).to_match, {**ANSWER, "structuredContent": {}})
     assert text.startswith("structuredContent: ")
     assert "\x1b" not in text
 
 
-def test_what_a_server_says_does_nothing_to_a_terminal() -> None:
+def test_server_output_cannot_control_a_terminal() -> None:
     assert "\x1b" not in failure_of(expect({"a": "\x1b[2J"}).to_match, {"a": "b"})
     hostile = Verdict(success=False, error="\x1b[2J", text="\x1b[2J")
     assert "\x1b" not in failure_of(expect(hostile).to_succeed)

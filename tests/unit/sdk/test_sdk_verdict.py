@@ -55,7 +55,7 @@ def test_a_verdict_without_text_has_an_answer_without_content() -> None:
         ("\x1b[2J", 'the result of mcp.call is "\\u001b[2J"'),
     ],
 )
-def test_what_is_neither_shape_fails_loudly(result: object, words: str) -> None:
+def test_a_verdict_of_neither_shape_raises(result: object, words: str) -> None:
     with pytest.raises(ContractError) as caught:
         read_verdict(result, 0.0)
     assert str(caught.value).startswith("contract drift: ")

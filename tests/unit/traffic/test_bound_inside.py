@@ -102,7 +102,7 @@ def test_a_short_value_or_a_part_of_something_else_is_not_torn_out(id: Any, text
     assert beside(text, id) == text
 
 
-def test_it_is_found_in_every_message_also_in_those_before() -> None:
+def test_a_bound_value_is_found_in_every_message_also_in_earlier_ones() -> None:
     said = [
         ("in", call(1, "add")),
         ("out", notification("notifications/message", data=f"adding {ID}")),
@@ -123,7 +123,7 @@ def test_an_unused_value_stays_literal() -> None:
     assert answers(said)[0]["result"] == {"text": f"added {ID}", "id": ID}
 
 
-def test_what_the_client_said_first_stays_in_what_the_server_says() -> None:
+def test_values_the_client_sent_first_stay_literal_in_server_messages() -> None:
     said = [
         ("in", call(1, "add", id=ID)),
         ("out", result(1, text=f"added {ID}", id=ID)),
@@ -194,7 +194,7 @@ def test_a_secret_that_is_bound_stays_hidden() -> None:
 # What varies by its key
 
 
-def test_what_varies_by_its_key_varies_in_other_texts_too() -> None:
+def test_a_value_that_varies_by_its_key_varies_in_other_strings_too() -> None:
     assert answer_to_call(f"session {HEX} is open", session_id=HEX) == (
         "!!ere session /[0-9a-f]{20}/ is open"
     )
@@ -202,7 +202,7 @@ def test_what_varies_by_its_key_varies_in_other_texts_too() -> None:
     assert answer_to_call(f"session {HEX} is open", name=HEX) == f"session {HEX} is open"
 
 
-def test_what_varies_in_a_text_of_json_varies_in_others_too() -> None:
+def test_a_value_that_varies_in_a_json_string_varies_in_others_too() -> None:
     text = f'{{"session_id": "{HEX}"}}'
     assert answer_to_call(f"session {HEX}", text=text) == "!!ere session /[0-9a-f]{20}/"
 

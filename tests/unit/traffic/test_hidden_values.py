@@ -155,7 +155,7 @@ def test_the_schema_of_a_tool_may_mention_passwords() -> None:
     assert only_case(*said)["in"]["params"] == only_case(*said)["out"]["result"] == {"tools": tools}
 
 
-def test_what_a_run_of_ours_has_blanked_may_be_anything_again() -> None:
+def test_a_value_blanked_by_an_earlier_run_matches_anything() -> None:
     said = [("in", call(1, key="[secret]")), ("out", result(1, text="key [secret]."))]
     made = contract(*said)
     found = only_case(*said)

@@ -140,7 +140,7 @@ def test_a_key_does_not_say_that_a_value_varies(key: str, value: object) -> None
 
 
 @pytest.mark.parametrize("key", ["description", "title", "instructions"])
-def test_what_describes_the_server_stays(key: str) -> None:
+def test_the_description_of_the_server_stays(key: str) -> None:
     assert answer_to_call({key: "for example 2026-01-02T03:04:05Z"}) == {
         key: "for example 2026-01-02T03:04:05Z"
     }

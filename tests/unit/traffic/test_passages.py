@@ -71,7 +71,7 @@ def test_many_requests_at_a_time_are_counted_in_the_name() -> None:
     assert name == "tools/call a and tools/call a and 3 more"
 
 
-def test_what_the_server_says_on_its_own_goes_to_the_case_before() -> None:
+def test_unsolicited_messages_belong_to_the_case_before() -> None:
     said = [*HANDSHAKE, ("out", LOG), ("in", call(2)), ("out", result(2)), ("out", LOG)]
     assert keys(*said) == {
         "initialize": ["in_initialize", "out_answer", "in_initialized", "out_message"],
@@ -134,7 +134,7 @@ def test_a_cancelled_request_is_skipped_together_with_its_cancellation() -> None
     assert not skips(*said)["ping"]
 
 
-def test_what_a_server_asks_for_a_request_that_it_never_answers_is_skipped_with_it() -> None:
+def test_server_requests_during_an_unanswered_request_are_skipped_with_it() -> None:
     said = [*HANDSHAKE, ("in", call(2)), ("out", SAMPLE), ("in", result(7))]
     assert keys(*said)["tools/call get_time"] == ["in_call", "out", "in_answer"]
     assert skips(*said)["tools/call get_time"]

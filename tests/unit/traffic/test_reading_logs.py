@@ -132,7 +132,7 @@ def test_a_json_array_of_messages_is_a_log_too() -> None:
         "notifications/elicitation/complete",
     ],
 )
-def test_what_only_servers_send_is_the_servers(method: str) -> None:
+def test_messages_that_only_servers_send_belong_to_the_server(method: str) -> None:
     assert said(lines({"jsonrpc": "2.0", "method": method}))[0][0] == "out"
 
 
@@ -194,7 +194,7 @@ def test_lines_without_a_message_are_left_out_and_reported() -> None:
     assert notes(text) == ("tee.ndjson: 3 lines have no message and were left out: lines 1, 4, 6",)
 
 
-def test_of_very_many_lines_only_the_first_are_named() -> None:
+def test_only_the_first_of_very_many_lines_are_named() -> None:
     assert notes("noise\n" * 30 + IN)[0].endswith("lines 1, 2, 3, 4, 5, 6, 7, 8 and 22 more")
     assert notes(f"noise\n{IN}") == ("tee.ndjson: 1 line has no message and was left out: line 1",)
 

@@ -209,7 +209,7 @@ def test_a_version_that_is_none_is_not_asked_for() -> None:
         ({"result": 1, "error": {"code": 1}}, {"error": {"code": 1}}),
     ],
 )
-def test_of_a_result_and_an_error_only_one_is_asked_for(
+def test_only_one_of_result_and_error_is_expected(
     answer: dict[str, Any], kept: dict[str, Any]
 ) -> None:
     said = [("in", call(1)), ("out", {"jsonrpc": "2.0", "id": 1, **answer})]

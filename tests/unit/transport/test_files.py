@@ -33,7 +33,7 @@ def test_a_new_file_has_the_mode_that_the_user_gives_to_new_files(tmp_path: Path
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
-def test_what_has_the_name_of_our_temporary_file_is_not_touched(tmp_path: Path) -> None:
+def test_a_foreign_file_with_the_name_of_our_temporary_file_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
     planted = tmp_path / f"a.mcptest-{os.getpid()}.tmp"
     planted.symlink_to(tmp_path / "mine")
@@ -85,7 +85,7 @@ def test_a_signal_ends_the_wait_for_a_lock(tmp_path: Path) -> None:
         interrupts.close()
 
 
-def test_it_is_free_again_afterwards_also_after_a_failure(tmp_path: Path) -> None:
+def test_the_lock_is_released_also_after_a_failure(tmp_path: Path) -> None:
     with pytest.raises(KeyError), locked(str(tmp_path), 0.0):
         raise KeyError
     with locked(str(tmp_path), 0.0):

@@ -106,7 +106,7 @@ def test_a_redirect_is_carried_like_the_request_that_it_answers() -> None:
     assert [each.connection.is_closed for each in channel.made] == [True, True]
 
 
-def test_what_cannot_be_carried_fails_and_raises_nothing() -> None:
+def test_a_request_that_cannot_be_sent_fails_without_raising() -> None:
     assert frames_from(Tape()) == ["no connection can be made: Too many open files"]
 
 

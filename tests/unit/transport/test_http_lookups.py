@@ -33,7 +33,7 @@ def waited_for(lookup: NameLookup) -> None:
         ),
     ],
 )
-def test_what_is_known_needs_no_thread_and_no_descriptor(host: str, places: list[object]) -> None:
+def test_a_known_address_needs_no_thread_and_no_descriptor(host: str, places: list[object]) -> None:
     before = threading.active_count()
     lookup = NameLookup(host, 9)
     assert threading.active_count() == before

@@ -131,7 +131,7 @@ def test_every_fetched_token_is_blanked_from_then_on(status: int) -> None:
     assert redact("fetched-1 refreshing-1 fetched-2") == "[secret] [secret] [secret]"
 
 
-def test_what_is_sent_for_a_token_is_blanked() -> None:
+def test_credentials_sent_for_a_token_are_blanked() -> None:
     basic = dict(token_request(fetching()).headers)["Authorization"]
     assert redactor([])(basic) == "Basic [secret]"
 

@@ -63,7 +63,7 @@ def test_a_line_that_is_not_a_message_is_kept_as_text() -> None:
     ]
 
 
-def test_of_a_long_text_the_head_is_kept_and_its_length() -> None:
+def test_the_head_of_a_long_text_is_kept_with_its_length() -> None:
     assert lines(b"x" * 6000 + b"\n") == [(ABSENT, "x" * 4096 + " … (6,000 bytes in all)")]
 
 

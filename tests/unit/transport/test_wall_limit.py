@@ -34,7 +34,7 @@ def test_a_wait_that_takes_too_long_is_ended() -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_what_is_quick_enough_is_left_alone() -> None:
+def test_work_that_is_quick_enough_is_not_interrupted() -> None:
     with WallLimit(LONG_S):
         done = True
     assert done
