@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["browsing"]
 
-# Nobody listens there; that a page asks is seen all the same.
+# Nothing listens there; the attempt of the page is recorded anyway.
 HOME = "http://127.0.0.1:9"
 TEXTS = [text.replace("HOME", HOME) for text in (*ACTIVE, *QUIET)]
 

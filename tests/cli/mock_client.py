@@ -42,7 +42,7 @@ class MockClient:
             self.stdin.write(each if isinstance(each, bytes) else json.dumps(each).encode() + b"\n")
 
     def line(self) -> bytes:
-        """The next line, b"" at the end; a failure when nothing comes at all."""
+        """The next line, b"" at the end; a failure if nothing arrives at all."""
         while b"\n" not in self._pending:
             ready, _, _ = select.select([self.stdout], [], [], PATIENCE_S)
             assert ready, "the mock says nothing"

@@ -70,7 +70,7 @@ def test_server_output_never_reaches_the_terminal_unescaped(where: str, tmp_path
         for stream in (out, err):
             assert b"\x1b" not in stream
             assert b"\x07" not in stream
-            # In JSON, which is not for terminals, the controls above U+007F may stand.
+            # In JSON, which is not for terminals, the controls above U+007F are allowed.
             assert b"\xc2\x9b" not in stream or options == ["--json"]
         assert b"31mred" in out
 
@@ -138,7 +138,7 @@ def test_nothing_of_ours_is_inherited_but_the_three_pipes(tmp_path: Path) -> Non
 
 
 def test_a_run_whose_own_streams_are_closed_still_runs(tmp_path: Path) -> None:
-    """Row 80, in part: nobody at all reads what we write."""
+    """Row 80, in part: our output is never read."""
     words = write_files(tmp_path, spec_for("good"))
     with running(tmp_path, [*words, "--json"], stdin=subprocess.DEVNULL) as run:
         assert run.finish().status == 0

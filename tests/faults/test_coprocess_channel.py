@@ -1,4 +1,4 @@
-"""The two pipes to an SDK: one request at a time, in order, and nobody waits for the wrong side."""
+"""The two pipes to an SDK: one request at a time, in order, and without deadlocks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Sdk:
             view = view[os.write(self.writer, view) :]
 
     def read(self, size: int) -> bytes:
-        """So many bytes, or less at the end; a failure when nothing comes at all."""
+        """So many bytes, or less at the end; a failure if nothing arrives at all."""
         found = b""
         while len(found) < size:
             assert select.select([self.reader], [], [], PATIENCE_S)[0], "nothing comes"
@@ -146,7 +146,7 @@ def test_an_sdk_that_closes_its_input_and_reads_late_gets_all_answers(
 
 
 def test_an_sdk_that_sends_on_before_it_reads_is_not_stuck(ends: tuple[Channel, Sdk]) -> None:
-    """Both directions are larger than their pipes: whoever waits for one of them waits for ever."""
+    """Both directions are larger than their pipes: waiting for only one of them would deadlock."""
     channel, sdk = ends
     request = b'"%s"\n' % (b"x" * 200_000)
     read: list[bytes] = []
@@ -176,7 +176,7 @@ def test_input_of_an_sdk_that_never_reads_is_not_accepted_forever(
         channel.send(LARGE)
         waiting = threading.Thread(target=lambda: next(requests))
         waiting.start()
-        # Its pipe fills up, since nobody takes more than a thousand bytes out of it.
+        # Its pipe fills up, since no more than a thousand bytes are read from it.
         poll = select.poll()
         poll.register(sdk.writer, select.POLLOUT)
         sent = 0
@@ -366,7 +366,7 @@ def test_a_signal_ends_the_wait_for_an_sdk_that_does_not_read() -> None:
 
 
 def test_the_pipes_are_left_as_they_were(ends: tuple[Channel, Sdk]) -> None:
-    """They may be shared with whoever started us, who does not expect them to be non-blocking."""
+    """They may be shared with our parent, which does not expect them to be non-blocking."""
     channel, sdk = ends
     sdk.write(b"1\n")
     sdk.hang_up()

@@ -26,7 +26,7 @@ PATIENCE_S = 20.0
 
 @contextlib.contextmanager
 def talking(said: bytes, *, then_silent: bool = False) -> Iterator[str]:
-    """Somebody on loopback who says these bytes to whoever calls."""
+    """A server on loopback that sends these bytes to every client."""
     listener = socket.create_server(("127.0.0.1", 0))
     is_over = threading.Event()
 
@@ -37,7 +37,7 @@ def talking(said: bytes, *, then_silent: bool = False) -> Iterator[str]:
             caller.sendall(said)
             if then_silent:
                 is_over.wait(PATIENCE_S)
-            # Whoever closes with something unread in hand breaks the connection off.
+            # Closing with unread input resets the connection.
             caller.shutdown(socket.SHUT_WR)
             while caller.recv(1 << 16):
                 pass

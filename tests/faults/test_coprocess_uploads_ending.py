@@ -179,7 +179,7 @@ def test_all_waits_at_the_end_are_well_below_what_an_sdk_waits() -> None:
 
 @pytest.fixture
 def silent_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Names are looked up for ever."""
+    """Name lookups never end."""
     is_over = threading.Event()
 
     def look(*_: object, **__: object) -> list[Any]:
@@ -226,7 +226,7 @@ def test_an_invalid_host_is_reported(host: str) -> None:
 
 @contextlib.contextmanager
 def deaf() -> Iterator[str]:
-    """Somebody on loopback who accepts, and never reads."""
+    """A server on loopback that accepts and never reads."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 

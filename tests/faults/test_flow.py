@@ -1,4 +1,4 @@
-"""Group E of the fault catalogue: full pipes, floods, and answers that do not come."""
+"""Group E of the fault catalogue: full pipes, floods, and missing answers."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ def test_so_is_one_that_closed_it_after_the_call_was_sent() -> None:
 
 
 def test_reading_never_waits_for_writing() -> None:
-    """Row 71. Both sides want to write 2 MB first."""
+    """Row 71. Both sides write 2 MB first."""
     perform(spec_for("shout-first", "2000000"), echo("x" * 2_000_000)).assert_spotless()
 
 
 def test_a_flood_on_stderr_is_drained_while_the_call_continues() -> None:
-    """Row 72. Its memory is looked at in test_command_line."""
+    """Row 72. Its memory is measured in test_command_line."""
     perform(spec_for("stderr-flood", "32")).assert_spotless()
 
 
 def test_stderr_that_never_ends_delays_nothing() -> None:
-    """Row 72. Also where stderr is looked at: after a call, in a failure, at the end."""
+    """Row 72. Also where stderr is used: after a call, in a failure, at the end."""
     spec = spec_for("stderr-endless", timeout_s=5.0)
     noisy = echo(id=2, expect={"stderr": "match:contains:eee"})
     report = perform(spec, echo(), noisy, echo("no", id=3) | {"request": call("yes", 3)})
@@ -172,7 +172,7 @@ def test_a_server_that_went_silent_is_named_as_the_cause_of_later_timeouts(
     assert second["error"]["hint"].startswith(cause)
 
 
-# One thing after the other, and the first call of all takes for ever.
+# One thing after the other, and the first call never ends.
 STUCK = f"""
 import sys, time; sys.path.insert(0, {str(SERVERS)!r})
 import good_server
@@ -214,7 +214,7 @@ def test_a_server_that_answers_too_late_is_not_stuck() -> None:
     assert report.notes == []
     hints = [test["error"]["hint"] for test in report.tests[:7]]
     assert any("an answer with id" in hint for hint in hints)
-    # Nobody is said to have been silent whose answer is named beside it.
+    # A server is not called silent if its answer is quoted beside it.
     assert not any("not answered anything" in hint and " came" in hint for hint in hints)
 
 

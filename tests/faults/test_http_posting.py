@@ -28,7 +28,7 @@ def posted(url: str, body: bytes = b"{}\n", patience_s: float = PATIENCE_S) -> i
 
 @contextlib.contextmanager
 def accepting(serve: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Somebody on loopback who does this with whoever calls, and takes in very little at once."""
+    """A server on loopback that does this for every client, with a tiny receive buffer."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 
@@ -58,7 +58,7 @@ def test_the_request_says_what_it_is_and_that_nothing_follows() -> None:
 
 
 def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever wants a record delivered names the address that it may go to."""
+    """The caller names the address that a record may be delivered to."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9/")
     asked: list[str] = []
 
@@ -82,7 +82,7 @@ def test_a_place_that_is_silent_leaves_time_for_the_next(monkeypatch: pytest.Mon
         silent.bind(("127.0.0.1", 0))
         silent.listen(0)
         for _ in range(4):
-            # Whoever comes when the queue is full hears nothing.
+            # A client that connects when the queue is full gets no answer.
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(silent.getsockname())

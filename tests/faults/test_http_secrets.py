@@ -1,4 +1,4 @@
-"""No secret is shown, whoever says it over HTTP, and none changes what a test finds."""
+"""No secret is shown, whichever side sends it over HTTP, and blanking changes no verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The era without a handshake over HTTP: what each request says, and how it is given up."""
+"""The era without a handshake over HTTP: what each request has, and how it is cancelled."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_arguments_are_mirrored_once_the_schema_is_known(tmp_path: Path) -> None
 
 
 def test_a_call_is_cancelled_by_closing_its_response(tmp_path: Path) -> None:
-    """In this era nothing else says so over HTTP."""
+    """In this era there is no other cancellation over HTTP."""
     ends: list[bool] = []
 
     def hangs(asked: Asked, line: Line) -> None:
@@ -209,7 +209,7 @@ CLIENT = {"elicitation": "decline"}
 
 
 def asking(then: Script) -> Script:
-    """A server that wants to know more before it answers a call."""
+    """A server that asks for input before it answers a call."""
 
     def script(asked: Asked, line: Line) -> None:
         if asked.about == CALL and "inputResponses" not in asked.message["params"]:

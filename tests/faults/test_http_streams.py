@@ -204,7 +204,7 @@ def test_a_stream_without_ids_cannot_be_resumed(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_storm_of_resumptions_is_slowed_down_and_reported(tmp_path: Path) -> None:
-    """The server wants us back at once, again and again: at most five times in a second."""
+    """The server asks us to reconnect at once, again and again: at most five times in a second."""
     then = hangs_up_after(EVENTS, b"id: e1\nretry: 0\ndata:\n\n")
     with RawHttp(broken_off(then)) as server:
         report = run_over_http(tmp_path, server.url, words=("--timeout", "2s"))

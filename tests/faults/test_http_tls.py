@@ -93,7 +93,7 @@ def test_an_invalid_ca_file_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_tls_handshake_that_never_ends_times_out(tmp_path: Path) -> None:
-    """Not one byte comes from whoever accepted the connection."""
+    """The other side accepts the connection and sends not one byte."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}/mcp"
         report = with_config(tmp_path, url, startupTimeout=300)

@@ -56,7 +56,7 @@ def test_a_second_answer_on_one_stream_is_not_matched_to_the_next_request(tmp_pa
             line.send(EVENTS, event(right))
             line.wait_for_the_end()
             return
-        # On the stream of the first request, what the second one would like to hear.
+        # On the stream of the first request, the answer to the second one.
         first_line[0].send(event(right))
         wrong = right | {"result": {"content": [{"type": "text", "text": "wrong"}]}}
         line.send(EVENTS, event(wrong))
@@ -219,7 +219,7 @@ def test_two_servers_on_one_port_do_not_get_the_verdicts_of_each_other(tmp_path:
     words = ["run", ".", "--json", "--parallel", "2"]
     report = run(tmp_path, [sys.executable, "-m", "mcptest", *words])
     statuses = {suite["server"]: suite["tests"][0]["status"] for suite in report.members["suites"]}
-    # Whoever comes second may find the port taken; nobody is judged by the other's answers.
+    # The second one may find the port taken; neither is judged by the other's answers.
     assert statuses["a"] in ("passed", "error")
     assert statuses["b"] in ("failed", "error")
 

@@ -216,7 +216,7 @@ def test_a_session_id_with_a_line_break_is_invalid_http(tmp_path: Path) -> None:
 
 
 class OlderServer:
-    """Two endpoints: a GET brings the stream of all answers, which names where to POST."""
+    """Two endpoints: a GET returns the stream of all answers, which names where to POST."""
 
     def __init__(self, endpoint: str = "/messages?s=1", *, drops_on: str = "") -> None:
         self._endpoint = endpoint
@@ -395,7 +395,7 @@ def test_a_server_that_ends_during_a_call_is_reported_with_its_last_output() -> 
 
 
 def test_the_end_of_its_process_seen_while_sending_ends_the_wait() -> None:
-    """No poll reports it a second time, and the wait for an answer must not go on without it."""
+    """No poll reports it a second time, and the wait for an answer must not continue without it."""
     with stage() as launcher:
         transport = HttpTransport(started("exits"), launcher.guardian, launcher.interrupts)
         assert transport.open(time.monotonic() + LONG_S) is None

@@ -1,4 +1,4 @@
-"""Group F of the fault catalogue: ends that come too soon, too late or not at all."""
+"""Group F of the fault catalogue: servers that end too soon, too late or not at all."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_the_command_kills_a_process_that_forks_again_and_again(
 def test_a_server_that_ends_while_its_child_holds_the_pipes_is_noticed_at_once(
     listener: Listener,
 ) -> None:
-    """Row 87. There is no end of stdout to wait for."""
+    """Row 87. Stdout never ends."""
     report = perform(spec_for("fork-hold-exit", listener=listener))
     assert (report.status, report.fault["kind"]) == (1, "exited_during_call")
     assert list(report.findings) == ["left_behind"]
@@ -193,7 +193,7 @@ def test_a_child_that_ends_a_moment_after_its_launcher_is_not_left_behind(
 
 
 def test_a_child_without_our_mark_is_killed_with_the_group(listener: Listener) -> None:
-    """Row 87. It cannot be named, since nothing tells it from any other process."""
+    """Row 87. It cannot be named, since nothing distinguishes it from any other process."""
     with stage(QUICK_GRACE) as launcher:
         server = Server(spec_for("unmarked", listener=listener), launcher)
         server.open()
@@ -215,7 +215,7 @@ def test_the_worst_family_is_gone_when_the_run_is(listener: Listener) -> None:
 def test_a_run_inside_a_server_of_another_run_carries_both_marks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Row 88: whoever cleans up the outer run finds the servers of the inner one."""
+    """Row 88: cleaning up after the outer run finds the servers of the inner one."""
     monkeypatch.setenv(MARK_VARIABLE, "outer/1/")
     guardian = new_guardian()
     try:

@@ -1,4 +1,4 @@
-"""Group D of the fault catalogue: messages that JSON-RPC or MCP does not want there."""
+"""Group D of the fault catalogue: messages that JSON-RPC or MCP does not allow there."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_id_of_another_type_is_not_an_answer_and_is_explained(
 
 @pytest.mark.parametrize("mode", ["duplicate", "duplicate-differs"])
 def test_the_first_of_two_answers_counts_and_the_second_is_a_finding(mode: str) -> None:
-    """Row 50. Also when the second comes after the last test is over."""
+    """Row 50. Also when the second arrives after the last test."""
     report = perform(spec_for(mode), echo(), echo("again", id=2))
     assert (report.status, report.statuses) == (0, ["passed", "passed"])
     assert list(report.findings) == ["duplicate_response"]
@@ -179,7 +179,7 @@ def test_a_value_that_is_not_a_message_is_a_finding_and_the_answer_counts(
 
 @pytest.mark.long
 def test_a_storm_of_notifications_does_not_hide_the_answer() -> None:
-    """Row 55. Its memory is looked at in test_command_line."""
+    """Row 55. Its memory is measured in test_command_line."""
     perform(spec_for("storm", "200000")).assert_spotless()
 
 

@@ -227,7 +227,7 @@ def test_a_test_that_cancels_a_request_names_the_id_that_was_sent(tmp_path: Path
 def test_an_answer_on_another_stream_does_not_count(
     tmp_path: Path, reply: bytes, kind: str
 ) -> None:
-    """The POST is only accepted, or its stream stays silent; the answer comes on the GET."""
+    """The POST is only accepted, or its stream stays silent; the answer is on the GET stream."""
     calls: list[Asked] = []
 
     def script(asked: Asked, line: Line) -> None:

@@ -137,7 +137,7 @@ host = PluginHost(sys.argv[1:], 30.0)
 
 @contextlib.contextmanager
 def program(mode: str, text: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A program of somebody's own that uses a host."""
+    """A separate program that uses a host."""
     words = [sys.executable, "-c", SETUP + text, *command_for(mode)]
     with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
         try:
@@ -171,7 +171,7 @@ def test_a_program_that_is_killed_during_a_call_leaves_no_process(listener: List
 def test_a_program_with_threads_that_is_killed_ends_the_input_of_its_plugin(
     listener: Listener,
 ) -> None:
-    """Beside threads nobody is forked, so nobody is left who could do more than that."""
+    """With threads there is no fork, so there is no guardian that could do more than that."""
     text = """
 threading.Thread(target=signal.pause, daemon=True).start()
 host.call('announced')
@@ -186,7 +186,7 @@ host.call('announced')
 
 @pytest.mark.parametrize("is_threaded", [False, True])
 def test_a_guardian_is_forked_only_without_threads(is_threaded: bool) -> None:
-    """Python does not know all threads; `_thread` stands for those of libraries."""
+    """Python does not know all threads; `_thread` simulates those of libraries."""
     text = """
 import _thread, signal, sys
 from mcptest.transport.process.child import make_guardian

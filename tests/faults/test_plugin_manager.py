@@ -1,4 +1,4 @@
-"""All plugins of a run: asked by name, ended together, and never taken for the server."""
+"""All plugins of a run: called by name, ended together, and never mistaken for the server."""
 
 from __future__ import annotations
 

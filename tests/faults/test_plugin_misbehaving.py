@@ -1,4 +1,4 @@
-"""Plugins that break their contract: which failure it is, and what comes after it."""
+"""Plugins that break their contract: which failure it is, and what happens afterwards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_failure_is_a_host_error(kind: type[Exception]) -> None:
     assert issubclass(kind, McptestError)
 
 
-# Lines that are no answer
+# Lines that are not answers
 
 NOT_OF_THE_CALL = "its id is not that of the call"
 NEVER_ASKED = ": it answers what was never asked"
@@ -114,7 +114,7 @@ def test_json_that_is_not_an_answer_is_quoted_and_the_next_call_works(
 def test_a_second_answer_to_one_call_is_not_an_answer_to_the_next() -> None:
     with hosting() as host:
         assert host.call("twice").result == "first"
-        # Which of them depends on when it comes.
+        # Which of them depends on when it arrives.
         told = "its id is not that of the call, 2|it was said before anything was asked"
         with pytest.raises(InvalidResponse, match=told) as caught:
             host.call("echo", 1)

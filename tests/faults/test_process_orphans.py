@@ -1,4 +1,4 @@
-"""Whoever is orphaned below us comes to us, whichever part of `ctypes` there is to ask for it."""
+"""Orphaned descendants are re-parented to this process, with whichever part of `ctypes` exists."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ LEAVES = "sleep 60 >/dev/null 2>&1 & exec cat"
 def test_all_processes_are_looked_through_only_for_a_reason(
     sight: str, server: str, told: str
 ) -> None:
-    """Somebody was left behind, or nobody can tell us whether."""
+    """A process was left behind, or this cannot be known."""
     done = subprocess.run(
         [sys.executable, "-c", STOPS, sight, server],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""After a test that passed the next request goes out before the verdict is told."""
+"""After a test that passed, the next request is sent before the verdict is reported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ serve({{"tools/call": note}})
 
 
 class Watch:
-    """What the server had been asked by the time each verdict was told."""
+    """The requests the server had received when each verdict was reported."""
 
     def __init__(self, diary: Path, patience_s: float) -> None:
         self.told: list[tuple[str, str]] = []

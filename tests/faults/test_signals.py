@@ -105,7 +105,7 @@ def test_one_signal_ends_the_run_with_a_report_of_what_was_done(
 def test_a_second_signal_ends_a_server_that_ignores_everything(
     second: signal.Signals, tmp_path: Path, listener: Listener
 ) -> None:
-    """Row 93. The ladder takes 4 s; the second signal cuts it short."""
+    """Row 93. Shutdown takes 4 s; the second signal ends it at once."""
     words = write_files(tmp_path, spec_for("family", listener=listener))
     with running(tmp_path, [*words, "--json"]) as run:
         family = listener.callers(*FAMILY)
@@ -114,7 +114,7 @@ def test_a_second_signal_ends_a_server_that_ignores_everything(
         began = time.monotonic()
         run.signal(signal.SIGINT)
         assert leader.next_word() == "end of stdin"
-        # The same one at once would be taken for the first.
+        # The same signal at once would be merged with the first.
         time.sleep(0.15)
         run.signal(second)
         report = run.finish()
@@ -163,7 +163,7 @@ def test_an_interrupt_is_heeded_while_messages_pour_in(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_stuck_in_a_step_leaves_when_its_time_is_up() -> None:
-    """Row 94. No wait is reached that could heed the signal, and no second one comes."""
+    """Row 94. No wait is reached that could handle the signal, and no second one is sent."""
     stuck = (
         "import os, signal\n"
         "from mcptest.transport.process.signals import Interrupts\n"

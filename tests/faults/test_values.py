@@ -107,7 +107,7 @@ def test_tricky_characters_survive_the_wire_and_compare_equal(text: str) -> None
 
 
 def test_half_a_surrogate_pair_in_an_answer_is_data_like_any_other() -> None:
-    """Row 44. A test file may not hold one; a server may send one all the same."""
+    """Row 44. A test file may not contain one; a server may still send one."""
     line = b'{"jsonrpc":"2.0","id":1,"result":"\\ud800"}\n'
     report = perform(spec_for("instead", line.hex()))
     assert (report.status, report.statuses) == (1, ["failed"])

@@ -190,7 +190,7 @@ def test_importing_the_package_loads_nothing_of_this() -> None:
     assert done.stdout == "False\n"
 
 
-# What is no server
+# Objects that are not servers
 
 
 @pytest.mark.parametrize("target", [17, "server.py", object(), None])

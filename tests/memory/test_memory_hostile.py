@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
 SHORT_S = 0.3
-# Where an answer comes, it comes sooner than this, however busy the machine is.
+# Where there is an answer, it arrives sooner than this, however busy the machine is.
 LONG_S = 20.0
 
 
@@ -40,7 +40,7 @@ def _clean() -> Iterator[None]:
 
 
 class Came:
-    """What came of one call: the answer or the error, and what was warned of."""
+    """The outcome of one call: the answer or the error, and the warnings."""
 
     def __init__(self, target: Any, timeout: float = SHORT_S) -> None:
         self.error: mcptest.RefusedError | None = None

@@ -164,7 +164,7 @@ def test_an_sdk_writes_these_very_bytes(row: Row) -> None:
     assert encode_line(request) == raw(row) + b"\n"
 
 
-# After a mismatch nothing else would be heard.
+# After a mismatch nothing else would be read.
 LIFT = {
     "jsonrpc": "2.0",
     "id": "lift",
@@ -253,7 +253,7 @@ def test_a_real_binary_says_goodbye_as_it_is_written(tmp_path: Path) -> None:
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The fake binary in the place of ours; the script is to be written to this file."""
+    """The fake binary instead of ours; the script is to be written to this file."""
     script = tmp_path / "script.json"
     script.write_text("{}", encoding="utf-8")
     monkeypatch.setenv("MCPTEST_BIN", shlex.join([sys.executable, "-S", "-E", str(FAKE)]))
@@ -414,7 +414,7 @@ def test_the_fake_binary_can_stay_after_the_end_of_its_input(tmp_path: Path) -> 
 
 
 def test_the_fake_binary_is_a_suite_channel(tmp_path: Path) -> None:
-    """Its answers have the members of the golden frames, and it hears to the file it is told."""
+    """Its answers have the members of the golden frames, and its input is logged."""
     file = tmp_path / "suite.json"
     file.write_text(json.dumps({"heard": str(tmp_path / "heard")}), encoding="utf-8")
     run = {"jsonrpc": "2.0", "id": 3, "method": "suite.run", "params": {"id": "weather::it snows"}}

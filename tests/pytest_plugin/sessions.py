@@ -44,7 +44,7 @@ SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
 # Nothing here takes this long; it is where a hang is called a hang.
 PATIENCE_S = 120.0
 
-# What the session around us was told must not reach the one inside.
+# Options of the outer session must not reach the inner one.
 ENVIRONMENT = {
     name: value
     for name, value in processes.ENVIRONMENT.items()
@@ -104,7 +104,7 @@ def run(command: list[str], folder: Path, env: Environment) -> Ended:
 def running(
     folder: Path, *words: str, plugins: Plugins = (), env: Environment = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A session that goes on, until it ends or the test does."""
+    """A running session, until it ends or the test does."""
     process = processes.start(
         pytest_command(*words, plugins=plugins),
         cwd=folder,

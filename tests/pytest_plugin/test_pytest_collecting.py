@@ -218,7 +218,7 @@ def test_every_mistake_of_a_file_is_reported_when_it_is_collected(tmp_path: Path
     assert "error[F006]" in ended.out
     assert "--> a.test.mcp.yml:" in ended.out
     assert "Traceback" not in ended.out
-    # The other files can be run all the same.
+    # The other files can still be run.
     ended = pytest_in(tmp_path, "--continue-on-collection-errors")
     assert ended.summary == "1 passed, 1 error"
 
@@ -241,7 +241,7 @@ def test_a_warning_about_a_file_is_a_warning_of_pytest(tmp_path: Path) -> None:
     assert pytest_in(tmp_path, "-W", "error").code == 2
 
 
-# Whoever has none of our files
+# Projects without any of our files
 
 
 PROBE = "import atexit, sys; atexit.register(lambda: print('modules', *sorted(sys.modules)))\n"

@@ -1,4 +1,4 @@
-"""However a session ends, and over how many processes it is spread, nobody is left behind."""
+"""However a session ends, and over however many processes, no process is left behind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ XDIST = ("xdist.plugin", "no:cacheprovider")
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process, which is nobody's child here, ends in good time."""
+    """True if a process, which is not a child of this one, ends in time."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -86,7 +86,7 @@ def test_ctrl_c_ends_a_session_in_good_time(tmp_path: Path, listener: Listener) 
         session.send_signal(signal.SIGINT)
         said = words_of(session)
         assert session.returncode == 2
-        # The test before may not have been told yet: the next request is sent meanwhile.
+        # The previous test may not be reported yet: the next request is sent meanwhile.
         assert "KeyboardInterrupt" in said
         assert server.is_dead_within(PATIENCE_S)
         assert has_ended(coprocess)

@@ -148,7 +148,7 @@ def test_fixtures_are_shared_within_each_worker(tmp_path: Path) -> None:
 
 
 def test_tests_of_files_run_in_any_thread(tmp_path: Path) -> None:
-    """Only the main thread can bound a pattern; elsewhere it is matched all the same."""
+    """Only the main thread can bound a pattern; elsewhere it is matched without a bound."""
     words = {"text": "aaa"}
     write_conductor(
         tmp_path / "a.test.mcp.yml",

@@ -28,7 +28,7 @@ def flat(words: str) -> str:
 
 
 def reported_by(test: dict[str, Any]) -> list[str]:
-    """Every sentence of a test in a JSON report that a person is told."""
+    """Every sentence about a test in a JSON report that is shown to people."""
     found = [f"{each['path']}: {each['message']}" for each in test.get("mismatches") or ()]
     fault = test.get("error") or {}
     found += [f"{fault['kind']}: {fault['message']}"] if fault else []

@@ -1,4 +1,4 @@
-"""The servers behind the tests of files: how they are started, shared, replaced and told of."""
+"""The servers behind the tests of files: how they are started, shared, replaced and reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET = "s3cr3t-of-the-house"
 
 
 def counts(name: str, number: int) -> dict[str, Any]:
-    """A test that wants to be the so manieth call of its server."""
+    """A test that expects to be the call with this number of its server."""
     return call(name, "count", text(str(number)))
 
 

@@ -78,7 +78,7 @@ def hello(who: str) -> str:
 server.run("stdio")
 '''
 
-# It answers as little as it may, and hears neither the end of its input nor SIGTERM.
+# It answers as little as it may, and ignores the end of its input and SIGTERM.
 STUBBORN = """
 import json, signal, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -104,7 +104,7 @@ def recorded(command: list[str], file: Path) -> StdioServerParameters:
 
 
 def visited(parameters: StdioServerParameters, work: Work) -> list[Any]:
-    """What comes of some work in a session, in a form that can be compared."""
+    """The outcome of some work in a session, in a form that can be compared."""
     seen: list[Any] = []
 
     async def elicit(

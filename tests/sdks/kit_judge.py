@@ -1,12 +1,13 @@
 """Judges an SDK: plays every row of protocol/coprocess/kit through its adapter.
 
 A row is one scenario of the kit, one golden frame, one lane or one command line. The adapter says
-what happened, the fake binary what it heard, the clock how long it took, and /proc who is left.
+what happened, the fake binary what it received, the clock how long it took, and /proc which
+processes are left.
 protocol/coprocess/kit/README.md describes all formats.
 
     python tests/sdks/kit_judge.py go            every row
     python tests/sdks/kit_judge.py go -k late    the rows whose name contains "late"
-    python tests/sdks/kit_judge.py go -v         also what was sent, done and heard
+    python tests/sdks/kit_judge.py go -v         also what was sent, done and received
 """
 
 from __future__ import annotations
@@ -474,7 +475,7 @@ class _Play:
         yield from self.check_warnings(adapter, stderr_before)
 
     def line(self) -> Json:
-        """What the adapter gets: nothing of what must come of it."""
+        """What the adapter gets, without the expected outcome."""
         is_suite = self.play.get("open") == "suite"
         where: Json = {"command": ["fake", str(self.script_path), str(self.heard_path)]}
         if is_suite:
@@ -507,7 +508,7 @@ class _Play:
             return
         yield from compare_lists(self.play["want"], said["did"], "", self.judge.sdk.name)
 
-    # What the fake binary heard
+    # What the fake binary received
 
     def heard(self) -> list[bytes]:
         if not self.heard_path.exists():

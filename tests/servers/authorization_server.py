@@ -1,4 +1,4 @@
-"""An MCP server that wants tokens, and an authorization server that is strict about everything.
+"""An MCP server that requires tokens, and an authorization server that is strict about everything.
 
     with Guarded() as guarded:
         run_a_client(guarded.url)

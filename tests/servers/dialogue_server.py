@@ -1,4 +1,4 @@
-"""A server for dialogues: it answers out of order, speaks on its own, asks, and misbehaves.
+"""A server for dialogues: it answers out of order, sends messages of its own, and misbehaves.
 
 What it does is chosen by method. It needs no handshake, and remembers whether it had one.
 """
@@ -43,7 +43,7 @@ def initialize(asked: Message) -> None:
 
 
 def either_order(asked: Message) -> None:
-    """Holds the first request back until the second has come, and answers in any order."""
+    """Holds the first request back until the second has arrived, and answers in any order."""
     STATE["held"].append(asked)
     if len(STATE["held"]) == 2:
         random.shuffle(STATE["held"])
@@ -82,7 +82,7 @@ def twice(asked: Message) -> None:
 
 
 def starts_helper(asked: Message) -> None:
-    """Starts a process that is nobody's child, as some servers do."""
+    """Starts a detached process, as some servers do."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.setsid()
@@ -108,7 +108,7 @@ def has_helper(asked: Message) -> None:
 
 
 def predicts(asked: Message) -> None:
-    """Answers, and then something that nobody has asked yet."""
+    """Answers, and then sends the answer to a request that has not been sent yet."""
     say({"id": 2, "result": {}})
     answer(asked, {})
 

@@ -1,9 +1,9 @@
-"""An MCP server that wants a login, and an authorization server that is strict about every part.
+"""An MCP server that requires a login, and an authorization server that is strict about every part.
 
     with LoginServers() as servers:
         run_a_client(servers.url)
 
-It registers clients, gives codes at /authorize to whoever comes (there is no password), and takes
+It registers clients, gives codes at /authorize to every client (there is no password), and accepts
 each code once, with its verifier. `refusals` lists what a client did wrong. A test changes
 `callback`, `device` and the rest to make it odd or hostile.
 """

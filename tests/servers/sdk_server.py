@@ -1,4 +1,4 @@
-"""A server for tests of the SDK: what it was started with, how often it was called, and trouble.
+"""A server for tests of the SDK: what it was started with, how often it was called, and faults.
 
 It calls home when MCPTEST_CONNECT_BACK says where that is, with its parent's process id.
 SDK_MODE is a way of being broken from the start: "no-answer", "exit", "unready".

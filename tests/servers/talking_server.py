@@ -1,4 +1,4 @@
-"""A server that talks on its own: it asks back, tells of progress, answers late, adds a word.
+"""A server that sends messages of its own: requests, progress, late answers, log messages.
 
 With an argument it writes a banner and a log line to its standard output before anything else.
 """
@@ -57,7 +57,7 @@ def call(id: object, name: str, params: Message) -> None:
         send(method="notifications/tools/list_changed")
         log("after the answer")
     elif name == "add":
-        # Digits only, or letters only, would be taken for something else.
+        # Digits only, or letters only, would be read as something else.
         note = f"a1{uuid.uuid4().hex[:6]}"
         log(f"adding {note}")
         duration = int(note, 16) % 90

@@ -107,7 +107,7 @@ SPOKEN = [
 
 
 def tee(log: str, server: tuple[str, ...]) -> str:
-    """The command of a server with somebody who writes down what is said."""
+    """The command of a server behind a proxy that logs the messages."""
     return shlex.join([sys.executable, str(SERVERS / "tee.py"), log, *server])
 
 
@@ -397,7 +397,7 @@ def test_a_contract_run_recorded_and_written_again_holds_for_server_and_mock(
     for server in (f"{sys.executable} {library / 'library_server.py'}", mock_of("capture.json")):
         ended = mcptest(tmp_path, "run", "--server-command", server, "--json")
         summary = ended.report()["summary"]
-        # Two questions at once are one case or two, as the answers happened to come.
+        # Two concurrent requests are one case or two, depending on when the answers arrived.
         assert (ended.code, summary["passed"] in (7, 8)) == (0, True)
 
 

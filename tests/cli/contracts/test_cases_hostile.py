@@ -72,7 +72,7 @@ def test_a_directive_inside_of_a_result_is_none(tmp_path: Path) -> None:
 def test_a_method_that_is_not_a_string_is_sent_and_reported(method: object, tmp_path: Path) -> None:
     sent = {"jsonrpc": "2.0", "id": 1, "method": method}
     ended = run(tmp_path, document("odd", **{"in": sent, "out": result(x=1), "_timeout": 200}))
-    # A server may answer with an error, say nothing, or end; it is told of in every case.
+    # A server may answer with an error, not at all, or exit; each is reported.
     assert (ended.code, statuses(ended)[0] in ("failed", "error")) == (1, True)
 
 

@@ -213,7 +213,7 @@ def test_an_answer_to_an_id_that_was_never_sent_is_a_failure(tmp_path: Path) -> 
 
 
 def test_an_answer_under_another_id_is_reported_soon(tmp_path: Path) -> None:
-    """With the usual limit of 30 s nobody would wait for the end of this test."""
+    """With the usual limit of 30 s this test would take too long."""
     ended = run(tmp_path, document("wrong", **{"in": request("as_text", 3), "out": result(3)}))
     [found] = results(ended)[0]["mismatches"]
     assert found["message"] == 'the server answered id "3", and no request with that id was sent'

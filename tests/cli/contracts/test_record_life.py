@@ -1,4 +1,4 @@
-"""`mcptest record`: however client, server or stand-in end, the others learn of it."""
+"""`mcptest record`: however client, server or recorder end, the others notice it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SERVERS = Path(__file__).parents[2] / "servers"
 CALLING = f"sys.path.insert(0, {str(SERVERS)!r})\nfrom connect_back import call_home\n"
 
-# What hears neither the end of its input nor SIGTERM.
+# A program that ignores the end of its input and SIGTERM.
 DEAF = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 write(b"up\\n")
@@ -174,7 +174,7 @@ def test_a_client_that_reads_no_more_is_gone(tmp_path: Path) -> None:
     with recording(tmp_path, command=command) as client:
         assert client.line() == b"spam\n"
         client.stdout.close()
-        # The server cannot know: its output is taken as before, until it is told to end.
+        # The server does not know: its output is read as before, until it is terminated.
         assert client.status() == 143
         assert client.capture()["prologue"]["noise"][:2] == ["spam", "spam"]
 
@@ -212,7 +212,7 @@ def test_a_client_that_is_killed_leaves_a_capture_and_no_server(
     assert client.stdout.readline() == b"answered\n"
     server = listener.next_caller()
     client.kill()
-    # Standard error ends when nobody is left who could write to it.
+    # Standard error ends when no process is left that could write to it.
     _, errors = client.communicate(timeout=PATIENCE_S)
     assert server.is_dead_within(PATIENCE_S)
     assert errors == b""
@@ -319,7 +319,7 @@ def test_a_killed_recorder_leaves_no_server_and_the_old_file(
     assert saved["server_label"].startswith("stdio://")
 
 
-# Whom a server leaves behind
+# Processes that a server leaves behind
 
 FORKING = (
     CALLING

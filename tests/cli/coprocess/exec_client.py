@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SERVERS = Path(__file__).parents[2] / "servers"
 
-# A command that cannot be started: whoever is never asked is never missed.
+# A command that cannot be started: it is not needed if it is never called.
 NOBODY = "/nowhere/no-such-server"
 
 
@@ -34,7 +34,7 @@ def feature_server(*arguments: str) -> str:
 
 
 def scripted_server(**answers: Any) -> str:
-    """The good server, but for these answers; see `scripted_server`."""
+    """The good server with these answers; see `scripted_server`."""
     script = {name.replace("_", "/"): answer for name, answer in answers.items()}
     return _command("scripted_server.py", json.dumps(script))
 
@@ -80,7 +80,7 @@ class ExecClient:
                 view = view[self.stdin.write(view) :]
 
     def line(self) -> bytes:
-        """The next line, b"" at the end; a failure when nothing comes at all."""
+        """The next line, b"" at the end; a failure if nothing arrives at all."""
         while b"\n" not in self._pending:
             ready, _, _ = select.select([self.stdout], [], [], PATIENCE_S)
             assert ready, "the binary says nothing"

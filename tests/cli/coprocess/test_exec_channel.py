@@ -216,7 +216,7 @@ def test_the_mismatch_error_says_which_side_to_upgrade(tmp_path: Path) -> None:
         assert ended.code == 0
 
 
-# Lines that are no requests
+# Lines that are not requests
 
 
 def test_after_every_bad_line_the_next_request_is_answered(tmp_path: Path) -> None:

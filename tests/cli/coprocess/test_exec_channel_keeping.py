@@ -18,7 +18,7 @@ PATIENCE_S = 20.0
 
 
 def counting(folder: Path) -> str:
-    """A server whose tool `flaky` says how often it has been called by anybody."""
+    """A server whose tool `flaky` returns how often it has been called in all sessions."""
     return feature_server(str(folder / "tally"))
 
 

@@ -1,4 +1,4 @@
-"""However a session ends, its answers have come, and neither the binary nor a server is left."""
+"""However a session ends, all answers arrive, and neither the binary nor a server is left."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_an_sdk_that_is_killed_leaves_neither_the_binary_nor_the_server(
         finally:
             program.kill()
         assert_dead(server)
-        # The binary holds the other end of this: when it ends, so has the binary.
+        # The binary holds the other end of this pipe, which closes when the binary ends.
         program.communicate(timeout=PATIENCE_S)
 
 
@@ -285,7 +285,7 @@ def test_a_binary_that_is_killed_takes_the_server_with_it(
 
 
 def test_a_server_has_no_end_of_the_channel(tmp_path: Path) -> None:
-    """It could not be told that the SDK has left, and might write into the frames."""
+    """The server would not notice that the SDK has left, and might write into the frames."""
     with connected(tmp_path, fault_server("descriptors")) as sdk:
         sdk.text("echo", text="x")
         pipe_of_ours = os.fstat(sdk.stdout.fileno()).st_ino

@@ -61,7 +61,7 @@ def limited(folder: Path, server: str, limit: int) -> tuple[str, ...]:
     return "--config", "c.json"
 
 
-# What comes from the server
+# Answers of the server
 
 
 def test_the_pages_of_a_list_have_a_limit_in_all(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_file_takes_the_answers(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def silent_target() -> Iterator[socket.socket]:
-    """Somebody who takes calls and never says anything."""
+    """A listener that accepts connections and never sends anything."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(PATIENCE_S)
         yield listener

@@ -38,7 +38,7 @@ def outcomes(
 
 
 def is_repeated_error(error: Any, first: Any, method: str) -> bool:
-    """Whether a later call is told that it was not sent, and what became of the server."""
+    """True if a later call fails because it was not sent, with what happened to the server."""
     told = f"{method} was not sent, because of what came before: {first['message']}"
     same = error["data"] | {"effect": ""} == first["data"] | {"effect": ""}
     is_definite = error["data"]["effect"] == "definite"
@@ -331,7 +331,7 @@ def test_an_answer_that_breaks_json_rpc_is_an_error_of_that_call(tmp_path: Path)
 
 
 def test_a_list_must_end_within_the_time_of_one_answer(tmp_path: Path) -> None:
-    """A server that says for ever that there is more; each page comes at once."""
+    """A server whose list never ends; each page is sent at once."""
     (error,) = outcomes(
         tmp_path, feature_server(), LIST, options=("--timeout", "5s"), ENDLESS_LISTS="1"
     )

@@ -226,7 +226,7 @@ def test_the_second_call_after_the_end_of_a_server_says_that_it_was_not_sent() -
         assert (gone.exit_status, gone.exit_code, gone.signal) == ("exit status 3", 3, None)
 
 
-# Tapes that are there
+# Existing cassettes
 
 
 def recorded(tape: Path) -> list[str]:

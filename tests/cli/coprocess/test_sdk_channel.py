@@ -1,4 +1,4 @@
-"""The SDK's side of the channel: which binary, which version, and how strictly it is heard."""
+"""The SDK's side of the channel: which binary, which version, and how strictly frames are read."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_a_large_argument_and_a_large_answer_arrive_whole() -> None:
         assert server.call_tool("echo", {"text": words}).text == words
 
 
-# Tapes, caching, uploads
+# Cassettes, caching, uploads
 
 
 def test_a_cassette_is_recorded_and_replayed_without_the_server(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_other_work_continues_while_a_call_is_awaited(home: Listener) -> None:
         async with mcptest.connect(SERVER) as server:
             caller = home.next_caller()
             call = asyncio.create_task(server.call_tool("slow", {"ms": 300}))
-            # This would never come to an end if the call held up the loop.
+            # This would never end if the call blocked the loop.
             word = await asyncio.get_running_loop().run_in_executor(None, caller.next_word)
             is_under_way = word == "hangs" and not call.done()
             return is_under_way and (await call).success

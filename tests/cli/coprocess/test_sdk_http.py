@@ -26,7 +26,7 @@ STARTED = [sys.executable, "-S", "-E", str(SERVERS / "raw_http.py"), "{port}"]
 
 @pytest.fixture(autouse=True)
 def _without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy of whoever runs the tests is none of these tests' business."""
+    """A proxy in the environment of the test run must not affect these tests."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
 

@@ -1,4 +1,4 @@
-"""The life of a coprocess: when it starts, who may use it, and that nobody is left behind."""
+"""The life of a coprocess: when it starts, who may use it, and that no process is left behind."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _descriptors() -> int:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process, which may be nobody's child here, ends in good time."""
+    """True if a process, which need not be a child of this one, ends in time."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -188,7 +188,7 @@ def test_a_forked_process_must_open_a_coprocess_of_its_own() -> None:
         with open(reader, encoding="utf-8") as words:
             told = words.read()
         assert told.startswith("this connection belongs to the process that opened it")
-        # And it goes on here, as if nothing had happened.
+        # The parent is not affected.
         assert coprocess.request("mcp.initialize")["serverInfo"]["name"] == "sdk"
 
 

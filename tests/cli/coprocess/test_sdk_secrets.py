@@ -26,7 +26,7 @@ PATIENCE_S = 60.0
 
 
 def recorded(folder: Path, env: dict[str, str], *secrets: str) -> str:
-    """A tape and an upload of a call that brings the value of a variable."""
+    """A cassette and an upload of a call whose result has the value of a variable."""
     tape, target = folder / "tape.ndjson", folder / "calls.ndjson"
     name = next(iter(env))
     with mcptest.connect(SERVER, env=env, secrets=secrets, record=tape) as server:

@@ -528,7 +528,7 @@ def test_a_server_that_does_not_start_writes_no_file(tmp_path: Path) -> None:
 def test_a_server_with_a_fault_gives_a_file_that_passes_or_a_reason(
     tmp_path: Path, mode: list[str]
 ) -> None:
-    """None of these hangs: `run` gives up on a command that does."""
+    """None of these hangs: `run` fails if a command does."""
     command = (sys.executable, "-S", "-E", str(FAULTY), *mode)
     ended = mcptest(
         tmp_path, "discover", "-o", "a.test.mcp.yml", "--timeout", "300ms", "--", *command

@@ -1,4 +1,4 @@
-"""`mcptest discover` of a server in one era: the file it writes speaks in the same one."""
+"""`mcptest discover` of a server in one era: the file it writes is for the same era."""
 
 from __future__ import annotations
 

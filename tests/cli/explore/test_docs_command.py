@@ -142,7 +142,7 @@ def test_a_live_server_is_documented_from_its_own_lists(tmp_path: Path) -> None:
     assert "The server offers 12 tools, 1 resource and 1 prompt." in ended.out
     assert "- Server: `offering 1`" in ended.out
     assert "| `text` | string | yes |  | any text |" in ended.out
-    # It comes with the second page.
+    # It is on the second page.
     assert "### `wipe`\n\n*destructive*\n" in ended.out
     assert "| `who` | yes |" in ended.out
     assert "## Dialogues" not in ended.out

@@ -1,4 +1,4 @@
-"""Credentials over HTTP: the server gets them, and nobody else ever sees them."""
+"""Credentials over HTTP: they are sent to the server and shown nowhere."""
 
 from __future__ import annotations
 

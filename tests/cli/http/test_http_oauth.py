@@ -1,4 +1,4 @@
-"""Tokens by OAuth: where they come from, what is sent for them, and what is not believed."""
+"""Tokens by OAuth: where they are fetched, what is sent for them, and what is not trusted."""
 
 from __future__ import annotations
 

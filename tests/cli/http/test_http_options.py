@@ -21,7 +21,7 @@ SHOWS = {
 
 
 def guarded(wanted: str, **keys: Any) -> dict[str, Any]:
-    """A server that answers nobody who does not send this."""
+    """A server that answers only clients that send this."""
     args = [str(GUARDED), "{port}", "log.txt", wanted]
     return {"name": "shop", "command": sys.executable, "args": args, "url": AT_A_FREE_PORT, **keys}
 
@@ -157,7 +157,7 @@ def test_off_a_terminal_each_way_is_reported_when_it_ends(tmp_path: Path) -> Non
     assert all("1 test: 1 passed" in line for line in lines)
 
 
-# What was spoken
+# The revision in use
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])

@@ -1,4 +1,4 @@
-"""The server over HTTP on its sockets: what it bears, and whom it does not let in the way."""
+"""The server over HTTP on its sockets: what it tolerates, and which clients it disconnects."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Server:
         self.thread.start()
 
     def echo(self, body: bytes = b"hello") -> bytes:
-        """What somebody else gets who asks meanwhile."""
+        """The answer that another client gets meanwhile."""
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         with contextlib.closing(client):
             client.request("POST", "/echo", body)
@@ -353,7 +353,7 @@ def test_a_client_that_takes_too_long_to_ask_is_disconnected(begun: bytes) -> No
 
 def test_a_client_that_sends_byte_by_byte_gets_no_more_time() -> None:
     with serving(request_s=0.2) as server, probing(server.port) as probe:
-        # For ever, if it were let: it ends when the connection does.
+        # Without an end of its own: it ends when the connection does.
         probe.socket.settimeout(0.01)
         while not is_closed(probe.socket):
             with contextlib.suppress(ConnectionError):

@@ -42,7 +42,7 @@ def tokens_requested(servers: LoginServers) -> int:
             {"code": None, "error": "access_denied", "error_description": "you \x1b[31mrefused"},
             'refused the login: "access_denied": "you \\u001b[31mrefused"',
         ),
-        # Whoever refuses must be the right one, too.
+        # It must also be the right side that refuses.
         ({"error": "access_denied", "state": "x"}, "another state than the request"),
     ],
 )
@@ -278,7 +278,7 @@ def test_a_registration_that_is_refused_is_quoted(tmp_path: Path) -> None:
         {"access_token": "canary\r\nx: y", "token_type": "Bearer"},
         {"access_token": "canary-access", "token_type": "DPoP"},
         {"access_token": 7},
-        # Half a character can be neither sent nor stored.
+        # A lone surrogate can be neither sent nor stored.
         {"access_token": "canary-access", "refresh_token": "\ud800"},
         {"access_token": "canary-access", "scope": "\ud800"},
         [],

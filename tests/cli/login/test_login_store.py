@@ -70,16 +70,16 @@ def test_a_file_that_others_can_reach_is_not_used(mode: int, tmp_path: Path) -> 
         told = ("other users can read or write it", f"chmod 600 {path}")
         assert_refused(use(tmp_path, "login", "--list"), *told)
         assert_refused(use(tmp_path, "logout", servers.url), *told)
-        # Before anybody approves anything.
+        # Before the login is approved.
         before = len(servers.authorizations)
         assert_refused(log_in(tmp_path, servers.url), *told)
         assert len(servers.authorizations) == before
-        # A command with a URL may be about another server: it goes on, without a token.
+        # A command with a URL may be about another server: it continues without a token.
         ended = use(tmp_path, "list", "--url", servers.url)
         assert ended.code == 3
         assert "note: the file with the logins" in ended.err
         assert servers.given[-1] == ""
-        # A suite that wants the login does not.
+        # A suite that needs the login does not.
         server = {"url": servers.url, "auth": {"login": True}}
         suite = {"servers": {"shop": server}, "tools": [{"name": "a", "tool": "echo"}]}
         (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
@@ -122,7 +122,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with LoginServers() as servers:
         ended = log_in(tmp_path, servers.url)
     assert_refused(ended, "data/mcptest")
-    # Before anybody approves anything.
+    # Before the login is approved.
     assert servers.authorizations == []
 
 

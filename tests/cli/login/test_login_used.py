@@ -214,7 +214,7 @@ def test_a_token_that_the_server_refuses_is_renewed_once(tmp_path: Path) -> None
         ended = use(tmp_path, "call", "echo", "text=hi", "--url", servers.url)
         assert ended.code == 0, ended.err
         assert servers.issued == 2
-        # A server that takes no token at all is reported, not asked for ever.
+        # A server that accepts no token at all is reported, not asked again and again.
         servers.tokens = Nothing()
         ended = use(tmp_path, "call", "echo", "text=hi", "--url", servers.url)
     assert_login_needed(ended, servers)

@@ -1,4 +1,4 @@
-"""`--transport-matrix` when a server breaks in an era: that is not the same as not to speak it."""
+"""`--transport-matrix` when a server breaks in an era, as opposed to not supporting it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mcptest run --transport-matrix`: the same tests in every way that a server speaks."""
+"""`mcptest run --transport-matrix`: the same tests in every way that a server supports."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_the_agent_report_says_to_repeat_all_ways(folder: Path) -> None:
 
 
 def test_an_interrupt_ends_it_with_what_is_known(folder: Path) -> None:
-    """It comes while a test of the third way waits."""
+    """It arrives while a test of the third way waits."""
     words = ("--reporter", "ndjson", "--reporter", "json=run.json", "--timeout", "50s")
     flags = ("--url", AT_A_FREE_PORT, "--http-command", server("http", "{port}", "hang"))
     command = [sys.executable, "-m", "mcptest", "run", "--transport-matrix", *words, *flags]

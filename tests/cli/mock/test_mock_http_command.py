@@ -1,4 +1,4 @@
-"""`mcptest mock --http`: clients of both eras, reports, and whom it does not let in."""
+"""`mcptest mock --http`: clients of both eras, reports, and which requests it refuses."""
 
 from __future__ import annotations
 

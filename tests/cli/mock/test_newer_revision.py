@@ -1,4 +1,4 @@
-"""A revision of the protocol is one row: with one more, every command speaks it."""
+"""A revision of the protocol is one row: with one more row, every command supports it."""
 
 from __future__ import annotations
 

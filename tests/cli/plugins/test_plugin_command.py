@@ -248,7 +248,7 @@ def test_a_plugin_of_a_config_runs_in_the_folder_of_the_config(tmp_path: Path) -
     home.mkdir()
     answering(home, '{"id": ID, "result": true}')
     config = home / "conductor.config.json"
-    # The server needs a variable that is not set; nobody starts it here.
+    # The server needs a variable that is not set; it is not started here.
     plugins = {"it": {"command": [sys.executable, "plugin.py"]}}
     write_config(config, plugins, env={"KEY": "${MCPTEST_SURELY_UNSET}"})
     words = ("plugin", "call", "it", "m")
@@ -379,7 +379,7 @@ def on_terminal(folder: Path, *words: str) -> str:
             while chunk := os.read(ours, 65536):
                 written += chunk
         except OSError:
-            # This is how a terminal tells that the other side has closed it.
+            # This is how a terminal reports that the other side has closed it.
             pass
         finally:
             os.close(ours)

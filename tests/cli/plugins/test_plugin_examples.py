@@ -85,7 +85,7 @@ def test_echo_refuses_methods_that_it_does_not_have_and_continues() -> None:
 
 
 def test_echo_answers_only_requests_with_an_id_and_ends_with_its_input() -> None:
-    """Without an id there is nobody to answer: version 1 knows no answer whose id is null."""
+    """Without an id there is nothing to answer: version 1 has no answers with a null id."""
     lines = ('{"id": 1}', "{", "[]", '{"method": "ping"}', '{"method": "ping", "id": "x"}')
     code, answers, stderr = said(ECHO, *lines)
     refusal = {"code": -32600, "message": "the method must be text"}
@@ -234,7 +234,7 @@ def without_durations(text: str) -> str:
 
 
 def dialogues(transcript: str) -> list[tuple[list[str], str]]:
-    """The commands of a transcript, and what each is said to print."""
+    """The commands of a transcript, each with its output."""
     parts = re.split(r"^\$ mcptest (.*)\n", transcript, flags=re.MULTILINE)[1:]
     return [(shlex.split(words), told) for words, told in zip(parts[::2], parts[1::2], strict=True)]
 
@@ -308,7 +308,7 @@ def test_the_error_codes_on_the_page_are_those_of_the_protocol() -> None:
     assert codes == list(ours)
 
 
-# How to bring each failure about; the words of the page must be those that are said.
+# How to cause each failure; the page must quote its message.
 BROKEN = {
     "SpawnFailed": ["./geo"],
     "PluginCrashed": [sys.executable, "-c", "raise SystemExit(1)"],

@@ -1,4 +1,4 @@
-"""Plugins and servers of suites where no test is run, and whom a plugin leaves behind."""
+"""Plugins and servers of suites where no test is run, and processes that a plugin leaves behind."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_variable_that_only_a_test_misses_is_not_missed(tmp_path: Path) -> Non
     assert mcptest(tmp_path, "run").code == 2
 
 
-# Whom a plugin leaves behind
+# Processes that a plugin leaves behind
 
 LEAKY = """\
 import json, os, subprocess, sys

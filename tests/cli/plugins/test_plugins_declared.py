@@ -108,7 +108,7 @@ def test_other_names_on_the_command_line_and_in_the_config_live_side_by_side(
     assert (ended.code, statuses(ended)) == (0, ["passed", "passed"])
 
 
-# A plugin that nobody declares
+# A plugin that is not declared
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])
@@ -202,7 +202,7 @@ def test_validate_knows_the_plugins_of_the_command_line(folder: Path) -> None:
 def test_validate_knows_the_plugins_of_a_config_and_starts_nothing(tmp_path: Path) -> None:
     plugin = {"command": ["/no/such/program"]}
     imports = {"subprocess_matchers": {"geo": plugin}}
-    # The server needs a variable that is not set; nobody starts it here.
+    # The server needs a variable that is not set; it is not started here.
     keys = {"imports": imports, "env": {"KEY": "${MCPTEST_SURELY_UNSET}"}}
     write_config(tmp_path / "conf" / "conductor.config.json", **keys)
     write_suite(tmp_path / "tests" / "a.test.mcp.yml", asking("geo.same:Paris"))

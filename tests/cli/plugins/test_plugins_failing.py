@@ -1,4 +1,4 @@
-"""A plugin that fails makes its test an error, costs nobody else anything, and leaves nobody."""
+"""A plugin that fails makes its test an error, affects no other test, and leaves no process."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def starts(folder: Path) -> int:
     return len((folder / "starts").read_text(encoding="utf-8").splitlines())
 
 
-# Each way to fail: the name of the failure, what is told, and whether the next call works.
+# Each way to fail: the name of the failure, its message, and whether the next call works.
 FAILURES = [
     ("not_json", "InvalidJson", "it does not begin like JSON: geo: looking it up \\u001b[1m", True),
     ("not_utf8", "InvalidJson", "is not valid UTF-8", True),
@@ -79,7 +79,7 @@ def test_a_failure_is_an_error_of_its_test_and_the_others_go_on(
         later = results(ended)[2]["error"]
         assert later["kind"] == "plugin_failed"
         assert later["message"].endswith("(in an earlier call)")
-    # Nobody holds it against the server.
+    # It does not count against the server.
     assert ended.report()["findings"] == []
     assert starts(tmp_path) == 1
     assert all(test.get("notes", []) == [] for test in results(ended))
@@ -172,7 +172,7 @@ def test_a_test_whose_plugin_failed_may_be_tried_again(tmp_path: Path) -> None:
     assert (ended.code, statuses(ended), results(ended)[0]["attempts"]) == (1, ["error"], 3)
 
 
-# Nobody is left
+# No process is left
 
 
 def family_of(listener: Listener) -> tuple[list[Caller], Caller]:
@@ -262,7 +262,7 @@ def test_a_run_that_is_killed_leaves_neither_plugin_nor_its_child(
 def test_ctrl_c_cuts_the_goodbye_of_a_stubborn_plugin_short(
     tmp_path: Path, listener: Listener
 ) -> None:
-    """All tests are done by then, and the report says so."""
+    """All tests have finished, and the report says so."""
     config_with(tmp_path, "stubborn", call_timeout="10m")
     write_suite(tmp_path / "a.test.mcp.yml", asking("geo.same:Paris"))
     with running(tmp_path, "a.test.mcp.yml", **listener.environment) as run:

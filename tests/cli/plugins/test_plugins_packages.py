@@ -271,7 +271,7 @@ def test_output_that_a_package_prints_stays_out_of_the_report(tmp_path: Path) ->
 
 
 def refusal(folder: Path, environment: dict[str, str]) -> str:
-    """What is told of a package, when a name is met that is none of ours; nothing runs."""
+    """The message about a package when a name is not one of ours; nothing runs."""
     ended = run(folder, environment, saying("a", "match:words:3"))
     assert ended.code == 2
     report = ended.report()
@@ -347,7 +347,7 @@ def test_a_matcher_without_what_it_needs_is_refused(tmp_path: Path) -> None:
     assert told.endswith("cannot be used: TypeError: Matcher needs 'summary'")
 
 
-# Nobody looks without need
+# Packages are only searched if needed
 
 
 def test_a_run_that_uses_only_what_is_ours_never_looks_for_packages(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests that ask a plugin, run by the real command: who is asked what, and what is told."""
+"""Tests that use a plugin, run by the real command: the calls, and what is reported."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_the_words_of_a_plugin_do_not_reach_the_terminal_as_they_are(tmp_path: P
     assert len(ended.out) < 5000
 
 
-# Where the value stands
+# Where the value is
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def on_terminal(folder: Path, *words: str) -> list[str]:
         while chunk := os.read(ours, 65536):
             written += chunk
     except OSError:
-        # This is how a terminal tells that the other side has closed it.
+        # This is how a terminal reports that the other side has closed it.
         pass
     finally:
         os.close(ours)

@@ -247,7 +247,7 @@ def test_no_command_takes_it_for_its_own_fault(folder: Path, command: str, how: 
         assert (ended.code, message in ended.err) == (2, True)
 
 
-# A terminal that is closed while the run goes on
+# A terminal that is closed during the run
 
 
 @pytest.mark.parametrize("is_controlling", [False, True])

@@ -134,7 +134,7 @@ def test_a_shard_whose_server_never_started_is_an_error_of_the_whole(folder: Pat
     ended = mcptest(folder, "report", *words)
     assert ended.code == 1
     assert "the tests can be run\n   where: none.json\n   what: spawn_failed: " in ended.out
-    # It stands for no test that could be repeated.
+    # It is not a test that could be repeated.
     assert ended.out.count("   repeat: ") == 2
 
 

@@ -99,7 +99,7 @@ def test_all_of_them_can_be_written_to_files_in_one_run(folder: Path) -> None:
 def test_when_nothing_could_run_every_report_says_so_in_its_own_way(
     folder: Path, words: tuple[str, ...], code: int, kind: str, why: str
 ) -> None:
-    """A green report of yesterday must not stand for today's run."""
+    """A green report of yesterday must not pass for today's run."""
     (folder / "bad.test.mcp.yml").write_text("description: x\n", encoding="utf-8")
     paths = () if words[0].endswith(".yml") else ("a.test.mcp.yml",)
     for name in TO_FILES:

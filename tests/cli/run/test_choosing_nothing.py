@@ -180,7 +180,7 @@ def test_a_linked_folder_that_a_glob_does_not_reach_is_silent(folder: Path) -> N
 
 
 def test_a_linked_folder_is_searched_within_bounds(folder: Path) -> None:
-    """Links behind the link are not followed, and what may not be read is passed over."""
+    """Links behind the link are not followed, and unreadable folders are skipped."""
     there = folder.parent / "data"
     there.mkdir()
     os.symlink(".", there / "self")

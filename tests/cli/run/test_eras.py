@@ -1,4 +1,4 @@
-"""Which revision a run speaks: pinned, agreed on, or found by asking again without a handshake."""
+"""Which revision a run uses: pinned, negotiated, or found by asking again without a handshake."""
 
 from __future__ import annotations
 

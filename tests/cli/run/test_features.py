@@ -401,7 +401,7 @@ def test_words_after_two_dashes_start_the_server(tmp_path: Path) -> None:
     assert "--server-command and the words after -- both name a server" in both.err
 
 
-# What comes from a server stays a value
+# Server output stays a value
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A pattern that would compute for ever is stopped, named, and nobody else's fault."""
+"""A pattern that would never finish is stopped and named, and affects nothing else."""
 
 from __future__ import annotations
 

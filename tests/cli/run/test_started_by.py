@@ -1,4 +1,4 @@
-"""However oddly mcptest is started, servers start all the same, and the truth is told."""
+"""However oddly mcptest is started, servers start and results are right."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_an_interrupt_that_python_drops_is_raised_again(place: Path) -> None:
     assert done.code != 0
 
 
-# Ctrl-C comes while the module with this name is looked for; `entry` is what a script has.
+# Ctrl-C arrives while the module with this name is searched; `entry` is what a script has.
 INTERRUPTED = """
 import os, signal, sys
 class Interrupts:

@@ -1,4 +1,4 @@
-"""Calls that did not come to their end in the stateless era: no success, and it is told why."""
+"""Calls that did not finish in the stateless era do not pass, and the reason is reported."""
 
 from __future__ import annotations
 

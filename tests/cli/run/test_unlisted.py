@@ -1,4 +1,4 @@
-"""A test that passes because it misspells the name of a tool or a prompt says so."""
+"""A test that passes because it misspells the name of a tool or a prompt has a note."""
 
 from __future__ import annotations
 

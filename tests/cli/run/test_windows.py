@@ -234,7 +234,7 @@ def test_the_console_interprets_escapes_before_the_first_one(recorded: Path) -> 
         assert process.stderr.read() == b""
     assert b"\x1b[" in shown
     assert shown.startswith(b"(escape sequences from here on)")
-    # What is no console is not asked.
+    # A handle that is not a console is not asked.
     assert "from here on" not in on_windows(recorded, "report", "run.json").out
 
 

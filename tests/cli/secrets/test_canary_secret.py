@@ -1,4 +1,4 @@
-"""One secret, a server that tells it everywhere, and every feature that writes: it is nowhere."""
+"""A secret that a server sends everywhere appears in the output of no feature."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LEAKY = str(Path(__file__).parents[2] / "servers" / "leaky_server.py")
 
-# Every encoding changes something in it, and its first six characters stand nowhere else.
+# Every encoding changes something in it, and its first six characters occur nowhere else.
 SECRET = 'c4n4ry/&"<\\ ü+%7'
 HEAD = "c4n4ry"
 
@@ -118,7 +118,7 @@ def write_tests(folder: Path) -> None:
         expecting("goes on", "plain", **partial({"content": "match:arrayLength:1"})),
         {**called("plain"), "it": "left out", "skip": "not today"},
         expecting("is tried again", "results", **partial({"content": []})) | {"retries": 1},
-        # It does not come back from that, so this is the last of its process.
+        # It does not recover from that, so this is the last test of its process.
         called("hangs", timeout="300ms", tags="slow"),
     )
     write_suite(
@@ -392,7 +392,7 @@ def test_a_recording_has_none_of_the_named_secrets(tmp_path: Path) -> None:
 
 
 def test_a_contract_of_a_log_has_no_secret_that_its_key_gives_away(tmp_path: Path) -> None:
-    """Nobody has blanked this log: only the key says what is secret in it."""
+    """This log was not blanked before: only the key says what is secret in it."""
     shapes = shapes_of(SECRET)
     call = {"name": "log_in", "arguments": {"password": SECRET}}
     content = [{"type": "text", "text": f"{name}: {shape}"} for name, shape in shapes.items()]
@@ -503,7 +503,7 @@ def chunks_of(fd: int) -> Iterator[bytes]:
         try:
             yield os.read(fd, 65536)
         except OSError:
-            # So a terminal says that nobody has its other end any more.
+            # This is how a terminal reports that its other end was closed.
             return
 
 

@@ -13,7 +13,7 @@ from test_canary_secret import FILES, LEAKY, SECRET, traces_in, written_by
 if TYPE_CHECKING:
     from pathlib import Path
 
-# A plugin that says what it was given, in its message and on stderr, and breaks when told to.
+# A plugin that repeats its input in its message and on stderr, and breaks on request.
 PLUGIN = """
 import json, sys
 for line in sys.stdin:

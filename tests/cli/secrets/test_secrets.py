@@ -100,7 +100,7 @@ def test_a_server_that_dies_before_the_handshake_does_not_get_it_written(tmp_pat
 def test_a_secret_that_is_a_common_word_does_not_break_the_reports(
     tmp_path: Path, secret: str
 ) -> None:
-    """`${PORT}` and `${LOG_LEVEL}` are no secrets to speak of, but nobody can know."""
+    """`${PORT}` and `${LOG_LEVEL}` are hardly secrets, but this cannot be known."""
     write_suite(
         tmp_path / "a.test.mcp.yml",
         case("one", params={"port": 8080, "say": secret}, wants={"port": 8080, "say": "x"}),

@@ -139,7 +139,7 @@ TOOLS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
         {"stderr": "match:regex:^ready on \\d+$"},
         [wrote("ready on 80\n"), wrote("not ready on 80\n"), wrote("ready on 80, almost\n")],
     ),
-    # A notification that does not come is waited for, so there is one of these.
+    # A missing notification is waited for, so there is only one of these.
     "two notifications in order": (
         {"notifications": [LOG, PROGRESS]},
         [notified(LOG, LOG, PROGRESS), notified(PROGRESS, LOG)],

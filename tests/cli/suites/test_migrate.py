@@ -37,7 +37,7 @@ def migrated(folder: Path, *words: str) -> Ended:
 
 
 def members(folder: Path, suite: str) -> dict[str, list[str]]:
-    """The tests that each entry of a suite stands for, by its name."""
+    """The tests that each entry of a suite expands to, by its name."""
     value: Any = read_document((folder / suite).read_text(encoding="utf-8"), suite).value
     entries = [each for lane in ("tools", "resources", "prompts") for each in value.get(lane, [])]
     return {

@@ -17,7 +17,7 @@ TEXT = {"$ref": "#/$defs/text", "$defs": {"text": {"type": "string"}}}
 
 
 def deep_schema(levels: int = 1000) -> dict[str, Any]:
-    """Each level must know what the next one has looked at: more than there is room for."""
+    """Each level must know what the next one has evaluated: more than fits into memory."""
     defs: dict[str, object] = {
         f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}], "unevaluatedProperties": {}}
         for n in range(levels)

@@ -1,4 +1,4 @@
-"""The lanes of a suite: what `compliance` sees, and how what cannot be run is told."""
+"""The lanes of a suite: what `compliance` sees, and how checks that cannot run are reported."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_violated_recommendation_is_a_note(tmp_path: Path) -> None:
 
 
 def test_the_rules_see_what_the_other_checks_have_asked_for(tmp_path: Path) -> None:
-    """A tool without a schema is only known to whoever has seen the list."""
+    """A tool without a schema is known only from the list."""
     script = {"tools/list": {"result": {"tools": [{"name": "echo"}]}}}
     write(tmp_path, script, compliance={"tests": ["rules"]})
     tests, _ = ran(tmp_path)
@@ -490,7 +490,7 @@ def test_an_invalid_schema_is_in_every_report_that_fails(tmp_path: Path) -> None
         assert "bad_schema" in (tmp_path / name).read_text(encoding="utf-8")
 
 
-# Thirty levels, each twice the next: no validator comes to the end of them.
+# Thirty levels, each twice the next: no validator ever finishes.
 BOMB = {
     "$ref": "#/$defs/d0",
     "$defs": {

@@ -102,7 +102,7 @@ def test_so_it_is_with_the_ids_of_a_test_file(id: object, kinds: list[str], tmp_
     words = ("--json", "--retries", "1", "--", *command("plain"))
     ended = mcptest(tmp_path, "run", "a.test.mcp.yml", *words)
     assert ended.code == 1
-    # The id that was sent is nobody's concern: only the text differs.
+    # The id does not matter: only the text differs.
     assert [path for path, _ in mismatches(ended)] == ["result.content[0].text"]
     assert [kind for kind, _, _ in findings(ended) if not kind.startswith("BASE")] == kinds
 
@@ -127,7 +127,7 @@ def interrupted(folder: Path, listener: Listener, times: int = 1) -> dict[str, A
         # Each time the server is asked to wait it calls.
         for _ in range(times):
             listener.next_caller()
-            # The same signal at once would be taken for the one before.
+            # The same signal at once would be merged with the one before.
             time.sleep(0.15)
             run.signal(signal.SIGINT)
         ended = run.finish()

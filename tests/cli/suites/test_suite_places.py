@@ -1,4 +1,4 @@
-"""Where a suite's failures are told, and what a run of it needs of the environment."""
+"""The places of a suite's failures, and what a run of it needs of the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suites, run by the real command: which servers are started when, what is chosen, what is told."""
+"""Suites, run by the real command: which servers are started, what is selected and reported."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_tags_of_defaults_choose_as_well(tmp_path: Path) -> None:
     assert outcomes(run_suite(tmp_path, None, "--tag", "own")) == {"1": "passed"}
 
 
-# All lanes, and what is told of a failure
+# All lanes, and how a failure is reported
 
 
 def test_tools_resources_and_prompts_are_called_with_what_is_written(tmp_path: Path) -> None:

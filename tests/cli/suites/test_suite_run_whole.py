@@ -159,7 +159,7 @@ def test_an_invalid_schema_fails_the_run_even_if_its_tool_is_never_called(
     [finding] = [each for each in found if each["kind"] == "bad_schema"]
     assert (finding["server"], finding["count"]) == ("a", 1)
     assert " of the tool odd is not a JSON Schema that can be used: it " in finding["message"]
-    # Whoever calls it is told in the test as well.
+    # A test that calls it has it in its own result as well.
     ended = run_suite(tmp_path, {**suite, "tools": [call("n", "odd")]})
     assert (ended.code, outcomes(ended)) == (1, {"n": "failed"})
 

@@ -1,4 +1,4 @@
-"""Snapshots of suites: written, held against, accepted, and named when nobody asks for them."""
+"""Snapshots of suites: written, compared, accepted, and named when they are unused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots that cannot be written, must not be accepted, or are written while somebody watches."""
+"""Snapshots that cannot be written, must not be accepted, or are written in watch mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tapes: written, read back, played in their order, and refused when they are none."""
+"""Cassettes: written, read back, replayed in order, and refused if invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session with a server that only stands for one: what the SDK sets, and what comes of it."""
+"""A session with a fake server: what the SDK sets, and the effect."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class StubUpstream(Upstream):
 
 
 class Talk:
-    """A session and its upstream, spoken to in requests."""
+    """A session and its upstream, driven by requests."""
 
     def __init__(self, folder: Path, *secrets: str, **says: Any) -> None:
         self.upstream = StubUpstream(*secrets, **says)

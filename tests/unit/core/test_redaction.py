@@ -96,7 +96,7 @@ def test_text_without_the_secret_is_left_alone() -> None:
 
 
 def test_every_text_of_a_result_is_redacted_and_no_word_or_number_of_ours() -> None:
-    """A secret may be a word or a number that also stands in our own fields."""
+    """A secret may be a word or a number that also occurs in our own fields."""
     result = CaseResult(
         name="says fatal",
         status="error",
@@ -177,7 +177,7 @@ def test_bytes_that_are_not_text_are_not_changed() -> None:
         ("begins with correct hor", "begins with [secret]"),
         ("correct horse battery", "[secret]"),
         ("nothing of it", "nothing of it"),
-        # Too little to be of use, and to be told from anything else.
+        # Too short to be of use, or to be distinguished from anything else.
         ("ttery", "ttery"),
         # In the middle nothing was cut.
         ("a correct horse is not it", "a correct horse is not it"),

@@ -201,7 +201,7 @@ def test_text_without_a_secret_is_not_changed(text: str) -> None:
     assert redact(text * 3) == text * 3
 
 
-# What can stand alone
+# What can be a value of its own
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_a_large_text_is_still_read_in_each_way() -> None:
         assert BLANK in redactor([SECRET])(f"{filling}{shape}{filling}")
 
 
-# Where they stand
+# Where they are
 
 
 def test_the_places_of_secrets_are_counted_in_characters() -> None:

@@ -199,7 +199,7 @@ def assert_harmless(page: str) -> Seen:
 @each_case("text", [text for text in HOSTILE if text.strip()])
 def test_a_page_full_of_hostile_texts_shows_them(text: str) -> None:
     seen = assert_harmless(render_html(docs_of_texts(text)))
-    # Longer ones are cut, and say so.
+    # Longer ones are shortened with a note.
     if len(text) < 150:
         assert seen.texts["h1"] == [visible(text.strip())]
         assert seen.texts["title"] == [visible(text.strip())]

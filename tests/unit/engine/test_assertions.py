@@ -1,4 +1,4 @@
-"""Assertions of suites: what stands at a target, against its matcher; thresholds and budgets."""
+"""Assertions of suites: the value at a target, against its matcher; thresholds and budgets."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_an_answer_that_is_not_an_object_has_nothing_in_it(message: object) -> N
         ({"all": [{"exists": False}, {"not": {"exists": True}}]}, True),
         ({"all": [{"exists": False}, {"exact": 1}]}, False),
         ({"exists": False, "exact": 1}, False),
-        # A matcher that speaks of a value wants one, also when it says what it must not be.
+        # A matcher about a value needs one, also in its negated form.
         ({"not": {"exact": 1}}, False),
         ({"not": {"contains": "x"}}, False),
         ({"not": {"all": [{"exists": False}, {"exact": 1}]}}, False),
@@ -210,7 +210,7 @@ def test_so_much_must_hold_by_weight_and_no_less(
     ]
     found = judged(*assertions, threshold=threshold)
     assert (found == []) == is_enough
-    # When it is not enough, everything that does not hold is told, and how much does.
+    # Below the threshold, everything that does not hold is reported, and how much does.
     told = [mismatch for mismatch in found if mismatch.path != "threshold"]
     assert len(told) in (0, len(weights) - held)
     assert (len(found) > len(told)) == (not is_enough and threshold < 1)

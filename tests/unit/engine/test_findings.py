@@ -1,4 +1,4 @@
-"""What is told of a server beside its tests."""
+"""Findings about a server beside its tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What arrives is sorted: the awaited answer from everything that could be taken for it."""
+"""Messages are sorted: the awaited answer from everything that could be mistaken for it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_step_begins_without_the_hints_of_the_step_before() -> None:
     hints, noise = desk.inbox.hints, desk.inbox.noise
     desk.inbox.start_step()
     assert (desk.inbox.hints, desk.inbox.noise, desk.inbox.messages) == ([], [], 0)
-    # They may be part of a fault that is still to be told.
+    # They may be part of a fault that is still to be reported.
     assert (len(hints), len(noise)) == (1, 1)
 
 

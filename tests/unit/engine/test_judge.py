@@ -1,4 +1,4 @@
-"""What a step brought, judged against what it was expected to bring."""
+"""The outcome of a step, judged against its expectation."""
 
 from __future__ import annotations
 

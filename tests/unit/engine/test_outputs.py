@@ -179,7 +179,7 @@ def test_a_schema_that_is_none_is_a_finding_and_fails_the_test_that_calls_its_to
     [found] = judged(server, reply_with(structuredContent={}), "add", outputs)
     assert (found.path, found.expected) == (f"tools/list add.{key}", "a JSON Schema")
     assert found.message.startswith(lead + why)
-    # Whoever calls another tool is not to blame, but the finding is there.
+    # A test that calls another tool does not fail, but the finding is there.
     assert judged(server, reply_with(), "fine", outputs) == ()
     [finding] = server.findings
     assert (finding.kind, finding.count) == ("bad_schema", 1)
@@ -396,7 +396,7 @@ def test_after_a_list_change_the_tools_are_listed_only_once() -> None:
     assert found_by(server) == [
         ("unchecked_output", f"{why}; what it listed before is what counts")
     ]
-    # Nor is another process of the same server.
+    # Another process of the same server is not known either.
     other = FakeServer(page(tool()))
     assert (len(judged(other, reply_with(), "add", outputs)), other.asked) == (1, [])
 
@@ -442,7 +442,7 @@ def test_two_processes_of_one_server_are_asked_once() -> None:
 
 
 def deep_schema(levels: int = 1000) -> dict[str, object]:
-    """Each level must know what the next one has looked at: more than there is room for."""
+    """Each level must know what the next one has evaluated: more than fits into memory."""
     defs: dict[str, object] = {
         f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}], "unevaluatedProperties": {}}
         for n in range(levels)

@@ -251,7 +251,7 @@ def test_more_than_a_file_can_hold_is_refused_and_the_old_file_stays(
     assert kept(suite) == {"a": 1}
 
 
-# Names that nobody asks for
+# Names that are not used
 
 
 def test_unused_snapshots_are_removed_after_a_complete_update(suite: str) -> None:

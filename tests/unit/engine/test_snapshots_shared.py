@@ -1,4 +1,4 @@
-"""Snapshots that several want: several tests, several runs at once, and tests that fail."""
+"""Shared snapshots: several tests, several runs at once, and tests that fail."""
 
 from __future__ import annotations
 

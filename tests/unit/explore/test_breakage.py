@@ -1,4 +1,4 @@
-"""Errors of a server that is broken are told from errors about a made-up value."""
+"""Errors of a broken server are distinguished from errors about a generated value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments made up from schemas fit those schemas."""
+"""Arguments generated from schemas fit those schemas."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 REGISTRY = builtin_registry()
 
-# The examples of the specification the format comes from, as they are printed there.
+# The examples of the specification that defines the format, as they are printed there.
 TABLE_2 = """\
 description: "Test suite for the Filesystem Tool"
 tests:
@@ -297,7 +297,7 @@ def test_a_test_is_skipped_with_a_reason_or_without(value: str, reason: str | No
     assert case.skip == reason
 
 
-# Slips that are accepted
+# Mistakes that are accepted
 
 
 def test_stderr_and_performance_one_level_too_high_are_read_with_a_warning() -> None:

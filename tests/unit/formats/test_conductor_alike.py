@@ -41,7 +41,7 @@ TEST = """\
           isError: false
       stderr: "toBeEmpty"
 """
-# What may stand in a test instead: the same number of lines or not, right or wrong.
+# Replacements for a test: the same number of lines or not, valid or invalid.
 OTHERS = [
     ('it: "case', "it: 7 #"),
     ('jsonrpc: "2.0"', "jsonrpc: 2.0"),

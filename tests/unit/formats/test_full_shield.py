@@ -1,4 +1,4 @@
-"""What PyYAML would change or refuse comes through unchanged, at the same positions."""
+"""Text that PyYAML would change or refuse is read unchanged, at the same positions."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_items_that_differ_in_values_are_read_at_once(filled: list[int]) -> None:
     text = suite(*(ITEM.format(n=n) for n in range(12)))
     assert_agreement(text)
-    # Two show that they repeat, and the last one could still go on.
+    # Two show that they repeat, and the last one could still continue.
     assert filled == [3 + 16 * n for n in range(2, 11)]
 
 

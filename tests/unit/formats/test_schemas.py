@@ -1,4 +1,4 @@
-"""The schemas for editors agree with the loaders, on files by hand and on every slip in them.
+"""The schemas for editors agree with the loaders, on files by hand and on every mistake in them.
 
 In `tests/schemas` there is a folder for each format. What is `right` both accept and what is
 `wrong` both refuse. What is `beyond` a schema only the loader refuses, and a comment says why;
@@ -203,11 +203,11 @@ def test_the_examples_are_valid(format: str, path: Path) -> None:
     assert schema_errors(format, path.read_text(encoding="utf-8")) == []
 
 
-# Every slip in them
+# Every mistake in them
 
 OTHERS: tuple[object, ...] = (None, True, 7, 2.5, -1, 10**12, "zzz", "", [], {})
 
-# What a schema cannot say, and a slip can bring about; in words of the loader.
+# Mistakes that a schema cannot express, in words of the loader.
 BEYOND = {
     "F001 the baseline": "it is another file",
     "F002 this is not JSON": "no schema reads JSON in a text",
@@ -338,7 +338,7 @@ def known_keys(node: Node) -> set[str]:
 
 
 def listed_keys(format: str, value: object, steps: Steps) -> set[str] | None:
-    """The keys of a mapping that the loader names to whoever writes another one."""
+    """The keys of a mapping that the loader lists for an unknown one."""
     key = "qqqqqq"
     text = json.dumps(changed(value, (*steps, key), replacing(1)))
     for found in diagnostics(format, text):

@@ -1,4 +1,4 @@
-"""Snapshots become a file that a person can review, and come back as they were."""
+"""Snapshots become a file that a person can review, and are read back unchanged."""
 
 from __future__ import annotations
 

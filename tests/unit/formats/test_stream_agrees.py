@@ -40,7 +40,7 @@ def described(value: object) -> object:
 
 
 def places_in(stream: Stream) -> list[object]:
-    """Where every key stands, and every value that is not missing."""
+    """The place of every key, and of every value that is not missing."""
     places = stream.places()
     found: list[object] = []
     waiting: list[tuple[tuple[str | int, ...], object]] = [

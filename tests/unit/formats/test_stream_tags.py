@@ -1,4 +1,4 @@
-"""Tags that the caller asks for: where they may stand, and what is said when they may not."""
+"""Tags that the caller enables: where they are allowed, and the error elsewhere."""
 
 from __future__ import annotations
 

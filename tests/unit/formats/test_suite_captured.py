@@ -35,7 +35,7 @@ def assertion(matcher: str) -> str:
 
 
 def marked_mistakes(keys: str) -> list[tuple[str, int, int, str]]:
-    """The mistakes of a second step in which the mark (§) shows where one must be told."""
+    """The mistakes of a second step in which the mark (§) shows where one must be reported."""
     return mistakes(steps_with(keys).replace("§", ""))
 
 

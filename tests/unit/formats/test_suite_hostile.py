@@ -1,4 +1,4 @@
-"""Whatever stands in a suite: no crash, and for everything that is wrong a mistake with a place."""
+"""Whatever a suite contains: no crash, and for every mistake a diagnostic with a place."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def kind(value: Any) -> str:
 
 
 def read(value: Any) -> bool:
-    """Whether it is read without an error; whatever is told has a code and a place."""
+    """True if it is read without an error; every diagnostic has a code and a place."""
     try:
         suites, _ = load_suite(json.dumps(value), FILE, context(FILES, ENVIRONMENT))
     except FormatError as error:

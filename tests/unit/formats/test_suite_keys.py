@@ -295,7 +295,7 @@ def test_defaults_hold_for_every_entry_of_every_lane_that_says_nothing_else() ->
         before, call, after = (*case.steps, *case.teardown)
         assert call.expectation.performance == Performance(max_response_s=0.8)
         assert call.expectation.max_tokens == 70
-        # What stands around the calls has no budget but its own.
+        # Setup and teardown have no budget except their own.
         for step in (before, after):
             assert (step.expectation.performance, step.expectation.max_tokens) == (None, None)
 

@@ -1,4 +1,4 @@
-"""`${name}` stands for a value of any size: what would fill the memory is refused beforehand."""
+"""`${name}` may be a value of any size: what would fill the memory is refused beforehand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcptest.formats.suite.variables import Size, TooLargeError, size_put_in
 
 
 def suite(variables: dict[str, Any], *tests: dict[str, Any]) -> str:
-    """A suite with these variables, each on a line of its own; the first stands in line 3."""
+    """A suite with these variables, each on a line of its own; the first is in line 3."""
     lines = "".join(f"  {name}: {json.dumps(value)}\n" for name, value in variables.items())
     entries = json.dumps([{"name": "n", "tool": "t", **test} for test in tests or ({},)])
     return f"{SERVER}variables:\n{lines}tools: {entries}\n"

@@ -1,4 +1,4 @@
-"""What the environment does not have: a mistake of those who are run and use it, of nobody else."""
+"""Unset variables are an error only for the tests that are selected and use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values become YAML and come back as the same values, whatever text is in them."""
+"""Values become YAML and are read back as the same values, whatever text is in them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_both_readers_read_a_value_back_unchanged(
     assert same(read_fully(text, "a.yml")[0], document)
 
 
-# What makes the writing of lines hard: breaks, blanks, signs of YAML, characters nobody sees.
+# What makes writing lines hard: breaks, blanks, signs of YAML, invisible characters.
 LINES = st.text(st.sampled_from("\n\n\n  \tab#:-|>'\"\\%&*!?{}[],\x00\x85\u2028é"), max_size=30)
 
 

@@ -108,7 +108,7 @@ def test_values_that_json_calls_equal_are_equal(expected: object, actual: object
         ("ab", "a\u200bb", "differs", f"{UNSEEN}: nothing against U+200B"),
         ("ab\U000e0100", "ab", "differs", f"{UNSEEN}: U+E0100 against nothing"),
         ("a\u200b\u200cb", "a\u200db", "differs", f"{UNSEEN}: U+200B U+200C against U+200D"),
-        # More of them than anybody would read.
+        # More of them than fit into a report.
         ("ab", "a" + "\u200b" * 30 + "b", "differs", f"{UNSEEN}: U+0062 against U+200B"),
         ("it's", "it’s", "differs", "differs only in the kind of quotes or dashes"),
         (0.1, 0.2, "differs", ""),

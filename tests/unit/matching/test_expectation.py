@@ -1,4 +1,4 @@
-"""Directives that speak of elements, of fields, and of several patterns at once."""
+"""Directives about elements, fields, and several patterns at once."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def hints(expected: object, actual: object) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("expected", "actual", "found"),
     [
-        # The key, with what was wanted of it, one level deeper.
+        # The key, with its expected value, one level deeper.
         ({"name": "read"}, {"data": {"name": "read"}}, [("name", "it is at data.name")]),
         (
             {"name": "match:type:string"},

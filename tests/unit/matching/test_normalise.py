@@ -297,7 +297,7 @@ def test_a_normalised_value_is_not_changed_again(value: object) -> None:
     ],
 )
 def test_a_hostile_text_is_done_with_in_one_go(text: str) -> None:
-    """Each would take minutes if any expression looked at it again and again."""
+    """Each would take minutes if an expression scanned it again and again."""
     assert isinstance(under("id", text), str)
 
 

@@ -27,7 +27,7 @@ ACCEPT = "run with --update-snapshots to accept it"
 
 
 class Book:
-    """Snapshots in memory, with what was told about them."""
+    """Snapshots in memory, with the recorded values."""
 
     def __init__(self, mode: SnapshotMode, secret: str = "", **entries: object) -> None:
         self.mode = mode

@@ -329,7 +329,7 @@ def test_slow_foreign_and_remote_matchers_are_flagged_on_the_expectation() -> No
     assert flags() == (False, False, True)
 
 
-# What is no matcher
+# Values that are not matchers
 
 
 @pytest.mark.parametrize(
@@ -598,7 +598,7 @@ def test_a_long_text_is_refused_at_once() -> None:
         ("result.content[0].text", "one"),
         ("result.content.1.type", "image"),
         ("result.content[*].type", ["text", "image"]),
-        # One that has no such member stands as null, so that places stay what they are.
+        # An item without such a member counts as null, so that positions stay the same.
         ("result.content[*].text", ["one", None]),
         ("result.nested[*][0]", [1, 3]),
         ("result.nested[*][*]", [[1, 2], [3]]),

@@ -1,4 +1,4 @@
-"""Tags of case files: what each stands for, and what it is not content with."""
+"""Tags of case files: what each matches, and what it does not."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ RAW: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "param
 
 
 def asserted(expect: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The targets and matchers that come of an expectation."""
+    """The targets and matchers that an expectation becomes."""
     found = carried(calling(expect))["tools"][0]["expect"]
     return [(each["target"], each["matcher"]) for each in found]
 

@@ -178,7 +178,7 @@ def test_messages_after_a_request_are_sent_in_written_order() -> None:
 
 
 def test_an_answer_that_waits_for_nothing_is_sent_at_once() -> None:
-    """The question has to do with another request: whoever only sends this one must not wait."""
+    """The question belongs to another request: a client that only sends this one must not wait."""
     other = "in_other: {jsonrpc: '2.0', id: 5, method: other}\n"
     rest = "out_other: {jsonrpc: '2.0', id: 5, result: {}}\n"
     plain = "out: {jsonrpc: '2.0', id: 4, result: {}}\n"
@@ -315,7 +315,7 @@ def test_a_notification_that_needs_a_name_nothing_has_bound_is_wrong() -> None:
 
 
 def test_a_request_is_never_answered_twice() -> None:
-    """What follows upon the client's answer cannot be said, and the request has its own."""
+    """Messages after the client's answer cannot be sent, and the request has its own."""
     binds = "in: {jsonrpc: '2.0', id: 1, method: bind, params: {v: !!bind v}}\n"
     plain = "out: {jsonrpc: '2.0', id: 4, result: {}}\n"
     stage = contract(cases(binds, CALL + plain + ASK + REPLY + log("!!ref v")))

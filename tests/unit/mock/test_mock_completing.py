@@ -1,4 +1,4 @@
-"""A contract writes what it is about; what is sent is a whole message all the same."""
+"""A contract has only the members that matter; complete messages are sent."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def modern(
 
 
 def answer(stage: Stage, method: str, id: object = 1, **params: Any) -> Any:
-    """The one message that comes of such a request."""
+    """The one message that such a request causes."""
     (message,) = modern(stage, method, id, **params)
     assert message["id"] == id
     return message
@@ -171,7 +171,7 @@ def test_a_case_that_this_era_cannot_have_is_missed_with_a_note() -> None:
     )
 
 
-# What is told beside the answer
+# Notifications beside the answer
 
 
 def sending_first(method: str, params: str) -> str:

@@ -1,4 +1,4 @@
-"""What is refused by the head of a request, before anybody looks at its body."""
+"""Requests that are refused by their head, before the body is read."""
 
 from __future__ import annotations
 

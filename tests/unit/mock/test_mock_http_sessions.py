@@ -1,4 +1,4 @@
-"""A mock over HTTP for clients that make a handshake: sessions, streams, and coming back."""
+"""A mock over HTTP for clients that make a handshake: sessions, streams, and reconnecting."""
 
 from __future__ import annotations
 

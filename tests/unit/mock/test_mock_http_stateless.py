@@ -1,4 +1,4 @@
-"""A mock over HTTP for clients of the stateless era: every POST stands for itself."""
+"""A mock over HTTP for clients of the stateless era: every POST is independent."""
 
 from __future__ import annotations
 

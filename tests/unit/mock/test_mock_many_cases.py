@@ -89,7 +89,7 @@ def test_the_nearest_case_is_searched_among_a_limited_number(
     compared = counting(monkeypatch, lookup, "_expected_body")
     error = stage.error("tools/call", {"name": "t", "arguments": {"a": 5, "b": [6]}})
     assert error["data"]["nearest"]["case"] == "Case 5"
-    # Once more for the mismatches of the nearest.
+    # One more comparison for the mismatches of the nearest.
     assert len(compared) == 100 + 1
 
 

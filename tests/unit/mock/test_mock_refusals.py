@@ -1,4 +1,4 @@
-"""What a client hears when it is wrong: never nothing."""
+"""A wrong request always gets an answer."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_limited_number_of_wrong_calls_is_recorded_and_the_rest_counted() -> N
     assert (len(stage.report.wrong), stage.report.more_wrong) == (200, 50)
 
 
-# What is no message
+# Input that is not a message
 
 
 def refused(stage: Stage, value: object) -> dict[str, Any]:

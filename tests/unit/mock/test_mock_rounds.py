@@ -1,4 +1,4 @@
-"""Questions to a client that cannot be asked: `input_required`, and the request once more."""
+"""Requests to a client that cannot be asked: `input_required`, and the repeated request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets of the client are told nowhere, and what a recording has blanked out is open."""
+"""Secrets of the client are shown nowhere, and blanked values of a recording match anything."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOGIN = a_case("Logs in", "{name: login, arguments: {user: ada, password: right-
 
 
 def everything(stage: Stage, error: Any) -> str:
-    """All that is told about a session, in one text."""
+    """The whole report about a session, in one text."""
     return json.dumps(error) + render_report(stage.report) + render_summary(stage.report)
 
 

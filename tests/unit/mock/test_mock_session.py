@@ -1,4 +1,4 @@
-"""What is answered although no case speaks of it: the session, and lists."""
+"""Requests that are answered without a case: those of the session, and lists."""
 
 from __future__ import annotations
 

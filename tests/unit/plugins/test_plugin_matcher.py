@@ -188,7 +188,7 @@ def test_null_is_not_a_verdict_and_what_is_shown_is_short_and_visible() -> None:
     assert len(caught.value.fault.message) < 400
 
 
-# Where the value stands
+# Where the value is
 
 
 @pytest.mark.parametrize(

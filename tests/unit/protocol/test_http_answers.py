@@ -1,4 +1,4 @@
-"""What the answer to a POST, or a stream, brings: messages, or a trouble with a name."""
+"""The response to a POST, or a stream: messages, or a named fault."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def reader(id: object = 7, said: str = "tools/call", **more: Any) -> AnswerReade
 def read(
     found: AnswerReader, body: object = b"", status: int = 200, kind: str = JSON, **headers: str
 ) -> list[Frame | TransportFault]:
-    """All that comes of an answer with this body; in names of headers `_` stands for `-`."""
+    """All items of an answer with this body; in names of headers `_` means `-`."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     items = found.began(status, {"content-type": kind, **named})
@@ -307,7 +307,7 @@ def test_only_the_headers_that_rules_need_are_kept() -> None:
     assert frame.http["session_id"] == "s1"
 
 
-# How far it has come
+# Progress
 
 
 def test_progress_says_how_much_of_an_answer_has_arrived() -> None:

@@ -179,7 +179,7 @@ def test_a_plain_answer_can_be_taken_at_once_and_is_settled_then(id: object) -> 
 def test_messages_that_need_checks_are_not_taken_at_once(value: object) -> None:
     session, other = opened(1), opened(1)
     assert session.take_answer(value) is ABSENT
-    # Nor has the look changed anything.
+    # The check has changed nothing.
     assert received(session, value) == received(other, value)
 
 
@@ -424,7 +424,7 @@ def test_a_result_without_an_id_is_a_violation_and_not_the_answer() -> None:
     ]
 
 
-# Breaches
+# Violations
 
 
 def test_a_broken_answer_breaks_the_request_it_was_meant_for() -> None:
@@ -483,7 +483,7 @@ def test_an_empty_batch_is_never_legal(offer: str) -> None:
     ]
 
 
-# What the server sends of its own accord
+# Unsolicited messages of the server
 
 
 def test_a_notification_before_the_answer_is_not_mistaken_for_the_answer() -> None:

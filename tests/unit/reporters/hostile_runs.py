@@ -1,4 +1,4 @@
-"""Random runs in which every text that comes from outside is as nasty as it gets."""
+"""Random runs in which every text from outside is hostile."""
 
 from __future__ import annotations
 

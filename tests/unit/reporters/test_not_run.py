@@ -1,4 +1,4 @@
-"""How each report tells of declared tests that this version cannot run, and of who accepts it."""
+"""How each report shows declared tests that this version cannot run, and that this is allowed."""
 
 from __future__ import annotations
 

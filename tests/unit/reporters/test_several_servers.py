@@ -1,4 +1,4 @@
-"""Tests of one name on several servers of a suite are told apart in every report."""
+"""Tests of one name on several servers of a suite are distinguished in every report."""
 
 from __future__ import annotations
 

@@ -436,7 +436,7 @@ def test_a_stream_that_is_not_utf_8_gets_ascii_marks_and_escapes() -> None:
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that changes only when it is moved."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -121,7 +121,7 @@ def test_no_line_makes_the_look_at_its_encoding_raise(line: str) -> None:
 
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_a_line_that_is_utf8_is_never_said_not_to_be(before: bytes, after: bytes) -> None:
-    # Whatever can be decoded holds no escape that stands for a byte, but those it was sent with.
+    # Decoded text has no escape for a byte, except those it was sent with.
     text = (b'{"' + before + after + b'"').decode("utf-8", "ignore").replace("\\", "")
     assert "(hex)" not in encoding_fault(text)
 

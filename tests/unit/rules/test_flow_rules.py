@@ -18,7 +18,7 @@ LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
 class Talk:
-    """A session of one revision, told message by message."""
+    """A session of one revision, given message by message."""
 
     def __init__(self, letter: str) -> None:
         facts = Facts()
@@ -166,7 +166,7 @@ def test_without_discovery_nothing_is_known_about_the_capability_to_log() -> Non
     [
         # An open request asked, though another did not.
         (("info", None), "pass", "pass"),
-        # Nobody asked.
+        # Nothing was requested.
         ((None, None), "fail", "not_applicable"),
     ],
 )

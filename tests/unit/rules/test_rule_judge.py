@@ -23,7 +23,7 @@ def sessions_in(path: Path) -> list[dict[str, Any]]:
 
 
 def judged_live(session: dict[str, Any]) -> SessionScore:
-    """Without any order of its own, a capture is told as it stands."""
+    """Without an order of its own, a capture is replayed as it is written."""
     judge = LiveJudge(session["server_label"], session.get("transport", "stdio:1"))
     for exchange in session["exchanges"]:
         judge.client(exchange["request"])
@@ -47,7 +47,7 @@ def broken_rules(score: SessionScore) -> dict[str, tuple[str, int]]:
 
 
 def is_plain(session: dict[str, Any]) -> bool:
-    """Whether nothing in a capture is lost when it is told exchange by exchange."""
+    """True if nothing in a capture is lost when it is replayed exchange by exchange."""
     odd = ("prologue", "exit_status", "ended_by", "protocol_version")
     has_tables = any("order" in each or "http" in each for each in session["exchanges"])
     first = session["exchanges"][0]["request"] if session["exchanges"] else None

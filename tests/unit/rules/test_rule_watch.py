@@ -173,7 +173,7 @@ def test_messages_that_need_all_rules_are_judged_when_no_request_is_pending() ->
 
 
 def test_the_id_of_an_answer_is_not_looked_for_in_arguments() -> None:
-    """A late answer that comes before the right one is not taken for it."""
+    """A late answer that arrives before the right one is not mistaken for it."""
     watch = opened()
     for id in range(1, 10):
         call(watch, id)

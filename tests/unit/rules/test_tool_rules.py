@@ -138,7 +138,7 @@ def test_without_a_handshake_a_changed_list_is_judged_by_the_capture() -> None:
     lone = exchange(1, "tools/list", {}, {"tools": []}) | {"server_messages": [CHANGED]}
     assert verdict("TOOL-20", lone).status == "not_applicable"
     for declared, status in (({}, "warning"), ({"tools": {"listChanged": True}}, "pass")):
-        # The members of a session may come before its exchanges or after them.
+        # The members of a session may be before its exchanges or after them.
         assert verdict("TOOL-20", lone, server_capabilities=declared).status == status
         early: dict[str, Any] = {"server_capabilities": declared, "exchanges": [lone]}
         [found] = score_capture([early], [RULES["TOOL-20"]]).sessions[0].verdicts

@@ -201,7 +201,7 @@ def test_a_line_that_does_not_begin_with_a_message_lacks_none(line: str) -> None
 
 
 def handshake(letter: str, **http: object) -> dict[str, Any]:
-    """A handshake for a revision, whose answer came so over HTTP."""
+    """A handshake for a revision, whose answer arrived over HTTP like this."""
     return {
         "request": request(0, "initialize"),
         "response": result(0, {"protocolVersion": VERSIONS[letter]}),
@@ -210,7 +210,7 @@ def handshake(letter: str, **http: object) -> dict[str, Any]:
 
 
 def over_http(**http: object) -> dict[str, Any]:
-    """A call whose result came so over HTTP."""
+    """A call whose result arrived over HTTP like this."""
     return call(http={"response": http})
 
 
@@ -293,7 +293,7 @@ def test_the_oldest_revision_over_the_newer_transport_is_not_the_old_transport()
 
 
 def streamed(id: int, **http: object) -> dict[str, Any]:
-    """A call in whose answer a log message came, and no response."""
+    """A call whose answer has a log message and no response."""
     return {
         "request": request(id, "tools/call"),
         "server_messages": [LOGGED],

@@ -1,4 +1,4 @@
-"""`expect`: what holds is silent, what does not is told as a run tells it, nonsense is refused."""
+"""`expect`: a match is silent, a mismatch is reported as in a run, nonsense is refused."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_success_and_failure_are_asserted_of_verdicts() -> None:
 
 
 def test_success_is_not_asserted_of_anything_else() -> None:
-    """A dict that is not looked at must not pass."""
+    """A dict that is not checked must not pass."""
     for name in ("to_succeed", "to_fail"):
         words = f"{name}() is about what call_tool() returned, and this is another value"
         assert refused(getattr(expect(ANSWER), name)) == words

@@ -16,7 +16,7 @@ from mcptest.matching.compare import compare
 from mcptest.matching.tags import fill, has_blanks, pull_bound
 from mcptest.traffic import contract_text
 
-# Whatever could leave its quotes, be taken for something else or vary.
+# Strings that could leave their quotes, be read as something else or vary.
 PIECES = st.sampled_from(
     [
         *("\n---\n", "'", '"', "# ", "!!re x", "\\", "/", "\\/", "${HOME}", "match:type:x", ": "),

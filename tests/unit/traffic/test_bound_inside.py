@@ -34,7 +34,7 @@ def answers(said: list[tuple[str, Any]], *, keep_values: bool = False) -> list[d
 
 
 def used(id: Any, /, **beside: Any) -> list[tuple[str, Any]]:
-    """The server brings an id among other things, and the client uses it."""
+    """The server sends an id among other things, and the client uses it."""
     return [
         ("in", call(1, "add")),
         ("out", result(1, **beside, id=id)),
@@ -44,7 +44,7 @@ def used(id: Any, /, **beside: Any) -> list[tuple[str, Any]]:
 
 
 def beside(text: Any, id: Any = ID) -> Any:
-    """What becomes of a value that stands beside an id that is used again."""
+    """The contract for a value beside an id that is used again."""
     return answers(used(id, text=text))[0]["result"]["text"]
 
 
@@ -251,7 +251,7 @@ def test_a_random_value_that_is_bound_is_used_under_any_key() -> None:
     assert made["out"]["result"] == {"found": "!!ref id"}
 
 
-# What is told
+# Warnings
 
 
 def test_a_value_that_the_client_inserts_into_a_longer_string_is_reported() -> None:

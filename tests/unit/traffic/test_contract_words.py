@@ -1,4 +1,4 @@
-"""What stands in a contract beside the messages: names, keys and comments."""
+"""The parts of a contract beside the messages: names, keys and comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No secret that was recorded stands in a contract."""
+"""No recorded secret is in a contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server brings and the client uses again gets a name."""
+"""Values that the server sends and the client uses again get a name."""
 
 from __future__ import annotations
 

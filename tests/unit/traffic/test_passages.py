@@ -109,7 +109,7 @@ def test_a_late_end_of_a_handshake_is_a_case_of_its_own() -> None:
     assert list(keys(*said)) == ["initialize", "tools/call get_time", "notifications/initialized"]
 
 
-# Answers that never came, or came to nothing
+# Answers that never arrived, or answer nothing
 
 
 def test_a_request_without_an_answer_is_skipped_and_all_others_are_run() -> None:

@@ -1,4 +1,4 @@
-"""Captures become sessions: requests, what came in between, answers."""
+"""Captures become sessions: requests, messages in between, answers."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_a_json_array_of_messages_is_a_log_too() -> None:
     assert said(json.dumps([call(1), result(1)])) == [("in", call(1)), ("out", result(1))]
 
 
-# Directions that nobody names
+# Directions that are not named
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_batch_of_requests_stays_one_and_any_other_is_taken_apart() -> None:
     assert said(text) == [("in", [call(1), call(2)]), ("out", result(1)), ("out", result(2))]
 
 
-# What is no message
+# Input that is not a message
 
 
 def test_lines_without_a_message_are_left_out_and_reported() -> None:

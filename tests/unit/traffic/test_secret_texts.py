@@ -1,4 +1,4 @@
-"""Secrets inside texts are found, and words that only speak of them stay."""
+"""Secrets inside strings are found, and words that only mention them stay."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Tape(HttpChannel):
 
 
 class Ear:
-    """Keeps what it hears."""
+    """Keeps what it receives."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []

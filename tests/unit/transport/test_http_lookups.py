@@ -1,4 +1,4 @@
-"""Names are looked up without anybody waiting, and addresses not at all."""
+"""Names are looked up without blocking, and addresses not at all."""
 
 from __future__ import annotations
 

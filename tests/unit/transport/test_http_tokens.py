@@ -28,7 +28,7 @@ OAUTH = OAuthSpec(
 
 @pytest.fixture(autouse=True)
 def _nothing_learned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is learned here is no secret of other tests."""
+    """A secret learned here must not affect other tests."""
     monkeypatch.setattr(LEARNED, "secrets", ())
 
 

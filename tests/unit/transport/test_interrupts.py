@@ -14,7 +14,7 @@ LATER_S = 0.15
 
 
 class Clock:
-    """Goes on when it is told to: a busy machine must not make one signal two, or three the end."""
+    """Advances only on request: on a busy machine one signal must not become two."""
 
     def __init__(self) -> None:
         self.now = 100.0

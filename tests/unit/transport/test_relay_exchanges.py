@@ -33,7 +33,7 @@ def line(message: object) -> bytes:
 
 
 class Session:
-    """A transcript, and what has come out of it."""
+    """A transcript, and the exchanges it has returned."""
 
     def __init__(self, **limits: Any) -> None:
         self.transcript = ExchangeBuilder(**limits)
@@ -92,7 +92,7 @@ def test_noise_of_the_server_and_of_the_client_are_kept_apart() -> None:
     assert (prologue["noise"], prologue["client_noise"]) == (["banner"], ["what?"])
     assert (exchange["noise"], exchange["client_noise"]) == (["oh"], ["42"])
     assert exchange["ms"]["client_noise"] == [4.0]
-    # Whoever orders a session by its numbers must not wait for one that never comes.
+    # A reader that orders a session by numbers must not wait for one that is missing.
     assert prologue["order"] == {"noise": [1]}
     assert exchange["order"] == {"request": 2, "noise": [3], "response": 4}
 

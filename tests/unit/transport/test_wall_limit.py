@@ -1,4 +1,4 @@
-"""The clock on the wall ends what somebody else's code does, and leaves other timers alone."""
+"""The wall-clock limit ends foreign code, and does not disturb other timers."""
 
 from __future__ import annotations
 
