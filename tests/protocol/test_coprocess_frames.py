@@ -305,6 +305,7 @@ def read_by_sdk(script: Path, row: Row) -> Row:
 
 def test_every_result_in_the_theme_of_verdicts_says_its_verdict() -> None:
     rows = [row.values[0] for row in BINARIES if str(row.id).startswith("verdict: ")]
+    assert rows
     assert all(("verdict" in row) == ("reads_as" in row) for row in rows)
     verdicts = [row["verdict"] for row in rows if "verdict" in row]
     assert all(set(each) >= {"success", "data", "text", "error"} for each in verdicts)

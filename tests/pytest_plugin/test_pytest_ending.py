@@ -139,13 +139,16 @@ def test_tests_that_share_nothing_are_spread_one_by_one(tmp_path: Path) -> None:
     assert "FAILED a.test.mcp.yml::mcptest::sdk::wrong - MismatchError: result.content" in ended.out
 
 
-def test_values_from_test_to_test_want_a_file_in_one_process(tmp_path: Path) -> None:
-    write_files(tmp_path, 1)
+def test_a_value_that_another_worker_saved_is_saved_again(tmp_path: Path) -> None:
+    stores = call("stores", "store", arguments={"text": "tea"})
+    stores["capture"] = {"id": "result.structuredContent.id"}
+    recalls = [
+        call(f"recalls {n}", "recall", text("tea"), arguments={"id": "${id}"}) for n in range(9)
+    ]
+    write_conductor(tmp_path / "a.test.mcp.yml", stores, *recalls)
     ended = pytest_in(tmp_path, "-n", "2", "-v", plugins=XDIST)
-    if ended.code:
-        # They were dealt to different workers: the error says what is missing, and what helps.
-        assert "missing_capture: not sent: it needs ${id}" in ended.out
-        assert "--dist loadfile" in ended.out
+    assert (ended.code, ended.summary) == (0, "10 passed"), ended.out
+    assert set(re.findall(r"^\[(gw\d)\]", ended.out, re.MULTILINE)) == {"gw0", "gw1"}
 
 
 def test_notes_of_passed_tests_are_reported_by_the_controller(tmp_path: Path) -> None:

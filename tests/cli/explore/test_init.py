@@ -96,7 +96,8 @@ def test_an_empty_folder_gets_something_to_fill_in(tmp_path: Path) -> None:
 
 def test_with_an_existing_config_there_is_no_advice_to_fill_it_in(tmp_path: Path) -> None:
     (tmp_path / "conductor.config.json").write_text("{}", encoding="utf-8")
-    assert "put what starts the server" not in mcptest(tmp_path, "init").out
+    ended = mcptest(tmp_path, "init")
+    assert (ended.code, "put what starts the server" in ended.out) == (0, False)
 
 
 def test_a_command_gives_a_first_suite_that_passes_at_once(tmp_path: Path) -> None:

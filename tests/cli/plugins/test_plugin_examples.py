@@ -269,7 +269,9 @@ def test_the_test_file_of_the_page_has_no_mistakes(even: Path) -> None:
 
 
 def test_the_calls_on_the_page_end_as_shown() -> None:
-    for words, told in dialogues(blocks("text")[1]):
+    shown = dialogues(blocks("text")[1])
+    assert shown
+    for words, told in shown:
         ended = mcptest(GEO, *words)
         assert without_durations(ended.out + ended.err) == without_durations(told)
 

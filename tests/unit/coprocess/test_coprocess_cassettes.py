@@ -228,7 +228,8 @@ def test_a_huge_request_is_quoted_in_part() -> None:
 
 def test_a_hostile_method_is_made_visible() -> None:
     take = RecordedCall(method="\x1b[2J", params={}, result={})
-    assert "\x1b" not in missed(player(take), "tools/list", {})
+    words = missed(player(take), "tools/list", {})
+    assert ("\\u001b" in words, "\x1b" in words) == (True, False)
 
 
 def test_values_that_differ_in_order_only_have_one_canonical_form() -> None:

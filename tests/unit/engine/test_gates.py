@@ -172,6 +172,7 @@ def test_names_from_a_server_are_made_visible() -> None:
     server = ServerCoverage(server="a", offers=(offer("\x1b[31mred", 0),), home=HOME)
     [found] = missed(Gates(coverage={"tools": 1.0}), server)
     assert "\x1b" not in found
+    assert "\\u001b" in found
 
 
 # Performance

@@ -196,7 +196,9 @@ def test_both_schemas_of_a_tool_can_be_wrong() -> None:
 def test_a_name_from_a_server_is_made_visible() -> None:
     server = FakeServer(page(tool("\x1b[31m", inputSchema=5)))
     judged(server, reply_with())
-    assert all("\x1b" not in finding.message for finding in server.findings)
+    [finding] = server.findings
+    assert "\x1b" not in finding.message
+    assert "\\u001b" in finding.message
 
 
 # Asking

@@ -373,7 +373,8 @@ def test_an_expectation_that_no_answer_can_meet_is_refused(
     ],
 )
 def test_an_expectation_that_an_answer_can_meet_is_accepted(response: str) -> None:
-    load_conductor(file_with(response), FILE, REGISTRY, {})
+    suite, warnings = load_conductor(file_with(response), FILE, REGISTRY, {})
+    assert (len(suite.cases), warnings) == (1, ())
 
 
 def test_one_misspelt_key_is_one_mistake() -> None:

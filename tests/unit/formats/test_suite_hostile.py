@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from case_tables import each_case
-from suite_reading import FILE, SERVER, context, entry, load, mistakes, refusals
+from suite_reading import FILE, SERVER, case_of, context, entry, load, mistakes, refusals
 
 from mcptest.core.diagnostics import CODES
 from mcptest.core.errors import FormatError
@@ -322,7 +322,7 @@ def test_nesting_without_end_is_refused() -> None:
 
 def test_nesting_as_deep_as_may_be_is_read() -> None:
     deep = "{not: " * 180 + "{exact: 1}" + "}" * 180
-    load(entry(f"name: n, tool: t, expect: [{{target: result, matcher: {deep}}}]"))
+    assert case_of(entry(f"name: n, tool: t, expect: [{{target: result, matcher: {deep}}}]"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from suite_reading import SERVER, case_of, load, refusals, sent
+from suite_reading import SERVER, case_of, refusals, sent, suites_of
 
 from mcptest.formats.suite import variables as suite_sizes
 from mcptest.formats.suite.variables import Size, TooLargeError, size_put_in
@@ -119,14 +119,14 @@ def test_all_values_of_a_suite_together_have_a_limit_and_are_reported_once() -> 
 
 @pytest.mark.slow
 def test_values_within_the_limits_are_put_in() -> None:
-    load(suite(grown("a" * 100, "${v}" * 10, 5), {"args": {"a": "${v4}"}}))
-    load(suite(grown(["a"], ["${v}"] * 10, 5), {"args": {"a": "${v4}"}}))
-    load(suite(grown("x", ["${v}"], 150), {"args": {"a": "${v149}"}}))
-    load(suite({"v0": [1] * 90_000}, *({"args": {"a": "${v0}"}} for _ in range(5))))
+    assert suites_of(suite(grown("a" * 100, "${v}" * 10, 5), {"args": {"a": "${v4}"}}))
+    assert suites_of(suite(grown(["a"], ["${v}"] * 10, 5), {"args": {"a": "${v4}"}}))
+    assert suites_of(suite(grown("x", ["${v}"], 150), {"args": {"a": "${v149}"}}))
+    assert suites_of(suite({"v0": [1] * 90_000}, *({"args": {"a": "${v0}"}} for _ in range(5))))
 
 
 def test_a_literal_value_does_not_count_as_inserted() -> None:
-    load(suite({"v0": "x"}, {"args": {"a": "b" * 2_000_000 + "${v0}"}}))
+    assert suites_of(suite({"v0": "x"}, {"args": {"a": "b" * 2_000_000 + "${v0}"}}))
 
 
 # Values from a server

@@ -32,6 +32,7 @@ def test_the_examples_of_a_tag_are_true(name: str) -> None:
     matcher = TAGS[name]
     _, _, written = matcher.example.partition(" ")
     pattern = tag(name, written.strip("'\""))
+    assert matcher.passes
     assert all(pattern.is_met(value) for value in matcher.passes)
     assert not any(pattern.is_met(value) for value in matcher.fails)
 

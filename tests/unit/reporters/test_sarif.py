@@ -104,4 +104,5 @@ def test_a_file_is_a_uri(file: str, uri: str, has_base: bool) -> None:
 
 def test_a_text_cannot_become_a_link() -> None:
     run = sarif(run_of(PASSED.but(status="failed", reason="[x](http://evil)")).replay())
-    assert "](" not in run["results"][0]["message"]["text"]
+    text = run["results"][0]["message"]["text"]
+    assert ("evil" in text, "](" in text) == (True, False)

@@ -128,4 +128,5 @@ def test_a_run_that_fails_for_a_finding_has_a_point_that_fails() -> None:
 
 def test_a_finding_that_fails_nothing_is_a_comment_alone() -> None:
     text = rendered(TapReporter(), run_of(PASSED, findings=(FINDING,)).replay())
+    assert f"{FINDING.message}" in text
     assert "not ok" not in text

@@ -139,7 +139,8 @@ def test_credentials_sent_for_a_token_are_blanked() -> None:
 def test_an_error_that_is_cut_shows_no_half_of_a_secret() -> None:
     said = "x" * 185 + "canary-0123456789-abcdef"
     problem = take(fetching(), 400, json.dumps({"error": said}).encode())
-    assert "canary" not in redactor(["canary-0123456789-abcdef"])(problem)
+    shown = redactor(["canary-0123456789-abcdef"])(problem)
+    assert ("xxx" in shown, "canary" in shown) == (True, False)
 
 
 def test_an_infinite_lifetime_is_not_an_error() -> None:
