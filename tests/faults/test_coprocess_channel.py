@@ -18,7 +18,7 @@ import pytest
 
 from mcptest.coprocess import serve as channel_module
 from mcptest.coprocess.serve import Channel
-from mcptest.core.errors import InterruptedRunError, UsageError
+from mcptest.core.errors import InterruptedRunError
 from mcptest.protocol.framing import Frame
 from mcptest.transport.process.signals import Interrupts
 
@@ -127,22 +127,6 @@ def test_empty_lines_are_not_requests(ends: tuple[Channel, Sdk]) -> None:
     sdk.write(b"\n \r\n1\n\n")
     sdk.hang_up()
     assert [value(item) for item in channel.requests()] == [1]
-
-
-def test_an_sdk_that_closes_its_input_and_reads_late_gets_all_answers(
-    ends: tuple[Channel, Sdk],
-) -> None:
-    channel, sdk = ends
-    sdk.write(b"1\n2\n3\n")
-    sdk.hang_up()
-    read: list[bytes] = []
-    reader = threading.Thread(target=lambda: read.append(sdk.read(3 * len(LARGE))))
-    for item in channel.requests():
-        channel.send(LARGE)
-        if value(item) == 1:
-            reader.start()
-    reader.join(PATIENCE_S)
-    assert read == [LARGE * 3]
 
 
 def test_an_sdk_that_sends_on_before_it_reads_is_not_stuck(ends: tuple[Channel, Sdk]) -> None:
@@ -299,49 +283,6 @@ def test_writing_to_an_sdk_that_ended_its_input_and_does_not_read_is_abandoned(
         channel.send(LARGE)
         with pytest.raises(InterruptedRunError, match="does not read any more"):
             next(requests)
-
-
-def test_answers_go_to_a_file_as_well(tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.mktemp("out") / "answers"
-    source, writer = os.pipe()
-    sink = os.open(path, os.O_WRONLY | os.O_CREAT)
-    os.write(writer, b"1\n2\n")
-    os.close(writer)
-    try:
-        with Interrupts() as interrupts:
-            channel = Channel(source, sink, interrupts)
-            for _ in channel.requests():
-                channel.check_client(time.monotonic())
-                channel.send(LARGE)
-    finally:
-        os.close(source)
-        os.close(sink)
-    assert path.read_bytes() == LARGE * 2
-
-
-@pytest.mark.parametrize(
-    ("path", "flags", "why"),
-    [
-        ("/dev/full", os.O_WRONLY, "No space left on device"),
-        ("/dev/null", os.O_RDONLY, "Bad file descriptor"),
-    ],
-)
-def test_answers_that_cannot_be_written_are_reported(path: str, flags: int, why: str) -> None:
-    source, writer = os.pipe()
-    sink = os.open(path, flags)
-    os.write(writer, b"1\n2\n")
-    os.close(writer)
-    try:
-        with Interrupts() as interrupts:
-            channel = Channel(source, sink, interrupts)
-            requests = channel.requests()
-            next(requests)
-            channel.send(b"1\n")
-            with pytest.raises(UsageError, match=f"cannot write to standard output: {why}"):
-                next(requests)
-    finally:
-        os.close(source)
-        os.close(sink)
 
 
 # Signals

@@ -243,13 +243,6 @@ def test_a_manifest_can_be_explored(folder: Path) -> None:
     assert got.report()["messages"][0]["content"]["text"] == "Ask Ada"
 
 
-def test_a_contract_is_kept_by_its_own_mock(folder: Path) -> None:
-    command = f"{sys.executable} -m mcptest mock contract_test.yaml"
-    ended = mcptest(folder, "run", "contract_test.yaml", "--server-command", command, "--json")
-    summary = ended.report()["summary"]
-    assert (ended.code, summary["passed"], summary["total"]) == (0, 2, 2)
-
-
 OPENINGS = """\
 case: Says one
 out_log: {jsonrpc: "2.0", method: notifications/message, params: {level: info, data: one}}

@@ -99,6 +99,7 @@ def test_error_answers_with_an_error(folder: Path) -> None:
         client.send(call("go", 5))
         answer = client.message()
         assert (answer["id"], answer["error"]["code"]) == (5, -32603)
+        assert "--fault" in answer["error"]["message"]
 
 
 def test_malformed_sends_a_line_that_is_not_json_and_continues(folder: Path) -> None:

@@ -93,11 +93,6 @@ OURS = {"protocol_version": 2, "binary_version": __version__}
 # The handshake
 
 
-def test_the_handshake_tells_both_versions_and_asks_nothing_of_the_server(talk: Talk) -> None:
-    assert shake(talk, 2, sdk="rust", sdk_version="1.0.1") == OURS
-    assert talk.upstream.asked == []
-
-
 def test_the_handshake_may_be_absent_late_or_repeated(talk: Talk) -> None:
     assert talk.call("echo")["n"] == 1
     assert shake(talk, 2) == OURS
@@ -167,18 +162,6 @@ def test_each_method_asks_the_server_in_its_own_words(talk: Talk) -> None:
     ]
 
 
-def test_an_error_of_the_server_is_an_error_with_its_data(tmp_path: Path) -> None:
-    said = {"code": -1, "message": "no", "data": [1]}
-    talk = Talk(tmp_path, bad=RefusedError(UPSTREAM_ERROR, "the server refused", said))
-    assert talk.call("bad") == {"code": -32000, "message": "the server refused", "data": said}
-
-
-def test_goodbye_ends_the_session(talk: Talk) -> None:
-    assert not talk.session.is_over
-    assert talk.ask("mcp.shutdown", {}) == {}
-    assert talk.session.is_over
-
-
 # The cache
 
 
@@ -219,31 +202,6 @@ def cassette_in(folder: Path, mode: str) -> dict[str, Any]:
     return {"mode": mode, "path": str(folder / "tape")}
 
 
-def test_recorded_calls_are_replayed_without_the_server(tmp_path: Path) -> None:
-    said = {"code": -1, "message": "no"}
-    refusal = RefusedError(UPSTREAM_ERROR, "the server refused", said)
-    live = Talk(tmp_path, bad=refusal)
-    requests: list[tuple[str, dict[str, Any]]] = [
-        ("mcp.initialize", {}),
-        ("mcp.call", {"tool": "echo", "arguments": {"a": 1}}),
-        ("mcp.call", {"tool": "bad"}),
-        ("mcp.listTools", {}),
-        ("mcp.listResources", {}),
-        ("mcp.call", {"tool": "echo", "arguments": {"a": 1}}),
-        ("mcp.readResource", {"uri": "a:"}),
-        ("mcp.callPrompt", {"prompt": "p", "arguments": {"a": "b"}}),
-    ]
-    assert live.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record")) == {"mode": "record"}
-    heard = [live.ask(*request) for request in requests]
-    assert heard[1] != heard[5]
-    played = Talk(tmp_path)
-    assert played.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "replay")) == {
-        "mode": "replay"
-    }
-    assert [played.ask(*request) for request in requests] == heard
-    assert played.upstream.asked == []
-
-
 def test_a_cassette_answers_initialize_whether_or_not_it_was_asked_while_recording(
     tmp_path: Path,
 ) -> None:
@@ -254,25 +212,6 @@ def test_a_cassette_answers_initialize_whether_or_not_it_was_asked_while_recordi
     played = Talk(tmp_path)
     played.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "replay"))
     assert [played.ask("mcp.initialize") for _ in range(2)] == [HELLO, HELLO]
-
-
-def test_a_call_that_is_not_on_the_cassette_is_refused_and_never_sent_to_the_server(
-    tmp_path: Path,
-) -> None:
-    live = Talk(tmp_path)
-    live.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
-    live.call("echo", a=1)
-    live.ask("mcp.cassette.set_mode", cassette_in(tmp_path, "replay"))
-    before = list(live.upstream.asked)
-    error = live.call("echo", a=2)
-    assert error["code"] == -32000
-    assert error["message"].endswith("differs at arguments.a: recorded 1, asked 2")
-    assert live.ask("mcp.listTools")["code"] == -32000
-    assert live.call("echo", a=1)["n"] == 1
-    assert live.call("echo", a=1)["code"] == -32000
-    assert live.upstream.asked == before
-    assert live.ask("mcp.cassette.set_mode", {"mode": "off"}) == {"mode": "off"}
-    assert live.call("echo", a=1)["n"] == 2
 
 
 def test_a_server_that_is_gone_is_not_on_the_cassette(tmp_path: Path) -> None:
@@ -320,14 +259,6 @@ def test_a_cassette_that_cannot_be_used_leaves_everything_as_it_was(
     assert f"cannot be used to {mode}: " in error["message"]
     assert talk.call("echo")["n"] == 1
     assert talk.call("echo")["code"] == -32000, "still nothing is asked live"
-
-
-def test_a_file_that_is_not_a_cassette_is_not_recorded_over(tmp_path: Path) -> None:
-    precious = tmp_path / "tape"
-    precious.write_text("mine\n", encoding="utf-8")
-    error = Talk(tmp_path).ask("mcp.cassette.set_mode", cassette_in(tmp_path, "record"))
-    assert error["message"].endswith("it exists and is not a cassette; choose another name")
-    assert precious.read_text(encoding="utf-8") == "mine\n"
 
 
 def test_an_empty_file_is_recorded_to(tmp_path: Path) -> None:
@@ -440,18 +371,6 @@ def test_calls_from_the_cache_and_from_a_cassette_are_uploaded_too(tmp_path: Pat
     assert talk.ask("mcp.reporter.flush") == {"flushed": 4}
 
 
-def test_a_flush_that_fails_is_reported_and_keeps_everything(tmp_path: Path) -> None:
-    talk = Talk(tmp_path)
-    enable(talk, f"file:{tmp_path}/no/calls")
-    talk.call("echo")
-    talk.call("echo")
-    error = talk.ask("mcp.reporter.flush")
-    assert error["code"] == -32603
-    assert error["message"].endswith("No such file or directory; still queued: 2 calls")
-    assert enable(talk, f"file:{tmp_path}/calls") == {"enabled": True}
-    assert talk.ask("mcp.reporter.flush") == {"flushed": 2}
-
-
 @pytest.mark.parametrize("enabled", [True, False])
 def test_a_target_that_may_not_be_changes_nothing(tmp_path: Path, enabled: bool) -> None:
     talk = Talk(tmp_path)
@@ -473,15 +392,6 @@ def test_no_secret_of_the_config_is_uploaded(tmp_path: Path) -> None:
     assert ('"leak"' in text, SECRET in text) == (True, False)
 
 
-def test_remaining_records_are_delivered_at_the_end(tmp_path: Path) -> None:
-    talk = Talk(tmp_path)
-    enable(talk, f"file:{tmp_path}/calls")
-    talk.call("echo")
-    talk.ask("mcp.reporter.setUpload", {"enabled": False})
-    assert talk.session.close() == ""
-    assert len(records(tmp_path / "calls")) == 1
-
-
 def test_a_call_that_was_interrupted_is_delivered_as_one_without_an_answer(
     tmp_path: Path,
 ) -> None:
@@ -492,18 +402,6 @@ def test_a_call_that_was_interrupted_is_delivered_as_one_without_an_answer(
     talk.session.close()
     (record,) = records(tmp_path / "calls")
     assert (record["success"], record["error"]["code"]) == (False, -32603)
-
-
-def test_records_undelivered_at_the_end_are_in_a_file_that_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    talk = Talk(tmp_path)
-    enable(talk, f"file:{tmp_path}/no/calls")
-    talk.call("echo")
-    words = talk.session.close()
-    assert words.startswith("1 call not uploaded: cannot write to file:")
-    assert len(records(tmp_path / words.rpartition(" is in ")[2])) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_reported(

@@ -39,10 +39,6 @@ def test_docs_of_several_files_without_a_name_are_called_something() -> None:
     assert docs_of(cases(text, "a_test.yaml"), cases(text, "b_test.yaml")).title == "MCP server"
 
 
-def test_a_title_that_is_given_counts_most() -> None:
-    assert docs_of(cases(SMALL), title="My dice").title == "My dice"
-
-
 def test_the_overview_counts_everything() -> None:
     assert docs_of(cases(SMALL)).overview == (
         "The server offers 2 tools. 3 dialogues show how it is used."

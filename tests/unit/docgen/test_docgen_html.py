@@ -176,10 +176,6 @@ def test_a_long_message_begins_closed_and_a_short_one_open() -> None:
     assert "<details" not in render_html(docs_of(cases(text % "1, 2")))
 
 
-def test_the_same_input_gives_the_same_bytes() -> None:
-    assert render_html(docs_of(cases(SMALL))) == render_html(docs_of(cases(SMALL)))
-
-
 # Hostile texts
 
 

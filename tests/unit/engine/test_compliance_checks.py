@@ -177,12 +177,6 @@ def read(kind: str, ask: Callable[..., Any], limit_s: float = 60.0) -> tuple[lis
     return list(ListReader(ask, limit_s, notes).read(KINDS[kind])), notes
 
 
-def test_only_what_is_declared_is_asked_for() -> None:
-    shop = Shop()
-    assert made("list", FakePool(shop)).status == "passed"
-    assert [request["method"] for request in shop.asked] == ["tools/list"]
-
-
 @pytest.mark.parametrize("capabilities", [{}, {"logging": {}}, None, []])
 def test_a_server_that_declares_no_list_is_not_asked_and_not_passed(capabilities: object) -> None:
     shop = Shop(HELLO | {"capabilities": capabilities})
@@ -309,13 +303,6 @@ def test_the_rules_are_all_of_them_and_recommendations_are_notes() -> None:
     assert (followed.status, followed.notes) == ("passed", ())
 
 
-def test_a_rule_that_does_not_apply_is_a_note_of_the_invariants() -> None:
-    result = made(
-        "invariants", FakePool(Shop(), session(verdict("INV-006", "not_applicable", "none")))
-    )
-    assert (result.status, result.notes) == ("passed", ("INV-006 does not apply: none",))
-
-
 def test_the_worst_of_all_sessions_with_this_server_counts() -> None:
     good, bad = session(verdict("INV-005", "pass")), session(verdict("INV-005", "fail", count=1))
     other = session(verdict("INV-005", "fail", count=1), label="stdio://other")
@@ -337,13 +324,6 @@ def test_a_server_that_had_no_session_gets_one_to_be_judged() -> None:
     pool = FakePool(Shop(), session(label="stdio://other"), session(verdict("INV-006", "fail")))
     assert paths(made("invariants", pool).mismatches) == ["INV-006"]
     assert pool.started == 1
-
-
-@pytest.mark.parametrize("check", [check for check in CHECKS if check != "active"])
-def test_a_check_that_cannot_be_made_never_passes(check: str) -> None:
-    """A session that was never opened has broken no rule, and is none."""
-    with pytest.raises(ServerError):
-        made(check, FakePool(None, session(is_open=False)))
 
 
 # Revisions

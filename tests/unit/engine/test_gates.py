@@ -152,16 +152,6 @@ def test_a_server_of_which_only_some_tests_are_skipped_is_as_any_other() -> None
     assert missed_gates(watch, coverage("a", 5)) == []
 
 
-def test_servers_of_one_name_in_two_suites_are_distinguished() -> None:
-    gates = Gates(coverage={"tools": 100.0})
-    watch = GateWatch([suite(gates, "a.yaml", "s"), suite(gates, "b.yaml", "s")])
-    one, other = coverage("s", 1, 1, home="a.yaml"), coverage("s", 2, 0, home="b.yaml")
-    assert missed_gates(watch, one, other) == [
-        "a.yaml: coverage of tools is 50.0 %, and the suite asks for 100 %; unused: tool1"
-    ]
-    assert missed_gates(watch, one.but(offers=other.offers), other) == []
-
-
 def test_only_the_servers_of_the_suite_count() -> None:
     gates = Gates(coverage={"tools": 100.0})
     watch = GateWatch([suite(gates), suite(None, "other.yaml", "b")])
@@ -255,12 +245,6 @@ def test_a_file_that_two_suites_import_is_timed_for_each_of_them() -> None:
 STRICT = Gates(coverage={"tools": 100.0})
 
 
-def test_a_shard_asks_the_gates_of_suites_that_it_has_the_whole_of() -> None:
-    watch = GateWatch([suite(STRICT)], {HOME: (HOME,)})
-    ended = watch.check(DONE, [coverage("a", 1, 1)])
-    assert (len(ended.missed_gates), ended.findings, ended.unasked_gates) == (1, (), ())
-
-
 def test_a_shard_says_which_suite_is_meant_when_other_shards_have_others() -> None:
     wanted = "coverage of tools is 50.0 %, and the suite asks for 100 %; unused: tool1"
     for files, owner in (({}, ""), ({"other.yaml": ("other.yaml",)}, f"{HOME}: ")):
@@ -278,13 +262,6 @@ def test_a_shard_with_a_part_of_a_suite_says_so_and_keeps_what_it_measured() -> 
     assert "mcptest report merge" in finding.message
     [gates] = ended.unasked_gates
     assert (gates.home, gates.missing, gates.took_ms) == (HOME, ("part.yaml",), (2.0,))
-
-
-def test_where_a_filter_left_tests_out_it_is_said_that_no_gate_was_asked() -> None:
-    watch = GateWatch([suite(STRICT)], {HOME: (HOME,)}, is_filtered=True)
-    ended = watch.check(DONE, [coverage("a", 1, 1)])
-    assert (ended.missed_gates, ended.unasked_gates) == ((), ())
-    assert [finding.kind for finding in ended.findings] == ["gates_not_asked"]
 
 
 def test_a_run_that_stopped_early_misses_no_gate() -> None:

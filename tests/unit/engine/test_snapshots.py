@@ -121,16 +121,6 @@ def test_nothing_is_read_before_it_is_needed(suite: str) -> None:
     assert book.stored("a") == 1
 
 
-def test_a_broken_file_is_reported_when_the_first_test_that_needs_it_is_loaded(suite: str) -> None:
-    put(suite)
-    with open(snapshot_path(suite), "w", encoding="utf-8") as file:
-        file.write("version: 1\nsnapshots: [\n")
-    with pytest.raises(FormatError) as caught:
-        snapshot_pattern(Snapshots("update").book(suite), "a", True)
-    (found,) = caught.value.diagnostics
-    assert (found.code, found.file, found.line) == ("F002", snapshot_path(suite), 2)
-
-
 def test_a_folder_instead_of_the_file_is_reported(suite: str) -> None:
     os.makedirs(snapshot_path(suite))
     with pytest.raises(FormatError) as caught:
@@ -205,15 +195,6 @@ def test_changes_by_others_during_the_run_are_kept(suite: str) -> None:
     assert kept(suite) == {"a": 1, "b": 2, "theirs": 3}
 
 
-def test_a_place_that_cannot_be_written_to_is_reported(suite: str, tmp_path: Path) -> None:
-    (tmp_path / "__snapshots__").write_text("in the way", encoding="utf-8")
-    snapshots = Snapshots("write_new")
-    look(snapshots, suite, a=1)
-    report, problem = in_vain(snapshots)
-    assert report == SnapshotReport(unwritten={suite: ("a",)})
-    assert problem == f"cannot write {snapshot_path(suite)}: File exists"
-
-
 def test_a_file_that_turned_into_a_folder_meanwhile_is_reported(suite: str) -> None:
     snapshots = Snapshots("write_new")
     look(snapshots, suite, a=1)
@@ -252,14 +233,6 @@ def test_more_than_a_file_can_hold_is_refused_and_the_old_file_stays(
 
 
 # Names that are not used
-
-
-def test_unused_snapshots_are_removed_after_a_complete_update(suite: str) -> None:
-    put(suite, a=1, old=2)
-    snapshots = Snapshots("update")
-    look(snapshots, suite, a=1)
-    assert ended(snapshots) == SnapshotReport(removed={suite: ("old",)})
-    assert kept(suite) == {"a": 1}
 
 
 @pytest.mark.parametrize(

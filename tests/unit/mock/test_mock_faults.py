@@ -63,20 +63,6 @@ def test_drop_ends_the_connection_instead_of_the_answer() -> None:
     assert found == [(0.0, NOTE.message), (0.0, None)]
 
 
-def test_error_is_an_error_with_the_id_of_the_answer() -> None:
-    ((_, message),) = delivered(faults("tools/call=error"), answer(7))
-    assert (message["id"], message["error"]["code"]) == (7, -32603)
-    assert "--fault" in message["error"]["message"]
-
-
-def test_malformed_is_one_line_that_is_not_json() -> None:
-    ((_, line),) = deliver(faults("tools/call=malformed"), [answer()])
-    assert line is not None
-    assert line.count(b"\n") == 1
-    with pytest.raises(json.JSONDecodeError):
-        json.loads(line)
-
-
 def test_a_star_is_for_all_methods_and_a_name_wins_over_it() -> None:
     both = faults("*=hang", "tools/list=error")
     assert delivered(both, answer(1, "initialize")) == []

@@ -65,21 +65,6 @@ def test_the_terminal_calls_it_not_run_and_says_so_again_at_the_end(
     assert stream.getvalue().endswith(f"2 tests: 1 passed, 1 skipped, in 510 ms\n{line}\n")
 
 
-@pytest.mark.parametrize("is_accepted", [False, True])
-def test_the_json_report_keeps_it_through_being_saved(is_accepted: bool) -> None:
-    run = left_run(is_accepted=is_accepted)
-    text = rendered(JsonReporter("1"), run.replay())
-    report = json.loads(text)
-    assert (report["not_run"], report["not_run_allowed"]) == (1, is_accepted)
-    passed, left = report["suites"][0]["tests"]
-    assert "not_run" not in passed
-    assert (left["status"], left["not_run"], left["reason"]) == ("skipped", True, LEFT.reason)
-    again = read_saved_run(text, "run.json")
-    assert exit_code_of(again.finished) == exit_code_of(run.finished) == (0 if is_accepted else 1)
-    assert [result for _, result in again.not_run()] == [LEFT]
-    assert rendered(JsonReporter("1"), again.replay()) == text
-
-
 def test_a_report_that_was_cut_short_has_counted_what_it_saw() -> None:
     events = list(left_run().replay())[:-1]
     assert json.loads(rendered(JsonReporter("1"), events))["not_run"] == 1

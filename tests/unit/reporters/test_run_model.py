@@ -104,16 +104,6 @@ def test_a_file_in_two_reports_is_refused_by_name() -> None:
     assert str(caught.value) == "0.json and 1.json both hold the tests of a.yml"
 
 
-def test_a_run_that_could_not_run_is_an_error_among_the_others() -> None:
-    run = merged(run_of(PASSED, file="a.yml"), broken("spawn_failed"))
-    assert run.finished.fault is None
-    assert [(suite.file, result.status) for suite, result in run.results()] == [
-        ("1.json", "error"),
-        ("a.yml", "passed"),
-    ]
-    assert exit_code_of(run.finished) == 1
-
-
 def test_a_shard_for_which_no_tests_were_left_changes_nothing() -> None:
     run = merged(run_of(PASSED, file="a.yml"), broken("nothing_selected"))
     assert [result.status for _, result in run.results()] == ["passed"]
@@ -178,12 +168,6 @@ def merged_from_files(*runs: CollectedRun) -> CollectedRun:
     return merge_runs(
         [(f"{n}.json", read_saved_run(saved(run), "a")) for n, run in enumerate(runs)]
     )
-
-
-def test_gates_that_all_shards_together_reach_are_reached() -> None:
-    end = merged_from_files(shard(FIRST, HOME), shard(SECOND, PART)).finished
-    assert (end.missed_gates, end.findings, end.unasked_gates) == ((), (), ())
-    assert exit_code_of(end) == ExitCode.PASSED
 
 
 def test_gates_that_all_shards_together_miss_are_missed() -> None:

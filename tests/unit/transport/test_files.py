@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import stat
 from pathlib import Path
 
 import pytest
@@ -16,15 +15,6 @@ from mcptest.transport.process.signals import Interrupts
 
 def texts(folder: Path) -> dict[str, str]:
     return {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.iterdir())}
-
-
-def test_a_file_is_replaced_and_keeps_its_mode(tmp_path: Path) -> None:
-    file = tmp_path / "a"
-    file.write_text("old", encoding="utf-8")
-    file.chmod(0o640)
-    replace_file(str(file), b"new")
-    assert texts(tmp_path) == {"a": "new"}
-    assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
 def test_a_new_file_has_the_mode_that_the_user_gives_to_new_files(tmp_path: Path) -> None:

@@ -76,12 +76,6 @@ def test_requests_and_answers_are_paired_and_numbered() -> None:
     assert [each["order"]["response"] for each in exchanges[1:]] == [6, 5]
 
 
-def test_the_handshake_tells_capabilities_and_revision() -> None:
-    transcript = Session().client(INITIALIZE).server(OPENED).transcript
-    assert transcript.capabilities == {"tools": {}}
-    assert transcript.protocol_version == "2025-06-18"
-
-
 def test_a_session_without_a_handshake_has_no_capabilities() -> None:
     assert Session().client(ask(1)).server(answer(1)).transcript.capabilities is None
 
