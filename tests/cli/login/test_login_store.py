@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from console import ENVIRONMENT, mcptest
+from console import mcptest
 from login_server import ACCESS, REFRESH, LoginServers
 from logins import (
     CANARIES,
@@ -22,6 +20,7 @@ from logins import (
     store_of,
     use,
 )
+from terminal import on_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -223,29 +222,8 @@ def test_a_keyring_that_cannot_be_used_is_explained(tmp_path: Path) -> None:
 
 def in_a_terminal(folder: Path, *words: str, **environment: str) -> tuple[int, str]:
     """Run the command with a terminal; its exit code and what the terminal shows."""
-    ours, theirs = pty.openpty()
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mcptest", *words],
-            cwd=folder,
-            env=ENVIRONMENT | data_of(folder) | environment,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-        )
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(ours, 4096)
-            except OSError:
-                break
-            if not piece:
-                break
-            shown += piece
-        return process.wait(60), shown.decode().replace("\r\n", "\n")
-    finally:
-        os.close(ours)
+    ended = on_terminal(folder, *words, stdin=True, environment=data_of(folder) | environment)
+    return ended.code, ended.out
 
 
 def test_a_browser_is_opened_on_a_terminal(tmp_path: Path) -> None:

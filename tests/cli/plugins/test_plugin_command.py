@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import signal
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from console import ENVIRONMENT, PATIENCE_S, Ended, mcptest
 from installed_package import install_package
+from terminal import on_terminal
 
 if TYPE_CHECKING:
     from connect_back import Listener
@@ -365,27 +365,9 @@ def test_list_shows_the_rest_and_then_what_cannot_be_used(
 
 
 def test_a_terminal_gets_colour_unless_it_is_switched_off(tmp_path: Path) -> None:
-    assert "\x1b[1mplugins (1)\x1b[0m" in on_terminal(tmp_path)
-    assert "\x1b" not in on_terminal(tmp_path, "--no-color")
-
-
-def on_terminal(folder: Path, *words: str) -> str:
-    ours, theirs = os.openpty()
-    argv = [sys.executable, "-m", "mcptest", "plugin", "list", "--plugin", "it=prog", *words]
-    environment = ENVIRONMENT | {"TERM": "xterm"}
-    with subprocess.Popen(argv, cwd=folder, env=environment, stdout=theirs) as process:
-        os.close(theirs)
-        written = b""
-        try:
-            while chunk := os.read(ours, 65536):
-                written += chunk
-        except OSError:
-            # This is how a terminal reports that the other side has closed it.
-            pass
-        finally:
-            os.close(ours)
-            process.wait(PATIENCE_S)
-    return written.decode("utf-8")
+    words = ("plugin", "list", "--plugin", "it=prog")
+    assert "\x1b[1mplugins (1)\x1b[0m" in on_terminal(tmp_path, *words, stderr=False).out
+    assert "\x1b" not in on_terminal(tmp_path, *words, "--no-color", stderr=False).out
 
 
 def test_a_secret_of_the_config_is_in_nothing_that_is_said(tmp_path: Path) -> None:

@@ -5,26 +5,22 @@ from __future__ import annotations
 import base64
 import html
 import json
-import os
-import pty
 import re
-import select
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S, mcptest, run, write_suite
+from console import mcptest, run, write_suite
 from leaky_server import LOUD, QUIET, shapes_of
 from record_client import ask, recording
+from terminal import on_terminal
 
 from mcptest.reporters.registry import REPORTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 LEAKY = str(Path(__file__).parents[2] / "servers" / "leaky_server.py")
 
@@ -474,37 +470,9 @@ def test_a_weak_secret_of_a_suite_is_warned_of_whatever_its_name(tmp_path: Path)
 
 def shown_on_a_terminal(folder: Path, *words: str) -> bytes:
     """All that a command writes to a terminal on which it runs."""
-    ours, theirs = pty.openpty()
-    environment = ENVIRONMENT | {"CANARY": SECRET, "TERM": "xterm", "COLUMNS": "100"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mcptest", *words],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    try:
-        shown = b"".join(chunks_of(ours))
-        assert process.wait(PATIENCE_S) in (0, 1)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
-    return shown
-
-
-def chunks_of(fd: int) -> Iterator[bytes]:
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        readable, _, _ = select.select([fd], [], [], max(0.0, deadline - time.monotonic()))
-        assert readable, "the command took too long"
-        try:
-            yield os.read(fd, 65536)
-        except OSError:
-            # This is how a terminal reports that its other end was closed.
-            return
+    ended = on_terminal(folder, *words, environment={"CANARY": SECRET, "COLUMNS": "100"})
+    assert ended.code in (0, 1)
+    return ended.out.encode()
 
 
 @pytest.mark.parametrize("name", [*shapes_of(SECRET), "half"])
