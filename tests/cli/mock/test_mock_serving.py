@@ -91,7 +91,7 @@ def test_drop_closes_the_connection(folder: Path) -> None:
         client.send(PING, call("go"))
         assert client.message()["id"] == "ping"
         assert client.line() == b""
-        assert client.ended().code == 0
+        assert client.leave().code == 0
 
 
 def test_error_answers_with_an_error(folder: Path) -> None:
