@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import shlex
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from case_tables import each_case
+from golden import golden_rows, raw, same
 
 from mcptest import _coprocess
 from mcptest.coprocess import protocol
@@ -24,15 +24,12 @@ from mcptest.coprocess.protocol import (
     read_request,
 )
 from mcptest.coprocess.uploads import BadTargetError, read_target
-from mcptest.core.strict_json import MAX_DEPTH, parse_json
 from mcptest.protocol.framing import LineDecoder, encode_line
 from mcptest.sdk import coprocess
 from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.expect import read_verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     Row = dict[str, Any]
 
 ROOT = Path(__file__).parent.parent.parent
@@ -51,35 +48,15 @@ MEMBERS = {
 NEEDS = {"big integers", "lone surrogates", "strict keys", "strict numbers", "strict UTF-8"}
 CODES = (-32700, -32600, -32601, -32602)
 
-
-def _golden() -> Iterator[Any]:
-    for theme in THEMES:
-        for line in theme.read_text(encoding="ascii").splitlines():
-            # A row is deeper than the frame it describes.
-            row: Any = parse_json(line, 2 * MAX_DEPTH)
-            yield pytest.param(row, id=f"{theme.stem}: {row['direction']}: {row['name']}")
-
-
-GOLDEN = list(_golden())
+GOLDEN = golden_rows(THEMES)
 SDKS = [row for row in GOLDEN if row.values[0]["direction"] == "sdk"]
 BINARIES = [row for row in GOLDEN if row.values[0]["direction"] == "binary"]
-
-
-def raw(row: Row) -> bytes:
-    if "frame_base64" in row:
-        return base64.b64decode(row["frame_base64"], validate=True)
-    return str(row["frame"]).encode("utf-8")
-
-
-def same(left: object, right: object) -> bool:
-    """Equal as JSON, where 1 is neither true nor 1.0, and members have no order."""
-    return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
 # The files
 
 
-def test_every_theme_has_its_file_and_every_row_its_name() -> None:
+def test_every_theme_has_its_file() -> None:
     assert [theme.stem for theme in THEMES] == [
         "big-numbers",
         "errors",
@@ -92,8 +69,6 @@ def test_every_theme_has_its_file_and_every_row_its_name() -> None:
         "unicode",
         "verdict",
     ]
-    names = [row.id for row in GOLDEN]
-    assert len(set(names)) == len(names)
 
 
 @each_case("row", GOLDEN)
@@ -575,7 +550,13 @@ def test_a_pin_that_differs_or_is_missing_would_be_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", f"v{COPROCESS_PROTOCOL_VERSION}/README.md", "kit/README.md"]
+    "name",
+    [
+        "README.md",
+        f"v{COPROCESS_PROTOCOL_VERSION}/README.md",
+        "kit/README.md",
+        "../plugin/v1/README.md",
+    ],
 )
 def test_every_link_of_a_readme_leads_somewhere(name: str) -> None:
     readme = CHANNEL / name

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import select
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 from connect_back import Caller, Listener
+from processes import has_ended
 from sessions import (
     PATIENCE_S,
     SERVER,
@@ -24,20 +23,6 @@ from sessions import (
 
 HANG = call("hangs", "hang")
 XDIST = ("xdist.plugin", "no:cacheprovider")
-
-
-def has_ended(pid: int) -> bool:
-    """True if a process, which is not a child of this one, ends in time."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        return bool(poll.poll(PATIENCE_S * 1000))
-    finally:
-        os.close(handle)
 
 
 def coprocess_of(server: Caller) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import select
 import shlex
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 from connect_back import PORT_VARIABLE, Caller, Listener
+from processes import has_ended
 from scripted_binary import SILENCE, hello, scripted
 
 from mcptest.sdk.arguments import ServerArguments
@@ -55,20 +55,6 @@ def _descriptors() -> int:
         with contextlib.suppress(FileNotFoundError):
             count += not os.readlink(f"/proc/self/fd/{fd}").startswith("socket:")
     return count
-
-
-def has_ended(pid: int) -> bool:
-    """True if a process, which need not be a child of this one, ends in time."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        return bool(poll.poll(PATIENCE_S * 1000))
-    finally:
-        os.close(handle)
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
