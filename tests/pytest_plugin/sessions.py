@@ -30,6 +30,7 @@ __all__ = [
     "mcptest",
     "pytest_command",
     "pytest_in",
+    "run_as_is",
     "running",
     "server",
     "statuses",
@@ -90,10 +91,15 @@ def mcptest(folder: Path, *words: str, env: Environment = None) -> Ended:
 
 
 def run(command: list[str], folder: Path, env: Environment) -> Ended:
+    return run_as_is(command, folder, environment_with(folder, env))
+
+
+def run_as_is(command: list[str], folder: Path, env: Environment = None) -> Ended:
+    """Any command, without a configuration of its own for pytest."""
     done = processes.run(
         command,
         cwd=folder,
-        env=environment_with(folder, env),
+        env=ENVIRONMENT | (env or {}),
         stdin=subprocess.DEVNULL,
         timeout=PATIENCE_S,
     )

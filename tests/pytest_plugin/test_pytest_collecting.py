@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from sessions import (
-    ENVIRONMENT,
-    PATIENCE_S,
     SERVER,
     call,
     pytest_in,
+    run_as_is,
     server,
     statuses,
     text,
@@ -250,18 +248,7 @@ PROBE = "import atexit, sys; atexit.register(lambda: print('modules', *sorted(sy
 def modules_of(folder: Path) -> set[str]:
     """What a session that found our plugin by itself has imported of ours."""
     command = [sys.executable, "-c", f"{PROBE}import pytest; pytest.main(['-q', '-s'])"]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=True,
-        text=True,
-        encoding="utf-8",
-    )
-    loaded = done.stdout.rpartition("modules ")[2].split()
+    loaded = run_as_is(command, folder).out.rpartition("modules ")[2].split()
     assert "pytest" in loaded
     return {name for name in loaded if name.split(".")[0] == "mcptest"}
 
@@ -283,13 +270,5 @@ def test_a_project_with_one_has_it_run_without_a_word(tmp_path: Path) -> None:
 
 def test_it_can_be_switched_off(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", ECHO)
-    environment = ENVIRONMENT | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:mcptest", "-q"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert done.returncode == 5
+    command = [sys.executable, "-m", "pytest", "-p", "no:mcptest", "-q"]
+    assert run_as_is(command, tmp_path, {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""}).code == 5

@@ -7,12 +7,11 @@ import json
 import os
 import shlex
 import socket
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S
+from console import PATIENCE_S, Ended, run
 from exec_client import (
     NOBODY,
     ExecClient,
@@ -112,35 +111,26 @@ def test_an_error_that_is_too_deep_is_returned_without_its_data(tmp_path: Path) 
 # Where the answers go
 
 
-def answering_to(folder: Path, redirection: str) -> subprocess.CompletedProcess[str]:
+def answering_to(folder: Path, redirection: str) -> Ended:
     """The binary, in a shell that does this with its standard output."""
     line = json.dumps(request("mcp.reporter.flush")) + "\n"
-    return subprocess.run(
-        ["sh", "-c", f"{shlex.join(exec_words(NOBODY))} {redirection}"],
-        cwd=folder,
-        env=ENVIRONMENT,
-        input=line * 2,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    command = ["sh", "-c", f"{shlex.join(exec_words(NOBODY))} {redirection}"]
+    return run(command, folder, {}, input=line.encode() * 2)
 
 
 def test_a_full_disk_and_a_closed_stdout_end_with_a_status_and_a_sentence(tmp_path: Path) -> None:
     full = answering_to(tmp_path, ">/dev/full")
-    assert (full.returncode, full.stdout) == (2, "")
-    assert "cannot write to standard output: No space left on device" in full.stderr
+    assert (full.code, full.out) == (2, "")
+    assert "cannot write to standard output: No space left on device" in full.err
     closed = answering_to(tmp_path, ">&-")
-    assert (closed.returncode, closed.stdout) == (2, "")
-    assert "standard output is closed" in closed.stderr
-    assert "Traceback" not in full.stderr + closed.stderr
+    assert (closed.code, closed.out) == (2, "")
+    assert "standard output is closed" in closed.err
+    assert "Traceback" not in full.err + closed.err
 
 
 def test_a_file_takes_the_answers(tmp_path: Path) -> None:
     done = answering_to(tmp_path, ">answers")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.code, done.err) == (0, "")
     assert (tmp_path / "answers").read_text(encoding="utf-8").count('{"flushed":0}') == 2
 
 

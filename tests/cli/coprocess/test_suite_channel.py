@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S, mcptest
+from console import PATIENCE_S, mcptest
+from console import run as run_command
 from exec_client import connected, converse, request
 from suite_runs import call, journal, server, text_is, write
 
@@ -118,16 +118,8 @@ def test_ids_are_those_of_pytest(tmp_path: Path) -> None:
     with serving(tmp_path, {"tools": [call(name) for name in names]}) as sdk:
         ours = [each["id"] for each in sdk.ask("suite.list")["tests"]]
     words = ["-m", "pytest", "--collect-only", "-q", "mcptest.yaml", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=False,
-        encoding="utf-8",
-    )
-    theirs = [line for line in done.stdout.splitlines() if line.startswith("mcptest.yaml::")]
+    done = run_command([sys.executable, *words], tmp_path, {})
+    theirs = [line for line in done.out.splitlines() if line.startswith("mcptest.yaml::")]
     assert [f"mcptest.yaml::mcptest::{id}" for id in ours] == theirs
 
 
@@ -168,16 +160,7 @@ def test_the_text_of_a_failure_is_that_of_pytest(tmp_path: Path) -> None:
     with serving(tmp_path, {"tools": [RED]}) as sdk:
         text = run(sdk, "a::says b")["text"]
     words = ["-m", "pytest", "-q", "mcptest.yaml", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=tmp_path,
-        env={**ENVIRONMENT, "COLUMNS": "80"},
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=False,
-        encoding="utf-8",
-    )
-    assert text in done.stdout
+    assert text in run_command([sys.executable, *words], tmp_path, {"COLUMNS": "80"}).out
 
 
 def test_a_skipped_test_and_one_without_its_variable_start_nothing(tmp_path: Path) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S, mcptest
+from console import mcptest, run
 from mock_client import call, mocking, request
 
 if TYPE_CHECKING:
@@ -50,18 +49,7 @@ def test_a_plain_contract_does_not_load_what_reads_recordings(folder: Path) -> N
         "import sys; from mcptest.cli.main import main; "
         "main(['mock', 'contract_test.yaml']); print(*sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
-        check=True,
-    )
-    loaded = done.stdout.split()
+    loaded = run([sys.executable, "-c", script], folder, {}).out.split()
     assert "mcptest.mock.player" in loaded
     assert [
         name for name in loaded if name.startswith(("mcptest.traffic", "mcptest.mock.http"))

@@ -6,12 +6,11 @@ import contextlib
 import json
 import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S, mcptest
+from console import PATIENCE_S, mcptest, run
 from http_mock_client import STATELESS, asking, calling, http_mocking
 from http_probe import probing
 
@@ -218,18 +217,7 @@ def test_on_stdio_no_http_module_is_loaded(folder: Path) -> None:
         "import sys; from mcptest.cli.main import main; main(['mock', 'c.yaml', '-q']); "
         "print([name for name in sys.modules if name in ('h11', 'socket', 'secrets')])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
-        check=True,
-    )
-    assert done.stdout == "[]\n"
+    assert run([sys.executable, "-c", script], folder, {}).out == "[]\n"
 
 
 # Pipes
@@ -240,18 +228,9 @@ def test_a_client_without_handshake_is_served_on_pipes_too(folder: Path) -> None
     prefix = "io.modelcontextprotocol/"
     meta = {f"{prefix}protocolVersion": STATELESS, f"{prefix}clientCapabilities": {}}
     message["params"]["_meta"] = meta
-    done = subprocess.run(
-        [sys.executable, "-m", "mcptest", "mock", "c.yaml"],
-        cwd=folder,
-        env=ENVIRONMENT,
-        input=json.dumps(message),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
-        check=True,
-    )
-    assert json.loads(done.stdout)["result"]["resultType"] == "complete"
+    command = [sys.executable, "-m", "mcptest", "mock", "c.yaml"]
+    ended = run(command, folder, {}, input=json.dumps(message).encode())
+    assert json.loads(ended.out)["result"]["resultType"] == "complete"
 
 
 # The example
@@ -260,18 +239,9 @@ def test_a_client_without_handshake_is_served_on_pipes_too(folder: Path) -> None
 def test_the_reader_of_the_example_borrows_a_book() -> None:
     contract = "examples/contract/library.cases.yaml"
     with http_mocking(ROOT, contract) as mock:
-        done = subprocess.run(
-            [sys.executable, "examples/contract/reader.py", mock.url],
-            cwd=ROOT,
-            env=ENVIRONMENT,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=PATIENCE_S,
-            check=True,
-        )
+        done = run([sys.executable, "examples/contract/reader.py", mock.url], ROOT, {})
         ended = mock.end()
-    found, asked, heard = done.stdout.splitlines()
+    found, asked, heard = done.out.splitlines()
     assert (found, heard) == ("found Moby-Dick", "heard Enjoy it.")
     assert asked.startswith("asked Back by ")
     assert "3 of 7 cases exercised" in ended.err

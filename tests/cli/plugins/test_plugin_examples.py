@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from console import PATIENCE_S, case, mcptest, write_config, write_suite
+from console import PATIENCE_S, case, mcptest, run, write_config, write_suite
 from installed_package import install_package
 
 from mcptest.core.events import Event, ServerNamed
@@ -402,15 +402,6 @@ def test_the_events_on_the_page_have_the_members_that_they_have() -> None:
 
 
 def test_the_program_of_the_page_runs() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", HOST],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    done = run([sys.executable, "-c", HOST], ROOT, {})
     told = "{'pass': True, 'message': '1.3 km away, 10 km are allowed'}\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
+    assert done == (0, told, "")
