@@ -176,10 +176,12 @@ class Tab:
     @property
     def deeds(self) -> list[str]:
         """What the page did without being asked, save being loaded."""
-        told = [(each["method"], each["params"]) for each in self.events if each["method"] in DEEDS]
+        message = [
+            (each["method"], each["params"]) for each in self.events if each["method"] in DEEDS
+        ]
         return [
             f"{method} {json.dumps(params)[:500]}"
-            for method, params in told
+            for method, params in message
             if not (
                 method == "Network.requestWillBeSent"
                 and params["documentURL"] == params["request"]["url"]

@@ -87,8 +87,8 @@ def test_a_search_finds_names_files_suites_tags_and_statuses(
 ) -> None:
     assert search(report, text) == rows
     assert visible_names(report, CARDS) == cards
-    told = report.value("document.querySelector('output').textContent")
-    assert told == f"{len(rows)} of 6 tests shown"
+    message = report.value("document.querySelector('output').textContent")
+    assert message == f"{len(rows)} of 6 tests shown"
 
 
 def test_a_search_that_is_cleared_leaves_everything_as_it_was(report: Tab) -> None:

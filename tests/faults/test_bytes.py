@@ -65,8 +65,8 @@ def test_the_line_limit_is_exact(size: int, is_too_long: bool) -> None:
 def test_a_line_that_is_too_long_is_reported_at_once_and_the_next_one_is_read() -> None:
     """Rows 30 and 32. The rest of the line is discarded as it arrives."""
     decoder = LineDecoder(1000)
-    (told,) = decoder.feed(b"x" * 1001)
-    assert told == Overlong(raw=b"x" * 1000, limit=1000, line=1)
+    (message,) = decoder.feed(b"x" * 1001)
+    assert message == Overlong(raw=b"x" * 1000, limit=1000, line=1)
     for _ in range(100):
         assert decoder.feed(b"x" * 1000) == []
         assert decoder.remainder == (b"", 0)

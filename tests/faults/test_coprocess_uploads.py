@@ -149,8 +149,8 @@ def test_unsent_records_are_not_kept_in_a_linked_folder(
         folder.mkdir()
     (project / ".mcptest").symlink_to(outside)
     monkeypatch.chdir(project)
-    told = uploads(f"file:{tmp_path}/no/a", {"n": 1}).finish()
-    assert f"the link .mcptest leads out of this folder, to {outside}" in told
+    message = uploads(f"file:{tmp_path}/no/a", {"n": 1}).finish()
+    assert f"the link .mcptest leads out of this folder, to {outside}" in message
     assert list(outside.iterdir()) == []
 
 

@@ -233,8 +233,8 @@ def test_a_server_that_never_answers_is_abandoned_after_a_while(listener: Listen
     report = perform(spec_for("silent", listener=listener), *tests)
     assert set(report.statuses) == {"error"}
     given_up = "not run: the server failed 3 times in a row"
-    told = [test["error"]["message"].startswith(given_up) for test in report.tests]
-    assert told == [False] * 6 + [True] * 3
+    message = [test["error"]["message"].startswith(given_up) for test in report.tests]
+    assert message == [False] * 6 + [True] * 3
 
 
 FLOOD = """

@@ -63,8 +63,8 @@ def test_a_missing_ca_file_is_reported_with_its_key(tmp_path: Path) -> None:
 
 
 def hint_of_404(target: str) -> str:
-    trouble = status_fault("initialize", 1, 404, {}, b"")
-    return without_older_transport(trouble, target).hint
+    fault = status_fault("initialize", 1, 404, {}, b"")
+    return without_older_transport(fault, target).hint
 
 
 def test_only_the_places_are_named_that_were_not_asked() -> None:

@@ -173,7 +173,7 @@ def test_an_answer_without_a_token_is_not_quoted(script: Script, tmp_path: Path)
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
         (says(), "no answer within 1.35 s"),
         (holds_after(b"HTTP/1.1 200 OK\r\n"), "no answer within 1.35 s"),
@@ -188,7 +188,7 @@ def test_an_answer_without_a_token_is_not_quoted(script: Script, tmp_path: Path)
     ids=["silent", "half a head", "half a body", "hangs up", "page", "error"],
 )
 def test_a_failing_token_endpoint_is_named_and_not_the_server(
-    script: Script, told: str, tmp_path: Path
+    script: Script, message: str, tmp_path: Path
 ) -> None:
     """The server itself is never asked anything, so it is not blamed either."""
     grant = auth(0)
@@ -197,7 +197,7 @@ def test_a_failing_token_endpoint_is_named_and_not_the_server(
         report = with_config(tmp_path, server.url, startupTimeout=1500, auth=grant)
     assert (report.status, report.fault["kind"]) == (3, "auth_failed")
     place = f"http://127.0.0.1:{issuer.port}/token"
-    assert report.fault["message"].startswith(f"no token could be fetched at {place}: {told}")
+    assert report.fault["message"].startswith(f"no token could be fetched at {place}: {message}")
     assert "initialize" not in report.fault["message"]
     assert "canary" not in shown(report)
     assert server.asked == []

@@ -170,8 +170,8 @@ def test_a_revision_that_is_refused_but_listed_as_supported_is_offered_again(
     assert len(refused) == times
     assert len({asked.message["id"] for asked in server.about(DISCOVER)}) == 2
     if status == 0:
-        told = f"the server refused {STATELESS} and listed it as supported"
-        assert told in str(report.members["findings"])
+        message = f"the server refused {STATELESS} and listed it as supported"
+        assert message in str(report.members["findings"])
 
 
 # Tools that must not be called
@@ -189,9 +189,11 @@ def test_a_tool_with_a_wrong_annotation_is_not_called(tmp_path: Path) -> None:
     with RawHttp(script) as server:
         done = subprocess.run([*words, server.url], cwd=tmp_path, capture_output=True, check=False)
         assert done.returncode == 1
-        told = done.stderr.decode("utf-8")
-        assert "the tool echo must not be called over HTTP: x-mcp-header of properties.text" in told
-        assert "--no-check calls it anyway" in told
+        message = done.stderr.decode("utf-8")
+        assert (
+            "the tool echo must not be called over HTTP: x-mcp-header of properties.text" in message
+        )
+        assert "--no-check calls it anyway" in message
         assert server.about(CALL) == []
         words += [server.url, "--no-check"]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)

@@ -210,8 +210,8 @@ def test_a_port_that_can_be_none_is_a_usage_error(tmp_path: Path, url: str) -> N
 def test_two_servers_on_one_port_do_not_get_the_verdicts_of_each_other(tmp_path: Path) -> None:
     port = _free_port()
     command = [sys.executable, RAW_SERVER, str(port)]
-    heard = {"target": "result.content[0].text", "matcher": {"exact": "x"}}
-    tools = [{"name": "t", "tool": "echo", "args": {"text": "x"}, "expect": [heard]}]
+    received = {"target": "result.content[0].text", "matcher": {"exact": "x"}}
+    tools = [{"name": "t", "tool": "echo", "args": {"text": "x"}, "expect": [received]}]
     for name, mode in (("a", "good"), ("b", "mishears")):
         server = {"command": [*command, mode], "url": f"http://127.0.0.1:{port}/mcp"}
         suite = {"servers": {name: server}, "tools": tools}

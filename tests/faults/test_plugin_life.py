@@ -177,8 +177,8 @@ guardian.dismiss()
 print(type(guardian).__name__)
 """
     words = [sys.executable, "-c", text, *(["threaded"] if is_threaded else [])]
-    told = subprocess.run(words, capture_output=True, timeout=LONG_S, check=True).stdout
-    assert told == (b"NoGuardian\n" if is_threaded else b"Guardian\n")
+    message = subprocess.run(words, capture_output=True, timeout=LONG_S, check=True).stdout
+    assert message == (b"NoGuardian\n" if is_threaded else b"Guardian\n")
 
 
 def test_a_program_that_ends_without_closing_leaves_no_process(listener: Listener) -> None:

@@ -24,17 +24,17 @@ GEO = PluginSpec(name="geo", command=tuple(command_for()), call_timeout_s=LONG_S
 
 @contextlib.contextmanager
 def manager_of_a_run() -> Iterator[PluginManager]:
-    desk = PluginManager()
+    manager = PluginManager()
     with left_clean(), Interrupts() as interrupts:
         with warnings.catch_warnings():
             # It forks, and newer Pythons warn of that where there are threads.
             warnings.simplefilter("ignore", DeprecationWarning)
             guardian = Guardian()
-        desk.open(guardian, interrupts)
+        manager.open(guardian, interrupts)
         try:
-            yield desk
+            yield manager
         finally:
-            desk.close()
+            manager.close()
             assert guardian.groups == set()
             guardian.dismiss()
 
@@ -54,23 +54,23 @@ def test_a_failure_of_the_host_is_reported_with_its_name_and_its_evidence(
     method: str, name: str
 ) -> None:
     spec = GEO.but(call_timeout_s=SHORT_S) if method == "silent" else GEO
-    with manager_of_a_run() as desk:
+    with manager_of_a_run() as manager:
         with pytest.raises(CheckError) as caught:
-            desk.ask(spec, method, 3)
+            manager.ask(spec, method, 3)
         fault = caught.value.fault
         assert fault.kind == "plugin_failed"
         assert fault.message.startswith(f"the plugin 'geo' failed ({name}): ")
         assert fault.evidence is not None
         assert fault.evidence.command == GEO.command
-        told = fault.evidence.stderr_tail
-        assert told == ("geo: out of memory\n" if method == "exit" else "")
+        message = fault.evidence.stderr_tail
+        assert message == ("geo: out of memory\n" if method == "exit" else "")
 
 
 def test_a_closed_manager_starts_its_plugins_again() -> None:
-    with manager_of_a_run() as desk:
-        first = desk.ask(GEO, "pid", {})
-        desk.close()
-        assert desk.ask(GEO, "pid", {}) != first
+    with manager_of_a_run() as manager:
+        first = manager.ask(GEO, "pid", {})
+        manager.close()
+        assert manager.ask(GEO, "pid", {}) != first
 
 
 # Who they are

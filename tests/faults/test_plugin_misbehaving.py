@@ -115,8 +115,8 @@ def test_a_second_answer_to_one_call_is_not_an_answer_to_the_next() -> None:
     with hosting() as host:
         assert host.call("twice").result == "first"
         # Which of them depends on when it arrives.
-        told = "its id is not that of the call, 2|it was said before anything was asked"
-        with pytest.raises(InvalidResponse, match=told) as caught:
+        message = "its id is not that of the call, 2|it was said before anything was asked"
+        with pytest.raises(InvalidResponse, match=message) as caught:
             host.call("echo", 1)
         assert '"second"' in caught.value.line
         assert host.call("echo", 2).result == 2

@@ -34,8 +34,8 @@ def test_messages_during_our_own_requests_are_judged_and_captured(said: str, rul
     (session,) = finished.conformance.sessions
     assert rule in [each.id for each in session.verdicts if each.status == "fail"]
     last = capture.exchanges[-1]
-    heard = [noted.value for noted in (*last.noise, *last.server_messages)]
-    assert len(heard) == 1
+    received = [noted.value for noted in (*last.noise, *last.server_messages)]
+    assert len(received) == 1
     # Neither our request nor its answer is there.
     assert "tools/list" not in str(capture)
     assert "inputSchema" not in str(capture)

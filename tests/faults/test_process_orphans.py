@@ -57,7 +57,7 @@ LEAVES = "sleep 60 >/dev/null 2>&1 & exec cat"
 
 @pytest.mark.skipif(sys.platform != "linux", reason="as above")
 @pytest.mark.parametrize(
-    ("sight", "server", "told"),
+    ("sight", "server", "message"),
     [
         ("seeing", "exec cat", "0"),
         ("seeing", LEAVES, "1 sleep 60"),
@@ -66,7 +66,7 @@ LEAVES = "sleep 60 >/dev/null 2>&1 & exec cat"
     ],
 )
 def test_all_processes_are_looked_through_only_for_a_reason(
-    sight: str, server: str, told: str
+    sight: str, server: str, message: str
 ) -> None:
     """A process was left behind, or this cannot be known."""
     done = subprocess.run(
@@ -76,4 +76,4 @@ def test_all_processes_are_looked_through_only_for_a_reason(
         encoding="utf-8",
         timeout=60,
     )
-    assert (done.stdout.strip(), done.stderr) == (told, "")
+    assert (done.stdout.strip(), done.stderr) == (message, "")

@@ -136,9 +136,9 @@ def small_app(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
         elif asked["method"] == "initialize":
             await respond(send, 200, json_answer(asked["id"], HELLO))
         else:
-            came = await answer({"id": asked["id"], "scope": scope, "send": send, **asked})
-            if isinstance(came, dict):
-                await respond(send, 200, json_answer(asked["id"], came))
+            outcome = await answer({"id": asked["id"], "scope": scope, "send": send, **asked})
+            if isinstance(outcome, dict):
+                await respond(send, 200, json_answer(asked["id"], outcome))
 
     return app
 

@@ -55,8 +55,8 @@ def test_everything_can_be_asked_in_every_era(kind: str, era: str) -> None:
         expect(server.call_tool("fail")).to_fail()
         assert [each["uri"] for each in server.list_resources()] == ["note://one"]
         assert server.read_resource("note://one")["contents"][0]["text"] == "hello"
-        told = server.get_prompt("greet", {"name": "Ada"})["messages"][0]["content"]["text"]
-        assert told == "Say hello to Ada"
+        message = server.get_prompt("greet", {"name": "Ada"})["messages"][0]["content"]["text"]
+        assert message == "Say hello to Ada"
 
 
 @pytest.mark.parametrize("era", ["", "2026-07-28"])

@@ -200,9 +200,9 @@ def test_mistakes_in_a_file_are_all_in_the_error(tmp_path: Path) -> None:
     text = CONDUCTOR.replace("tool: add", "toool: add").replace("match:partial", "match:partiall")
     with pytest.raises(FormatError) as caught:
         mcptest.run_memory(adder(), write_test(tmp_path, "a.test.mcp.yml", text))
-    told = "\n".join(caught.value.__notes__)
-    assert 'did you mean "tool"' in told
-    assert "a.test.mcp.yml:6" in told
+    message = "\n".join(caught.value.__notes__)
+    assert 'did you mean "tool"' in message
+    assert "a.test.mcp.yml:6" in message
 
 
 def test_a_suite_of_several_servers_is_refused(tmp_path: Path) -> None:

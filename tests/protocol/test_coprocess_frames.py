@@ -358,8 +358,8 @@ def test_the_fake_binary_writes_to_stderr(tmp_path: Path) -> None:
 def test_the_fake_binary_records_input_before_an_answer(tmp_path: Path) -> None:
     script = {"answers": {"mcp.call": [{"all": [{"quiet_ms": 100}, {"result": 1}]}, {"result": 2}]}}
     fake_session(script, line("mcp.call"), line("mcp.call", 3), folder=tmp_path)
-    heard = [json.loads(each) for each in (tmp_path / "heard").read_bytes().splitlines()]
-    first = [next(iter(each)) for each in heard]
+    received = [json.loads(each) for each in (tmp_path / "heard").read_bytes().splitlines()]
+    first = [next(iter(each)) for each in received]
     assert first == ["arguments", "jsonrpc", "before the answer", "jsonrpc"]
 
 
@@ -427,11 +427,11 @@ def test_the_fake_binary_can_write_first_and_records_its_input(
     first, *answers = out.decode().splitlines()
     assert (first, status) == ("Welcome", 0)
     assert [json.loads(answer)["result"] for answer in answers] == [1, 2, 2, 2]
-    heard = (tmp_path / "heard").read_bytes().splitlines()
-    began = json.loads(heard[0])
+    received = (tmp_path / "heard").read_bytes().splitlines()
+    began = json.loads(received[0])
     assert began.pop("pid") > 0
     assert began == {"arguments": ["exec", "--connection-server"]}
-    assert heard[1:] == lines[:-1]
+    assert received[1:] == lines[:-1]
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,11 @@ def assert_same(folder: Path, *words: str, options: tuple[str, ...] = ()) -> Non
     for test, item in zip(run, items, strict=True):
         tags = [child.tag for child in item if child.tag in ("failure", "skipped")]
         verdict = {"failure": "failed", "skipped": "skipped"}[tags[0]] if tags else "passed"
-        told = "".join(child.text or "" for child in item)
-        told += " ".join(each.attrib.get("value", "") for each in item.iter("property"))
-        assert verdict == VERDICTS[test["status"]], (test["name"], told, ended.out)
+        message = "".join(child.text or "" for child in item)
+        message += " ".join(each.attrib.get("value", "") for each in item.iter("property"))
+        assert verdict == VERDICTS[test["status"]], (test["name"], message, ended.out)
         for sentence in reported_by(test):
-            assert flat(sentence) in flat(told), (test["name"], told)
+            assert flat(sentence) in flat(message), (test["name"], message)
     assert (ended.code == 0) == (ran.code == 0), ended.out
 
 

@@ -63,8 +63,8 @@ def test_a_failure_is_reported_as_in_a_run(tmp_path: Path) -> None:
         "",
         "a.test.mcp.yml:13",
     ]
-    told = reported_by_run(tmp_path)
-    assert "\n".join(line.strip() for line in lines[:5]) in told
+    message = reported_by_run(tmp_path)
+    assert "\n".join(line.strip() for line in lines[:5]) in message
     # One line at the end says which test, and why.
     assert (
         "FAILED a.test.mcp.yml::mcptest::sdk::differs - MismatchError: result.content" in ended.out
@@ -272,10 +272,10 @@ def test_a_case_that_fails_is_reported_as_in_a_run(tmp_path: Path, tool: str, wa
     cases(tmp_path, case("one", tool, wanted, text="hi"))
     lines = lines_of(pytest_in(tmp_path), "mcptest::lib::one")
     assert lines[0].startswith("out.result")
-    told = reported_by_run(tmp_path, "a.cases.yaml")
+    message = reported_by_run(tmp_path, "a.cases.yaml")
     *said, blank, place = (line.strip() for line in lines)
-    assert "\n".join(said) in told
-    assert (blank, place in told) == ("", True)
+    assert "\n".join(said) in message
+    assert (blank, place in message) == ("", True)
 
 
 # Order

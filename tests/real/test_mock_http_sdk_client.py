@@ -92,16 +92,16 @@ def text_of(result: types.CallToolResult) -> str:
 
 async def explore(client: Client) -> None:
     """Do all that is in the contract."""
-    heard: list[float] = []
+    received: list[float] = []
 
     async def progressed(progress: float, total: float | None, message: str | None) -> None:
-        heard.append(progress)
+        received.append(progress)
 
     assert client.server_info is not None
     assert (client.server_info.name, client.server_info.version) == ("from the contract", "7")
     assert [tool.name for tool in (await client.list_tools()).tools] == ["ask", "grow"]
     assert text_of(await client.call_tool("ask", progress_callback=progressed)) == "Ada"
-    assert heard == [0.5]
+    assert received == [0.5]
     (contents,) = (await client.read_resource("note://one")).contents
     assert isinstance(contents, types.TextResourceContents)
     assert contents.text == "first"

@@ -190,8 +190,8 @@ def test_a_session_with_everything_in_it_is_the_same_and_is_captured(tmp_path: P
     add, _, much, work_, greet = called
     assert add["response"]["result"]["structuredContent"] == {"result": 3}
     assert much["response"]["result"]["content"][0]["text"] == "ü" * 1_000_000
-    told = [each["params"]["progress"] for each in work_["server_messages"]]
-    assert told == steps == [0, 1, 2]
+    text = [each["params"]["progress"] for each in work_["server_messages"]]
+    assert text == steps == [0, 1, 2]
     (question,) = greet["server_messages"]
     (reply,) = greet["replies"]
     assert question["method"] == "elicitation/create"

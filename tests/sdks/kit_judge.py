@@ -115,7 +115,7 @@ def _frames_of_binaries() -> Iterator[Row]:
         fillers = frame.get("waiting_for", 2) - 2
         do: list[Json] = [{"request": {"method": "mcp.reporter.flush"}}] * fillers
         want: list[Json] = [{"opened": True}, *[{"result": {"flushed": 0}}] * fillers]
-        heard = ["coprocess/handshake", *["mcp.reporter.flush"] * fillers]
+        received = ["coprocess/handshake", *["mcp.reporter.flush"] * fillers]
         if method == "coprocess/handshake":
             yield _handshake_row(theme, frame, script)
             continue
@@ -124,16 +124,16 @@ def _frames_of_binaries() -> Iterator[Row]:
             continue
         params = {"params": {"tool": "a"}} if method == "mcp.call" else {}
         do.append({"request": {"method": method, **params}})
-        heard.append(method)
+        received.append(method)
         want.append(_meaning(frame))
         if theme == "verdict":
             do[-1] = {"call": {"tool": "a"}}
             want[-1] = {"verdict": frame["verdict"]} if is_call else {"error": {"kind": "contract"}}
         # A verdict of another shape fails its own call only.
         is_usable = "refused_as" not in frame or theme == "verdict"
-        heard += ["mcp.shutdown"] if is_usable else []
+        received += ["mcp.shutdown"] if is_usable else []
         needs = {"needs": frame["needs"]} if "needs" in frame else {}
-        play = {"script": script, "do": do, "want": want, "heard": heard, **needs}
+        play = {"script": script, "do": do, "want": want, "heard": received, **needs}
         yield Row(f"frame: {theme}: {frame['name']}", play)
 
 
@@ -143,9 +143,9 @@ def _handshake_row(theme: str, frame: Json, script: Json) -> Row:
         want = {"opened": frame["reads_as"]["result"]["binary_version"]}
     elif "message" in frame:
         want["error"]["message"] = frame["message"]
-    heard = ["coprocess/handshake", *(["mcp.shutdown"] if "reads_as" in frame else [])]
+    received = ["coprocess/handshake", *(["mcp.shutdown"] if "reads_as" in frame else [])]
     name = f"frame: {theme}: {frame['name']}"
-    return Row(name, {"script": script, "do": [], "want": [want], "heard": heard})
+    return Row(name, {"script": script, "do": [], "want": [want], "heard": received})
 
 
 def _meaning(frame: Json) -> Json:

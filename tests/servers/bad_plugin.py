@@ -132,8 +132,8 @@ def id_as_fraction(request: Request) -> bytes:
 
 @method
 def unescaped(request: Request) -> bytes:
-    told = json.dumps({"id": request["id"], "result": "Ærø 🙂"}, ensure_ascii=False)
-    return told.encode() + b"\n"
+    message = json.dumps({"id": request["id"], "result": "Ærø 🙂"}, ensure_ascii=False)
+    return message.encode() + b"\n"
 
 
 @method

@@ -141,9 +141,9 @@ def ask_first(method: str) -> None:
     for request in lines:
         if request["method"] == "notifications/initialized":
             say({"jsonrpc": "2.0", "id": "early", "method": method})
-            heard = [next(lines), next(lines)]
-            call = next(message for message in heard if "method" in message)
-            said = next(message for message in heard if "method" not in message)
+            received = [next(lines), next(lines)]
+            call = next(message for message in received if "method" in message)
+            said = next(message for message in received if "method" not in message)
             say(answer_to(call) | {"result": text_result(json.dumps(said, sort_keys=True))})
         else:
             write(line_for(request))

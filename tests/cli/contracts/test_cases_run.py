@@ -224,9 +224,9 @@ def test_a_strict_case_allows_neither_a_second_answer_nor_noise(tmp_path: Path) 
     keys: dict[str, Any] = {"in": request("twice"), "out": result()}
     ended = run(tmp_path, document("lenient", **keys), document("strict", _strict=True, **keys))
     assert statuses(ended) == ["passed", "failed"]
-    told = [found["message"] for found in results(ended)[1]["mismatches"]]
-    assert told[0].startswith("id 1 was answered a second time")
-    assert "is not JSON" in told[1]
+    message = [found["message"] for found in results(ended)[1]["mismatches"]]
+    assert message[0].startswith("id 1 was answered a second time")
+    assert "is not JSON" in message[1]
 
 
 def test_an_error_instead_of_a_result_is_shown(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def wait_until_no_reader_is_left(fd: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "status", "told"),
+    ("text", "status", "message"),
     [
         ("sys.exit(0)", 0, "exit status 0"),
         ("sys.exit(7)", 7, "exit status 7"),
@@ -61,14 +61,14 @@ def wait_until_no_reader_is_left(fd: int) -> None:
     ],
 )
 def test_the_exit_status_is_the_server_s_own(
-    tmp_path: Path, text: str, status: int, told: str
+    tmp_path: Path, text: str, status: int, message: str
 ) -> None:
     with recording(tmp_path, command=script('write(b"last words")\n' + text)) as client:
         # The input is still open: it is the server that ends.
         assert client.line() == b"last words"
         assert client.status() == status
         capture = client.capture()
-    assert (capture["exit_status"], capture["prologue"]["noise"]) == (told, ["last words"])
+    assert (capture["exit_status"], capture["prologue"]["noise"]) == (message, ["last words"])
 
 
 def test_everything_a_dead_server_had_said_is_passed_on(tmp_path: Path) -> None:

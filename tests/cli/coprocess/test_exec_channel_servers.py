@@ -39,10 +39,10 @@ def outcomes(
 
 def is_repeated_error(error: Any, first: Any, method: str) -> bool:
     """True if a later call fails because it was not sent, with what happened to the server."""
-    told = f"{method} was not sent, because of what came before: {first['message']}"
+    message = f"{method} was not sent, because of what came before: {first['message']}"
     same = error["data"] | {"effect": ""} == first["data"] | {"effect": ""}
     is_definite = error["data"]["effect"] == "definite"
-    return bool(error["message"] == told and error["code"] == -32001 and same and is_definite)
+    return bool(error["message"] == message and error["code"] == -32001 and same and is_definite)
 
 
 # The server says no

@@ -75,12 +75,12 @@ def test_an_error_of_the_binary_names_the_argument_of_connect(
 
 def test_paths_are_taken_wherever_a_path_is_meant(tmp_path: Path) -> None:
     command: list[str | Path] = [Path(sys.executable), "-S", "-E", SERVERS / "sdk_server.py"]
-    tape = tmp_path / "tape"
-    with mcptest.connect(command, cwd=tmp_path, record=tape) as server:
+    cassette = tmp_path / "tape"
+    with mcptest.connect(command, cwd=tmp_path, record=cassette) as server:
         assert server.call_tool("cwd").text == str(tmp_path)
-    with mcptest.connect("no-such-program", replay=tape) as server:
+    with mcptest.connect("no-such-program", replay=cassette) as server:
         assert server.call_tool("cwd").text == str(tmp_path)
-        server.set_cassette("replay", tape)
+        server.set_cassette("replay", cassette)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_records_that_cannot_be_uploaded_cause_a_warning_that_names_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    told = pytest.warns(mcptest.CoprocessWarning, match=r"1 call not uploaded: .*unsent")
-    with told as caught, mcptest.connect(SERVER) as server:
+    message = pytest.warns(mcptest.CoprocessWarning, match=r"1 call not uploaded: .*unsent")
+    with message as caught, mcptest.connect(SERVER) as server:
         server.upload_to("file:no-such-folder/calls.ndjson")
         server.call_tool("count")
     (file,) = (tmp_path / ".mcptest" / "unsent").iterdir()
@@ -229,54 +229,54 @@ def test_the_second_call_after_the_end_of_a_server_says_that_it_was_not_sent() -
 # Existing cassettes
 
 
-def recorded(tape: Path) -> list[str]:
-    lines = tape.read_text(encoding="utf-8").splitlines()[2:]
+def recorded(cassette: Path) -> list[str]:
+    lines = cassette.read_text(encoding="utf-8").splitlines()[2:]
     return [json.loads(line)["params"]["name"] for line in lines]
 
 
 def test_a_recording_that_fails_leaves_the_existing_cassette(tmp_path: Path) -> None:
-    tape = tmp_path / "tape"
-    with mcptest.connect(SERVER, record=tape) as server:
+    cassette = tmp_path / "tape"
+    with mcptest.connect(SERVER, record=cassette) as server:
         server.call_tool("count")
-    before = tape.read_bytes()
+    before = cassette.read_bytes()
     with (
         pytest.raises(mcptest.UpstreamGoneError),
-        mcptest.connect("/nowhere/no-such-server", record=tape),
+        mcptest.connect("/nowhere/no-such-server", record=cassette),
     ):
         pytest.fail("it was entered")
     left = pytest.warns(mcptest.CoprocessWarning, match="left as it is: nothing was asked")
-    with left, mcptest.connect(SERVER, record=tape):
+    with left, mcptest.connect(SERVER, record=cassette):
         pass
-    assert tape.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [tape]
+    assert cassette.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [cassette]
     broken = pytest.warns(mcptest.CoprocessWarning, match="the session broke off; what was")
-    with broken, mcptest.connect(SERVER, record=tape) as server:
+    with broken, mcptest.connect(SERVER, record=cassette) as server:
         server.call_tool("echo")
         with pytest.raises(mcptest.UpstreamGoneError):
             server.call_tool("die")
-    assert tape.read_bytes() == before
-    (part,) = {*tmp_path.iterdir()} - {tape}
+    assert cassette.read_bytes() == before
+    (part,) = {*tmp_path.iterdir()} - {cassette}
     assert recorded(part) == ["echo"]
 
 
 def test_a_recorded_session_replaces_the_existing_cassette(tmp_path: Path) -> None:
-    tape = tmp_path / "tape"
+    cassette = tmp_path / "tape"
     for name in ("count", "echo"):
-        with mcptest.connect(SERVER, record=tape) as server:
+        with mcptest.connect(SERVER, record=cassette) as server:
             server.call_tool(name)
-            server.set_cassette("replay", tape)
+            server.set_cassette("replay", cassette)
             server.call_tool(name)
-        assert recorded(tape) == [name]
-    assert list(tmp_path.iterdir()) == [tape]
+        assert recorded(cassette) == [name]
+    assert list(tmp_path.iterdir()) == [cassette]
 
 
 def test_a_file_that_only_begins_like_a_cassette_is_not_overwritten(tmp_path: Path) -> None:
-    tape = tmp_path / "tape"
-    tape.write_text('{"format":"mcptest-cassette" and much more\n', encoding="utf-8")
-    before = tape.read_bytes()
+    cassette = tmp_path / "tape"
+    cassette.write_text('{"format":"mcptest-cassette" and much more\n', encoding="utf-8")
+    before = cassette.read_bytes()
     with (
         pytest.raises(mcptest.RefusedError, match="it exists and is not a cassette"),
-        mcptest.connect(SERVER, record=tape),
+        mcptest.connect(SERVER, record=cassette),
     ):
         pytest.fail("it was entered")
-    assert tape.read_bytes() == before
+    assert cassette.read_bytes() == before

@@ -132,11 +132,11 @@ def test_a_large_argument_and_a_large_answer_arrive_whole() -> None:
 
 
 def test_a_cassette_is_recorded_and_replayed_without_the_server(tmp_path: Path) -> None:
-    tape = str(tmp_path / "tape.ndjson")
-    with mcptest.connect(SERVER, record=tape) as server:
+    cassette = str(tmp_path / "tape.ndjson")
+    with mcptest.connect(SERVER, record=cassette) as server:
         recorded = [server.call_tool("count").text for _ in range(2)]
         tools = server.list_tools()
-    with mcptest.connect(GONE, replay=tape) as server:
+    with mcptest.connect(GONE, replay=cassette) as server:
         assert server.initialize()["serverInfo"]["name"] == "sdk"
         assert [server.call_tool("count").text for _ in range(2)] == recorded == ["1", "2"]
         assert server.list_tools() == tools
@@ -155,13 +155,13 @@ def test_the_path_of_a_cassette_is_relative_to_the_test_not_the_server(
 
 
 def test_the_cassette_can_be_changed_during_a_session(tmp_path: Path) -> None:
-    tape = str(tmp_path / "tape.ndjson")
+    cassette = str(tmp_path / "tape.ndjson")
     with mcptest.connect(SERVER) as server:
-        server.set_cassette("record", tape)
+        server.set_cassette("record", cassette)
         server.call_tool("count")
         server.set_cassette("off")
         assert server.call_tool("count").text == "2"
-        server.set_cassette("replay", tape)
+        server.set_cassette("replay", cassette)
         assert server.call_tool("count").text == "1"
 
 

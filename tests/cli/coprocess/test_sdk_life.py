@@ -172,8 +172,8 @@ def test_a_forked_process_must_open_a_coprocess_of_its_own() -> None:
         os.close(writer)
         os.waitpid(pid, 0)
         with open(reader, encoding="utf-8") as words:
-            told = words.read()
-        assert told.startswith("this connection belongs to the process that opened it")
+            message = words.read()
+        assert message.startswith("this connection belongs to the process that opened it")
         # The parent is not affected.
         assert coprocess.request("mcp.initialize")["serverInfo"]["name"] == "sdk"
 
@@ -202,14 +202,14 @@ def test_closing_twice_is_closing_once() -> None:
 
 
 def test_a_waiting_call_raises_when_another_thread_closes_the_coprocess(home: Listener) -> None:
-    told: list[BaseException] = []
+    message: list[BaseException] = []
     coprocess = Coprocess(SERVER)
 
     def hang() -> None:
         try:
             coprocess.request("mcp.call", call("hang"))
         except CoprocessError as error:
-            told.append(error)
+            message.append(error)
 
     thread = threading.Thread(target=hang)
     thread.start()
@@ -217,7 +217,7 @@ def test_a_waiting_call_raises_when_another_thread_closes_the_coprocess(home: Li
     assert server.next_word() == "hangs"
     coprocess.close()
     thread.join(PATIENCE_S)
-    assert [str(error) for error in told] == ["closed before mcp.call was answered"]
+    assert [str(error) for error in message] == ["closed before mcp.call was answered"]
     assert server.is_dead_within(PATIENCE_S)
 
 

@@ -27,12 +27,12 @@ PATIENCE_S = 60.0
 
 def recorded(folder: Path, env: dict[str, str], *secrets: str) -> str:
     """A cassette and an upload of a call whose result has the value of a variable."""
-    tape, target = folder / "tape.ndjson", folder / "calls.ndjson"
+    cassette, target = folder / "tape.ndjson", folder / "calls.ndjson"
     name = next(iter(env))
-    with mcptest.connect(SERVER, env=env, secrets=secrets, record=tape) as server:
+    with mcptest.connect(SERVER, env=env, secrets=secrets, record=cassette) as server:
         server.upload_to(f"file:{target}")
         assert server.call_tool("env", {"name": name}).text == env[name]
-    return tape.read_text(encoding="utf-8") + target.read_text(encoding="utf-8")
+    return cassette.read_text(encoding="utf-8") + target.read_text(encoding="utf-8")
 
 
 def test_a_variable_with_the_name_of_a_secret_is_hidden_in_cassettes_and_uploads(
@@ -113,10 +113,10 @@ def test_a_token_and_the_values_of_headers_are_secrets(
 ) -> None:
     monkeypatch.setenv("SHOP_BEARER", "bearer-value-4711")
     monkeypatch.setenv("SHOP_HEADER", "header-value-4711")
-    told = ServerArguments(
+    message = ServerArguments(
         url="http://x", bearer_env="SHOP_BEARER", header_env={"X-Key": "SHOP_HEADER"}
     )
-    found = list_secrets(told, os.environ)
+    found = list_secrets(message, os.environ)
     assert found == ("bearer-value-4711", "header-value-4711")
 
 

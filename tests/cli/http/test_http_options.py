@@ -110,9 +110,9 @@ def test_a_port_of_our_choice_needs_a_command_in_files_too(tmp_path: Path) -> No
 
 def test_a_misspelt_grant_is_one_mistake(tmp_path: Path) -> None:
     config = {"name": "shop", "url": "http://127.0.0.1:1/mcp", "auth": {"client_credentials": {}}}
-    told = with_config(tmp_path, config, "run")
-    assert (told.out + told.err).count("error[") == 1
-    assert "clientCredentials" in told.out + told.err
+    message = with_config(tmp_path, config, "run")
+    assert (message.out + message.err).count("error[") == 1
+    assert "clientCredentials" in message.out + message.err
     empty = with_config(tmp_path, config | {"auth": {}}, "run")
     assert '"auth" needs one of' in empty.out + empty.err
 
@@ -188,12 +188,12 @@ def test_over_stdio_the_revision_is_reported(tmp_path: Path) -> None:
 def test_an_empty_credential_and_one_that_is_not_set_have_different_messages(
     tmp_path: Path, how: str
 ) -> None:
-    told = f"the environment variable '{how}' is {'empty' if how == 'EMPTY' else 'not set'}"
+    message = f"the environment variable '{how}' is {'empty' if how == 'EMPTY' else 'not set'}"
     config = {"name": "shop", "url": "http://127.0.0.1:1/mcp", "auth": {"bearerTokenEnv": how}}
     ended = with_config(tmp_path, config, "run", "a.test.mcp.yml")
-    assert (ended.code, told in ended.out + ended.err) == (2, True)
+    assert (ended.code, message in ended.out + ended.err) == (2, True)
     server = {"url": config["url"], "auth": {"bearer_token_env": how}}
     suite = {"servers": {"shop": server}, "tools": [{"name": "a", "tool": "show"}]}
     (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
     ended = mcptest(tmp_path, "run", "mcptest.yaml", EMPTY="")
-    assert (ended.code, told in ended.out + ended.err) == (2, True)
+    assert (ended.code, message in ended.out + ended.err) == (2, True)

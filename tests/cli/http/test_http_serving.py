@@ -205,8 +205,8 @@ def test_input_that_is_not_http_after_head_is_refused_as_such() -> None:
         probe.ask("HEAD", "/no")
         probe.until(b"\r\n\r\n")
         probe.send(b"hello\r\n\r\n")
-        status, told = probe.answer()
-        assert (status, bool(told)) == (400, True)
+        status, message = probe.answer()
+        assert (status, bool(message)) == (400, True)
         assert server.echo() == b"hello"
 
 
@@ -319,8 +319,8 @@ def test_a_body_that_is_too_long_is_413(is_chunked: bool) -> None:
             probe.send(b"400\r\n" + b"x" * 0x400 + b"\r\n")
         else:
             probe.ask("POST", "/echo", b"x" * 1001)
-        status, told = probe.answer()
-        assert (status, told) == (413, b"a message may have 1,000 bytes\n")
+        status, message = probe.answer()
+        assert (status, message) == (413, b"a message may have 1,000 bytes\n")
         assert probe.rest() == b""
         assert server.echo(b"x" * 1000) == b"x" * 1000
 
@@ -334,8 +334,8 @@ def test_bodies_that_are_too_much_together_are_503() -> None:
             with contextlib.suppress(ConnectionError):
                 probe.send(part)
         # Whose bytes are read last is not ours to say.
-        (told, *_), _, _ = select.select([probe.socket for probe in probes], [], [], PATIENCE_S)
-        refused, other = sorted(probes, key=lambda probe: probe.socket is not told)
+        (message, *_), _, _ = select.select([probe.socket for probe in probes], [], [], PATIENCE_S)
+        refused, other = sorted(probes, key=lambda probe: probe.socket is not message)
         assert refused.answer()[0] in (503, 0)
         other.send(b"x")
         assert other.answer() == (200, part + b"x")

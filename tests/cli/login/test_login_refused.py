@@ -30,7 +30,7 @@ def tokens_requested(servers: LoginServers) -> int:
 
 
 @pytest.mark.parametrize(
-    ("callback", "told"),
+    ("callback", "message"),
     [
         ({"state": "x" * 43}, "another state than the request"),
         ({"state": None}, "another state than the request"),
@@ -47,12 +47,12 @@ def tokens_requested(servers: LoginServers) -> int:
     ],
 )
 def test_a_callback_that_is_not_the_answer_is_refused(
-    callback: dict[str, str | None], told: str, tmp_path: Path
+    callback: dict[str, str | None], message: str, tmp_path: Path
 ) -> None:
     with LoginServers() as servers:
         servers.callback = callback
         ended = log_in(tmp_path, servers.url)
-    assert_refused(ended, told)
+    assert_refused(ended, message)
     assert tokens_requested(servers) == 0
     assert not store_of(tmp_path).exists()
 
@@ -153,7 +153,7 @@ def with_metadata(**changes: Any) -> Callable[[LoginServers], None]:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (with_metadata(issuer="https://evil.example"), "the two must be identical"),
         (
@@ -190,12 +190,12 @@ def with_metadata(**changes: Any) -> Callable[[LoginServers], None]:
     ],
 )
 def test_metadata_that_cannot_be_right_is_refused(
-    change: Callable[[LoginServers], None], told: str, tmp_path: Path
+    change: Callable[[LoginServers], None], message: str, tmp_path: Path
 ) -> None:
     with LoginServers() as servers:
         change(servers)
         ended = log_in(tmp_path, servers.url)
-    assert_refused(ended, told)
+    assert_refused(ended, message)
     assert servers.authorizations == []
     assert tokens_requested(servers) == 0
 
@@ -217,18 +217,20 @@ def test_servers_cannot_make_the_page_endless(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "told"),
+    ("path", "body", "message"),
     [
         (ISSUER_PATH, b" " * 300_000, "the answer is larger than 262,144 bytes"),
         (ISSUER_PATH, b"[" * 50_000, "the body is not a JSON object"),
         (RESOURCE_PATH, b"{" * 300_000, "the answer is larger than 262,144 bytes"),
     ],
 )
-def test_unusable_documents_are_refused(path: str, body: bytes, told: str, tmp_path: Path) -> None:
+def test_unusable_documents_are_refused(
+    path: str, body: bytes, message: str, tmp_path: Path
+) -> None:
     with LoginServers() as servers:
         servers.pages[path] = page(body)
         ended = log_in(tmp_path, servers.url)
-    assert_refused(ended, told)
+    assert_refused(ended, message)
 
 
 @pytest.mark.parametrize("path", [ISSUER_PATH, RESOURCE_PATH, "/register", "/token"])
@@ -242,7 +244,7 @@ def test_redirects_are_not_followed(path: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         ({}, "the registration gave the client id null"),
         ({"client_id": "a\r\nb"}, "which cannot be used"),
@@ -254,12 +256,12 @@ def test_redirects_are_not_followed(path: str, tmp_path: Path) -> None:
     ],
 )
 def test_an_unusable_registration_is_refused(
-    answer: dict[str, str], told: str, tmp_path: Path
+    answer: dict[str, str], message: str, tmp_path: Path
 ) -> None:
     with LoginServers() as servers:
         servers.pages["/register"] = page(answer, "201 Created")
         ended = log_in(tmp_path, servers.url)
-    assert_refused(ended, told)
+    assert_refused(ended, message)
     assert servers.authorizations == []
 
 

@@ -66,12 +66,12 @@ def test_a_file_that_others_can_reach_is_not_used(mode: int, tmp_path: Path) -> 
         log_in(tmp_path, servers.url)
         path = store_of(tmp_path)
         path.chmod(mode)
-        told = ("other users can read or write it", f"chmod 600 {path}")
-        assert_refused(use(tmp_path, "login", "--list"), *told)
-        assert_refused(use(tmp_path, "logout", servers.url), *told)
+        message = ("other users can read or write it", f"chmod 600 {path}")
+        assert_refused(use(tmp_path, "login", "--list"), *message)
+        assert_refused(use(tmp_path, "logout", servers.url), *message)
         # Before the login is approved.
         before = len(servers.authorizations)
-        assert_refused(log_in(tmp_path, servers.url), *told)
+        assert_refused(log_in(tmp_path, servers.url), *message)
         assert len(servers.authorizations) == before
         # A command with a URL may be about another server: it continues without a token.
         ended = use(tmp_path, "list", "--url", servers.url)
@@ -152,7 +152,7 @@ def test_commands_in_messages_can_be_pasted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("no json", "it is not a list of logins"),
         (json.dumps({"version": 2, "logins": {}}), "a newer version of mcptest"),
@@ -162,13 +162,15 @@ def test_commands_in_messages_can_be_pasted(tmp_path: Path) -> None:
         (json.dumps([]), "it is not a list of logins"),
     ],
 )
-def test_a_file_that_is_not_a_list_of_logins_is_named(text: str, told: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_list_of_logins_is_named(
+    text: str, message: str, tmp_path: Path
+) -> None:
     path = store_of(tmp_path)
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
     path.chmod(0o600)
     ended = use(tmp_path, "login", "--list")
-    assert_refused(ended, told, "remove it and log in again")
+    assert_refused(ended, message, "remove it and log in again")
 
 
 # The keyring
@@ -249,7 +251,7 @@ def test_a_browser_that_cannot_be_opened_does_not_end_the_login(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("environment", "told"),
+    ("environment", "message"),
     [
         ({"CI": "true"}, "this is CI (CI is set)"),
         ({"GITHUB_ACTIONS": "true"}, "this is CI (GITHUB_ACTIONS is set)"),
@@ -257,9 +259,9 @@ def test_a_browser_that_cannot_be_opened_does_not_end_the_login(tmp_path: Path) 
     ],
 )
 def test_no_browser_is_opened_without_a_terminal(
-    environment: dict[str, str], told: str, tmp_path: Path
+    environment: dict[str, str], message: str, tmp_path: Path
 ) -> None:
     ended = mcptest(
         tmp_path, "login", "https://shop.example/mcp", **data_of(tmp_path), **environment
     )
-    assert_refused(ended, f"no browser is opened: {told}", "--device", "--bearer-env")
+    assert_refused(ended, f"no browser is opened: {message}", "--device", "--bearer-env")

@@ -47,11 +47,11 @@ def read_login(folder: Path) -> dict[str, Any]:
     return dict(login)
 
 
-def assert_login_needed(ended: Ended, servers: LoginServers, *told: str) -> None:
+def assert_login_needed(ended: Ended, servers: LoginServers, *message: str) -> None:
     assert ended.code == 3, ended
     shown = " ".join((ended.out + ended.err).split())
     assert f"run mcptest login {servers.url}" in shown
-    for text in told:
+    for text in message:
         assert text in shown
 
 
@@ -177,17 +177,17 @@ def test_an_address_is_quoted_in_the_command_for_a_shell(tmp_path: Path) -> None
 
 
 def test_a_missing_login_is_reported(tmp_path: Path) -> None:
-    told = "or log in: mcptest login URL"
+    message = "or log in: mcptest login URL"
     with LoginServers() as servers:
         ended = use(tmp_path, "list", "--url", servers.url)
         assert ended.code == 3
-        assert told in ended.err
+        assert message in ended.err
         # Not where another token was refused, or no token is asked for.
         ended = use(tmp_path, "list", "--url", servers.url, "--bearer-env", "T", T="my-own-token")
-        assert told not in ended.err
+        assert message not in ended.err
         servers.challenge = None
         ended = use(tmp_path, "list", "--url", servers.url)
-        assert told not in ended.err
+        assert message not in ended.err
 
 
 # Expiry and refusal

@@ -189,14 +189,14 @@ def test_a_server_that_a_contract_names_need_not_be_complete(folder: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("id", "told"), [(None, None), (1.5, 1.5), ([], None), ({}, None), (True, None)]
+    ("id", "message"), [(None, None), (1.5, 1.5), ([], None), ({}, None), (True, None)]
 )
-def test_verify_is_exit_1_when_an_id_is_none(folder: Path, id: object, told: object) -> None:
+def test_verify_is_exit_1_when_an_id_is_none(folder: Path, id: object, message: object) -> None:
     with mocking(folder, "contract_test.yaml", "--verify") as client:
         client.send(call("add", a=1, b=2), READ, call("add", id, a=1, b=2))
         answers = [client.message() for _ in range(3)]
         ended = client.leave()
-    assert (answers[2]["error"]["code"], answers[2]["id"]) == (-32600, told)
+    assert (answers[2]["error"]["code"], answers[2]["id"]) == (-32600, message)
     assert "2 of 2 cases exercised, 1 wrong call" in ended.err
     assert ended.code == 1
 

@@ -182,8 +182,8 @@ def test_a_page_of_this_machine_is_let_in(folder: Path) -> None:
     with http_mocking(folder, "c.yaml") as mock:
         origin = "http://localhost:6274"
         host = f"localhost:{mock.port}"
-        heard = mock.post(asking("initialize"), Origin=origin, Host=host)
-        assert heard.status == 200
+        received = mock.post(asking("initialize"), Origin=origin, Host=host)
+        assert received.status == 200
 
 
 def test_only_this_machine_can_reach_it(folder: Path) -> None:
@@ -241,7 +241,7 @@ def test_the_reader_of_the_example_borrows_a_book() -> None:
     with http_mocking(ROOT, contract) as mock:
         done = run([sys.executable, "examples/contract/reader.py", mock.url], ROOT, {})
         ended = mock.end()
-    found, asked, heard = done.out.splitlines()
-    assert (found, heard) == ("found Moby-Dick", "heard Enjoy it.")
+    found, asked, received = done.out.splitlines()
+    assert (found, received) == ("found Moby-Dick", "heard Enjoy it.")
     assert asked.startswith("asked Back by ")
     assert "3 of 7 cases exercised" in ended.err

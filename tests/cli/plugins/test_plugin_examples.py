@@ -193,9 +193,9 @@ def test_the_suite_asks_every_language_and_a_wrong_place_is_reported_with_its_di
     wrong = tmp_path / "wrong.test.mcp.yml"
     wrong.write_text(text.replace("-18.1,-179.9,200", "48.85,2.35,200"), encoding="utf-8")
     config = str(GEO / "conductor.config.json")
-    told = mcptest(GEO, "run", str(wrong), "-c", config, *words)
-    assert told.code == 1
-    assert "it says: 16582.4 km away, 200 km are allowed" in told.out
+    message = mcptest(GEO, "run", str(wrong), "-c", config, *words)
+    assert message.code == 1
+    assert "it says: 16582.4 km away, 200 km are allowed" in message.out
 
 
 def test_the_command_for_an_agent_repeats_every_plugin(tmp_path: Path) -> None:
@@ -236,7 +236,10 @@ def without_durations(text: str) -> str:
 def dialogues(transcript: str) -> list[tuple[list[str], str]]:
     """The commands of a transcript, each with its output."""
     parts = re.split(r"^\$ mcptest (.*)\n", transcript, flags=re.MULTILINE)[1:]
-    return [(shlex.split(words), told) for words, told in zip(parts[::2], parts[1::2], strict=True)]
+    return [
+        (shlex.split(words), message)
+        for words, message in zip(parts[::2], parts[1::2], strict=True)
+    ]
 
 
 @pytest.fixture
@@ -251,9 +254,9 @@ def test_the_version_on_the_page_is_the_version() -> None:
 
 def test_the_quick_start_is_short_and_does_what_it_is_shown_to_do(even: Path) -> None:
     assert len(EVEN.splitlines()) <= 10
-    for words, told in dialogues(blocks("text")[0]):
+    for words, message in dialogues(blocks("text")[0]):
         ended = mcptest(even, *words)
-        assert without_durations(ended.out + ended.err) == without_durations(told)
+        assert without_durations(ended.out + ended.err) == without_durations(message)
     with PluginHost([sys.executable, "even.py"], 30, cwd=str(even)) as plugin:
         assert plugin.call("check", {"actual": 4}).result == {
             "pass": True,
@@ -271,9 +274,9 @@ def test_the_test_file_of_the_page_has_no_mistakes(even: Path) -> None:
 def test_the_calls_on_the_page_end_as_shown() -> None:
     shown = dialogues(blocks("text")[1])
     assert shown
-    for words, told in shown:
+    for words, message in shown:
         ended = mcptest(GEO, *words)
-        assert without_durations(ended.out + ended.err) == without_durations(told)
+        assert without_durations(ended.out + ended.err) == without_durations(message)
 
 
 def test_the_imports_on_the_page_are_those_of_the_example() -> None:
@@ -403,5 +406,5 @@ def test_the_events_on_the_page_have_the_members_that_they_have() -> None:
 
 def test_the_program_of_the_page_runs() -> None:
     done = run([sys.executable, "-c", HOST], ROOT, {})
-    told = "{'pass': True, 'message': '1.3 km away, 10 km are allowed'}\n"
-    assert done == (0, told, "")
+    message = "{'pass': True, 'message': '1.3 km away, 10 km are allowed'}\n"
+    assert done == (0, message, "")

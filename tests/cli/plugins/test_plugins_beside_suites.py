@@ -202,13 +202,13 @@ def leaving(folder: Path, *words: str) -> list[tuple[str, str]]:
 def test_processes_that_a_plugin_leaves_behind_are_attributed_to_it(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    told = "the plugin 'leaky' left processes behind; they were killed"
-    assert leaving(tmp_path, *words) == [("", told)]
+    message = "the plugin 'leaky' left processes behind; they were killed"
+    assert leaving(tmp_path, *words) == [("", message)]
 
 
 def test_leftover_processes_of_unknown_origin_name_server_and_plugin(tmp_path: Path) -> None:
-    told = "the server or the plugin leaky left processes behind; they were killed"
-    assert leaving(tmp_path, "daemon", "wiped") == [("a", told)]
+    message = "the server or the plugin leaky left processes behind; they were killed"
+    assert leaving(tmp_path, "daemon", "wiped") == [("a", message)]
 
 
 def test_a_plugin_that_leaves_no_process_behind_is_not_named(tmp_path: Path) -> None:

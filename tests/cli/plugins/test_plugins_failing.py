@@ -61,9 +61,9 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize(("method", "name", "told", "recovers"), FAILURES)
+@pytest.mark.parametrize(("method", "name", "message", "recovers"), FAILURES)
 def test_a_failure_is_an_error_of_its_test_and_the_others_go_on(
-    method: str, name: str, told: str, recovers: bool, tmp_path: Path
+    method: str, name: str, message: str, recovers: bool, tmp_path: Path
 ) -> None:
     counting_config(tmp_path)
     tests = (asking(f"geo.{method}"), case("other"), asking("geo.same:Paris"), case("last"))
@@ -73,7 +73,7 @@ def test_a_failure_is_an_error_of_its_test_and_the_others_go_on(
     fault = results(ended)[0]["error"]
     assert fault["kind"] == "plugin_failed"
     assert fault["message"].startswith(f"the plugin 'geo' failed ({name}): ")
-    assert told in fault["message"]
+    assert message in fault["message"]
     assert results(ended)[0]["mismatches"] == []
     if not recovers:
         later = results(ended)[2]["error"]
@@ -108,7 +108,7 @@ def test_a_late_answer_is_not_mistaken_for_the_next_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"),
+    ("pattern", "message"),
     [
         ("geo.refusal", "answered 'refusal' with an error: code 7, no such town"),
         ("geo.nosuch", "answered 'nosuch' with an error: code -32601, there is no method nosuch"),
@@ -122,7 +122,7 @@ def test_a_late_answer_is_not_mistaken_for_the_next_one(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("negation", ["", "not:"])
 def test_an_error_answer_or_an_invalid_verdict_is_an_error_and_never_a_pass(
-    pattern: str, told: str, negation: str, tmp_path: Path
+    pattern: str, message: str, negation: str, tmp_path: Path
 ) -> None:
     test = asking(pattern)
     result = test["expect"]["response"]["result"]
@@ -130,7 +130,7 @@ def test_an_error_answer_or_an_invalid_verdict_is_an_error_and_never_a_pass(
     ended = run_tests(tmp_path, test, asking("geo.same:Paris"))
     assert (ended.code, statuses(ended)) == (1, ["error", "passed"])
     fault = results(ended)[0]["error"]
-    assert (fault["kind"], told in fault["message"]) == ("plugin_failed", True)
+    assert (fault["kind"], message in fault["message"]) == ("plugin_failed", True)
 
 
 @pytest.mark.parametrize("directive", ["any", "all", "anyElement"])

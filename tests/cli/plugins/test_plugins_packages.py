@@ -156,7 +156,7 @@ def test_validate_knows_the_matchers_of_packages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         ("    raise ValueError('town\\x1b')", "raised ValueError: town\\u001b"),
         ("    raise SystemExit(0)", "raised SystemExit: 0"),
@@ -169,7 +169,7 @@ def test_validate_knows_the_matchers_of_packages(tmp_path: Path) -> None:
     ],
 )
 def test_a_check_that_breaks_or_returns_nonsense_is_an_error_of_its_test(
-    body: str, told: str, tmp_path: Path
+    body: str, message: str, tmp_path: Path
 ) -> None:
     environment = install(tmp_path, with_check(body))
     ended = run(tmp_path, environment, saying("a", "match:words:3"), case("other"))
@@ -177,7 +177,7 @@ def test_a_check_that_breaks_or_returns_nonsense_is_an_error_of_its_test(
     fault = results(ended)[0]["error"]
     assert fault["kind"] == "plugin_failed"
     lead = "the matcher 'words' of the package wordy 1.0 (wordy:add) "
-    assert fault["message"].startswith(lead + told)
+    assert fault["message"].startswith(lead + message)
     assert len(fault["message"]) < 500
     assert ended.err == ""
     assert ended.report()["findings"] == []
@@ -283,24 +283,26 @@ def refusal(folder: Path, environment: dict[str, str]) -> str:
 def test_a_check_named_like_a_built_in_matcher_is_refused_and_both_owners_are_named(
     tmp_path: Path,
 ) -> None:
-    told = refusal(tmp_path, install(tmp_path, name="contains"))
-    assert told == (
+    message = refusal(tmp_path, install(tmp_path, name="contains"))
+    assert message == (
         "the matcher 'contains' has two owners: mcptest itself and the package wordy 1.0 "
         "(wordy:add)"
     )
 
 
 def test_a_check_named_like_a_directive_is_refused(tmp_path: Path) -> None:
-    told = refusal(tmp_path, install(tmp_path, name="partial"))
-    assert told.startswith("the matcher 'partial' has two owners: mcptest itself and the package")
+    message = refusal(tmp_path, install(tmp_path, name="partial"))
+    assert message.startswith(
+        "the matcher 'partial' has two owners: mcptest itself and the package"
+    )
 
 
 def test_two_packages_with_one_name_are_refused_and_both_are_named(tmp_path: Path) -> None:
     environment = install(tmp_path, package="wordy") | install(tmp_path, package="verbose")
-    told = refusal(tmp_path, environment)
-    assert told.startswith("the matcher 'words' has two owners: the package ")
-    assert "wordy 1.0 (wordy:add)" in told
-    assert "verbose 1.0 (verbose:add)" in told
+    message = refusal(tmp_path, environment)
+    assert message.startswith("the matcher 'words' has two owners: the package ")
+    assert "wordy 1.0 (wordy:add)" in message
+    assert "verbose 1.0 (verbose:add)" in message
 
 
 @pytest.mark.parametrize(
@@ -318,8 +320,8 @@ def test_two_packages_with_one_name_are_refused_and_both_are_named(tmp_path: Pat
 def test_a_check_that_cannot_be_loaded_is_named_with_the_reason(
     module: str, why: str, tmp_path: Path
 ) -> None:
-    told = refusal(tmp_path, install(tmp_path, module))
-    assert told.startswith(f"the package wordy 1.0 (wordy:add) cannot be used: {why}")
+    message = refusal(tmp_path, install(tmp_path, module))
+    assert message.startswith(f"the package wordy 1.0 (wordy:add) cannot be used: {why}")
 
 
 @pytest.mark.parametrize(
@@ -337,14 +339,14 @@ def test_a_check_that_cannot_be_loaded_is_named_with_the_reason(
 def test_an_invalid_matcher_is_refused_and_the_package_named(
     old: str, new: str, why: str, tmp_path: Path
 ) -> None:
-    told = refusal(tmp_path, install(tmp_path, MODULE.replace(old, new)))
-    assert told.startswith("the package wordy 1.0 (wordy:add) registers ")
-    assert why in told
+    message = refusal(tmp_path, install(tmp_path, MODULE.replace(old, new)))
+    assert message.startswith("the package wordy 1.0 (wordy:add) registers ")
+    assert why in message
 
 
 def test_a_matcher_without_what_it_needs_is_refused(tmp_path: Path) -> None:
-    told = refusal(tmp_path, install(tmp_path, MODULE.replace('summary="Few words.",', "")))
-    assert told.endswith("cannot be used: TypeError: Matcher needs 'summary'")
+    message = refusal(tmp_path, install(tmp_path, MODULE.replace('summary="Few words.",', "")))
+    assert message.endswith("cannot be used: TypeError: Matcher needs 'summary'")
 
 
 # Packages are only searched if needed

@@ -88,9 +88,9 @@ def test_a_handshake_that_failed_inside_is_a_finding_where_the_other_era_works(
     code: int, findings: int, tmp_path: Path
 ) -> None:
     ran = Ran(tmp_path, f"stateless {code}")
-    told = [each for each in ran.report["findings"] if each["kind"] == "protocol_violation"]
-    assert (ran.status, len(told)) == (0, findings)
-    for each in told:
+    message = [each for each in ran.report["findings"] if each["kind"] == "protocol_violation"]
+    assert (ran.status, len(message)) == (0, findings)
+    for each in message:
         assert "refused initialize: code -32603" in each["message"]
         assert "the stateless era was used instead" in each["message"]
 

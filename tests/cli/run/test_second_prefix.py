@@ -83,8 +83,8 @@ def test_in_suites(tmp_path: Path, wrong: str, is_nested: bool) -> None:
         matcher = {"all": [{"exists": True}, {"any": [{"not": matcher}]}]}
     wished = [{"target": "result.content[0].text", "matcher": matcher}]
     ended = run_suite_entry(tmp_path, SERVER, expect=wished)
-    told = f'the matcher "pattern" is wrong: {SAID}'
-    assert (ended.code, diagnostics(ended)) == (2, [("F012", told, HELP)])
+    message = f'the matcher "pattern" is wrong: {SAID}'
+    assert (ended.code, diagnostics(ended)) == (2, [("F012", message, HELP)])
 
 
 def test_in_python() -> None:

@@ -377,10 +377,10 @@ def test_a_recording_has_none_of_the_named_secrets(tmp_path: Path) -> None:
     words = ("-o", "s.json", "--redact", "KEY")
     command = [sys.executable, LEAKY]
     with recording(tmp_path, *words, command=command, env={"KEY": SECRET}) as client:
-        heard = client.converse(data.encode())
+        received = client.converse(data.encode())
         assert client.status() == 0
     # The client gets every byte as the server wrote it.
-    assert SECRET.encode() in heard
+    assert SECRET.encode() in received
     assert_hidden(Written(0, {"s.json": (tmp_path / "s.json").read_bytes()}))
     done = written_by(tmp_path, "cases", "from", "s.json")
     assert done.code == 0

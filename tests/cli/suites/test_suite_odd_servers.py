@@ -168,14 +168,14 @@ def test_a_teardown_that_fails_then_is_reported(tmp_path: Path, listener: Listen
     assert notes(tmp_path) == ["torn down"]
     [found] = report["findings"]
     assert (found["kind"], found["server"]) == ("teardown_failed", "s")
-    told = "the teardown of waits was not done when it was interrupted: failed at result"
-    assert found["message"].startswith(told)
+    message = "the teardown of waits was not done when it was interrupted: failed at result"
+    assert found["message"].startswith(message)
 
 
 def test_a_second_interrupt_ends_the_teardown(tmp_path: Path, listener: Listener) -> None:
     write(tmp_path, waiting("hang", {"tool": "wait"}, NOTE))
     report = interrupted(tmp_path, listener, times=2)
     assert notes(tmp_path) == []
-    told = [each["message"] for each in report["findings"] if each["kind"] == "teardown_failed"]
+    message = [each["message"] for each in report["findings"] if each["kind"] == "teardown_failed"]
     why = "was not done when it was interrupted: it was interrupted again"
-    assert told == [f"the teardown of waits {why}"]
+    assert message == [f"the teardown of waits {why}"]

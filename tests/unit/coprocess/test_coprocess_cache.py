@@ -246,15 +246,15 @@ def test_a_linked_default_folder_is_not_written_to(
         folder.mkdir()
     (project / ".mcptest").symlink_to(outside)
     monkeypatch.chdir(project)
-    told: list[str] = []
-    made = Cache(cache_folder({}), SERVER, told.append)
+    message: list[str] = []
+    made = Cache(cache_folder({}), SERVER, message.append)
     made.mode = "read_write"
     made.keep("echo", {}, RESULT)
     made.keep("echo", {}, {"isError": True})
     assert list(outside.iterdir()) == []
-    (words,) = told
+    (words,) = message
     assert f"the link .mcptest leads out of this folder, to {outside}" in words
-    named = Cache(cache_folder({"MCPTEST_CACHE_DIR": ".mcptest/mine"}), SERVER, told.append)
+    named = Cache(cache_folder({"MCPTEST_CACHE_DIR": ".mcptest/mine"}), SERVER, message.append)
     named.mode = "read_write"
     named.keep("echo", {}, RESULT)
     assert kept_file(outside / "mine").is_file()
@@ -274,14 +274,14 @@ def test_leftover_files_of_a_killed_process_are_removed_with_the_next_result(
 
 @pytest.mark.parametrize("folder", ["/dev/null/cache", "a\0b"])
 def test_a_bad_folder_is_one_warning_and_breaks_nothing(folder: str) -> None:
-    told: list[str] = []
-    made = Cache(folder, SERVER, told.append)
+    message: list[str] = []
+    made = Cache(folder, SERVER, message.append)
     made.mode = "read_write"
     for _ in range(3):
         made.keep("echo", {}, RESULT)
         made.keep("echo", {}, {"isError": True})
         assert made.find("echo", {}) is ABSENT
-    (words,) = told
+    (words,) = message
     assert words.startswith("results cannot be kept in the cache ")
     assert "\0" not in words
 
@@ -293,9 +293,9 @@ def test_a_folder_instead_of_a_file_is_a_warning_and_nothing_is_left_beside_it(
     file = kept_file(tmp_path)
     file.unlink()
     file.mkdir()
-    told: list[str] = []
-    made = Cache(str(tmp_path), SERVER, told.append)
+    message: list[str] = []
+    made = Cache(str(tmp_path), SERVER, message.append)
     made.mode = "read_write"
     made.keep("echo", {}, RESULT)
-    assert len(told) == 1
+    assert len(message) == 1
     assert list(tmp_path.iterdir()) == [file]

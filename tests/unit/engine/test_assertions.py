@@ -139,8 +139,8 @@ def test_every_assertion_is_checked() -> None:
 
 @pytest.mark.parametrize("message", [ABSENT, [], "text", 5])
 def test_an_answer_that_is_not_an_object_has_nothing_in_it(message: object) -> None:
-    came = reply().but(message=message)
-    [found] = judged(assertion("result", {"exists": True}), came=came)
+    outcome = reply().but(message=message)
+    [found] = judged(assertion("result", {"exists": True}), came=outcome)
     assert found.message == "is missing: the answer has no result"
 
 
@@ -211,9 +211,9 @@ def test_so_much_must_hold_by_weight_and_no_less(
     found = judged(*assertions, threshold=threshold)
     assert (found == []) == is_enough
     # Below the threshold, everything that does not hold is reported, and how much does.
-    told = [mismatch for mismatch in found if mismatch.path != "threshold"]
-    assert len(told) in (0, len(weights) - held)
-    assert (len(found) > len(told)) == (not is_enough and threshold < 1)
+    message = [mismatch for mismatch in found if mismatch.path != "threshold"]
+    assert len(message) in (0, len(weights) - held)
+    assert (len(found) > len(message)) == (not is_enough and threshold < 1)
 
 
 def test_an_assertion_that_may_fail_is_still_reported() -> None:
@@ -261,9 +261,9 @@ def test_tokens_are_a_quarter_of_the_bytes_of_the_result_rounded_up(
 
 
 def test_a_budget_of_tokens_is_kept_to_the_last_and_missed_by_one_more() -> None:
-    came = reply({"result": {"text": "x" * 388}})
-    assert judged(came=came, max_tokens=100) == []
-    assert judged(came=came, max_tokens=99) == [
+    outcome = reply({"result": {"text": "x" * 388}})
+    assert judged(came=outcome, max_tokens=100) == []
+    assert judged(came=outcome, max_tokens=99) == [
         Mismatch(
             path="max_response_tokens",
             expected=99,

@@ -154,8 +154,8 @@ def test_one_test_with_two_values_for_one_name_is_the_same_mistake(
     scene.run("greets")
     report, [problem] = scene.end()
     assert report == SnapshotReport(clashing={suite: ("twice",)})
-    told = 'the test "greets" brings different values for one snapshot, "twice" of '
-    assert (problem.kind, problem.message.startswith(told)) == ("snapshot_shared", True)
+    message = 'the test "greets" brings different values for one snapshot, "twice" of '
+    assert (problem.kind, problem.message.startswith(message)) == ("snapshot_shared", True)
     assert kept(suite) == {}
 
 

@@ -131,8 +131,8 @@ def test_validating_alone_warns() -> None:
     write("mcptest.yaml", SECRETS)
     _, mistakes, warnings = load_suites(Wanted(paths=("mcptest.yaml",)), {})
     assert mistakes == []
-    told = [(each.severity, each.code, each.line, each.column) for each in warnings]
-    assert told == [("warning", "F016", 4, 21), ("warning", "F016", 3, 36)]
+    message = [(each.severity, each.code, each.line, each.column) for each in warnings]
+    assert message == [("warning", "F016", 4, 21), ("warning", "F016", 3, 36)]
     _, _, warnings = load_suites(
         Wanted(paths=("mcptest.yaml",)), {"TOKEN": "tok-12345", "MAIL_KEY": "key-12345"}
     )

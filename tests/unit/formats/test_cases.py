@@ -38,7 +38,7 @@ def mistakes(text: str, *, for_mock: bool = False) -> list[tuple[str, int, int]]
 
 def warnings(text: str) -> list[tuple[str, str]]:
     _, slips = load_cases(text, "c.cases.yaml", builtin_registry(), {})
-    return [(slip.code, slip.message) for slip in slips]
+    return [(mistake.code, mistake.message) for mistake in slips]
 
 
 def test_turns_are_in_written_order_under_their_keys() -> None:

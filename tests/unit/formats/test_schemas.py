@@ -293,7 +293,7 @@ def disagreement(format: str, value: object) -> str:
 def test_both_accept_and_refuse_the_same_spoilt_values(path: Path) -> None:
     format = format_of(path)
     (value,) = documents(format, path.read_text(encoding="utf-8"))
-    found = {what: disagreement(format, slip) for what, slip in spoilt(value)}
+    found = {what: disagreement(format, mistake) for what, mistake in spoilt(value)}
     assert len(found) > 20
     assert {what: words for what, words in found.items() if words} == {}
 
@@ -493,7 +493,7 @@ def test_the_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["suites"], "there is no format 'suites'; did you mean suite?"),
         (["suite", "cases"], "mcptest schema takes one format"),
@@ -503,11 +503,11 @@ def test_the_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_wrong_call_is_refused(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["schema", *words]) == ExitCode.BAD_INPUT
     printed = capsys.readouterr()
-    assert told in printed.err
+    assert message in printed.err
     assert printed.out == ""
 
 

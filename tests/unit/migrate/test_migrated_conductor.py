@@ -278,8 +278,8 @@ def test_an_envelope_that_no_answer_has_is_left_behind(response: Any, reason: st
 
 def test_a_list_and_a_notification_are_left_behind() -> None:
     listing = {"list": "tools", "expect": {"response": {"result": {}}}}
-    told = {"jsonrpc": "2.0", "method": "notifications/x"}
-    notice = {"request": told, "expect": {"stderr": "toBeEmpty"}}
+    message = {"jsonrpc": "2.0", "method": "notifications/x"}
+    notice = {"request": message, "expect": {"stderr": "toBeEmpty"}}
     assert left(listing, notice) == [
         "it lists tools, and a suite only makes calls",
         "it sends a notification, and a suite only makes calls",

@@ -163,9 +163,9 @@ def test_a_listening_client_must_accept_a_stream() -> None:
 def test_a_refusal_says_in_json_what_to_do() -> None:
     refusal = check_head(head(accept="text/html\x1b[2J"), PORT)
     assert refusal is not None
-    told = json.loads(refusal.body())
-    assert (told["id"], told["error"]["code"]) == (None, -32600)
-    assert "it lacks application/json and text/event-stream" in told["error"]["message"]
+    message = json.loads(refusal.body())
+    assert (message["id"], message["error"]["code"]) == (None, -32600)
+    assert "it lacks application/json and text/event-stream" in message["error"]["message"]
 
 
 def test_text_of_a_client_is_shown_escaped() -> None:

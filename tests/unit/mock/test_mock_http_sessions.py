@@ -218,8 +218,8 @@ def test_a_batch_is_answered_as_one_where_there_are_batches() -> None:
 
 
 def test_one_message_is_json_and_several_are_a_stream_that_ends() -> None:
-    told = ADD.replace("out:", "out_log: {jsonrpc: '2.0', method: notifications/message}\nout:")
-    client = http_contract(told).open("2025-06-18")
+    message = ADD.replace("out:", "out_log: {jsonrpc: '2.0', method: notifications/message}\nout:")
+    client = http_contract(message).open("2025-06-18")
     response = client.ask("tools/call", 7, name="add", arguments={"a": 1, "b": 2})
     assert response.headers["X-Accel-Buffering"] == "no"
     assert [each.get("id") for each in response.messages] == [None, 7]

@@ -51,15 +51,15 @@ def refused(stage: Stage, tool: str, **arguments: Any) -> str:
     ],
 )
 def test_a_secret_of_the_client_is_in_no_answer_and_no_report(arguments: Any) -> None:
-    told = refused(contract(LOGIN), "login", **arguments)
-    assert SECRET not in told
-    assert HIDDEN in told
+    message = refused(contract(LOGIN), "login", **arguments)
+    assert SECRET not in message
+    assert HIDDEN in message
 
 
 def test_values_that_are_not_secret_are_shown_beside_a_secret() -> None:
     stage = contract(LOGIN)
-    told = refused(stage, "login", user="bob", password=SECRET)
-    assert "differs, expected 'ada', got 'bob'" in told or '"bob"' in told
+    message = refused(stage, "login", user="bob", password=SECRET)
+    assert "differs, expected 'ada', got 'bob'" in message or '"bob"' in message
     paths = [each["path"] for each in stage.report.wrong[0].differences]
     assert paths == ["params.arguments.user", "params.arguments.password"]
 
@@ -108,9 +108,9 @@ def test_a_manifest_tells_what_else_is_wrong_with_the_arguments() -> None:
 
 
 def test_a_manifest_says_that_what_is_wrong_is_hidden() -> None:
-    told = refused(manifest(MANIFEST), "login", pwd=1234567)
-    assert "a hidden value" in told
-    assert "1234567" not in told
+    message = refused(manifest(MANIFEST), "login", pwd=1234567)
+    assert "a hidden value" in message
+    assert "1234567" not in message
 
 
 @pytest.mark.parametrize(

@@ -79,9 +79,9 @@ def test_a_refusal_under_another_id_is_reported_and_the_status_counts(
 ) -> None:
     items = read(reader(), message, 400)
     assert values(items) == [message]
-    trouble = the_fault(items)
-    assert (trouble.kind, trouble.id) == ("http_status", 7)
-    assert "refused tools/call with status 400" in trouble.message
+    fault = the_fault(items)
+    assert (fault.kind, fault.id) == ("http_status", 7)
+    assert "refused tools/call with status 400" in fault.message
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_a_refusal_under_another_id_is_reported_and_the_status_counts(
 def test_a_body_that_answers_something_else_is_not_waited_on(message: object) -> None:
     items = read(reader(), message)
     assert values(items) == [message]
-    trouble = the_fault(items)
-    assert (trouble.kind, trouble.id) == ("http_body", 7)
-    assert "a message that is not a response to it" in trouble.message
+    fault = the_fault(items)
+    assert (fault.kind, fault.id) == ("http_body", 7)
+    assert "a message that is not a response to it" in fault.message
 
 
 @each_case(
@@ -125,9 +125,9 @@ def test_each_kind_of_response_without_a_message_has_a_name(
     body: bytes, status: int, kind: str, wanted: str, words: str
 ) -> None:
     found = reader()
-    trouble = the_fault(read(found, body, status, kind))
-    assert (trouble.kind, trouble.id) == (wanted, 7)
-    assert words in trouble.message
+    fault = the_fault(read(found, body, status, kind))
+    assert (fault.kind, fault.id) == (wanted, 7)
+    assert words in fault.message
     assert not found.is_answered
 
 
@@ -139,19 +139,19 @@ def test_an_html_page_is_distinguished_from_other_types() -> None:
 @pytest.mark.parametrize("coding", ["gzip", "br", "x\x1b[0m"])
 def test_a_packed_body_is_refused_unread(coding: str) -> None:
     items = read(reader(), b"\x1f\x8b", content_encoding=coding)
-    trouble = the_fault(items)
-    assert trouble.kind == "http_body"
-    assert "packed as" in trouble.message
-    assert "\x1b" not in trouble.message
+    fault = the_fault(items)
+    assert fault.kind == "http_body"
+    assert "packed as" in fault.message
+    assert "\x1b" not in fault.message
 
 
 @pytest.mark.parametrize(
     ("status", "kind"), [(401, "auth_failed"), (404, "http_status"), (500, "http_status")]
 )
 def test_a_refusal_with_a_packed_body_is_a_refusal(status: int, kind: str) -> None:
-    trouble = the_fault(read(reader(), b"\x1f\x8b", status=status, content_encoding="gzip"))
-    assert trouble.kind == kind
-    assert trouble.message.endswith(f"with status {status} and a body packed as 'gzip'")
+    fault = the_fault(read(reader(), b"\x1f\x8b", status=status, content_encoding="gzip"))
+    assert fault.kind == kind
+    assert fault.message.endswith(f"with status {status} and a body packed as 'gzip'")
 
 
 @pytest.mark.parametrize("coding", ["identity", " Identity ", ""])
@@ -177,21 +177,21 @@ def test_an_accepted_notification_has_no_response(status: int) -> None:
 def test_a_notification_accepted_with_another_status_is_not_a_refusal(
     status: int, body: bytes
 ) -> None:
-    trouble = the_fault(read(reader(ABSENT, "notifications/x"), body, status))
-    assert not trouble.is_refusal
-    assert "it is to be 202 and no body" in trouble.message
+    fault = the_fault(read(reader(ABSENT, "notifications/x"), body, status))
+    assert not fault.is_refusal
+    assert "it is to be 202 and no body" in fault.message
 
 
 @pytest.mark.parametrize("status", [400, 404, 500])
 def test_a_refused_notification_is_a_refusal(status: int) -> None:
-    trouble = the_fault(read(reader(ABSENT, "notifications/x"), b"", status))
-    assert trouble.is_refusal
-    assert trouble.id is ABSENT
+    fault = the_fault(read(reader(ABSENT, "notifications/x"), b"", status))
+    assert fault.is_refusal
+    assert fault.id is ABSENT
 
 
 def test_the_refusal_of_a_cancellation_is_ignored() -> None:
-    trouble = the_fault(read(reader(ABSENT, "notifications/cancelled"), b"", 400))
-    assert not trouble.is_refusal
+    fault = the_fault(read(reader(ABSENT, "notifications/cancelled"), b"", 400))
+    assert not fault.is_refusal
 
 
 def test_over_the_older_transport_a_post_is_only_accepted() -> None:
@@ -238,9 +238,9 @@ def test_an_event_that_is_not_a_message_does_not_end_the_stream(
 ) -> None:
     found = reader()
     items = read(found, body + event(ANSWER), kind=EVENTS)
-    trouble = the_fault(items)
-    assert (trouble.kind, trouble.id) == (kind, ABSENT)
-    assert "\x1b" not in trouble.message
+    fault = the_fault(items)
+    assert (fault.kind, fault.id) == (kind, ABSENT)
+    assert "\x1b" not in fault.message
     assert found.is_answered
     assert problem in found.problem
 
@@ -260,8 +260,8 @@ def test_a_complete_stream_has_no_flaw() -> None:
 def test_a_giant_event_ends_the_reading() -> None:
     found = reader()
     items = read(found, b"data: " + b"x" * 2000, kind=EVENTS)
-    trouble = the_fault(items)
-    assert (trouble.kind, trouble.id) == ("line_too_long", 7)
+    fault = the_fault(items)
+    assert (fault.kind, fault.id) == ("line_too_long", 7)
     assert found.brought(event(ANSWER)) == []
 
 
@@ -312,12 +312,12 @@ def test_only_the_headers_that_rules_need_are_kept() -> None:
 
 def test_progress_says_how_much_of_an_answer_has_arrived() -> None:
     found = reader()
-    told = [found.progress]
+    message = [found.progress]
     found.began(200, {"content-type": JSON})
-    told.append(found.progress)
+    message.append(found.progress)
     found.brought(b"{" * 40)
-    told.append(found.progress)
-    assert told == [
+    message.append(found.progress)
+    assert message == [
         "",
         "status 200 came, no body",
         "status 200 came and 40 bytes of a message that is not complete",

@@ -133,18 +133,18 @@ def test_the_handshake_is_paired_like_every_request() -> None:
     assert received(session, answer) == [ResponseReceived(message=answer, id=INITIALIZE_ID)]
 
 
-@pytest.mark.parametrize(("sent", "came"), [(1, "1"), ("1", 1), (0, ""), ("a", "A")])
-def test_an_answer_with_another_id_answers_nothing(sent: object, came: object) -> None:
+@pytest.mark.parametrize(("sent", "outcome"), [(1, "1"), ("1", 1), (0, ""), ("a", "A")])
+def test_an_answer_with_another_id_answers_nothing(sent: object, outcome: object) -> None:
     session = opened(sent)
-    assert received(session, result(came)) == [
-        UnexpectedResponse(message=result(came), kind="unknown_id")
+    assert received(session, result(outcome)) == [
+        UnexpectedResponse(message=result(outcome), kind="unknown_id")
     ]
     assert received(session, result(sent)) == [ResponseReceived(message=result(sent), id=sent)]
 
 
-@pytest.mark.parametrize("came", [1.0, True])
-def test_an_id_of_another_type_is_a_violation_and_answers_nothing(came: object) -> None:
-    (event,) = received(opened(1), result(came))
+@pytest.mark.parametrize("outcome", [1.0, True])
+def test_an_id_of_another_type_is_a_violation_and_answers_nothing(outcome: object) -> None:
+    (event,) = received(opened(1), result(outcome))
     assert isinstance(event, ProtocolViolated)
     assert (event.path, event.id) == ("id", ABSENT)
 

@@ -236,6 +236,6 @@ def test_a_token_that_a_later_request_reuses_no_longer_belongs_to_the_task() -> 
         scorer.server({"jsonrpc": "2.0", "id": 1, "result": {"resultType": "task"}})
         if is_again:
             scorer.client({**call, "id": 2})
-        told = {"progressToken": "p", "progress": 1}
-        scorer.server({"jsonrpc": "2.0", "method": "notifications/progress", "params": told})
+        message = {"progressToken": "p", "progress": 1}
+        scorer.server({"jsonrpc": "2.0", "method": "notifications/progress", "params": message})
         assert scorer.finish().verdicts[0].status == status

@@ -200,8 +200,8 @@ def test_a_second_answer_to_a_skipped_call_is_reported_as_a_duplicate(id: int | 
     again = {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": ""}]}}
     watch.received(frame(again))
     score, _ = watch.finish("exit status 0")
-    (told,) = [each.message for each in score.verdicts if each.id == "BASE-08"]
-    assert told == f"the request with the id {encode_line(id).decode().strip()} " + (
+    (message,) = [each.message for each in score.verdicts if each.id == "BASE-08"]
+    assert message == f"the request with the id {encode_line(id).decode().strip()} " + (
         "was answered more than once"
     )
 
@@ -214,5 +214,8 @@ def test_only_a_limited_number_of_skipped_calls_are_remembered() -> None:
         again = {"jsonrpc": "2.0", "id": id, "result": {"content": []}}
         watch.received(frame(again))
     score, _ = watch.finish("exit status 0")
-    (told,) = [each for each in score.verdicts if each.id == "BASE-08"]
-    assert (told.message, told.count) == ("a response has the id 50, and no request had it", 2)
+    (message,) = [each for each in score.verdicts if each.id == "BASE-08"]
+    assert (message.message, message.count) == (
+        "a response has the id 50, and no request had it",
+        2,
+    )

@@ -221,21 +221,21 @@ def test_it_is_bound_where_a_key_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("brought", "asked"), [("id", "note"), ("uri", "uri"), ("label", "note_id"), ("uri", "path")]
+    ("given", "asked"), [("id", "note"), ("uri", "uri"), ("label", "note_id"), ("uri", "path")]
 )
-def test_a_random_value_is_bound_whatever_one_of_its_keys_is(brought: str, asked: str) -> None:
-    value = f"note://{ID}" if brought == "uri" else ID
-    said = [("in", call(1, "add")), ("out", result(1, **{brought: value}))]
+def test_a_random_value_is_bound_whatever_one_of_its_keys_is(given: str, asked: str) -> None:
+    value = f"note://{ID}" if given == "uri" else ID
+    said = [("in", call(1, "add")), ("out", result(1, **{given: value}))]
     made = contract(*said, ("in", call(2, "get", **{asked: value})), ("out", result(2))).text
     assert made.count("!!bind ") == made.count("!!ref ") == 1
 
 
 @pytest.mark.parametrize(
-    ("brought", "asked", "value"),
+    ("given", "asked", "value"),
     [("name", "path", ID), ("id", "path", "note-17"), ("uri", "uri", "note://all")],
 )
-def test_any_other_value_is_sent_as_it_is(brought: str, asked: str, value: str) -> None:
-    said = [("in", call(1, "add")), ("out", result(1, **{brought: value}))]
+def test_any_other_value_is_sent_as_it_is(given: str, asked: str, value: str) -> None:
+    said = [("in", call(1, "add")), ("out", result(1, **{given: value}))]
     made = contract(*said, ("in", call(2, "get", **{asked: value})), ("out", result(2))).text
     assert "!!bind" not in made
 

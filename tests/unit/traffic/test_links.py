@@ -54,7 +54,7 @@ def test_a_cursor_is_bound_where_it_first_occurs_and_used_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("brought", "used", "name"),
+    ("given", "used", "name"),
     [
         ({"id": "note-1"}, {"note_id": "note-1"}, "note_id"),
         ({"noteId": "n1"}, {"id": "n1"}, "note_id"),
@@ -68,15 +68,15 @@ def test_a_cursor_is_bound_where_it_first_occurs_and_used_by_its_name() -> None:
     ],
 )
 def test_a_value_that_is_used_again_gets_a_name(
-    brought: dict[str, Any], used: dict[str, Any], name: str
+    given: dict[str, Any], used: dict[str, Any], name: str
 ) -> None:
-    found = messages(*exchange(1, call(0), **brought), *exchange(2, call(0, **used)))
+    found = messages(*exchange(1, call(0), **given), *exchange(2, call(0, **used)))
     assert f"!!bind {name}" in str(found[1])
     assert f"!!ref {name}" in str(arguments(found[2]))
 
 
 @pytest.mark.parametrize(
-    ("brought", "used"),
+    ("given", "used"),
     [
         ({"name": "echo"}, {"name": "echo"}),
         ({"id": 1}, {"limit": 1}),
@@ -89,10 +89,10 @@ def test_a_value_that_is_used_again_gets_a_name(
     ],
 )
 def test_a_value_that_only_happens_to_be_the_same_stays(
-    brought: dict[str, Any], used: dict[str, Any]
+    given: dict[str, Any], used: dict[str, Any]
 ) -> None:
-    found = messages(*exchange(1, call(0), **brought), *exchange(2, call(0, **used)))
-    assert found[1]["result"] == brought
+    found = messages(*exchange(1, call(0), **given), *exchange(2, call(0, **used)))
+    assert found[1]["result"] == given
     assert arguments(found[2]) == used
 
 

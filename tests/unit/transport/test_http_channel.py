@@ -88,9 +88,9 @@ class Ear:
 
 
 def frames_from(channel: HttpChannel) -> list[object]:
-    ear = Ear()
-    channel.start(REQUEST, ear)
-    return ear.heard
+    listener = Ear()
+    channel.start(REQUEST, listener)
+    return listener.heard
 
 
 def test_an_answer_is_received_whole_in_any_transfer_encoding() -> None:

@@ -63,9 +63,9 @@ def test_another_signal_is_the_second(clock: Clock) -> None:
 
 
 def test_only_the_first_one_is_reported() -> None:
-    told: list[str] = []
+    message: list[str] = []
     with Interrupts() as interrupts:
-        interrupts.on_first = lambda: told.append("stopping")
+        interrupts.on_first = lambda: message.append("stopping")
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
-    assert told == ["stopping"]
+    assert message == ["stopping"]

@@ -60,12 +60,12 @@ def test_another_timer_continues_afterwards() -> None:
 
 
 def test_another_timer_that_expires_first_fires_first() -> None:
-    heard: list[int] = []
-    signal.signal(signal.SIGALRM, lambda number, frame: heard.append(number))
+    received: list[int] = []
+    signal.signal(signal.SIGALRM, lambda number, frame: received.append(number))
     signal.setitimer(signal.ITIMER_REAL, 0.02)
     with pytest.raises(OverdueError), WallLimit(LONG_S):
         threading.Event().wait(LONG_S)
-    assert heard == [signal.SIGALRM]
+    assert received == [signal.SIGALRM]
 
 
 def test_in_another_thread_nothing_is_bounded() -> None:
