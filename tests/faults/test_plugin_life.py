@@ -30,6 +30,18 @@ def _at_home(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
 # Closing
 
 
+def test_a_plugin_that_ignores_the_end_of_its_input_is_killed_with_its_child(
+    listener: Listener,
+) -> None:
+    with hosting("stubborn") as host:
+        host.call("echo", 1)
+        family = listener.callers("plugin", "child")
+        host.call_timeout = SHORT_S
+    leader = next(caller for caller in family if caller.name == "plugin")
+    assert leader.next_word() == "end of stdin"
+    _all_dead(family)
+
+
 def test_a_child_that_left_the_group_does_not_outlive_its_plugin(listener: Listener) -> None:
     with hosting("orphan-child") as host:
         host.call("echo", 1)

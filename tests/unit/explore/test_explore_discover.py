@@ -15,6 +15,7 @@ from mcptest.formats.conductor import load_conductor
 from mcptest.matching.registry import builtin_registry
 
 TEXT = {"result": {"content": [{"type": "text", "text": "a"}]}}
+FAILURE = {"result": {"content": [], "isError": True}}
 NEEDY = {"properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
 
@@ -50,6 +51,17 @@ def loaded(probes: list[Probe], server: dict[str, object] | None = None) -> list
     return [case.name for case in suite.cases]
 
 
+def test_a_tool_is_called_and_then_without_what_it_requires() -> None:
+    staged = Staged(TEXT, FAILURE)
+    probes = survey(staged, listing("tools", tool("x", inputSchema=NEEDY)))
+    assert [probe.name for probe in probes] == ["lists its tools", "calls x", "refuses x without a"]
+    assert [params for _, params in staged.asked] == [
+        {"name": "x", "arguments": {"a": 1}},
+        {"name": "x", "arguments": {}},
+    ]
+    assert loaded(probes) == [probe.name for probe in probes]
+
+
 def test_an_argument_that_may_do_harm_is_never_left_out() -> None:
     staged = Staged(TEXT)
     choice = {"enum": ["delete", "get"], "default": "delete"}
@@ -72,6 +84,19 @@ def test_a_tool_that_is_listed_twice_with_different_hints_is_not_called() -> Non
 def test_a_call_without_a_required_argument_that_still_succeeds_is_reported() -> None:
     probes = survey(Staged(TEXT), listing("tools", tool("x", inputSchema=NEEDY)))
     assert probes[-1].name == "answers x without a"
+
+
+def test_a_tool_that_could_do_harm_is_a_placeholder_and_is_not_called() -> None:
+    staged = Staged(TEXT)
+    probes = survey(staged, listing("tools", {"name": "delete", "inputSchema": NEEDY}))
+    assert staged.asked == []
+    assert probes[-1].params == {"name": "delete", "arguments": {"a": 1}}
+    assert probes[-1].skip.startswith("not called: its name says")
+
+
+def test_a_call_without_a_result_is_a_placeholder_that_says_what_happened() -> None:
+    probes = survey(Staged("timeout: no answer"), listing("tools", tool("x", inputSchema=NEEDY)))
+    assert [probe.skip for probe in probes] == ["", "timeout: no answer"]
 
 
 def test_after_three_calls_in_vain_no_more_are_made() -> None:
@@ -133,6 +158,19 @@ def test_a_listed_resource_that_cannot_be_read_is_never_expected_to_fail() -> No
     missing = {"error": {"code": -32002, "message": "Resource not found"}}
     probes = survey(Staged(missing), listing("resources", {"uri": "a://b"}))
     assert "it lists this resource and cannot read it" in probes[-1].skip
+
+
+def test_when_time_is_over_the_rest_is_not_tried() -> None:
+    late = iter(["", "not tried: over", "not tried: over"])
+    staged = Staged(TEXT)
+    surveyor = Surveyor(staged, {}, out_of_time=lambda: next(late))
+    probes = surveyor.survey(listing("tools", tool("a"), tool("b"), tool("c")))
+    assert [(probe.skip, probe.is_untried) for probe in probes[1:]] == [
+        ("", False),
+        ("not tried: over", True),
+        ("not tried: over", True),
+    ]
+    assert (surveyor.called, len(staged.asked)) == (["a"], 1)
 
 
 def test_the_tools_to_call_are_announced_before_the_first_call() -> None:
