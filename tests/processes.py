@@ -91,6 +91,18 @@ def run(
     return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
+def has_ended(pid: int, patience_s: float = 60.0) -> bool:
+    """True if a process, which need not be a child of this one, ends in time."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([handle], [], [], patience_s)[0])
+    finally:
+        os.close(handle)
+
+
 def end() -> None:
     """End the warm processes, if there are any."""
     _WarmProcess.end()

@@ -51,7 +51,7 @@ def test_a_suite_that_fails_does_so_with_its_exit_code_and_keeps_its_results(job
     assert (job.workspace / "failing" / "r.xml").stat().st_size
 
 
-def test_a_command_for_the_server_comes_after_all_options(job: Job) -> None:
+def test_a_command_for_the_server_is_after_all_options(job: Job) -> None:
     (job.workspace / "filesystem" / "conductor.config.json").unlink()
     words = "-- python3 server.py test-data"
     done = job.run_step("run", working_directory="filesystem", args=words)
@@ -99,7 +99,7 @@ def test_a_folder_whose_name_has_several_lines_is_refused(job: Job) -> None:
     assert job.outputs == {}
 
 
-def test_modules_in_the_repository_do_not_stand_in_for_those_of_python() -> None:
+def test_modules_in_the_repository_do_not_shadow_those_of_python() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     scripts = [step.get("run", "") for step in action["runs"]["steps"]]
     started = [line for script in scripts for line in script.splitlines() if " -m " in line]

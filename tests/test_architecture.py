@@ -111,7 +111,7 @@ IMPURE = {
 }
 # What uses the network: the transport package alone.
 NETWORK = {"http", "socket", "ssl"}
-# The clock of the progress line, given as an argument by everybody but the command line.
+# The clock of the progress line, which every caller except the command line passes in.
 EXCUSED = {"reporters/terminal.py": {"time"}}
 THIRD_PARTY = {
     "cli": {"watchfiles"},
@@ -236,7 +236,7 @@ def test_the_import_table_is_the_one_in_the_architecture_page() -> None:
 
 
 def loaded_by_run(*words: str) -> set[str]:
-    """The modules that are there when `mcptest run` with these words has come to its end."""
+    """The modules that are loaded at the end of `mcptest run` with these words."""
     script = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); "
         f"from mcptest.cli.main import main; main(['run', *{words!r}]); "

@@ -121,7 +121,7 @@ def test_the_failure_in_the_readme_is_the_one_the_example_shows() -> None:
     assert body in real
 
 
-def test_the_mistake_in_the_readme_is_told_in_these_words(tmp_path: Path) -> None:
+def test_the_mistake_in_the_readme_is_quoted_exactly(tmp_path: Path) -> None:
     shown = blocks((ROOT / "README.md").read_text(encoding="utf-8"))[1]
     request = "    request: {jsonrpc: '2.0', id: 1, method: a}\n"
     head = "description: a\ntests:\n  - it: b\n" + request + "    expect:\n      response:\n"

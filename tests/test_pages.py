@@ -15,7 +15,7 @@ PAGES = ("coming-from.md", "index.md", "tutorial.md", "which-format.md")
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
-def test_what_a_page_shows_is_what_happens(name: str, tmp_path: Path) -> None:
+def test_commands_on_a_page_print_the_shown_output(name: str, tmp_path: Path) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")
     if "\naegis " in page and not (NODE_FOLDER / "node_modules" / "mcp-aegis").exists():
         pytest.skip("mcp-aegis is not installed: ./check does it where there is npm")

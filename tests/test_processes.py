@@ -80,7 +80,7 @@ def test_an_environment_that_the_interpreter_reads_is_cold(
     assert mcptest(tmp_path, "--version", HOME="/nowhere").code == 0
 
 
-def test_what_is_no_plain_command_is_cold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_is_not_plain_is_cold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "is_cold", False)
     for words in (["true"], [sys.executable, "-S", "-c", "pass"], [sys.executable, "-m", "this"]):
         with processes.start(words, stdout=subprocess.DEVNULL) as process:

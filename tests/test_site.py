@@ -32,7 +32,7 @@ def test_links_that_leave_the_site_lead_to_the_repository() -> None:
     assert back == "[a](cases.md)\n"
 
 
-def test_code_is_not_changed_but_for_bars_in_tables() -> None:
+def test_code_is_not_changed_except_bars_in_tables() -> None:
     text = "```md\n[b](../examples)\n| `a\\|b` |\n```\n| `a\\|b` | c\\|d |\n"
     changed = text.replace("`a\\|b` | c", "`a|b` | c")
     assert site.adapt_page(text, "docs/cases.md", {"docs/cases.md": "cases.md"}) == changed
@@ -72,9 +72,7 @@ def small_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("<li>", "a.md: 1 <li> on the site, 2 on GitHub"),
     ],
 )
-def test_what_is_wrong_with_a_built_page_is_reported(
-    small_site: Path, body: str, problem: str
-) -> None:
+def test_mistakes_in_a_built_page_are_reported(small_site: Path, body: str, problem: str) -> None:
     lists = "" if "<li>" in body else "<li><li>"
     html = f'<article><h1 id="a">A</h1><a href="#a">{lists}{body}</article>'
     (small_site / "site" / "a" / "index.html").write_text(html, encoding="utf-8")

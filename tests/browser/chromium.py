@@ -1,6 +1,6 @@
-"""A headless Chromium, driven over its debugging pipe, that tells on the pages it shows.
+"""A headless Chromium, driven over its debugging pipe, that records what pages do.
 
-What a page does of its own accord ends up in `Tab.deeds`: requests, dialogs, messages on
+What a page does by itself is recorded in `Tab.deeds`: requests, dialogs, messages on
 the console, exceptions, windows. Every wait has a bound, and the browser is ended with
 everything it started.
 """
@@ -107,7 +107,7 @@ class Browser:
         return tab
 
     def ask(self, method: str, params: Members | None = None, session: str = "") -> Members:
-        """Send one command and wait for its answer; events that come first are kept."""
+        """Send one command and wait for its answer; earlier events are kept."""
         self._last_id += 1
         message: Members = {"id": self._last_id, "method": method, "params": params or {}}
         if session:
@@ -170,16 +170,18 @@ class Tab:
     def hear(self, event: Members) -> None:
         self.events.append(event)
         if event["method"] == "Page.javascriptDialogOpening":
-            # Nothing goes on until somebody has answered.
+            # The page waits until the dialog is answered.
             self.ask("Page.handleJavaScriptDialog", {"accept": False})
 
     @property
     def deeds(self) -> list[str]:
         """What the page did without being asked, save being loaded."""
-        told = [(each["method"], each["params"]) for each in self.events if each["method"] in DEEDS]
+        message = [
+            (each["method"], each["params"]) for each in self.events if each["method"] in DEEDS
+        ]
         return [
             f"{method} {json.dumps(params)[:500]}"
-            for method, params in told
+            for method, params in message
             if not (
                 method == "Network.requestWillBeSent"
                 and params["documentURL"] == params["request"]["url"]
@@ -198,7 +200,7 @@ class Tab:
         self.settle()
 
     def reload_without_script(self) -> None:
-        """The same page for somebody whose browser runs no scripts; ours still look around."""
+        """The same page with scripts disabled; the scripts of the tests still run."""
         self.ask("Emulation.setScriptExecutionDisabled", {"value": True})
         self.events.clear()
         self.ask("Page.reload")

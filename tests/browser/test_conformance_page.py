@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["browsing"]
 
 SERVER = Path(__file__).parents[1] / "servers" / "conformance" / "reference_server.py"
-# Cells of the table of all checks that have more than one line, but for the last of each row.
+# Cells of the table of all checks that have more than one line, except the last of each row.
 BROKEN_CELLS = """Array.from(document.querySelectorAll(".results td:not(:last-child)"))
     .filter(each => {
         const text = document.createRange();

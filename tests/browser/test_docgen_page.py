@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from reading import assert_fits, assert_named, assert_printed, assert_readable, show
 from test_hostile_texts import ACTIVE, QUIET, is_noticed
-from test_page_in_use import CONTRASTS
 
 from mcptest.core.plan import Case, Suite
 from mcptest.core.text import visible
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["browsing"]
 
-# Nobody listens there; that a page asks is seen all the same.
+# Nothing listens there; the attempt of the page is recorded anyway.
 HOME = "http://127.0.0.1:9"
 TEXTS = [text.replace("HOME", HOME) for text in (*ACTIVE, *QUIET)]
 
@@ -68,12 +68,6 @@ def page_of(text: str, lines: int = 1) -> str:
     return render_html(build_docs(described(text), [suite_of(text, lines)] * 2, text))
 
 
-def show(tab: Tab, tmp_path: Path, page: str) -> None:
-    path = tmp_path / "docs.html"
-    path.write_text(page, encoding="utf-8")
-    tab.show(path)
-
-
 @pytest.fixture
 def docs(tab: Tab, tmp_path: Path) -> Tab:
     """The page of an ordinary server, with a message that is long enough to begin closed."""
@@ -109,7 +103,7 @@ def test_a_page_full_of_hostile_texts_is_shown_and_does_nothing(
         assert tab.value("document.querySelector('h1').textContent") == visible(text.strip())
 
 
-def test_the_policy_alone_would_stop_what_had_slipped_through(tab: Tab, tmp_path: Path) -> None:
+def test_the_policy_alone_stops_scripts_that_were_not_escaped(tab: Tab, tmp_path: Path) -> None:
     """Were escaping to fail one day, the browser would still refuse all of it."""
     active = "".join(text for text in TEXTS[: len(ACTIVE)] if "refresh" not in text)
     page = page_of("x")
@@ -132,7 +126,7 @@ def test_our_own_style_is_allowed_and_nothing_is_complained_about(docs: Tab) -> 
     assert docs.value("getComputedStyle(document.body).maxWidth") == "1312px"
 
 
-def test_headings_come_in_the_order_of_the_page(docs: Tab) -> None:
+def test_headings_are_in_the_order_of_the_page(docs: Tab) -> None:
     headings = docs.value("Array.from(document.querySelectorAll('h2'), each => each.textContent)")
     assert headings == ["Tools", "Resources", "Resource templates", "Prompts", "Dialogues"]
 
@@ -170,31 +164,17 @@ def test_a_page_without_script_is_the_same(docs: Tab) -> None:
 def test_a_narrow_screen_needs_no_sideways_scrolling(tab: Tab, tmp_path: Path, text: str) -> None:
     tab.resize(360)
     show(tab, tmp_path, page_of(text))
-    tab.value("for (const each of document.querySelectorAll('details')) each.open = true")
-    tab.settle()
-    assert tab.value("document.documentElement.scrollWidth") == 360
+    assert_fits(tab, 360)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_can_be_read_in_both_colour_schemes(docs: Tab, scheme: str) -> None:
-    docs.prefer(scheme)
-    docs.value("for (const each of document.querySelectorAll('details')) each.open = true")
-    docs.settle()
-    paper = docs.value("getComputedStyle(document.body).backgroundColor")
-    assert paper == {"light": "rgb(251, 250, 248)", "dark": "rgb(20, 23, 26)"}[scheme]
-    assert docs.value(CONTRASTS) == []
+    assert_readable(docs, scheme, {"light": "rgb(251, 250, 248)", "dark": "rgb(20, 23, 26)"})
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_paper_everything_is_open_and_paper_is_white(docs: Tab, scheme: str) -> None:
-    assert not docs.value("document.querySelector('details pre').checkVisibility()")
-    docs.prefer(scheme, "print")
-    docs.settle()
-    heights = "Array.from(document.querySelectorAll('pre'), each => each.offsetHeight)"
-    assert min(docs.value(heights)) > 0
-    assert docs.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert docs.value(CONTRASTS) == []
-    assert not docs.value("document.querySelector('nav').checkVisibility()")
+    assert_printed(docs, scheme, closed="details pre", blocks="pre", control="nav")
 
 
 @pytest.mark.long
@@ -209,9 +189,4 @@ def test_the_keyboard_reaches_links_and_closed_messages(docs: Tab) -> None:
 
 
 def test_everything_that_can_be_used_has_a_name_for_those_who_do_not_see_it(docs: Tab) -> None:
-    docs.ask("Accessibility.enable")
-    nodes: list[dict[str, Any]] = docs.ask("Accessibility.getFullAXTree")["nodes"]
-    roles = {"link", "DisclosureTriangle", "navigation"}
-    used = [node for node in nodes if node.get("role", {}).get("value") in roles]
-    assert {node["role"]["value"] for node in used} == roles
-    assert [node for node in used if not node.get("name", {}).get("value")] == []
+    assert_named(docs, {"link", "DisclosureTriangle", "navigation"})

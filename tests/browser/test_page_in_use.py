@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from chromium import required
+from reading import assert_fits, assert_named, assert_printed, assert_readable, show
 from runs import large_run, ordinary_run, page_of, run_of_texts
 
 if TYPE_CHECKING:
@@ -22,43 +23,10 @@ ROWS, CARDS = ".tests .name", ".failure > summary .name"
 
 ALL = ["lists the tools", "finds Paris", "comes at last", "waits", "says what falls", "lives on"]
 
-# The least contrast between a text and what is behind it, over all texts that can be seen.
-CONTRASTS = """(() => {
-    const parse = (text) => text.match(/[\\d.]+/g).map(Number);
-    const part = (value) => {
-        value /= 255;
-        return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-    };
-    const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
-    const behind = (node) => {
-        for (let each = node; each; each = each.parentElement) {
-            const colour = parse(getComputedStyle(each).backgroundColor);
-            if (colour.length === 3 || colour[3] === 1) return colour;
-        }
-        return [255, 255, 255];
-    };
-    const found = [];
-    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (texts.nextNode()) {
-        const node = texts.currentNode.parentElement;
-        if (!texts.currentNode.data.trim() || !node.checkVisibility()) continue;
-        const pair = [light(parse(getComputedStyle(node).color)), light(behind(node))];
-        const ratio = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
-        found.push([ratio, texts.currentNode.data.trim().slice(0, 40)]);
-    }
-    return found.filter(([ratio]) => ratio < 4.5);
-})()"""
-
 
 def visible_names(tab: Tab, selector: str) -> list[str]:
     names: list[str] = tab.value(VISIBLE.replace("SELECTOR", selector))
     return names
-
-
-def show(tab: Tab, tmp_path: Path, page: str) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(page, encoding="utf-8")
-    tab.show(path)
 
 
 def click(tab: Tab, selector: str) -> None:
@@ -87,7 +55,7 @@ def test_our_own_style_and_script_are_allowed_and_nothing_is_complained_about(re
     assert report.value("getComputedStyle(document.body).maxWidth") == "1216px"
 
 
-def test_failures_come_first_and_the_first_is_seen_without_scrolling(report: Tab) -> None:
+def test_failures_are_first_and_the_first_is_seen_without_scrolling(report: Tab) -> None:
     headings = report.value("Array.from(document.querySelectorAll('h2'), each => each.textContent)")
     assert headings == ["Failures", "Tests", "Durations", "Coverage", "Findings", "Warnings"]
     assert visible_names(report, CARDS) == ["says what falls", "lives on"]
@@ -119,8 +87,8 @@ def test_a_search_finds_names_files_suites_tags_and_statuses(
 ) -> None:
     assert search(report, text) == rows
     assert visible_names(report, CARDS) == cards
-    told = report.value("document.querySelector('output').textContent")
-    assert told == f"{len(rows)} of 6 tests shown"
+    message = report.value("document.querySelector('output').textContent")
+    assert message == f"{len(rows)} of 6 tests shown"
 
 
 def test_a_search_that_is_cleared_leaves_everything_as_it_was(report: Tab) -> None:
@@ -182,32 +150,20 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(
 ) -> None:
     tab.resize(360)
     show(tab, tmp_path, page_of(run_of_texts(texts) if texts else ordinary_run()))
-    tab.value("for (const each of document.querySelectorAll('details')) each.open = true")
-    tab.settle()
-    assert tab.value("document.documentElement.scrollWidth") == 360
+    assert_fits(tab, 360)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_can_be_read_in_both_colour_schemes(report: Tab, scheme: str) -> None:
-    report.prefer(scheme)
-    report.value("for (const each of document.querySelectorAll('details')) each.open = true")
-    report.settle()
-    paper = report.value("getComputedStyle(document.body).backgroundColor")
-    assert paper == {"light": "rgb(247, 246, 243)", "dark": "rgb(20, 23, 26)"}[scheme]
-    assert report.value(CONTRASTS) == []
+    assert_readable(report, scheme, {"light": "rgb(247, 246, 243)", "dark": "rgb(20, 23, 26)"})
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_paper_what_was_closed_is_open_and_paper_is_white(report: Tab, scheme: str) -> None:
     click(report, ".close-all")
-    assert not report.value("document.querySelector('.log').checkVisibility()")
-    report.prefer(scheme, "print")
-    report.settle()
-    heights = "Array.from(document.querySelectorAll('.tests > li, .log, pre'), e => e.offsetHeight)"
-    assert min(report.value(heights)) > 0
-    assert report.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert report.value(CONTRASTS) == []
-    assert not report.value("document.querySelector('.filter').checkVisibility()")
+    assert_printed(
+        report, scheme, closed=".log", blocks=".tests > li, .log, pre", control=".filter"
+    )
 
 
 def test_the_keyboard_reaches_the_search_and_everything_after_it(report: Tab) -> None:
@@ -222,18 +178,7 @@ def test_the_keyboard_reaches_the_search_and_everything_after_it(report: Tab) ->
 
 
 def test_everything_that_can_be_used_has_a_name_for_those_who_do_not_see_it(report: Tab) -> None:
-    report.ask("Accessibility.enable")
-    nodes: list[dict[str, Any]] = report.ask("Accessibility.getFullAXTree")["nodes"]
-    usable = {"button", "searchbox", "link", "textbox", "DisclosureTriangle", "group", "search"}
-    used = [node for node in nodes if node.get("role", {}).get("value") in usable - {"group"}]
-    roles = {node["role"]["value"] for node in used}
-    assert {"button", "searchbox", "link", "DisclosureTriangle"} <= roles
-    nameless = [
-        node["role"]["value"]
-        for node in used
-        if node["role"]["value"] != "search" and not node.get("name", {}).get("value")
-    ]
-    assert nameless == []
+    assert_named(report, {"button", "searchbox", "link", "DisclosureTriangle"})
 
 
 @pytest.mark.long
@@ -251,7 +196,7 @@ def test_five_thousand_tests_are_a_page_of_a_few_megabytes_that_can_be_searched(
     assert len(search(tab, "")) == 1
 
 
-def test_without_a_browser_tests_are_skipped_unless_nobody_would_notice() -> None:
+def test_without_a_browser_tests_are_skipped_except_on_ci() -> None:
     with pytest.raises(pytest.skip.Exception, match="there is no browser here"):
         required(None, is_ci=False)
     with pytest.raises(pytest.fail.Exception, match="there is no browser here"):

@@ -50,14 +50,16 @@ def conductor(folder: Path, *words: str) -> Ended:
 
 
 def run(
-    argv: list[str], folder: Path, environment: dict[str, str], *, patience_s: float = PATIENCE_S
+    argv: list[str],
+    folder: Path,
+    environment: dict[str, str],
+    *,
+    input: bytes = b"",
+    patience_s: float = PATIENCE_S,
 ) -> Ended:
+    streams: dict[str, Any] = {"input": input} if input else {"stdin": subprocess.DEVNULL}
     ended = processes.run(
-        argv,
-        cwd=folder,
-        env=ENVIRONMENT | environment,
-        stdin=subprocess.DEVNULL,
-        timeout=patience_s,
+        argv, cwd=folder, env=ENVIRONMENT | environment, timeout=patience_s, **streams
     )
     return Ended(ended.returncode, ended.stdout.decode("utf-8"), ended.stderr.decode("utf-8"))
 

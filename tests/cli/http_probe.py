@@ -33,7 +33,7 @@ class Probe:
         self.send(f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode() + (body or b""))
 
     def until(self, end: bytes) -> bytes:
-        """What comes up to some bytes, or up to the end."""
+        """The data up to some bytes, or up to the end."""
         while end not in self._pending:
             chunk = self._chunk()
             if not chunk:
@@ -50,14 +50,14 @@ class Probe:
             return b""
 
     def rest(self) -> bytes:
-        """All that comes until the server closes the connection."""
+        """All data until the server closes the connection."""
         chunks, self._pending = [self._pending], b""
         while chunk := self._chunk():
             chunks.append(chunk)
         return b"".join(chunks)
 
     def answer(self) -> tuple[int, bytes]:
-        """The status and the body of an answer whose length is told."""
+        """The status and the body of an answer with a Content-Length."""
         head = self.until(b"\r\n\r\n")
         if not head:
             return 0, b""

@@ -81,10 +81,10 @@ def assert_logged_in(ended: Ended, servers: LoginServers) -> None:
     assert servers.refusals == []
 
 
-def assert_refused(ended: Ended, *told: str) -> None:
+def assert_refused(ended: Ended, *message: str) -> None:
     assert (ended.code, ended.out) == (3, ""), ended
     assert "error: auth_failed: " in ended.err
-    for text in told:
+    for text in message:
         assert text in ended.err
 
 

@@ -1,4 +1,4 @@
-"""Run tests in every way to a server that speaks in all of them, and differs where told to."""
+"""Run tests in every way against a server that supports all of them and differs on request."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def matrix(folder: Path, *words: str, flags: str = "", **environment: str) -> En
 
 
 def ways(report: dict[str, Any]) -> list[tuple[str, str, bool]]:
-    """Each way of a report, and whether the server speaks it."""
+    """Each way of a report, and whether the server supports it."""
     found = report["matrix"]["ways"]
     return [(each["transport"], each["revision"], each["spoken"]) for each in found]

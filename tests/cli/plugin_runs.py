@@ -76,7 +76,7 @@ def statuses(ended: Ended) -> list[str]:
 
 
 class Run:
-    """A run that goes on in another process."""
+    """A run in another process."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process

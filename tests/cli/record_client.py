@@ -97,7 +97,7 @@ class Recorded:
         return json.loads(self.line())
 
     def converse(self, data: bytes, *, piece: int = 1 << 16) -> bytes:
-        """Send all of it while reading in pieces; close the input; what came until the end."""
+        """Send all of it while reading in pieces, close the input, and return everything read."""
         out, view = bytearray(), memoryview(data)
         os.set_blocking(self.stdin.fileno(), False)
         while True:
@@ -125,7 +125,7 @@ class Recorded:
         return self.process.wait(PATIENCE_S)
 
     def errors(self) -> str:
-        """All of standard error, once everybody who holds it has ended."""
+        """All of standard error, once every process that holds it has ended."""
         text = b""
         while line := self.error_line():
             text += line

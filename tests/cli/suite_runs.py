@@ -44,7 +44,7 @@ def call(name: str, tool: str = "echo", /, **keys: Any) -> Keys:
 
 
 def text_is(text: object, target: str = "result.content[0].text") -> list[Keys]:
-    """That this, and nothing else, stands in the answer."""
+    """An expectation that the answer is exactly this."""
     return [{"target": target, "matcher": {"exact": text}}]
 
 

@@ -31,7 +31,7 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 class Authority:
-    """Somebody who signs certificates; `file` is what makes TLS believe him."""
+    """A certificate authority; with `file`, TLS trusts it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -29,7 +29,7 @@ _PATIENCE_S = 60.0
 
 
 class Run:
-    """A run that goes on in another process."""
+    """A run in another process."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process

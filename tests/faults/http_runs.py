@@ -1,4 +1,4 @@
-"""Run the real command against a server on HTTP, and bring back its report."""
+"""Run the real command against a server on HTTP, and return its report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Nothing here takes this long; it is where a hang is called a hang.
 _PATIENCE_S = 60.0
 
-# A proxy of whoever runs the tests is none of these tests' business.
+# A proxy in the environment of the test run must not affect these tests.
 ENVIRONMENT = {
     name: value
     for name, value in processes.ENVIRONMENT.items()

@@ -44,7 +44,7 @@ SERVER = Path(__file__).parent.parent / "servers" / "pairing_server.py"
 # Nothing here takes this long; it is where a hang is called a hang.
 PATIENCE_S = 60.0
 
-# How long a test waits for its answer: where some never come, and where all do.
+# How long a test waits for its answer: where some never arrive, and where all do.
 SHORT_S = 0.3
 LONG_S = 20.0
 
@@ -61,7 +61,7 @@ PAUSE = {"pause_ms": 40}
 
 
 class Case(NamedTuple):
-    """One test: the file it stands in, its id, what it expects, and what its server does."""
+    """One test: its file, its id, what it expects, and what its server does."""
 
     tag: str
     file: str
@@ -302,7 +302,7 @@ def _may_be_in_time(log: Sequence[Entry], place: int, timeout_s: float) -> bool:
 
     An id that was read before was meant for that request. Any other was guessed: the next request
     is sent when the one before it has its answer, or when its time is up. Until then the guess was
-    too early; afterwards nobody can say.
+    too early; afterwards it cannot be known.
     """
     entry = log[place]
     asked = [at for at in range(place) if log[at].is_request]
@@ -325,7 +325,7 @@ def _tag_of(message: Message) -> object:
 
 
 def explain(scenario: Scenario, report: Message, log: Sequence[Entry]) -> str:
-    """All that somebody needs who wants to see for themselves."""
+    """Everything needed to reproduce the scenario."""
     lines = [f"words: {' '.join(scenario.words)}", f"start: {json.dumps(scenario.start)}"]
     for test in scenario.tests:
         lines.append(

@@ -29,8 +29,7 @@ def command_for(mode: str = "good", *arguments: str) -> list[str]:
 
 @contextlib.contextmanager
 def hosting(mode: str = "good", **options: Any) -> Iterator[PluginHost]:
-    """A host of the bad plugin in this mode, which waits long and counts from 1 unless told
-    otherwise."""
+    """A host of the bad plugin in this mode, which by default waits long and counts from 1."""
     with left_clean():
         usual = {"call_timeout": LONG_S, "first_id": 1}
         host = PluginHost(command_for(mode), **(usual | options))
@@ -42,7 +41,7 @@ def hosting(mode: str = "good", **options: Any) -> Iterator[PluginHost]:
 
 @contextlib.contextmanager
 def left_clean() -> Iterator[None]:
-    """Whoever was started inside has ended afterwards, and no pipe is open any more."""
+    """Every process started inside has ended afterwards, and no pipe is still open."""
     before, pipes = set(list_unknown_children(set())), _open_files()
     _kept_children.update(before)
     yield

@@ -1,8 +1,8 @@
-"""Run the fault server in one of its modes and bring back the report.
+"""Run the fault server in one of its modes and return the report.
 
-`perform` does it in this process, through the runner, with a short ladder; `stage` gives
-what it runs with to those who want less of the machine. Both insist, whatever happened,
-that nothing is left: no process with the run's mark, no child, no descriptor.
+`perform` does it in this process, through the runner, with short shutdown times; `stage`
+returns the parts for tests that need fewer of them. Both assert that nothing is left: no process
+with the run's mark, no child, no descriptor.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 FAULT_SERVER = Path(__file__).parent.parent / "servers" / "fault_server.py"
 
-# Long enough for a loaded machine to start Python, short enough for a ladder of three.
+# Long enough for a loaded machine to start Python, short enough to wait for three times.
 SHORT_GRACE = Grace(stdin_s=1.0, term_s=1.0, kill_s=5.0)
 
-# A limit that no test reaches: whoever ends sooner did not wait for it.
+# A limit that no test reaches: a test that ends sooner did not wait for it.
 LONG_S = 30.0
 
 
@@ -96,7 +96,7 @@ def plan_for(spec: ServerSpec, *tests: Message) -> Plan:
 
 
 class Report:
-    """What a run brought: the JSON report, the exit status, and short ways to both."""
+    """The outcome of a run: the JSON report, the exit status, and shortcuts to both."""
 
     def __init__(self, text: str, status: int) -> None:
         self.members: Message = json.loads(text)

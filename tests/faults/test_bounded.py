@@ -37,7 +37,7 @@ def hang() -> None:
 
 
 @pytest.mark.parametrize("work", [lambda: "a validator", wrong])
-def test_what_can_be_read_here_is_read_here(work: Callable[[], object]) -> None:
+def test_small_values_are_read_in_this_process(work: Callable[[], object]) -> None:
     assert find_read_failure_alone(work) == ""
 
 
@@ -49,10 +49,12 @@ def test_what_can_be_read_here_is_read_here(work: Callable[[], object]) -> None:
         (panic, "ends the program that reads it: KeyboardInterrupt"),
     ],
 )
-def test_what_would_end_us_is_told(work: Callable[[], object], why: str) -> None:
+def test_a_computation_that_would_crash_us_is_reported(
+    work: Callable[[], object], why: str
+) -> None:
     assert find_read_failure_alone(work) == why
 
 
-def test_what_would_take_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_computation_that_takes_forever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge, "_ALONE_LIMIT_S", 0.2)
     assert find_read_failure_alone(hang) == "takes over 0.2 s to read"

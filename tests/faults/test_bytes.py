@@ -62,11 +62,11 @@ def test_the_line_limit_is_exact(size: int, is_too_long: bool) -> None:
         assert isinstance(item, Overlong) == is_too_long
 
 
-def test_a_line_that_is_too_long_is_told_at_once_and_the_next_one_is_read() -> None:
-    """Rows 30 and 32. What follows of the line is thrown away as it comes."""
+def test_a_line_that_is_too_long_is_reported_at_once_and_the_next_one_is_read() -> None:
+    """Rows 30 and 32. The rest of the line is discarded as it arrives."""
     decoder = LineDecoder(1000)
-    (told,) = decoder.feed(b"x" * 1001)
-    assert told == Overlong(raw=b"x" * 1000, limit=1000, line=1)
+    (message,) = decoder.feed(b"x" * 1001)
+    assert message == Overlong(raw=b"x" * 1000, limit=1000, line=1)
     for _ in range(100):
         assert decoder.feed(b"x" * 1000) == []
         assert decoder.remainder == (b"", 0)
@@ -92,7 +92,7 @@ def test_a_line_that_is_too_long_is_told_at_once_and_the_next_one_is_read() -> N
         (b"10%\r20%", "something follows the end of the JSON value"),
     ],
 )
-def test_bytes_that_are_no_message_are_kept_and_explained(raw: bytes, reason: str) -> None:
+def test_bytes_that_are_not_a_message_are_kept_and_explained(raw: bytes, reason: str) -> None:
     """Rows 23, 25 to 29 and 36."""
     (noise, after) = decoded(raw + b"\n{}\n")
     assert isinstance(noise, Noise)
@@ -102,7 +102,7 @@ def test_bytes_that_are_no_message_are_kept_and_explained(raw: bytes, reason: st
 
 
 @pytest.mark.parametrize("char", ["\u2028", "\u2029", "\x85", "\x7f", "\ufeff", "\ufffe"])
-def test_what_other_tools_take_for_the_end_of_a_line_is_part_of_it(char: str) -> None:
+def test_unicode_line_separators_are_part_of_a_line(char: str) -> None:
     """Row 34."""
     assert decoded(f'"a{char}b"\n'.encode()) == [Frame(value=f"a{char}b", line=1)]
 
@@ -130,7 +130,7 @@ def test_answers_written_byte_by_byte_are_whole() -> None:
 
 
 def test_half_a_line_and_the_end_is_an_exit_with_the_half_quoted() -> None:
-    """Row 19. The cause is the exit; that half a message is not JSON is no news."""
+    """Row 19. The cause is the exit; that half a message is not JSON is not reported."""
     report = perform(spec_for("half-exit"))
     assert (report.status, report.statuses) == (1, ["error"])
     assert report.fault["kind"] == "exited_during_call"
@@ -248,7 +248,7 @@ def test_a_line_over_the_limit_ends_the_call_and_the_next_test_has_a_fresh_serve
 
 
 def test_a_line_that_is_too_long_after_a_right_answer_breaks_the_next_test() -> None:
-    """Row 30. A test whose own answer came right passes; nobody is spared the news."""
+    """Row 30. A test with the right answer passes; the garbage is reported anyway."""
     spec = spec_for("long-after", "2000", **with_line_limit(1000))
     report = perform(spec, echo(), echo(id=2))
     assert (report.status, report.statuses) == (1, ["passed", "error"])
@@ -285,7 +285,7 @@ def test_endless_messages_end_at_the_budget(limits: Limits) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["endless-notifications", "endless-blank-lines"])
 def test_endless_output_within_the_budget_ends_at_the_timeout(mode: str) -> None:
-    """Row 33. Whatever keeps coming, the deadline holds."""
+    """Row 33. The deadline applies even if output never stops."""
     report = perform(spec_for(mode, timeout_s=0.3))
     assert (report.status, report.fault["kind"]) == (1, "timeout")
     assert report.members["duration_ms"] < LONG_S * 1000 / 3
@@ -315,8 +315,8 @@ def test_a_closed_stdout_ends_the_call_at_once_and_then_the_server() -> None:
     assert report.members["duration_ms"] < LONG_S * 1000 / 3
 
 
-def test_a_line_written_while_the_server_ends_is_still_told() -> None:
-    """Row 13 at the other end of a life; it must not depend on who is faster."""
+def test_a_line_written_while_the_server_ends_is_still_reported() -> None:
+    """Row 13 at the end of a session; the result must not depend on timing."""
     report = perform(spec_for("last", b"Goodbye\n".hex()))
     assert (report.status, report.statuses) == (0, ["passed"])
     assert report.findings["malformed_line"]["quote"].startswith('"Goodbye"')

@@ -57,7 +57,7 @@ def test_the_exit_status_says_how_the_run_ended(
 
 
 @pytest.mark.parametrize("where", ["stdout", "stderr"])
-def test_what_a_server_sends_never_reaches_the_terminal_raw(where: str, tmp_path: Path) -> None:
+def test_server_output_never_reaches_the_terminal_unescaped(where: str, tmp_path: Path) -> None:
     """Row 29."""
     if where == "stdout":
         spec = spec_for("before", (ESCAPES + ESCAPES[:-1]).hex())
@@ -70,7 +70,7 @@ def test_what_a_server_sends_never_reaches_the_terminal_raw(where: str, tmp_path
         for stream in (out, err):
             assert b"\x1b" not in stream
             assert b"\x07" not in stream
-            # In JSON, which is not for terminals, the controls above U+007F may stand.
+            # In JSON, which is not for terminals, the controls above U+007F are allowed.
             assert b"\xc2\x9b" not in stream or options == ["--json"]
         assert b"31mred" in out
 
@@ -138,15 +138,13 @@ def test_nothing_of_ours_is_inherited_but_the_three_pipes(tmp_path: Path) -> Non
 
 
 def test_a_run_whose_own_streams_are_closed_still_runs(tmp_path: Path) -> None:
-    """Row 80, in part: nobody at all reads what we write."""
+    """Row 80, in part: our output is never read."""
     words = write_files(tmp_path, spec_for("good"))
     with running(tmp_path, [*words, "--json"], stdin=subprocess.DEVNULL) as run:
         assert run.finish().status == 0
 
 
-def test_a_daemon_without_group_or_mark_is_found_all_the_same(
-    tmp_path: Path, listener: Listener
-) -> None:
+def test_a_daemon_without_group_or_mark_is_still_found(tmp_path: Path, listener: Listener) -> None:
     """Row 88. The command adopts orphans, so it turns up as a child of ours."""
     words = write_files(tmp_path, spec_for("leave-no-trace", listener=listener))
     with running(tmp_path, [*words, "--json"]) as run:

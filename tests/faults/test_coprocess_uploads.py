@@ -26,7 +26,7 @@ PATIENCE_S = 20.0
 
 @contextlib.contextmanager
 def talking(said: bytes, *, then_silent: bool = False) -> Iterator[str]:
-    """Somebody on loopback who says these bytes to whoever calls."""
+    """A server on loopback that sends these bytes to every client."""
     listener = socket.create_server(("127.0.0.1", 0))
     is_over = threading.Event()
 
@@ -37,7 +37,7 @@ def talking(said: bytes, *, then_silent: bool = False) -> Iterator[str]:
             caller.sendall(said)
             if then_silent:
                 is_over.wait(PATIENCE_S)
-            # Whoever closes with something unread in hand breaks the connection off.
+            # Closing with unread input resets the connection.
             caller.shutdown(socket.SHUT_WR)
             while caller.recv(1 << 16):
                 pass
@@ -85,7 +85,7 @@ def test_without_a_target_nothing_has_to_be_delivered() -> None:
     assert Uploads(post).flush() == 0
 
 
-def test_what_was_queued_is_delivered_also_when_uploads_are_off_by_then(tmp_path: Path) -> None:
+def test_queued_records_are_delivered_even_if_uploads_were_switched_off(tmp_path: Path) -> None:
     made = uploads(f"file:{tmp_path}/a", {"n": 1})
     made.is_enabled = False
     assert made.flush() == 1
@@ -141,7 +141,7 @@ def test_a_link_out_of_its_folder_is_not_written_through(tmp_path: Path) -> None
     assert lines_of(folder / "calls.ndjson") == [{"n": 1}]
 
 
-def test_what_was_not_sent_is_not_kept_in_a_linked_folder(
+def test_unsent_records_are_not_kept_in_a_linked_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside, project = tmp_path / "outside", tmp_path / "project"
@@ -149,8 +149,8 @@ def test_what_was_not_sent_is_not_kept_in_a_linked_folder(
         folder.mkdir()
     (project / ".mcptest").symlink_to(outside)
     monkeypatch.chdir(project)
-    told = uploads(f"file:{tmp_path}/no/a", {"n": 1}).finish()
-    assert f"the link .mcptest leads out of this folder, to {outside}" in told
+    message = uploads(f"file:{tmp_path}/no/a", {"n": 1}).finish()
+    assert f"the link .mcptest leads out of this folder, to {outside}" in message
     assert list(outside.iterdir()) == []
 
 
@@ -232,7 +232,7 @@ def test_a_target_that_does_not_listen_loses_nothing() -> None:
         (b"HTTP/1.1 000\r\n\r\n", "does not begin like one of HTTP"),
     ],
 )
-def test_what_is_not_an_answer_loses_nothing(said: bytes, why: str) -> None:
+def test_a_reply_that_is_not_http_loses_no_record(said: bytes, why: str) -> None:
     with talking(said) as target:
         made = uploads(target, {"n": 1})
         words = refused(made)
@@ -241,13 +241,13 @@ def test_what_is_not_an_answer_loses_nothing(said: bytes, why: str) -> None:
     assert len(made) == 1
 
 
-def test_an_answer_for_meanwhile_is_passed_over() -> None:
+def test_an_interim_answer_is_ignored() -> None:
     with talking(b"HTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n") as target:
         assert uploads(target, {"n": 1}).flush() == 1
 
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 \r\n\r\n" * 3])
-def test_a_target_that_never_answers_is_given_up(said: bytes) -> None:
+def test_a_target_that_never_answers_times_out(said: bytes) -> None:
     with talking(said, then_silent=True) as target:
         made = uploads(target, {"n": 1})
         assert refused(made, patience_s=0.2).startswith("cannot reach ")

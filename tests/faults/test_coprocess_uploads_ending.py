@@ -60,7 +60,7 @@ def unsent(folder: Path) -> list[Any]:
 # Save first, remove after delivery
 
 
-def test_what_is_left_is_in_a_file_before_the_last_delivery_is_tried(folder: Path) -> None:
+def test_remaining_records_are_in_a_file_before_the_last_delivery_is_tried(folder: Path) -> None:
     seen: list[Any] = []
 
     def look(address: Address, content_type: str, body: bytes, deadline: float) -> int:
@@ -73,7 +73,7 @@ def test_what_is_left_is_in_a_file_before_the_last_delivery_is_tried(folder: Pat
     assert list(folder.iterdir()) == [], "delivered is not unsent"
 
 
-def test_what_was_saved_early_is_saved_once_and_removed_when_it_was_delivered(
+def test_records_saved_early_are_saved_once_and_removed_after_delivery(
     folder: Path,
 ) -> None:
     with collecting(200) as collector:
@@ -87,7 +87,7 @@ def test_what_was_saved_early_is_saved_once_and_removed_when_it_was_delivered(
     assert list(folder.iterdir()) == []
 
 
-def test_what_cannot_be_delivered_stays_in_the_file_that_is_named(folder: Path) -> None:
+def test_undelivered_records_stay_in_the_file_that_is_named(folder: Path) -> None:
     made = uploads(f"file:{folder}/no/a", {"n": 1}, {"n": 2})
     words = made.finish()
     assert words.startswith("2 calls not uploaded: cannot write to file:")
@@ -119,7 +119,7 @@ def test_two_sessions_at_the_same_moment_have_a_file_each(folder: Path) -> None:
     assert sorted(record["n"] for record in unsent(folder)) == [0, 1, 2, 3, 4]
 
 
-def test_a_folder_that_somebody_removes_meanwhile_is_made_again(
+def test_a_folder_that_is_removed_meanwhile_is_created_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     makedirs = os.makedirs
@@ -140,7 +140,7 @@ def test_a_folder_that_somebody_removes_meanwhile_is_made_again(
 # Nothing can be written
 
 
-def test_what_can_be_neither_delivered_nor_written_is_reported(folder: Path) -> None:
+def test_records_that_can_be_neither_delivered_nor_written_are_reported(folder: Path) -> None:
     (folder / ".mcptest").touch()
     words = uploads(f"file:{folder}/no/a", {"n": 1}).finish()
     assert words.startswith("1 call lost: cannot write to file:")
@@ -148,7 +148,7 @@ def test_what_can_be_neither_delivered_nor_written_is_reported(folder: Path) -> 
     assert (folder / ".mcptest").is_file()
 
 
-def test_where_no_file_can_be_written_it_is_delivered_all_the_same(folder: Path) -> None:
+def test_it_is_delivered_even_if_no_file_can_be_written(folder: Path) -> None:
     (folder / ".mcptest").touch()
     assert uploads(f"file:{folder}/a", {"n": 1}).finish() == ""
     assert (folder / "a").read_text(encoding="utf-8") == '{"n":1}\n'
@@ -179,7 +179,7 @@ def test_all_waits_at_the_end_are_well_below_what_an_sdk_waits() -> None:
 
 @pytest.fixture
 def silent_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Names are looked up for ever."""
+    """Name lookups never end."""
     is_over = threading.Event()
 
     def look(*_: object, **__: object) -> list[Any]:
@@ -192,7 +192,7 @@ def silent_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("silent_resolver")
-def test_a_name_that_is_looked_up_for_ever_is_given_up_and_nothing_is_lost(folder: Path) -> None:
+def test_a_name_lookup_that_never_ends_is_abandoned_and_nothing_is_lost(folder: Path) -> None:
     made = uploads("https://collector.example.com/calls", {"n": 1})
     with pytest.raises(UploadError, match="its name was not looked up in time"):
         made.flush(0.05)
@@ -226,12 +226,12 @@ def test_an_invalid_host_is_reported(host: str) -> None:
 
 @contextlib.contextmanager
 def deaf() -> Iterator[str]:
-    """Somebody on loopback who accepts, and never reads."""
+    """A server on loopback that accepts and never reads."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
-def test_a_target_that_does_not_take_everything_is_given_up() -> None:
+def test_a_target_that_does_not_read_everything_times_out() -> None:
     with deaf() as target:
         made = uploads(target, {"text": "x" * 20_000_000})
         with pytest.raises(UploadError, match=r"cannot reach .*it did not take everything in time"):

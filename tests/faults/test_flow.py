@@ -1,4 +1,4 @@
-"""Group E of the fault catalogue: full pipes, floods, and answers that do not come."""
+"""Group E of the fault catalogue: full pipes, floods, and missing answers."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ def test_so_is_one_that_closed_it_after_the_call_was_sent() -> None:
 
 
 def test_reading_never_waits_for_writing() -> None:
-    """Row 71. Both sides want to write 2 MB first."""
+    """Row 71. Both sides write 2 MB first."""
     perform(spec_for("shout-first", "2000000"), echo("x" * 2_000_000)).assert_spotless()
 
 
-def test_a_flood_on_stderr_is_drained_while_the_call_goes_on() -> None:
-    """Row 72. Its memory is looked at in test_command_line."""
+def test_a_flood_on_stderr_is_drained_while_the_call_continues() -> None:
+    """Row 72. Its memory is measured in test_command_line."""
     perform(spec_for("stderr-flood", "32")).assert_spotless()
 
 
-def test_stderr_that_never_ends_keeps_nobody_waiting() -> None:
-    """Row 72. Also where stderr is looked at: after a call, in a failure, at the end."""
+def test_stderr_that_never_ends_delays_nothing() -> None:
+    """Row 72. Also where stderr is used: after a call, in a failure, at the end."""
     spec = spec_for("stderr-endless", timeout_s=5.0)
     noisy = echo(id=2, expect={"stderr": "match:contains:eee"})
     report = perform(spec, echo(), noisy, echo("no", id=3) | {"request": call("yes", 3)})
@@ -99,7 +99,7 @@ def test_stderr_that_is_not_text_is_shown_escaped() -> None:
     assert report.fault["stderr_tail"] == "\\xff\\xfe\x00bin"
 
 
-def test_a_closed_stderr_is_no_fault() -> None:
+def test_a_closed_stderr_is_not_a_fault() -> None:
     """Row 74."""
     test = echo(expect={"stderr": "toBeEmpty"})
     perform(spec_for("stderr-closed"), test).assert_spotless()
@@ -131,7 +131,7 @@ def test_a_call_that_is_too_slow_is_cancelled_and_may_have_had_its_effect(
     "value",
     [0, -1, -0.5, float("nan"), float("inf"), "0", "0ms", "-1s", "1h", "", "soon", True, None, []],
 )
-def test_a_timeout_that_is_no_time_is_refused(value: object) -> None:
+def test_an_invalid_timeout_is_refused(value: object) -> None:
     """Row 76."""
     with pytest.raises(ValueError, match="must be"):
         parse_duration(value)
@@ -146,14 +146,14 @@ def test_a_timeout_of_more_than_a_day_is_refused(value: object) -> None:
 
 @pytest.mark.parametrize("key", ["timeout", "startupTimeout"])
 @pytest.mark.parametrize("value", ["0", "-5", '"never"', "1e999", "[]"])
-def test_a_timeout_that_is_no_time_is_refused_when_the_config_is_read(key: str, value: str) -> None:
+def test_an_invalid_timeout_is_refused_when_the_config_is_read(key: str, value: str) -> None:
     """Row 76."""
     text = f'{{"name": "x", "command": "x", "args": [], "{key}": {value}}}'
     with pytest.raises(FormatError):
         load_config(text, "conductor.config.json", {})
 
 
-def test_a_stopped_server_runs_into_the_timeout_and_is_killed_all_the_same() -> None:
+def test_a_stopped_server_times_out_and_is_killed() -> None:
     """Row 79."""
     grace = Grace(stdin_s=0.1, term_s=0.1, kill_s=5.0)
     report = perform(spec_for("stop-itself", timeout_s=0.3), grace=grace)
@@ -172,7 +172,7 @@ def test_a_server_that_went_silent_is_named_as_the_cause_of_later_timeouts(
     assert second["error"]["hint"].startswith(cause)
 
 
-# One thing after the other, and the first call of all takes for ever.
+# One thing after the other, and the first call never ends.
 STUCK = f"""
 import sys, time; sys.path.insert(0, {str(SERVERS)!r})
 import good_server
@@ -214,12 +214,12 @@ def test_a_server_that_answers_too_late_is_not_stuck() -> None:
     assert report.notes == []
     hints = [test["error"]["hint"] for test in report.tests[:7]]
     assert any("an answer with id" in hint for hint in hints)
-    # Nobody is said to have been silent whose answer is named beside it.
+    # A server is not called silent if its answer is quoted beside it.
     assert not any("not answered anything" in hint and " came" in hint for hint in hints)
 
 
 @pytest.mark.long
-def test_who_answers_in_between_is_not_given_up() -> None:
+def test_a_server_that_answers_in_between_is_kept() -> None:
     """Wrong answers are answers."""
     spec = spec_for("stuck", command=(sys.executable, "-S", "-E", "-c", STUCK))
     hangs = [{**echo("hang", id=number), "timeout": "200ms"} for number in (1, 2)]
@@ -228,13 +228,13 @@ def test_who_answers_in_between_is_not_given_up() -> None:
     assert report.statuses == ["error", "error", "failed"] * 3 + ["passed"]
 
 
-def test_a_server_that_never_answers_is_given_up_after_a_while(listener: Listener) -> None:
+def test_a_server_that_never_answers_is_abandoned_after_a_while(listener: Listener) -> None:
     tests = [echo(id=number, timeout="100ms") for number in range(1, 10)]
     report = perform(spec_for("silent", listener=listener), *tests)
     assert set(report.statuses) == {"error"}
     given_up = "not run: the server failed 3 times in a row"
-    told = [test["error"]["message"].startswith(given_up) for test in report.tests]
-    assert told == [False] * 6 + [True] * 3
+    message = [test["error"]["message"].startswith(given_up) for test in report.tests]
+    assert message == [False] * 6 + [True] * 3
 
 
 FLOOD = """
@@ -299,7 +299,7 @@ def test_the_attempts_of_one_test_count_as_one_failure_of_the_server() -> None:
     assert [test["attempts"] for test in report.tests[:2]] == [4, 4]
 
 
-def test_an_answer_that_comes_only_at_the_end_is_taken_for_a_missing_flush() -> None:
+def test_an_answer_that_arrives_only_at_exit_is_reported_as_a_missing_flush() -> None:
     report = perform(spec_for("unflushed", startup_timeout_s=1.0))
     assert (report.status, report.members["error"]["kind"]) == (3, "handshake_timeout")
     assert "does it flush stdout" in report.members["error"]["hint"]
@@ -326,14 +326,14 @@ def test_a_fresh_server_is_noted_on_the_test_that_gets_it() -> None:
     assert report.tests[1]["notes"] == [note]
 
 
-def test_an_answer_to_a_request_that_was_not_read_is_no_answer() -> None:
+def test_an_answer_to_a_request_that_was_not_read_is_not_an_answer() -> None:
     big = echo(id=1, text="x" * 4_000_000)
     report = perform(spec_for("premature"), big)
     assert report.fault["kind"] == "stdin_blocked"
     assert "before it had read it" in report.fault["message"]
 
 
-def test_a_server_that_asks_for_ever_and_never_listens_is_stopped() -> None:
+def test_a_server_that_sends_requests_forever_and_never_reads_is_stopped() -> None:
     report = perform(spec_for("ask-and-never-listen"))
     assert report.fault["kind"] == "stdin_blocked"
     assert "asks and does not read" in report.fault["message"]

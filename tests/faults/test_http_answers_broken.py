@@ -107,7 +107,7 @@ BROKEN: dict[str, tuple[Script, str, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_answer_is_told_by_its_layer_and_the_next_test_runs(
+def test_a_broken_answer_is_reported_with_its_layer_and_the_next_test_runs(
     name: str, tmp_path: Path
 ) -> None:
     script, kind, words = BROKEN[name]
@@ -153,14 +153,14 @@ def test_a_body_over_the_limit_is_not_kept(tmp_path: Path) -> None:
 # Time
 
 
-def test_a_body_that_never_ends_is_given_up_and_told_how_far_it_came(tmp_path: Path) -> None:
+def test_a_body_that_never_ends_times_out_and_its_size_is_reported(tmp_path: Path) -> None:
     with RawHttp(on(CALL, holds_after(answer(b"x" * 100)[:-40]))) as server:
         report = run_over_http(tmp_path, server.url, words=SHORT)
     assert (report.status, report.fault["kind"]) == (1, "timeout")
     assert "status 200 came and 60 bytes of a message that is not complete" in report.story
 
 
-def test_headers_that_never_end_are_given_up(tmp_path: Path) -> None:
+def test_headers_that_never_end_time_out(tmp_path: Path) -> None:
     with RawHttp(on(CALL, holds_after(b"HTTP/1.1 200 OK\r\nX: y"))) as server:
         report = run_over_http(tmp_path, server.url, words=SHORT)
     assert (report.status, report.fault["kind"]) == (1, "timeout")
@@ -184,7 +184,9 @@ def test_a_handshake_that_is_never_answered_ends_in_its_time(tmp_path: Path) -> 
     assert "the request was sent, and nothing has come" in report.story
 
 
-def test_after_a_timeout_the_server_is_told_and_the_next_call_is_its_own(tmp_path: Path) -> None:
+def test_after_a_timeout_the_server_gets_a_cancellation_and_the_next_call_its_own_answer(
+    tmp_path: Path,
+) -> None:
     def silent_once(asked: Asked, line: Line) -> None:
         if asked.about == CALL and asked.message["id"] == 1:
             line.wait_for_the_end()
@@ -223,7 +225,7 @@ def test_a_cancellation_that_is_refused_breaks_no_other_test(tmp_path: Path) -> 
 # Reaching it
 
 
-def test_nobody_who_listens_is_told_at_once(tmp_path: Path) -> None:
+def test_a_port_without_a_listener_is_reported_at_once(tmp_path: Path) -> None:
     with RawHttp() as server:
         url = server.url
     report = run_over_http(tmp_path, url)
@@ -232,13 +234,15 @@ def test_nobody_who_listens_is_told_at_once(tmp_path: Path) -> None:
     assert "is the server running" in report.fault["hint"]
 
 
-def test_a_name_that_nobody_knows_is_told(tmp_path: Path) -> None:
+def test_a_host_name_that_cannot_be_resolved_is_reported(tmp_path: Path) -> None:
     report = run_over_http(tmp_path, "http://nobody.invalid/mcp")
     assert (report.status, report.fault["kind"]) == (3, "name_lookup")
     assert "'nobody.invalid' cannot be looked up" in report.fault["message"]
 
 
-def test_a_header_that_cannot_be_sent_is_no_bug_of_ours_and_is_not_shown(tmp_path: Path) -> None:
+def test_a_header_that_cannot_be_sent_is_not_an_internal_error_and_is_not_shown(
+    tmp_path: Path,
+) -> None:
     with RawHttp() as server:
         words = ("--header-env", "X-Key=KEY")
         report = run_over_http(tmp_path, server.url, words=words, KEY=" canary ")
@@ -262,7 +266,7 @@ def test_a_header_that_cannot_be_sent_is_no_bug_of_ours_and_is_not_shown(tmp_pat
         ("503 Service Unavailable", "http_status", "is not ready"),
     ],
 )
-def test_a_status_that_refuses_is_told_with_what_to_do(
+def test_a_refusing_status_is_reported_with_what_to_do(
     status: str, kind: str, hint: str, tmp_path: Path
 ) -> None:
     script = says(refusal(status, b"go away", Retry_After="7"))
@@ -287,7 +291,7 @@ def test_a_refusal_of_one_call_is_that_of_one_test(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_request_that_is_refused_before_it_is_read_is_refused_all_the_same(
+def test_a_refusal_before_the_request_was_read_counts(
     tmp_path: Path,
 ) -> None:
     def too_large(asked: Asked, line: Line) -> None:
@@ -306,7 +310,7 @@ def test_a_request_that_is_refused_before_it_is_read_is_refused_all_the_same(
 
 
 @pytest.mark.long
-def test_a_request_that_is_never_read_is_told_as_such(tmp_path: Path) -> None:
+def test_a_request_that_is_never_read_is_reported_as_such(tmp_path: Path) -> None:
     def reads_nothing(asked: Asked, line: Line) -> None:
         if asked.is_whole:
             good(asked, line)

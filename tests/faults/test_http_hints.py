@@ -52,7 +52,7 @@ def test_a_file_of_authorities_is_beside_the_config_that_names_it(tmp_path: Path
     assert report.statuses == ["passed"]
 
 
-def test_a_file_of_authorities_that_is_not_there_is_told_with_its_key(tmp_path: Path) -> None:
+def test_a_missing_ca_file_is_reported_with_its_key(tmp_path: Path) -> None:
     with RawHttp() as server:
         report = with_config(tmp_path, server.url, caFile="no.pem")
     assert (report.status, report.fault["kind"], server.asked) == (3, "tls_failed", [])
@@ -63,8 +63,8 @@ def test_a_file_of_authorities_that_is_not_there_is_told_with_its_key(tmp_path: 
 
 
 def hint_of_404(target: str) -> str:
-    trouble = status_fault("initialize", 1, 404, {}, b"")
-    return without_older_transport(trouble, target).hint
+    fault = status_fault("initialize", 1, 404, {}, b"")
+    return without_older_transport(fault, target).hint
 
 
 def test_only_the_places_are_named_that_were_not_asked() -> None:
@@ -75,7 +75,9 @@ def test_only_the_places_are_named_that_were_not_asked() -> None:
     assert "nor does it have the older transport" in without_older_transport(other, "/mcp").hint
 
 
-def test_whoever_asks_for_the_older_transport_alone_may_have_the_other(tmp_path: Path) -> None:
+def test_a_hint_suggests_the_newer_transport_only_if_the_older_was_requested(
+    tmp_path: Path,
+) -> None:
     with RawHttp(on("GET", says(refusal("405 Method Not Allowed")))) as server:
         report = with_config(tmp_path, server.url, transport="sse")
     assert 'leave out "transport"' in report.fault["hint"]
@@ -107,7 +109,7 @@ def refused(folder: Path, *words: str) -> Report:
 
 
 @pytest.mark.parametrize("words", [("--bearer-env", "KEY"), ("--header-env", "X-Api-Key=KEY")])
-def test_credentials_that_are_refused_are_told_from_none(
+def test_refused_credentials_and_missing_ones_have_different_messages(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     given = refused(tmp_path, *words).fault["hint"]
@@ -144,7 +146,7 @@ def test_a_body_that_is_quoted_whole_is_not_shown_again(tmp_path: Path) -> None:
         ({}, ("--spec-version", "2026-07-28"), "--spec-version"),
     ],
 )
-def test_what_asked_for_the_other_era_is_what_is_to_be_left_out(
+def test_the_hint_names_the_option_that_requested_the_other_era(
     tmp_path: Path, keys: dict[str, Any], words: tuple[str, ...], named: str
 ) -> None:
     write_suite(tmp_path)
@@ -155,7 +157,7 @@ def test_what_asked_for_the_other_era_is_what_is_to_be_left_out(
     assert f"leave out {named}" in report.fault["hint"]
 
 
-def test_whoever_only_looks_is_told_that_nobody_was_checked(tmp_path: Path) -> None:
+def test_listing_a_server_with_an_unverified_certificate_says_so(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mcptest", "list"]
     for is_blind in (True, False):
         authority = Authority(tmp_path)

@@ -53,7 +53,7 @@ def test_a_list_of_tools_that_never_ends_takes_the_time_of_one_opening(tmp_path:
 
 
 def test_a_list_of_tools_that_goes_in_a_circle_is_left_at_once(tmp_path: Path) -> None:
-    """What keeps the list from its end is told by whoever needs it, and not by the opening."""
+    """An incomplete list is reported where it is needed, and not when the session opens."""
 
     def script(asked: Asked, line: Line) -> None:
         id = asked.message.get("id")

@@ -28,7 +28,7 @@ def posted(url: str, body: bytes = b"{}\n", patience_s: float = PATIENCE_S) -> i
 
 @contextlib.contextmanager
 def accepting(serve: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Somebody on loopback who does this with whoever calls, and takes in very little at once."""
+    """A server on loopback that does this for every client, with a tiny receive buffer."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 
@@ -58,7 +58,7 @@ def test_the_request_says_what_it_is_and_that_nothing_follows() -> None:
 
 
 def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever wants a record delivered names the address that it may go to."""
+    """The caller names the address that a record may be delivered to."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9/")
     asked: list[str] = []
 
@@ -82,7 +82,7 @@ def test_a_place_that_is_silent_leaves_time_for_the_next(monkeypatch: pytest.Mon
         silent.bind(("127.0.0.1", 0))
         silent.listen(0)
         for _ in range(4):
-            # Whoever comes when the queue is full hears nothing.
+            # A client that connects when the queue is full gets no answer.
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(silent.getsockname())
@@ -95,7 +95,7 @@ def test_a_place_that_is_silent_leaves_time_for_the_next(monkeypatch: pytest.Mon
         assert time.monotonic() - began >= 0.9
 
 
-def test_who_takes_a_little_now_and_then_is_given_up_in_time() -> None:
+def test_a_server_that_reads_very_slowly_times_out() -> None:
     """Each piece alone is taken quickly; all of them together are not."""
 
     is_over = threading.Event()
@@ -110,7 +110,7 @@ def test_who_takes_a_little_now_and_then_is_given_up_in_time() -> None:
         is_over.set()
 
 
-def test_a_success_that_is_told_before_everything_was_read_does_not_count() -> None:
+def test_a_success_sent_before_everything_was_read_does_not_count() -> None:
     def hurry(caller: socket.socket) -> None:
         caller.recv(10)
         caller.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
@@ -120,7 +120,7 @@ def test_a_success_that_is_told_before_everything_was_read_does_not_count() -> N
         posted(url, b"x" * 20_000_000)
 
 
-def test_a_success_that_is_told_early_counts_once_everything_was_read() -> None:
+def test_an_early_success_counts_once_everything_was_read() -> None:
     read = bytearray()
 
     def hurry(caller: socket.socket) -> None:
@@ -133,7 +133,7 @@ def test_a_success_that_is_told_early_counts_once_everything_was_read() -> None:
     assert read.endswith(b"\r\n\r\n" + b"x" * 20_000_000)
 
 
-def test_a_refusal_that_is_told_early_needs_nothing_more() -> None:
+def test_an_early_refusal_ends_the_request() -> None:
     is_over = threading.Event()
 
     def refuse(caller: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""No secret is shown, whoever says it over HTTP, and none changes what a test finds."""
+"""No secret is shown, whichever side sends it over HTTP, and blanking changes no verdict."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_token_that_a_test_names_by_chance_changes_no_verdict(tmp_path: Path) 
     ],
     ids=["status", "no strict JSON", "not sendable"],
 )
-def test_an_answer_that_brings_no_token_is_not_quoted(script: Script, tmp_path: Path) -> None:
+def test_an_answer_without_a_token_is_not_quoted(script: Script, tmp_path: Path) -> None:
     with RawHttp(script) as server:
         report = with_config(tmp_path, server.url, auth=auth(server.port))
     assert (report.status, report.fault["kind"]) == (3, "auth_failed")
@@ -173,7 +173,7 @@ def test_an_answer_that_brings_no_token_is_not_quoted(script: Script, tmp_path: 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
         (says(), "no answer within 1.35 s"),
         (holds_after(b"HTTP/1.1 200 OK\r\n"), "no answer within 1.35 s"),
@@ -187,8 +187,8 @@ def test_an_answer_that_brings_no_token_is_not_quoted(script: Script, tmp_path: 
     ],
     ids=["silent", "half a head", "half a body", "hangs up", "page", "error"],
 )
-def test_who_gives_no_token_is_named_and_not_the_server(
-    script: Script, told: str, tmp_path: Path
+def test_a_failing_token_endpoint_is_named_and_not_the_server(
+    script: Script, message: str, tmp_path: Path
 ) -> None:
     """The server itself is never asked anything, so it is not blamed either."""
     grant = auth(0)
@@ -197,13 +197,13 @@ def test_who_gives_no_token_is_named_and_not_the_server(
         report = with_config(tmp_path, server.url, startupTimeout=1500, auth=grant)
     assert (report.status, report.fault["kind"]) == (3, "auth_failed")
     place = f"http://127.0.0.1:{issuer.port}/token"
-    assert report.fault["message"].startswith(f"no token could be fetched at {place}: {told}")
+    assert report.fault["message"].startswith(f"no token could be fetched at {place}: {message}")
     assert "initialize" not in report.fault["message"]
     assert "canary" not in shown(report)
     assert server.asked == []
 
 
-def test_who_gives_a_token_late_but_in_time_is_waited_for(tmp_path: Path) -> None:
+def test_a_slow_token_endpoint_is_waited_for(tmp_path: Path) -> None:
     def late(asked: Asked, line: Line) -> None:
         time.sleep(1.0)
         line.send(as_json({"access_token": "issued", "token_type": "Bearer"}))
@@ -213,7 +213,7 @@ def test_who_gives_a_token_late_but_in_time_is_waited_for(tmp_path: Path) -> Non
     assert report.statuses == ["passed"]
 
 
-def test_who_trusts_the_server_does_not_trust_whoever_gives_out_tokens(tmp_path: Path) -> None:
+def test_trust_in_the_server_does_not_extend_to_the_token_endpoint(tmp_path: Path) -> None:
     tls = Authority(tmp_path).server("other.example")
     with RawHttp(Issuer(), tls=tls) as issuer, RawHttp(tls=tls) as server:
         report = with_config(
@@ -224,7 +224,7 @@ def test_who_trusts_the_server_does_not_trust_whoever_gives_out_tokens(tmp_path:
     assert (issuer.asked, server.asked) == ([], [])
 
 
-def test_one_that_is_the_server_itself_is_trusted_like_it(tmp_path: Path) -> None:
+def test_a_token_endpoint_on_the_server_itself_is_trusted_like_it(tmp_path: Path) -> None:
     tls = Authority(tmp_path).server("other.example")
     with RawHttp(Issuer(), tls=tls) as server:
         report = with_config(

@@ -1,4 +1,4 @@
-"""The era without a handshake over HTTP: what each request says, and how it is given up."""
+"""The era without a handshake over HTTP: what each request has, and how it is cancelled."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_arguments_are_mirrored_once_the_schema_is_known(tmp_path: Path) -> None
     assert call.headers["mcp-param-text"] == "=?base64?aGkgw7w=?="
 
 
-def test_a_call_that_is_given_up_is_told_by_closing_its_answer(tmp_path: Path) -> None:
-    """In this era nothing else says so over HTTP."""
+def test_a_call_is_cancelled_by_closing_its_response(tmp_path: Path) -> None:
+    """In this era there is no other cancellation over HTTP."""
     ends: list[bool] = []
 
     def hangs(asked: Asked, line: Line) -> None:
@@ -130,7 +130,7 @@ def test_a_stream_that_broke_off_is_not_resumed(tmp_path: Path) -> None:
         lambda asked, line: line.send(as_json(error(asked, -32000), "400 Bad Request")),
     ],
 )
-def test_a_server_with_a_handshake_is_told_as_such(script: Script, tmp_path: Path) -> None:
+def test_a_server_with_a_handshake_is_reported_as_such(script: Script, tmp_path: Path) -> None:
     with RawHttp(on(DISCOVER, script)) as server:
         report = run_over_http(tmp_path, server.url, words=PINNED)
     assert (report.status, report.fault["kind"]) == (3, "unsupported_version")
@@ -138,7 +138,7 @@ def test_a_server_with_a_handshake_is_told_as_such(script: Script, tmp_path: Pat
     assert INITIALIZE not in [each.about for each in server.asked]
 
 
-def test_one_that_refuses_with_a_status_alone_gets_a_hint(tmp_path: Path) -> None:
+def test_a_refusal_with_a_status_alone_gets_a_hint(tmp_path: Path) -> None:
     with RawHttp(on(DISCOVER, says(refusal("400 Bad Request", b"no session")))) as server:
         report = run_over_http(tmp_path, server.url, words=PINNED)
     assert (report.status, report.fault["kind"]) == (3, "http_status")
@@ -150,7 +150,7 @@ def test_one_that_refuses_with_a_status_alone_gets_a_hint(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("words", [(), PINNED])
 @pytest.mark.parametrize(("times", "status"), [(1, 0), (2, 3)])
-def test_a_revision_that_is_refused_and_listed_is_offered_once_more(
+def test_a_revision_that_is_refused_but_listed_as_supported_is_offered_again(
     words: tuple[str, ...], times: int, status: int, tmp_path: Path
 ) -> None:
     refused: list[object] = []
@@ -170,8 +170,8 @@ def test_a_revision_that_is_refused_and_listed_is_offered_once_more(
     assert len(refused) == times
     assert len({asked.message["id"] for asked in server.about(DISCOVER)}) == 2
     if status == 0:
-        told = f"the server refused {STATELESS} and listed it as supported"
-        assert told in str(report.members["findings"])
+        message = f"the server refused {STATELESS} and listed it as supported"
+        assert message in str(report.members["findings"])
 
 
 # Tools that must not be called
@@ -189,9 +189,11 @@ def test_a_tool_with_a_wrong_annotation_is_not_called(tmp_path: Path) -> None:
     with RawHttp(script) as server:
         done = subprocess.run([*words, server.url], cwd=tmp_path, capture_output=True, check=False)
         assert done.returncode == 1
-        told = done.stderr.decode("utf-8")
-        assert "the tool echo must not be called over HTTP: x-mcp-header of properties.text" in told
-        assert "--no-check calls it anyway" in told
+        message = done.stderr.decode("utf-8")
+        assert (
+            "the tool echo must not be called over HTTP: x-mcp-header of properties.text" in message
+        )
+        assert "--no-check calls it anyway" in message
         assert server.about(CALL) == []
         words += [server.url, "--no-check"]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
@@ -209,7 +211,7 @@ CLIENT = {"elicitation": "decline"}
 
 
 def asking(then: Script) -> Script:
-    """A server that wants to know more before it answers a call."""
+    """A server that asks for input before it answers a call."""
 
     def script(asked: Asked, line: Line) -> None:
         if asked.about == CALL and "inputResponses" not in asked.message["params"]:
@@ -235,7 +237,7 @@ def test_a_second_round_that_fails_fails_the_call_at_once(tmp_path: Path) -> Non
     assert (report.status, report.fault["kind"]) == (1, "http_status")
 
 
-def test_a_second_round_that_hangs_is_given_up_by_closing_its_answer(tmp_path: Path) -> None:
+def test_a_second_round_that_hangs_is_cancelled_by_closing_its_response(tmp_path: Path) -> None:
     ends: list[bool] = []
 
     def hangs(asked: Asked, line: Line) -> None:

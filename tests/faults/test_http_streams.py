@@ -79,7 +79,7 @@ def test_an_answer_in_a_stream_is_an_answer(name: str, tmp_path: Path) -> None:
         ([b"event: answer\ndata: {}\n\n"], "an event named 'answer'"),
     ],
 )
-def test_a_stream_that_ends_without_the_answer_is_told_with_the_likely_reason(
+def test_a_stream_that_ends_without_the_answer_is_reported_with_the_likely_reason(
     pieces: list[bytes], words: str, tmp_path: Path
 ) -> None:
     with RawHttp(streams(lambda asked: pieces)) as server:
@@ -108,7 +108,7 @@ def test_a_giant_event_is_refused_by_name(tmp_path: Path) -> None:
     assert "an event of more than 4,096 bytes" in report.story
 
 
-def test_a_stream_that_goes_on_without_the_answer_ends_by_the_timeout(tmp_path: Path) -> None:
+def test_a_stream_that_continues_without_the_answer_times_out(tmp_path: Path) -> None:
     with RawHttp(on(CALL, holds_after(EVENTS, b": ping\n\n"))) as server:
         report = run_over_http(tmp_path, server.url, words=SHORT)
     assert (report.status, report.fault["kind"]) == (1, "timeout")
@@ -165,7 +165,7 @@ def test_a_stream_that_broke_off_is_resumed_after_its_last_event(tmp_path: Path)
     assert len(server.about(CALL)) == 1
 
 
-def test_an_event_that_did_not_come_whole_is_asked_for_again(tmp_path: Path) -> None:
+def test_an_incomplete_event_is_requested_again(tmp_path: Path) -> None:
     beginning = b"id: e1\ndata:\n\n" + event(REST, "id: e2")[:-4]
     script = broken_off(hangs_up_after(EVENTS, event(REST, "id: e2")), beginning)
     with RawHttp(script) as server:
@@ -203,8 +203,8 @@ def test_a_stream_without_ids_cannot_be_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_storm_of_resumptions_is_slowed_down_and_told(tmp_path: Path) -> None:
-    """The server wants us back at once, again and again: at most five times in a second."""
+def test_a_storm_of_resumptions_is_slowed_down_and_reported(tmp_path: Path) -> None:
+    """The server asks us to reconnect at once, again and again: at most five times in a second."""
     then = hangs_up_after(EVENTS, b"id: e1\nretry: 0\ndata:\n\n")
     with RawHttp(broken_off(then)) as server:
         report = run_over_http(tmp_path, server.url, words=("--timeout", "2s"))
@@ -224,7 +224,7 @@ def test_a_server_is_waited_for_as_long_as_it_wants(tmp_path: Path) -> None:
 # The server's own stream
 
 
-def test_what_a_server_says_on_its_own_stream_is_heard(tmp_path: Path) -> None:
+def test_messages_on_the_get_stream_are_received(tmp_path: Path) -> None:
     ping = {"jsonrpc": "2.0", "id": "s1", "method": "ping"}
 
     def script(asked: Asked, line: Line) -> None:
@@ -247,9 +247,7 @@ def test_what_a_server_says_on_its_own_stream_is_heard(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", ["404 Not Found", "405 Method Not Allowed"])
-def test_a_server_without_a_stream_of_its_own_is_no_worse_for_it(
-    status: str, tmp_path: Path
-) -> None:
+def test_a_server_without_a_get_stream_is_accepted(status: str, tmp_path: Path) -> None:
     with RawHttp(on("GET", says(refusal(status)))) as server:
         report = run_over_http(tmp_path, server.url)
     report.assert_spotless()

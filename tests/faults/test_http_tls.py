@@ -32,7 +32,7 @@ def test_a_server_whose_authority_is_named_is_spoken_to(
     assert server.connections < len(server.asked)
 
 
-def test_a_server_that_nobody_vouches_for_gets_nothing(
+def test_a_server_with_an_untrusted_certificate_gets_no_request(
     authority: Authority, tmp_path: Path
 ) -> None:
     with RawHttp(tls=authority.server()) as server:
@@ -60,16 +60,14 @@ def test_the_certificate_of_another_host_is_refused(authority: Authority, tmp_pa
     assert server.asked == []
 
 
-def test_whoever_asks_for_it_in_so_many_words_trusts_everybody(
-    authority: Authority, tmp_path: Path
-) -> None:
+def test_verification_can_be_switched_off_explicitly(authority: Authority, tmp_path: Path) -> None:
     with RawHttp(tls=authority.server("other.example")) as server:
         report = with_config(tmp_path, server.url, insecureTls=True)
     assert report.statuses == ["passed"]
     assert list(report.findings) == ["tls_unverified"]
 
 
-def test_a_server_without_tls_is_told_as_such(tmp_path: Path) -> None:
+def test_a_server_without_tls_is_reported_as_such(tmp_path: Path) -> None:
     with RawHttp() as server:
         report = run_over_http(tmp_path, server.url.replace("http:", "https:"))
     assert (report.status, report.fault["kind"]) == (3, "tls_failed")
@@ -77,7 +75,7 @@ def test_a_server_without_tls_is_told_as_such(tmp_path: Path) -> None:
     assert "does it speak TLS on this port?" in report.fault["hint"]
 
 
-def test_a_server_with_tls_that_is_asked_without_is_told(
+def test_a_tls_server_that_is_reached_over_http_is_reported_as_such(
     authority: Authority, tmp_path: Path
 ) -> None:
     with RawHttp(tls=authority.server()) as server:
@@ -85,7 +83,7 @@ def test_a_server_with_tls_that_is_asked_without_is_told(
     assert (report.status, report.fault["kind"]) == (3, "http_body")
 
 
-def test_a_file_of_authorities_that_is_none_is_told(tmp_path: Path) -> None:
+def test_an_invalid_ca_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "no.pem").write_text("no certificate", encoding="utf-8")
     with RawHttp() as server:
         url = server.url.replace("http:", "https:")
@@ -94,8 +92,8 @@ def test_a_file_of_authorities_that_is_none_is_told(tmp_path: Path) -> None:
     assert "the file of authorities 'no.pem' cannot be used" in report.fault["message"]
 
 
-def test_somebody_who_never_shakes_hands_ends_by_the_limit(tmp_path: Path) -> None:
-    """Not one byte comes from whoever accepted the connection."""
+def test_a_tls_handshake_that_never_ends_times_out(tmp_path: Path) -> None:
+    """The other side accepts the connection and sends not one byte."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}/mcp"
         report = with_config(tmp_path, url, startupTimeout=300)

@@ -23,7 +23,7 @@ RAW_SERVER = str(Path(__file__).parent.parent / "servers" / "raw_http.py")
 @pytest.mark.parametrize(
     "status", ["500 Oops", "503 Busy", "403 Forbidden", "401 Who", "429 Slow", "404 No"]
 )
-def test_a_result_under_a_refusing_status_is_no_answer(tmp_path: Path, status: str) -> None:
+def test_a_result_under_a_refusing_status_is_not_an_answer(tmp_path: Path, status: str) -> None:
     def script(asked: Asked, line: Line) -> None:
         line.send(as_json(result_for(asked), status))
 
@@ -46,7 +46,7 @@ def test_an_error_under_a_refusing_status_is_the_answer(tmp_path: Path) -> None:
     assert report.statuses == ["passed"]
 
 
-def test_a_second_answer_on_one_stream_is_not_taken_for_the_next_request(tmp_path: Path) -> None:
+def test_a_second_answer_on_one_stream_is_not_matched_to_the_next_request(tmp_path: Path) -> None:
     first_line: list[Line] = []
 
     def script(asked: Asked, line: Line) -> None:
@@ -56,7 +56,7 @@ def test_a_second_answer_on_one_stream_is_not_taken_for_the_next_request(tmp_pat
             line.send(EVENTS, event(right))
             line.wait_for_the_end()
             return
-        # On the stream of the first request, what the second one would like to hear.
+        # On the stream of the first request, the answer to the second one.
         first_line[0].send(event(right))
         wrong = right | {"result": {"content": [{"type": "text", "text": "wrong"}]}}
         line.send(EVENTS, event(wrong))
@@ -68,7 +68,7 @@ def test_a_second_answer_on_one_stream_is_not_taken_for_the_next_request(tmp_pat
     assert set(report.findings) == {"duplicate_response"}
 
 
-def test_an_event_that_a_resumed_stream_brings_again_is_passed_over(tmp_path: Path) -> None:
+def test_an_event_that_a_resumed_stream_repeats_is_ignored(tmp_path: Path) -> None:
     def script(asked: Asked, line: Line) -> None:
         if asked.method == "GET" and "last-event-id" not in asked.headers:
             good(asked, line)
@@ -131,7 +131,7 @@ def test_a_server_that_asks_without_end_and_takes_no_answer_is_borne(tmp_path: P
     assert report.findings["http_body"]["count"] >= 600 - 200
 
 
-def test_a_server_that_closes_idle_connections_at_once_is_no_error(tmp_path: Path) -> None:
+def test_a_server_may_close_idle_connections_at_once(tmp_path: Path) -> None:
     def script(asked: Asked, line: Line) -> None:
         # A moment later, the next request could be on its way already, and be lost.
         line.hold()
@@ -207,11 +207,11 @@ def test_a_port_that_can_be_none_is_a_usage_error(tmp_path: Path, url: str) -> N
     assert report.status == 2
 
 
-def test_two_servers_on_one_port_side_by_side_are_not_taken_for_each_other(tmp_path: Path) -> None:
+def test_two_servers_on_one_port_do_not_get_the_verdicts_of_each_other(tmp_path: Path) -> None:
     port = _free_port()
     command = [sys.executable, RAW_SERVER, str(port)]
-    heard = {"target": "result.content[0].text", "matcher": {"exact": "x"}}
-    tools = [{"name": "t", "tool": "echo", "args": {"text": "x"}, "expect": [heard]}]
+    received = {"target": "result.content[0].text", "matcher": {"exact": "x"}}
+    tools = [{"name": "t", "tool": "echo", "args": {"text": "x"}, "expect": [received]}]
     for name, mode in (("a", "good"), ("b", "mishears")):
         server = {"command": [*command, mode], "url": f"http://127.0.0.1:{port}/mcp"}
         suite = {"servers": {name: server}, "tools": tools}
@@ -219,7 +219,7 @@ def test_two_servers_on_one_port_side_by_side_are_not_taken_for_each_other(tmp_p
     words = ["run", ".", "--json", "--parallel", "2"]
     report = run(tmp_path, [sys.executable, "-m", "mcptest", *words])
     statuses = {suite["server"]: suite["tests"][0]["status"] for suite in report.members["suites"]}
-    # Whoever comes second may find the port taken; nobody is judged by the other's answers.
+    # The second one may find the port taken; neither is judged by the other's answers.
     assert statuses["a"] in ("passed", "error")
     assert statuses["b"] in ("failed", "error")
 

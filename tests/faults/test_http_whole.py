@@ -165,7 +165,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("how", LOST)
-def test_a_lost_session_is_told_and_the_next_test_begins_a_new_one(
+def test_a_lost_session_is_reported_and_the_next_test_begins_a_new_one(
     how: str, tmp_path: Path
 ) -> None:
     def forgets(asked: Asked, line: Line) -> None:
@@ -203,7 +203,7 @@ def test_a_session_id_that_cannot_be_sent_back_is_a_finding(session: str, tmp_pa
     assert sessions(server, CALL) == [""]
 
 
-def test_a_session_id_that_would_end_its_line_is_no_http(tmp_path: Path) -> None:
+def test_a_session_id_with_a_line_break_is_invalid_http(tmp_path: Path) -> None:
     def script(asked: Asked, line: Line) -> None:
         line.send(as_json(result_for(asked), Mcp_Session_Id="a\0b"))
 
@@ -216,7 +216,7 @@ def test_a_session_id_that_would_end_its_line_is_no_http(tmp_path: Path) -> None
 
 
 class OlderServer:
-    """Two endpoints: a GET brings the stream of all answers, which names where to POST."""
+    """Two endpoints: a GET returns the stream of all answers, which names where to POST."""
 
     def __init__(self, endpoint: str = "/messages?s=1", *, drops_on: str = "") -> None:
         self._endpoint = endpoint
@@ -250,7 +250,9 @@ def test_a_server_of_the_older_transport_is_found_and_spoken_to(tmp_path: Path) 
     assert [asked.target for asked in server.about(CALL)] == ["/messages?s=1"] * 2
 
 
-def test_one_that_is_named_as_such_is_asked_for_its_stream_at_once(tmp_path: Path) -> None:
+def test_a_server_configured_with_the_older_transport_is_asked_for_its_stream_at_once(
+    tmp_path: Path,
+) -> None:
     with RawHttp(OlderServer()) as server:
         report = with_config(tmp_path, server.url, transport="sse")
     report.assert_spotless()
@@ -265,7 +267,7 @@ def test_an_endpoint_elsewhere_is_refused_and_gets_nothing(tmp_path: Path) -> No
     assert other.connections == 0
 
 
-def test_an_endpoint_that_is_no_url_is_refused(tmp_path: Path) -> None:
+def test_an_endpoint_event_that_is_not_a_url_is_refused(tmp_path: Path) -> None:
     with RawHttp(OlderServer("http://[x")) as server:
         report = run_over_http(tmp_path, server.url)
     assert (report.status, report.fault["kind"]) == (3, "event_stream")
@@ -286,7 +288,7 @@ NOT_OLDER: dict[str, Script] = {
 
 
 @pytest.mark.parametrize("name", NOT_OLDER)
-def test_where_there_is_no_older_transport_the_first_refusal_stands(
+def test_without_the_older_transport_the_first_refusal_is_reported(
     name: str, tmp_path: Path
 ) -> None:
     with RawHttp(on("GET", NOT_OLDER[name], says(refusal("404 Not Found")))) as server:
@@ -312,7 +314,7 @@ def test_a_stream_that_never_names_the_endpoint_ends_by_the_limit(tmp_path: Path
         (on("GET", hangs_up_after(EVENTS)), "event_stream"),
     ],
 )
-def test_the_older_transport_that_is_named_and_not_there_is_told(
+def test_the_older_transport_that_is_requested_and_missing_is_reported(
     script: Script, kind: str, tmp_path: Path
 ) -> None:
     with RawHttp(script) as server:
@@ -342,7 +344,7 @@ def test_other_servers_go_through_the_proxy_with_their_whole_url(tmp_path: Path)
     assert first.headers["proxy-authorization"] == "Basic dXNlcjpwYXNzIHdvcmQ="
 
 
-def test_a_proxy_that_makes_no_connection_is_told_as_such(tmp_path: Path) -> None:
+def test_a_proxy_that_makes_no_connection_is_reported_as_such(tmp_path: Path) -> None:
     with RawHttp(says(refusal("403 Forbidden"))) as proxy:
         url = f"http://127.0.0.1:{proxy.port}"
         report = run_over_http(tmp_path, "https://nobody.invalid/mcp", HTTPS_PROXY=url)
@@ -380,12 +382,12 @@ def test_a_server_that_is_started_leaves_nothing_behind(mode: str) -> None:
     perform(started(mode), echo(), echo("b", id=2)).assert_spotless()
 
 
-def test_one_that_hangs_leaves_nothing_behind_either() -> None:
+def test_a_server_that_hangs_leaves_nothing_behind_either() -> None:
     report = perform(started("hangs", timeout_s=0.3))
     assert (report.status, report.fault["kind"]) == (1, "timeout")
 
 
-def test_one_that_ends_in_the_middle_of_a_call_is_told_with_its_last_words() -> None:
+def test_a_server_that_ends_during_a_call_is_reported_with_its_last_output() -> None:
     report = perform(started("exits"))
     assert (report.status, report.fault["kind"]) == (1, "exited_during_call")
     assert "exit status 3" in report.fault["message"]
@@ -393,7 +395,7 @@ def test_one_that_ends_in_the_middle_of_a_call_is_told_with_its_last_words() -> 
 
 
 def test_the_end_of_its_process_seen_while_sending_ends_the_wait() -> None:
-    """No poll reports it a second time, and the wait for an answer must not go on without it."""
+    """No poll reports it a second time, and the wait for an answer must not continue without it."""
     with stage() as launcher:
         transport = HttpTransport(started("exits"), launcher.guardian, launcher.interrupts)
         assert transport.open(time.monotonic() + LONG_S) is None
@@ -407,13 +409,13 @@ def test_the_end_of_its_process_seen_while_sending_ends_the_wait() -> None:
         transport.end(launcher.grace)
 
 
-def test_one_that_ends_after_its_answer_has_answered() -> None:
+def test_a_server_that_ends_after_its_answer_has_answered() -> None:
     """Also when most of the answer is still on its way."""
     report = perform(started("answers-and-exits"), echo("x" * 8_000_000))
     assert report.statuses == ["passed"]
 
 
-def test_one_that_floods_is_bounded_by_the_budget_of_a_call() -> None:
+def test_a_server_that_floods_is_bounded_by_the_budget_of_a_call() -> None:
     report = perform(started("floods", limits=Limits(max_messages_per_call=500)))
     assert (report.status, report.fault["kind"]) == (1, "output_budget")
     size = started("floods", limits=Limits(max_bytes_per_call=100_000))
@@ -428,7 +430,9 @@ def test_one_that_floods_is_bounded_by_the_budget_of_a_call() -> None:
         (("/nonexistent/server",), "spawn_failed", "/nonexistent/server"),
     ],
 )
-def test_one_that_never_listens_is_told(command: tuple[str, ...], kind: str, words: str) -> None:
+def test_a_server_that_never_listens_is_reported(
+    command: tuple[str, ...], kind: str, words: str
+) -> None:
     report = perform(started(command=command, startup_timeout_s=0.5))
     assert (report.status, report.fault["kind"]) == (3, kind)
     assert words in report.fault["message"]
@@ -443,7 +447,7 @@ def test_a_stranger_on_the_port_is_not_tested_in_its_place(tmp_path: Path) -> No
     assert stranger.asked == []
 
 
-def test_one_that_is_not_known_to_be_ours_is_tested_and_told_of() -> None:
+def test_a_server_that_may_not_be_ours_is_tested_with_a_note() -> None:
     """As in a container: who listens has not the mark that what we start has."""
     ours = started()
     report = perform(ours.but(command=("env", "-i", *ours.command)))

@@ -1,4 +1,4 @@
-"""What the rules about sessions take to be loaded and asked is no time that the server took."""
+"""The time to load and apply the rules about sessions does not count as time of the server."""
 
 from __future__ import annotations
 

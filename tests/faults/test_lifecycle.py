@@ -1,4 +1,4 @@
-"""Group F of the fault catalogue: ends that come too soon, too late or not at all."""
+"""Group F of the fault catalogue: servers that end too soon, too late or not at all."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_crash_loop_is_cut_short_and_the_rest_is_called_not_run() -> None:
     assert {test["error"]["effect"] for test in report.tests[3:]} == {"definite"}
 
 
-def test_an_expected_end_is_no_fault() -> None:
+def test_an_expected_end_is_not_a_fault() -> None:
     """Row 84, silent."""
     test = {"it": "ends", "request": call(), "expect": {"exitCode": 7}}
     perform(spec_for("exit-on-call", "7"), test).assert_spotless()
@@ -124,7 +124,7 @@ def test_a_server_that_ignores_sigterm_is_killed(listener: Listener) -> None:
 
 
 @pytest.mark.long
-def test_the_whole_default_ladder_is_bounded(listener: Listener) -> None:
+def test_all_default_shutdown_steps_together_are_bounded(listener: Listener) -> None:
     """Row 86, with the times that users get: 2 s, 2 s, and KILL."""
     with stage(Grace()) as launcher:
         server = Server(spec_for("ignore-term", listener=listener), launcher)
@@ -136,7 +136,9 @@ def test_the_whole_default_ladder_is_bounded(listener: Listener) -> None:
 
 
 @pytest.mark.parametrize("mode", ["fork-hold", "own-session", "daemon"])
-def test_whoever_a_server_leaves_behind_is_killed_and_named(mode: str, listener: Listener) -> None:
+def test_processes_that_a_server_leaves_behind_are_killed_and_named(
+    mode: str, listener: Listener
+) -> None:
     """Rows 87 and 88: a child with our pipes, one in its own session, a daemon."""
     report = perform(spec_for(mode, listener=listener))
     assert (report.status, report.statuses) == (0, ["passed"])
@@ -174,7 +176,7 @@ def test_the_command_kills_a_process_that_forks_again_and_again(
 def test_a_server_that_ends_while_its_child_holds_the_pipes_is_noticed_at_once(
     listener: Listener,
 ) -> None:
-    """Row 87. There is no end of stdout to wait for."""
+    """Row 87. Stdout never ends."""
     report = perform(spec_for("fork-hold-exit", listener=listener))
     assert (report.status, report.fault["kind"]) == (1, "exited_during_call")
     assert list(report.findings) == ["left_behind"]
@@ -191,7 +193,7 @@ def test_a_child_that_ends_a_moment_after_its_launcher_is_not_left_behind(
 
 
 def test_a_child_without_our_mark_is_killed_with_the_group(listener: Listener) -> None:
-    """Row 87. It cannot be named, since nothing tells it from any other process."""
+    """Row 87. It cannot be named, since nothing distinguishes it from any other process."""
     with stage(QUICK_GRACE) as launcher:
         server = Server(spec_for("unmarked", listener=listener), launcher)
         server.open()
@@ -213,7 +215,7 @@ def test_the_worst_family_is_gone_when_the_run_is(listener: Listener) -> None:
 def test_a_run_inside_a_server_of_another_run_carries_both_marks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Row 88: whoever cleans up the outer run finds the servers of the inner one."""
+    """Row 88: cleaning up after the outer run finds the servers of the inner one."""
     monkeypatch.setenv(MARK_VARIABLE, "outer/1/")
     guardian = new_guardian()
     try:
@@ -317,7 +319,7 @@ FAREWELL = {
 }
 
 
-def test_a_server_that_dies_of_a_notification_is_no_pass() -> None:
+def test_a_server_that_dies_of_a_notification_does_not_pass() -> None:
     """Nothing answers a notification, so its end is the only sign there is."""
     report = perform(spec_for("die-on-notification", "7"), FAREWELL, FAREWELL, FAREWELL)
     assert report.status == 1
@@ -331,7 +333,7 @@ def test_a_server_that_takes_a_notification_passes() -> None:
     assert (report.status, report.statuses, report.members["findings"]) == (0, ["passed"], [])
 
 
-def test_a_server_that_ends_after_its_last_answer_is_told() -> None:
+def test_a_server_that_ends_after_its_last_answer_is_reported() -> None:
     report = perform(spec_for("answer-and-exit", "5"))
     assert report.statuses == ["passed"]
     message = "the server ended with exit status 5"

@@ -1,4 +1,4 @@
-"""A line over the limit is refused while it is read: it is never held twice, nor after its end."""
+"""A line over the limit is refused while it is read: it is never held twice, or after its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LIMIT = 64 * _MIB
 _PATIENCE_S = 60.0
 
 # Writes the line of this mode in answer to what has this word in it: 100 MB, one that does not
-# end, or one that comes in pieces of three bytes.
+# end, or one that arrives in pieces of three bytes.
 HOSTILE = """
 import json, os, sys
 

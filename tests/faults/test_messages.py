@@ -1,4 +1,4 @@
-"""Group D of the fault catalogue: messages that JSON-RPC or MCP does not want there."""
+"""Group D of the fault catalogue: messages that JSON-RPC or MCP does not allow there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_an_answer_under_a_wrong_id_only_is_a_timeout_that_names_it() -> None:
         ("null", "protocol_violation", "a result must carry the id of its request"),
     ],
 )
-def test_an_id_of_another_type_is_no_answer_and_is_explained(
+def test_an_id_of_another_type_is_not_an_answer_and_is_explained(
     id: str, finding: str, story: str
 ) -> None:
     """Row 49."""
@@ -51,8 +51,8 @@ def test_an_id_of_another_type_is_no_answer_and_is_explained(
 
 
 @pytest.mark.parametrize("mode", ["duplicate", "duplicate-differs"])
-def test_of_two_answers_the_first_counts_and_the_second_is_a_finding(mode: str) -> None:
-    """Row 50. Also when the second comes after the last test is over."""
+def test_the_first_of_two_answers_counts_and_the_second_is_a_finding(mode: str) -> None:
+    """Row 50. Also when the second arrives after the last test."""
     report = perform(spec_for(mode), echo(), echo("again", id=2))
     assert (report.status, report.statuses) == (0, ["passed", "passed"])
     assert list(report.findings) == ["duplicate_response"]
@@ -168,7 +168,7 @@ def test_a_batch_in_any_other_revision_is_a_violation(version: str) -> None:
         (b'{"jsonrpc":"2.0","method":7}\n', '"method" must be a string and is 7'),
     ],
 )
-def test_a_value_that_is_no_message_is_a_finding_and_the_answer_counts(
+def test_a_value_that_is_not_a_message_is_a_finding_and_the_answer_counts(
     line: bytes, reason: str
 ) -> None:
     """Rows 53 and 54."""
@@ -179,7 +179,7 @@ def test_a_value_that_is_no_message_is_a_finding_and_the_answer_counts(
 
 @pytest.mark.long
 def test_a_storm_of_notifications_does_not_hide_the_answer() -> None:
-    """Row 55. Its memory is looked at in test_command_line."""
+    """Row 55. Its memory is measured in test_command_line."""
     perform(spec_for("storm", "200000")).assert_spotless()
 
 
@@ -192,7 +192,7 @@ def test_a_storm_of_notifications_does_not_hide_the_answer() -> None:
         ("elicitation/create", "the client does not offer elicitation/create"),
     ],
 )
-def test_what_the_server_asks_during_a_call_is_answered(method: str, said: object) -> None:
+def test_a_server_request_during_a_call_is_answered(method: str, said: object) -> None:
     """Rows 56 and 60: it asks under the very id of our call, and each side keeps its own."""
     if isinstance(said, str):
         said = {"error": {"code": -32601, "message": said}}
@@ -202,7 +202,7 @@ def test_what_the_server_asks_during_a_call_is_answered(method: str, said: objec
     perform(spec_for("ask", method), test).assert_spotless()
 
 
-def test_what_the_server_asks_is_answered_while_our_request_is_still_being_written() -> None:
+def test_a_server_request_is_answered_while_our_request_is_still_being_written() -> None:
     """Row 56. The reply queues up behind a request that does not fit into the pipe."""
     answer = json.dumps({"id": "early", "jsonrpc": "2.0", "result": {}}, sort_keys=True)
     test = echo(answer)
@@ -210,7 +210,7 @@ def test_what_the_server_asks_is_answered_while_our_request_is_still_being_writt
     perform(spec_for("ask-first", "ping"), test).assert_spotless()
 
 
-def test_a_server_that_asks_for_ever_runs_into_the_timeout() -> None:
+def test_a_server_that_sends_requests_forever_runs_into_the_timeout() -> None:
     """Row 59."""
     report = perform(spec_for("ask-forever", timeout_s=0.4))
     assert (report.status, report.fault["kind"]) == (1, "timeout")
@@ -218,7 +218,7 @@ def test_a_server_that_asks_for_ever_runs_into_the_timeout() -> None:
     assert report.members["findings"] == []
 
 
-def test_an_answer_nobody_waited_for_is_not_called_unknown() -> None:
+def test_a_late_answer_is_not_called_unknown() -> None:
     """Row 48, silent: a test of the exit status alone still sent a request."""
     test = {"it": "ends", "request": call(), "expect": {"exitCode": 0}}
     perform(spec_for("exit-after-answer"), test).assert_spotless()

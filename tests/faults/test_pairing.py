@@ -227,7 +227,7 @@ def test_a_test_that_cancels_a_request_names_the_id_that_was_sent(tmp_path: Path
 def test_an_answer_on_another_stream_does_not_count(
     tmp_path: Path, reply: bytes, kind: str
 ) -> None:
-    """The POST is only accepted, or its stream stays silent; the answer comes on the GET."""
+    """The POST is only accepted, or its stream stays silent; the answer is on the GET stream."""
     calls: list[Asked] = []
 
     def script(asked: Asked, line: Line) -> None:
@@ -410,7 +410,7 @@ out2: {jsonrpc: "2.0", id: 2, result: {content: [{type: text, text: hi}]}}
 
 
 @pytest.mark.long
-def test_of_two_calls_in_a_contract_neither_is_answered_by_a_line_that_had_begun(
+def test_neither_of_two_calls_in_a_contract_is_answered_by_a_line_begun_earlier(
     tmp_path: Path,
 ) -> None:
     second = "    if request['id'] == 2: g.write(rest + g.line_for(request))"
@@ -421,7 +421,7 @@ def test_of_two_calls_in_a_contract_neither_is_answered_by_a_line_that_had_begun
 
 @pytest.mark.parametrize("before", ["Loading ...", " ", "\\r"])
 @pytest.mark.parametrize("after", [" done\\n", "\\n"])
-def test_a_line_that_is_no_message_takes_nothing_from_the_next(before: str, after: str) -> None:
+def test_a_line_that_is_not_a_message_does_not_affect_the_next(before: str, after: str) -> None:
     body = f"""
 def initialize(request):
     g.write(g.line_for(request) + b"{before}")
@@ -468,7 +468,7 @@ out2: {jsonrpc: "2.0", id: 1, result: {}}
 @pytest.mark.parametrize(
     ("contract", "status"), [(SAID_AFTERWARDS, "failed"), (SAID_FIRST, "passed")]
 )
-def test_what_a_server_says_before_a_case_is_not_what_follows_its_request(
+def test_messages_before_a_case_do_not_count_as_following_its_request(
     tmp_path: Path, contract: str, status: str
 ) -> None:
     report = run_files(tmp_path, server(SAYS_ONCE), "--timeout", SHORT, a=contract)
@@ -570,7 +570,7 @@ def test_a_server_that_ends_after_its_answer_has_the_same_verdicts_every_time(
     assert set(found) == {wanted}
 
 
-def test_an_end_that_a_test_asked_for_is_no_error_of_the_next() -> None:
+def test_an_exit_that_one_test_requested_is_not_an_error_of_the_next() -> None:
     ends = {"it": "ends", "request": call(id=1), "expect": {"exitCode": 3}}
     report = perform(server(ONE_SHOT), ends, echo(id=2))
     assert report.statuses == ["passed", "passed"]
@@ -601,7 +601,7 @@ g.serve({"tools/call": call})
 
 
 @pytest.mark.long
-def test_what_we_do_with_many_messages_is_not_the_time_of_the_server(
+def test_our_own_work_with_many_messages_is_not_counted_as_time_of_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     take = Inbox._take_notification

@@ -111,7 +111,7 @@ NAMED: dict[str, tuple[list[list[dict[str, Any]]], list[object], str]] = {
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("name", NAMED)
-def test_what_a_server_must_not_get_away_with(tmp_path: Path, name: str, file: str) -> None:
+def test_wrong_servers_fail(tmp_path: Path, name: str, file: str) -> None:
     calls, ids, expects = NAMED[name]
     if file.endswith(".yaml") and expects in ("any", "time"):
         expects = "partial"
@@ -119,7 +119,7 @@ def test_what_a_server_must_not_get_away_with(tmp_path: Path, name: str, file: s
     assert_sound(tmp_path, Scenario(made(*calls, ids=ids, expects=expects, nonce=nonce, file=file)))
 
 
-def test_what_was_said_before_anything_was_read_answers_nothing(tmp_path: Path) -> None:
+def test_output_before_the_first_read_request_answers_nothing(tmp_path: Path) -> None:
     tests = made([], ids=[1])
     start = ({"jsonrpc": "2.0", "id": 1, **tests[0].right},)
     assert_sound(tmp_path, Scenario(tests, start))

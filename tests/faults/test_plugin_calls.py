@@ -77,7 +77,7 @@ def test_an_error_answer_is_returned_and_the_plugin_is_kept() -> None:
 @pytest.mark.parametrize(
     "method", ["more_members", "id_as_fraction", "crlf", "blank_lines", "unescaped"]
 )
-def test_what_other_languages_write_is_understood(method: str) -> None:
+def test_frames_as_other_languages_write_them_are_understood(method: str) -> None:
     """Members that are not known, "jsonrpc", 1.0 for 1, CR LF, text that is not escaped."""
     with hosting() as host:
         response = host.call(method)
@@ -87,13 +87,13 @@ def test_what_other_languages_write_is_understood(method: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Ærø 🙂 \u2028\x00\x1b", "\ud800 alone", '"\\\n\r'])
-def test_any_text_comes_back_as_it_was_sent(text: str) -> None:
+def test_any_string_is_returned_unchanged(text: str) -> None:
     with hosting() as host:
         assert host.call("echo", {text: [text]}).result == {text: [text]}
 
 
 @pytest.mark.parametrize("number", [10**400, -(2**63), 2**53 + 1, 0.1, 1e300, 5e-324])
-def test_numbers_come_back_as_they_were_sent(number: float) -> None:
+def test_numbers_are_returned_unchanged(number: float) -> None:
     with hosting() as host:
         assert host.call("echo", number).result == number
 

@@ -30,15 +30,7 @@ def _at_home(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
 # Closing
 
 
-def test_a_plugin_sees_the_end_of_its_input_and_ends_by_itself(listener: Listener) -> None:
-    with hosting("at-home") as host:
-        host.call("echo", 1)
-        caller = listener.next_caller()
-    assert caller.next_word() == "end of stdin"
-    assert caller.is_dead_within(LONG_S)
-
-
-def test_one_that_ignores_the_end_of_its_input_is_killed_with_its_child(
+def test_a_plugin_that_ignores_the_end_of_its_input_is_killed_with_its_child(
     listener: Listener,
 ) -> None:
     with hosting("stubborn") as host:
@@ -51,7 +43,7 @@ def test_one_that_ignores_the_end_of_its_input_is_killed_with_its_child(
 
 
 def test_a_child_that_left_the_group_does_not_outlive_its_plugin(listener: Listener) -> None:
-    with hosting("stray-child") as host:
+    with hosting("orphan-child") as host:
         host.call("echo", 1)
         child = listener.next_caller()
     assert child.is_dead_within(LONG_S)
@@ -137,7 +129,7 @@ host = PluginHost(sys.argv[1:], 30.0)
 
 @contextlib.contextmanager
 def program(mode: str, text: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A program of somebody's own that uses a host."""
+    """A separate program that uses a host."""
     words = [sys.executable, "-c", SETUP + text, *command_for(mode)]
     with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
         try:
@@ -171,7 +163,7 @@ def test_a_program_that_is_killed_during_a_call_leaves_no_process(listener: List
 def test_a_program_with_threads_that_is_killed_ends_the_input_of_its_plugin(
     listener: Listener,
 ) -> None:
-    """Beside threads nobody is forked, so nobody is left who could do more than that."""
+    """With threads there is no fork, so there is no guardian that could do more than that."""
     text = """
 threading.Thread(target=signal.pause, daemon=True).start()
 host.call('announced')
@@ -185,8 +177,8 @@ host.call('announced')
 
 
 @pytest.mark.parametrize("is_threaded", [False, True])
-def test_a_guardian_is_forked_only_where_there_are_no_threads(is_threaded: bool) -> None:
-    """Python does not know all threads; `_thread` stands for those of libraries."""
+def test_a_guardian_is_forked_only_without_threads(is_threaded: bool) -> None:
+    """Python does not know all threads; `_thread` simulates those of libraries."""
     text = """
 import _thread, signal, sys
 from mcptest.transport.process.child import make_guardian
@@ -197,8 +189,8 @@ guardian.dismiss()
 print(type(guardian).__name__)
 """
     words = [sys.executable, "-c", text, *(["threaded"] if is_threaded else [])]
-    told = subprocess.run(words, capture_output=True, timeout=LONG_S, check=True).stdout
-    assert told == (b"NoGuardian\n" if is_threaded else b"Guardian\n")
+    message = subprocess.run(words, capture_output=True, timeout=LONG_S, check=True).stdout
+    assert message == (b"NoGuardian\n" if is_threaded else b"Guardian\n")
 
 
 def test_a_program_that_ends_without_closing_leaves_no_process(listener: Listener) -> None:

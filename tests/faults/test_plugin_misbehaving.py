@@ -1,4 +1,4 @@
-"""Plugins that break their contract: which failure it is, and what comes after it."""
+"""Plugins that break their contract: which failure it is, and what happens afterwards."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def test_every_failure_is_a_host_error(kind: type[Exception]) -> None:
     assert issubclass(kind, McptestError)
 
 
-# Lines that are no answer
+# Lines that are not answers
 
 NOT_OF_THE_CALL = "its id is not that of the call"
 NEVER_ASKED = ": it answers what was never asked"
 
 
-def test_a_line_that_is_not_json_is_reported_as_it_came_and_the_next_call_works() -> None:
+def test_a_line_that_is_not_json_is_quoted_and_the_next_call_works() -> None:
     with hosting() as host:
         pid = host.call("pid").result
         with pytest.raises(InvalidJson) as caught:
@@ -99,7 +99,7 @@ def test_bytes_that_are_not_utf8_are_not_json() -> None:
         ("id_as_text", f"{NOT_OF_THE_CALL}, 1{NEVER_ASKED}", '{"id": "1", "result": 1}'),
     ],
 )
-def test_json_that_is_not_an_answer_is_reported_as_it_came_and_the_next_call_works(
+def test_json_that_is_not_an_answer_is_quoted_and_the_next_call_works(
     method: str, reason: str, line: str
 ) -> None:
     with hosting() as host:
@@ -114,15 +114,15 @@ def test_json_that_is_not_an_answer_is_reported_as_it_came_and_the_next_call_wor
 def test_a_second_answer_to_one_call_is_not_an_answer_to_the_next() -> None:
     with hosting() as host:
         assert host.call("twice").result == "first"
-        # Which of them depends on when it comes.
-        told = "its id is not that of the call, 2|it was said before anything was asked"
-        with pytest.raises(InvalidResponse, match=told) as caught:
+        # Which of them depends on when it arrives.
+        message = "its id is not that of the call, 2|it was said before anything was asked"
+        with pytest.raises(InvalidResponse, match=message) as caught:
             host.call("echo", 1)
         assert '"second"' in caught.value.line
         assert host.call("echo", 2).result == 2
 
 
-def test_a_line_that_is_too_long_is_given_up_at_the_limit_and_the_next_call_works() -> None:
+def test_a_line_that_is_too_long_is_cut_at_the_limit_and_the_next_call_works() -> None:
     limit = 100_000
     with hosting(max_line_bytes=limit) as host:
         with pytest.raises(InvalidResponse) as caught:
@@ -158,7 +158,7 @@ def test_after_a_timeout_the_plugin_is_left_running_and_its_late_answers_are_dro
         assert host.call("pid").result == pid
 
 
-def test_an_answer_that_never_comes_does_not_hurt_the_next_call() -> None:
+def test_an_answer_that_never_arrives_does_not_hurt_the_next_call() -> None:
     with hosting() as host:
         host.call_timeout = SHORT_S
         with pytest.raises(Timeout):
@@ -167,7 +167,7 @@ def test_an_answer_that_never_comes_does_not_hurt_the_next_call() -> None:
         assert host.call("echo", 1).result == 1
 
 
-def test_an_answer_that_comes_late_twice_is_dropped_once() -> None:
+def test_a_second_late_answer_is_an_error() -> None:
     """The second one belongs to no call at all."""
     with hosting() as host:
         host.call_timeout = SHORT_S
@@ -219,7 +219,7 @@ def test_a_plugin_that_ends_over_a_call_has_crashed_for_good(method: str, how: s
         assert children() == [], "nothing is started again"
 
 
-def test_what_a_crashed_plugin_said_on_stderr_is_kept() -> None:
+def test_stderr_of_a_crashed_plugin_is_kept() -> None:
     with hosting() as host:
         with pytest.raises(PluginCrashed) as caught:
             host.call("exit", 5)

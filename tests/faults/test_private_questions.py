@@ -1,4 +1,4 @@
-"""A question of our own is nobody's traffic; what a server says meanwhile is."""
+"""Our own requests are not traffic of a test; messages of the server meanwhile are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcptest.engine.run import RunOptions, run_plan
 
 SERVERS = Path(__file__).parent.parent / "servers"
 
-# Says something of its own the moment somebody asks what it offers, which no test here does.
+# Sends a notification when its tools are listed, which no test here does.
 CHATTY = f"""
 import sys; sys.path.insert(0, {str(SERVERS)!r})
 import good_server
@@ -25,7 +25,7 @@ AGAIN = '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
 
 
 @pytest.mark.parametrize(("said", "rule"), [("hello", "STDIO-01"), (AGAIN, "BASE-08")])
-def test_what_comes_while_we_ask_is_judged_and_captured(said: str, rule: str) -> None:
+def test_messages_during_our_own_requests_are_judged_and_captured(said: str, rule: str) -> None:
     command = (sys.executable, "-S", "-E", "-c", CHATTY, said)
     with stage() as launcher:
         launcher = launcher.but(judges=True, keeps_traffic=True)
@@ -34,8 +34,8 @@ def test_what_comes_while_we_ask_is_judged_and_captured(said: str, rule: str) ->
     (session,) = finished.conformance.sessions
     assert rule in [each.id for each in session.verdicts if each.status == "fail"]
     last = capture.exchanges[-1]
-    heard = [noted.value for noted in (*last.noise, *last.server_messages)]
-    assert len(heard) == 1
-    # Neither our question nor its answer is there.
+    received = [noted.value for noted in (*last.noise, *last.server_messages)]
+    assert len(received) == 1
+    # Neither our request nor its answer is there.
     assert "tools/list" not in str(capture)
     assert "inputSchema" not in str(capture)

@@ -44,7 +44,7 @@ def said_by(child: Child) -> str:
     return b"".join(parts).decode()
 
 
-def test_its_pipes_are_ours_and_its_end_is_told(way: str) -> None:
+def test_its_pipes_are_ours_and_its_end_is_reported(way: str) -> None:
     child = start(["sh", "-c", "read line; echo got $line; echo why >&2; exit 3"], os.environ)
     os.write(child.stdin, b"this\n")
     assert os.read(child.stdout, 100) == b"got this\n"
@@ -56,7 +56,7 @@ def test_its_pipes_are_ours_and_its_end_is_told(way: str) -> None:
     os.close(child.stdin)
 
 
-def test_a_signal_is_told_as_a_negative_number(way: str) -> None:
+def test_a_signal_is_reported_as_a_negative_number(way: str) -> None:
     child = start(["sleep", "60"], os.environ)
     assert child.poll() is None
     os.kill(child.pid, signal.SIGKILL)
@@ -117,7 +117,7 @@ def test_its_environment_is_the_given_one_and_its_path_decides(way: str, tmp_pat
         (["cat", "a\0b"], ValueError),
     ],
 )
-def test_what_cannot_be_started_is_an_error_and_leaves_nothing_open(
+def test_a_command_that_cannot_be_started_is_an_error_and_leaves_nothing_open(
     way: str, command: list[str], error: type[Exception]
 ) -> None:
     before = os.listdir("/proc/self/fd")
@@ -161,7 +161,7 @@ def test_while_others_look_our_folder_is_never_changed(tmp_path: Path) -> None:
     assert said == f"{tmp_path}\n"
 
 
-def test_a_closed_standard_input_is_no_pipe_of_the_child(tmp_path: Path) -> None:
+def test_a_closed_standard_input_is_not_a_pipe_of_the_child(tmp_path: Path) -> None:
     script = (
         "import os; from mcptest.transport.process.child import start\n"
         "child = start(['sh', '-c', 'read x; echo $x; echo err >&2'], os.environ)\n"

@@ -1,4 +1,4 @@
-"""Whoever guards a run ends what it leaves behind when it is killed, and nothing else."""
+"""The guardian of a run ends the processes a killed run leaves behind, and no others."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def wait_until(is_so: Callable[[], bool]) -> None:
     assert is_so()
 
 
-def test_a_run_that_is_killed_leaves_nobody_behind(shell: str, stage: Stage) -> None:
-    """But who was released, whose number may be somebody else's by now."""
+def test_a_run_that_is_killed_leaves_no_process_behind(shell: str, stage: Stage) -> None:
+    """Except a released one, whose id may belong to another process by now."""
     assert ("mcptest-guardian" in read_command_line(stage.guardian)) == (shell == "/bin/sh")
     stage.kill()
     wait_until(lambda: not read_command_line(stage.guardian))

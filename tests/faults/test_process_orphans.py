@@ -1,4 +1,4 @@
-"""Whoever is orphaned below us comes to us, whichever part of `ctypes` there is to ask for it."""
+"""Orphaned descendants are re-parented to this process, with whichever part of `ctypes` exists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WITHOUT_INNER_PART = "import _ctypes; del _ctypes.call_function\n"
 @pytest.mark.parametrize(
     ("before", "adopts"), [("", "0"), (ADOPT, "1"), (WITHOUT_INNER_PART + ADOPT, "1")]
 )
-def test_orphans_are_adopted_by_whoever_asked(before: str, adopts: str) -> None:
+def test_orphans_are_adopted_by_the_process_that_asked(before: str, adopts: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", before + ASKS],
         capture_output=True,
@@ -57,7 +57,7 @@ LEAVES = "sleep 60 >/dev/null 2>&1 & exec cat"
 
 @pytest.mark.skipif(sys.platform != "linux", reason="as above")
 @pytest.mark.parametrize(
-    ("sight", "server", "told"),
+    ("sight", "server", "message"),
     [
         ("seeing", "exec cat", "0"),
         ("seeing", LEAVES, "1 sleep 60"),
@@ -66,9 +66,9 @@ LEAVES = "sleep 60 >/dev/null 2>&1 & exec cat"
     ],
 )
 def test_all_processes_are_looked_through_only_for_a_reason(
-    sight: str, server: str, told: str
+    sight: str, server: str, message: str
 ) -> None:
-    """Somebody was left behind, or nobody can tell us whether."""
+    """A process was left behind, or this cannot be known."""
     done = subprocess.run(
         [sys.executable, "-c", STOPS, sight, server],
         capture_output=True,
@@ -76,4 +76,4 @@ def test_all_processes_are_looked_through_only_for_a_reason(
         encoding="utf-8",
         timeout=60,
     )
-    assert (done.stdout.strip(), done.stderr) == (told, "")
+    assert (done.stdout.strip(), done.stderr) == (message, "")

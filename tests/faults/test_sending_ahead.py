@@ -1,4 +1,4 @@
-"""After a test that passed the next request goes out before the verdict is told."""
+"""After a test that passed, the next request is sent before the verdict is reported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ serve({{"tools/call": note}})
 
 
 class Watch:
-    """What the server had been asked by the time each verdict was told."""
+    """The requests the server had received when each verdict was reported."""
 
     def __init__(self, diary: Path, patience_s: float) -> None:
         self.told: list[tuple[str, str]] = []
@@ -71,7 +71,7 @@ def watched(tmp_path: Path, *tests: Any, patience_s: float, **options: Any) -> W
     return watch
 
 
-def test_the_next_request_is_under_way_while_a_pass_is_told(tmp_path: Path) -> None:
+def test_the_next_request_is_sent_while_a_pass_is_reported(tmp_path: Path) -> None:
     watch = watched(tmp_path, echo(id=1), echo(id=2), patience_s=LONG_S / 10)
     assert watch.asked_by == ["1;2;", "1;2;"]
     first, second = "echoes hi under 1", "echoes hi under 2"
@@ -134,7 +134,9 @@ def test_a_request_that_went_ahead_has_its_notifications_and_no_others() -> None
 @pytest.mark.parametrize(
     ("value", "status"), [("1", "failed"), (True, "failed"), (1.0, "passed")], ids=repr
 )
-def test_what_is_nearly_what_was_expected_is_looked_at_closely(value: object, status: str) -> None:
+def test_answers_are_compared_as_json_and_not_by_python_equality(
+    value: object, status: str
+) -> None:
     """To Python all but the text are equal; to JSON the numbers are, and to nothing else."""
     server = f"""
 import sys; sys.path.insert(0, {str(SERVERS)!r})

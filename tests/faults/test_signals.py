@@ -65,7 +65,9 @@ def test_a_killed_run_takes_a_process_with_it_that_forks_again_and_again(
             assert caller.is_dead_within(10)
 
 
-def test_a_run_killed_in_its_handshake_leaves_nobody(tmp_path: Path, listener: Listener) -> None:
+def test_a_run_killed_in_its_handshake_leaves_no_process(
+    tmp_path: Path, listener: Listener
+) -> None:
     """Row 92."""
     words = write_files(tmp_path, spec_for("mute", listener=listener))
     with running(tmp_path, words) as run:
@@ -103,7 +105,7 @@ def test_one_signal_ends_the_run_with_a_report_of_what_was_done(
 def test_a_second_signal_ends_a_server_that_ignores_everything(
     second: signal.Signals, tmp_path: Path, listener: Listener
 ) -> None:
-    """Row 93. The ladder takes 4 s; the second signal cuts it short."""
+    """Row 93. Shutdown takes 4 s; the second signal ends it at once."""
     words = write_files(tmp_path, spec_for("family", listener=listener))
     with running(tmp_path, [*words, "--json"]) as run:
         family = listener.callers(*FAMILY)
@@ -112,7 +114,7 @@ def test_a_second_signal_ends_a_server_that_ignores_everything(
         began = time.monotonic()
         run.signal(signal.SIGINT)
         assert leader.next_word() == "end of stdin"
-        # The same one at once would be taken for the first.
+        # The same signal at once would be merged with the first.
         time.sleep(0.15)
         run.signal(second)
         report = run.finish()
@@ -161,7 +163,7 @@ def test_an_interrupt_is_heeded_while_messages_pour_in(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_stuck_in_a_step_leaves_when_its_time_is_up() -> None:
-    """Row 94. No wait is reached that could heed the signal, and no second one comes."""
+    """Row 94. No wait is reached that could handle the signal, and no second one is sent."""
     stuck = (
         "import os, signal\n"
         "from mcptest.transport.process.signals import Interrupts\n"
@@ -237,7 +239,7 @@ def test_a_run_that_is_killed_at_any_moment_leaves_no_server(
 
 
 @pytest.mark.long
-def test_a_report_that_nobody_fetches_does_not_hold_an_interrupted_run(tmp_path: Path) -> None:
+def test_an_unread_report_pipe_does_not_block_an_interrupted_run(tmp_path: Path) -> None:
     """Row 93. A report into a pipe waits for its reader; a signal bounds that wait."""
     words = write_files(tmp_path, spec_for("good"))
     os.mkfifo(tmp_path / "report")

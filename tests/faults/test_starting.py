@@ -169,7 +169,7 @@ def test_the_folder_is_not_suspected_when_the_file_is_there_or_none_is_named(
     assert (report.fault["kind"], report.fault["hint"]) == ("exited_early", "")
 
 
-def test_a_server_that_never_answers_the_handshake_is_given_up_and_gone(
+def test_a_server_that_never_answers_the_handshake_is_abandoned_and_killed(
     listener: Listener,
 ) -> None:
     """Row 4."""
@@ -180,7 +180,7 @@ def test_a_server_that_never_answers_the_handshake_is_given_up_and_gone(
     assert listener.next_caller().is_dead_within(5)
 
 
-def test_what_has_arrived_is_taken_even_when_the_time_is_up() -> None:
+def test_an_answer_that_has_arrived_counts_even_when_the_time_is_up() -> None:
     """Row 5. No answer is missed for a matter of microseconds."""
     with stage() as launcher:
         wire = StdioTransport(
@@ -207,7 +207,7 @@ def test_a_slow_handshake_below_the_limit_passes() -> None:
 
 
 @pytest.mark.parametrize("version", ["1999-01-01", "2026-07-28", 7, [], True, {}, ""])
-def test_a_version_that_we_do_not_speak_ends_the_run_and_names_both_sides(
+def test_an_unsupported_version_ends_the_run_and_names_both_sides(
     version: object,
 ) -> None:
     """Row 6."""
@@ -261,9 +261,7 @@ def test_a_gap_in_the_answer_to_initialize_is_a_finding_and_the_tests_run(
         ({"error": {"code": 1}}, "breaks JSON-RPC at error.message"),
     ],
 )
-def test_an_answer_to_initialize_that_is_no_answer_ends_the_run(
-    members: object, where: str
-) -> None:
+def test_an_invalid_answer_to_initialize_ends_the_run(members: object, where: str) -> None:
     """Row 7."""
     report = perform(spec_for("initialize-answer", json.dumps(members)))
     assert (report.status, report.fault["kind"]) == (3, "protocol_violation")
@@ -294,7 +292,7 @@ def test_messages_before_the_handshake_is_done_are_tolerated() -> None:
     perform(spec_for("chatty-start")).assert_spotless()
 
 
-def test_an_answer_nobody_asked_for_is_never_matched() -> None:
+def test_an_unsolicited_answer_is_never_matched() -> None:
     """Row 12. The guessed ids are 0 and 1; the test asks with 1 and gets its own answer."""
     report = perform(spec_for("eager"))
     assert (report.status, report.statuses) == (0, ["passed"])
@@ -320,7 +318,7 @@ def test_a_banner_is_named_as_the_cause_of_what_it_breaks() -> None:
     assert "logs and banners belong on stderr" in report.fault["hint"]
 
 
-def test_a_banner_is_named_when_the_answer_never_comes() -> None:
+def test_a_banner_is_named_when_the_answer_never_arrives() -> None:
     """Row 13. A server that talks and does not answer is asked to be quiet first."""
     command = ("sh", "-c", "echo Listening on port 3000; exec sleep 60")
     spec = ServerSpec(name="web", command=command, startup_timeout_s=0.3)

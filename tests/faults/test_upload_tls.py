@@ -1,4 +1,4 @@
-"""Uploads over TLS: to whom somebody vouches for, and to nobody else."""
+"""Uploads over TLS: only to hosts with a trusted certificate."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_records_are_posted_to_a_target_whose_certificate_is_right(
 def test_nothing_is_posted_to_a_target_whose_certificate_is_not(
     authority: Authority, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
-    """Once nobody vouches for it, once it is that of another host."""
+    """Once the certificate is untrusted, once it is for another host."""
     if host:
         monkeypatch.setenv("SSL_CERT_FILE", authority.file)
     tls = authority.server(host) if host else authority.server()

@@ -1,4 +1,4 @@
-"""URLs that a server writes are data: whatever it says, nobody goes there."""
+"""URLs that a server writes are data: they are never opened."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def canary() -> Iterator[socket.socket]:
 
 
 def visitors(canary: socket.socket) -> int:
-    """How many have come; each connection waits here until somebody looks."""
+    """The number of connections, each of which waits here until it is counted."""
     count = 0
     while True:
         try:

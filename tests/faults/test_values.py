@@ -107,7 +107,7 @@ def test_tricky_characters_survive_the_wire_and_compare_equal(text: str) -> None
 
 
 def test_half_a_surrogate_pair_in_an_answer_is_data_like_any_other() -> None:
-    """Row 44. A test file may not hold one; a server may send one all the same."""
+    """Row 44. A test file may not contain one; a server may still send one."""
     line = b'{"jsonrpc":"2.0","id":1,"result":"\\ud800"}\n'
     report = perform(spec_for("instead", line.hex()))
     assert (report.status, report.statuses) == (1, ["failed"])
@@ -156,7 +156,7 @@ def test_an_answer_that_is_not_strict_json_ends_the_call_at_once(line: bytes, re
     assert report.members["duration_ms"] < 10_000
 
 
-def test_a_broken_line_is_no_answer_to_the_next_call_either() -> None:
+def test_a_broken_line_does_not_answer_the_next_call_either() -> None:
     """Row 39: the line after a bad one is handled."""
     bad = b'{"jsonrpc":"2.0","id":7,"oops\n'
     report = perform(spec_for("before", bad.hex()), echo(id=1), echo(id=2))

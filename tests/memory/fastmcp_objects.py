@@ -133,7 +133,7 @@ def test_the_low_level_class_of_version_1() -> None:
         assert client.call_tool("more", {"a": 1}).text == "more 2"
 
 
-def test_another_object_of_the_package_is_refused_with_what_would_do() -> None:
+def test_another_object_of_the_package_is_refused_with_the_accepted_ones() -> None:
     with pytest.raises(Exception, match="cannot be tested in memory") as caught:
         mcptest.connect_memory(import_module("fastmcp").Client("http://127.0.0.1:9/mcp"))
     assert "package fastmcp (FastMCP)" in caught.value.help  # type: ignore[attr-defined]  # UsageError

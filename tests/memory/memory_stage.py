@@ -22,13 +22,13 @@ __all__ = [
     "BadServer",
     "adder",
     "answered",
-    "for_ever",
     "json_answer",
     "left_clean",
     "lowlevel_adder",
     "respond",
     "shake_hands",
     "small_app",
+    "wait_forever",
     "write_test",
 ]
 
@@ -136,9 +136,9 @@ def small_app(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
         elif asked["method"] == "initialize":
             await respond(send, 200, json_answer(asked["id"], HELLO))
         else:
-            came = await answer({"id": asked["id"], "scope": scope, "send": send, **asked})
-            if isinstance(came, dict):
-                await respond(send, 200, json_answer(asked["id"], came))
+            outcome = await answer({"id": asked["id"], "scope": scope, "send": send, **asked})
+            if isinstance(outcome, dict):
+                await respond(send, 200, json_answer(asked["id"], outcome))
 
     return app
 
@@ -176,5 +176,5 @@ def write_test(folder: Path, name: str, text: str) -> str:
     return str(path)
 
 
-async def for_ever() -> None:
+async def wait_forever() -> None:
     await asyncio.Event().wait()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp.server.mcpserver import Context, MCPServer
-from memory_stage import adder, for_ever, left_clean, lowlevel_adder, small_app
+from memory_stage import adder, left_clean, lowlevel_adder, small_app, wait_forever
 from pydantic import BaseModel
 
 import mcptest
@@ -55,8 +55,8 @@ def test_everything_can_be_asked_in_every_era(kind: str, era: str) -> None:
         expect(server.call_tool("fail")).to_fail()
         assert [each["uri"] for each in server.list_resources()] == ["note://one"]
         assert server.read_resource("note://one")["contents"][0]["text"] == "hello"
-        told = server.get_prompt("greet", {"name": "Ada"})["messages"][0]["content"]["text"]
-        assert told == "Say hello to Ada"
+        message = server.get_prompt("greet", {"name": "Ada"})["messages"][0]["content"]["text"]
+        assert message == "Say hello to Ada"
 
 
 @pytest.mark.parametrize("era", ["", "2026-07-28"])
@@ -79,9 +79,9 @@ def test_the_same_can_be_awaited() -> None:
     assert asyncio.run(ask()) == [0, 2, 4]
 
 
-def test_a_call_that_is_under_way_is_told_that_the_connection_was_closed() -> None:
+def test_a_pending_call_raises_when_the_connection_is_closed() -> None:
     async def ask() -> str:
-        connection = mcptest.connect_memory(small_app(lambda message: for_ever()))
+        connection = mcptest.connect_memory(small_app(lambda message: wait_forever()))
         async with connection as server:
             call = asyncio.ensure_future(server.call_tool("x"))
             await asyncio.sleep(0)
@@ -127,7 +127,7 @@ def test_our_answers_reach_a_server_that_asks() -> None:
         assert asked.call_tool("greet").text == "Hello, Ada"
 
 
-def test_an_app_hears_the_path_and_the_headers_it_is_asked_with() -> None:
+def test_an_app_receives_the_path_and_the_headers_of_the_request() -> None:
     seen: list[dict[str, Any]] = []
 
     async def answer(message: dict[str, Any]) -> dict[str, Any]:
@@ -190,18 +190,18 @@ def test_importing_the_package_loads_nothing_of_this() -> None:
     assert done.stdout == "False\n"
 
 
-# What is no server
+# Objects that are not servers
 
 
 @pytest.mark.parametrize("target", [17, "server.py", object(), None])
-def test_what_is_no_server_is_refused_with_what_would_be_one(target: object) -> None:
+def test_an_object_that_is_not_a_server_is_refused_with_the_accepted_kinds(target: object) -> None:
     with pytest.raises(UsageError, match="cannot be tested in memory") as caught:
         mcptest.connect_memory(target)
     assert "ASGI app" in caught.value.help
     assert caught.value.__notes__ == [f"help: {caught.value.help}"]
 
 
-def test_what_a_maker_raises_is_named() -> None:
+def test_an_exception_of_the_factory_is_named() -> None:
     def make() -> None:
         raise LookupError("no database")
 
@@ -220,10 +220,10 @@ def test_arguments_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="timeout is more than 0"):
         mcptest.connect_memory(adder(), timeout=0)
     with pytest.raises(ValueError, match="path is not the path"):
-        mcptest.connect_memory(small_app(lambda message: for_ever()), path="/a b")
+        mcptest.connect_memory(small_app(lambda message: wait_forever()), path="/a b")
 
 
-def test_what_only_a_coprocess_has_is_refused_by_name() -> None:
+def test_options_only_a_coprocess_has_are_refused_by_name() -> None:
     with (
         mcptest.connect_memory(adder()) as server,
         pytest.raises(mcptest.RefusedError, match="is not available in memory"),

@@ -12,7 +12,7 @@ from tools.environment import FASTMCP_VERSIONS, fastmcp_python
 
 CHECKS = Path(__file__).with_name("fastmcp_objects.py")
 
-# Versions 2 and 3 come with version 1 of the official SDK, whose own FastMCP is tested there, too.
+# Versions 2 and 3 depend on version 1 of the official SDK, whose own FastMCP is tested too.
 PASSED = {"2": "12 passed", "3": "12 passed", "4": "9 passed, 1 skipped"}
 
 

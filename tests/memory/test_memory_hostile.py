@@ -14,12 +14,12 @@ import pytest
 from memory_stage import (
     BadServer,
     answered,
-    for_ever,
     json_answer,
     left_clean,
     respond,
     shake_hands,
     small_app,
+    wait_forever,
 )
 
 import mcptest
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
 SHORT_S = 0.3
-# Where an answer comes, it comes sooner than this, however busy the machine is.
+# Where there is an answer, it arrives sooner than this, however busy the machine is.
 LONG_S = 20.0
 
 
@@ -40,7 +40,7 @@ def _clean() -> Iterator[None]:
 
 
 class Came:
-    """What came of one call: the answer or the error, and what was warned of."""
+    """The outcome of one call: the answer or the error, and the warnings."""
 
     def __init__(self, target: Any, timeout: float = SHORT_S) -> None:
         self.error: mcptest.RefusedError | None = None
@@ -90,27 +90,27 @@ async def read_on(read: Any) -> None:
         pass
 
 
-def test_what_a_server_raises_at_once_is_named_with_its_place() -> None:
+def test_an_exception_at_the_start_of_a_server_is_named_with_its_place() -> None:
     async def act(read: Any, write: Any) -> None:
         raise ValueError("at once")
 
-    came = Came(BadServer(act))
-    assert came.is_gone
-    assert came.kind == "server_raised"
-    assert "the server raised ValueError: at once (test_memory_hostile.py:" in str(came.error)
-    assert came.stderr.startswith("Traceback")
-    assert came.stderr.endswith("ValueError: at once")
-    assert "mcptest/wire" not in came.stderr
-    assert came.warned == []
+    outcome = Came(BadServer(act))
+    assert outcome.is_gone
+    assert outcome.kind == "server_raised"
+    assert "the server raised ValueError: at once (test_memory_hostile.py:" in str(outcome.error)
+    assert outcome.stderr.startswith("Traceback")
+    assert outcome.stderr.endswith("ValueError: at once")
+    assert "mcptest/wire" not in outcome.stderr
+    assert outcome.warned == []
 
 
-def test_what_a_server_raises_in_a_call_is_named() -> None:
+def test_an_exception_of_a_server_during_a_call_is_named() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         raise KeyError("later")
 
-    came = Came(after_handshake(act))
-    assert (came.is_gone, came.kind) == (True, "server_raised")
-    assert "KeyError: 'later'" in str(came.error)
+    outcome = Came(after_handshake(act))
+    assert (outcome.is_gone, outcome.kind) == (True, "server_raised")
+    assert "KeyError: 'later'" in str(outcome.error)
 
 
 def test_a_group_of_one_exception_is_named_by_that_one() -> None:
@@ -124,9 +124,9 @@ def test_a_server_that_exits_does_not_take_us_with_it() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         sys.exit(3)
 
-    came = Came(after_handshake(act))
-    assert (came.is_gone, came.kind) == (True, "server_raised")
-    assert "SystemExit: 3" in str(came.error)
+    outcome = Came(after_handshake(act))
+    assert (outcome.is_gone, outcome.kind) == (True, "server_raised")
+    assert "SystemExit: 3" in str(outcome.error)
 
 
 def test_a_server_that_stops_the_loop_is_gone() -> None:
@@ -134,24 +134,24 @@ def test_a_server_that_stops_the_loop_is_gone() -> None:
         asyncio.get_running_loop().stop()
         await read_on(read)
 
-    came = Came(after_handshake(act), timeout=LONG_S)
-    assert (came.is_gone, came.kind) == (True, "server_raised")
-    assert "Event loop stopped" in str(came.error)
+    outcome = Came(after_handshake(act), timeout=LONG_S)
+    assert (outcome.is_gone, outcome.kind) == (True, "server_raised")
+    assert "Event loop stopped" in str(outcome.error)
 
 
-def test_what_it_raises_at_its_end_is_a_warning() -> None:
+def test_an_exception_at_its_end_is_a_warning() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         await answered(write, asked.id, {"content": []})
         await read_on(read)
         raise OSError("on the way out")
 
-    came = Came(after_handshake(act), LONG_S)
-    assert came.verdict.success
-    assert len(came.warned) == 1
-    assert "server_raised: the server raised OSError: on the way out" in came.warned[0]
+    outcome = Came(after_handshake(act), LONG_S)
+    assert outcome.verdict.success
+    assert len(outcome.warned) == 1
+    assert "server_raised: the server raised OSError: on the way out" in outcome.warned[0]
 
 
-def test_what_a_task_beside_it_raises_is_a_warning() -> None:
+def test_an_exception_of_a_task_beside_it_is_a_warning() -> None:
     async def fail() -> None:
         raise ValueError("beside")
 
@@ -163,24 +163,24 @@ def test_what_a_task_beside_it_raises_is_a_warning() -> None:
         await answered(write, asked.id, {"content": []})
         await read_on(read)
 
-    came = Came(after_handshake(act), LONG_S)
-    assert came.verdict.success
-    assert [words.partition(" (")[0] for words in came.warned] == [
+    outcome = Came(after_handshake(act), LONG_S)
+    assert outcome.verdict.success
+    assert [words.partition(" (")[0] for words in outcome.warned] == [
         "server_raised: a task of the server raised, and nothing handled it: ValueError: beside"
     ]
 
 
 def test_a_server_that_never_answers_is_bounded() -> None:
-    came = Came(BadServer(lambda read, write: read_on(read)))
-    assert (came.is_gone, came.kind) == (True, "handshake_timeout")
-    assert came.warned == []
+    outcome = Came(BadServer(lambda read, write: read_on(read)))
+    assert (outcome.is_gone, outcome.kind) == (True, "handshake_timeout")
+    assert outcome.warned == []
 
 
 @pytest.mark.long
 def test_a_server_that_hangs_is_bounded_and_cancelled() -> None:
-    came = Came(after_handshake(lambda read, write, asked: for_ever()))
-    assert (came.is_gone, came.kind) == (False, "timeout")
-    assert "needed_term: the server did not end when it was asked to" in came.warned[0]
+    outcome = Came(after_handshake(lambda read, write, asked: wait_forever()))
+    assert (outcome.is_gone, outcome.kind) == (False, "timeout")
+    assert "needed_term: the server did not end when it was asked to" in outcome.warned[0]
 
 
 @pytest.mark.long
@@ -188,29 +188,29 @@ def test_a_server_that_will_not_be_cancelled_is_let_go() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         while True:
             try:
-                await for_ever()
+                await wait_forever()
             except asyncio.CancelledError:
                 continue
 
-    came = Came(after_handshake(act))
-    assert came.kind == "timeout"
-    assert "needed_term" in came.warned[0]
+    outcome = Came(after_handshake(act))
+    assert outcome.kind == "timeout"
+    assert "needed_term" in outcome.warned[0]
 
 
 @pytest.mark.long
-def test_a_server_that_blocks_the_loop_is_bounded_and_told_so_and_interrupted() -> None:
+def test_a_server_that_blocks_the_loop_times_out_with_the_reason_and_is_interrupted() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         while True:
             time.sleep(0.001)
 
-    came = Came(after_handshake(act))
-    assert came.kind == "timeout"
-    assert "its code does not come back to the event loop: it is at test_mem" in str(came.error)
-    assert "needed_kill: the server did not come back to the event loop" in came.warned[0]
+    outcome = Came(after_handshake(act))
+    assert outcome.kind == "timeout"
+    assert "its code does not come back to the event loop: it is at test_mem" in str(outcome.error)
+    assert "needed_kill: the server did not come back to the event loop" in outcome.warned[0]
 
 
 @pytest.mark.long
-def test_a_thread_that_cannot_be_ended_is_told_as_left_behind(
+def test_a_thread_that_cannot_be_ended_is_reported_as_left_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("mcptest.transport.process.stopping.Grace.kill_s", 0.3)
@@ -220,13 +220,13 @@ def test_a_thread_that_cannot_be_ended_is_told_as_left_behind(
         # One call into the system: nothing of Python runs until it is over.
         free.wait()
 
-    came = Came(after_handshake(act))
+    outcome = Came(after_handshake(act))
     left = [each for each in threading.enumerate() if each.name == "mcptest-memory"]
     free.set()
     for thread in left:
         thread.join(20)
     assert len(left) == 1
-    assert "left_behind: a thread of the server could not be ended" in came.warned[0]
+    assert "left_behind: a thread of the server could not be ended" in outcome.warned[0]
 
 
 def test_an_answer_with_another_id_is_the_hint_of_the_timeout() -> None:
@@ -234,10 +234,10 @@ def test_an_answer_with_another_id_is_the_hint_of_the_timeout() -> None:
         await answered(write, 999, {})
         await read_on(read)
 
-    came = Came(after_handshake(act))
-    assert came.kind == "timeout"
-    assert "an answer with id 999 came" in str(came.error)
-    assert came.warned == [
+    outcome = Came(after_handshake(act))
+    assert outcome.kind == "timeout"
+    assert "an answer with id 999 came" in str(outcome.error)
+    assert outcome.warned == [
         "unknown_id: the server sent an answer whose id belongs to no open request"
     ]
 
@@ -246,47 +246,47 @@ def test_a_server_that_ends_early_is_gone() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         return
 
-    came = Came(after_handshake(act))
-    assert (came.is_gone, came.kind) == (True, "exited_during_call")
-    assert "ended its stream while tools/call was waiting" in str(came.error)
+    outcome = Came(after_handshake(act))
+    assert (outcome.is_gone, outcome.kind) == (True, "exited_during_call")
+    assert "ended its stream while tools/call was waiting" in str(outcome.error)
 
 
-def test_a_server_that_closes_its_stream_and_goes_on_is_gone() -> None:
+def test_a_server_that_closes_its_stream_and_continues_counts_as_ended() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         await write.aclose()
         await read_on(read)
 
-    came = Came(after_handshake(act))
-    assert (came.is_gone, came.kind) == (True, "exited_during_call")
+    outcome = Came(after_handshake(act))
+    assert (outcome.is_gone, outcome.kind) == (True, "exited_during_call")
 
 
 @pytest.mark.long
-def test_a_server_that_stops_reading_is_told_so() -> None:
+def test_a_server_that_stops_reading_is_reported_as_such() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         await read.aclose()
-        await for_ever()
+        await wait_forever()
 
-    told = []
+    message = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CoprocessWarning)
         with mcptest.connect_memory(after_handshake(act), timeout=SHORT_S) as server:
             for _ in range(2):
                 with pytest.raises(mcptest.UpstreamError) as caught:
                     server.call_tool("x")
-                told.append(str(caught.value))
-    assert "closed the stream" not in told[0]
-    assert "it has closed the stream that messages go to" in told[1]
+                message.append(str(caught.value))
+    assert "closed the stream" not in message[0]
+    assert "it has closed the stream that messages go to" in message[1]
 
 
-def test_what_is_no_message_is_noise() -> None:
+def test_an_object_that_is_not_a_message_is_noise() -> None:
     async def act(read: Any, write: Any, asked: Any) -> None:
         await write.send({"a": 1})
         await answered(write, asked.id, {"content": []})
         await read_on(read)
 
-    came = Came(after_handshake(act), LONG_S)
-    assert came.verdict.success
-    assert "malformed_line" in came.warned[0]
+    outcome = Came(after_handshake(act), LONG_S)
+    assert outcome.verdict.success
+    assert "malformed_line" in outcome.warned[0]
 
 
 @pytest.mark.long
@@ -300,8 +300,8 @@ def test_a_flood_is_held_back_and_ended() -> None:
             await answered(write, 77, {"a": "x" * 100_000})
             sent += 1
 
-    came = Came(after_handshake(act), LONG_S)
-    assert came.verdict.success
+    outcome = Came(after_handshake(act), LONG_S)
+    assert outcome.verdict.success
     assert sent > 0
 
 
@@ -309,23 +309,23 @@ def test_a_flood_is_held_back_and_ended() -> None:
 
 
 def app_error(answer: Callable[[dict[str, Any]], Awaitable[Any]]) -> Came:
-    came = Came(small_app(answer))
-    assert came.error, "there should be an error"
-    return came
+    outcome = Came(small_app(answer))
+    assert outcome.error, "there should be an error"
+    return outcome
 
 
-def test_what_an_app_raises_is_named_and_the_session_goes_on() -> None:
+def test_an_exception_of_an_app_is_named_and_the_session_continues() -> None:
     async def answer(message: dict[str, Any]) -> None:
         raise KeyError("inside")
 
-    came = app_error(answer)
-    assert (came.is_gone, came.kind) == (False, "server_raised")
-    assert "the app raised KeyError: 'inside' (test_memory_hostile.py:" in str(came.error)
-    assert "at its start (lifespan) it raised AssertionError" in str(came.error)
-    assert came.stderr.endswith("KeyError: 'inside'")
+    outcome = app_error(answer)
+    assert (outcome.is_gone, outcome.kind) == (False, "server_raised")
+    assert "the app raised KeyError: 'inside' (test_memory_hostile.py:" in str(outcome.error)
+    assert "at its start (lifespan) it raised AssertionError" in str(outcome.error)
+    assert outcome.stderr.endswith("KeyError: 'inside'")
 
 
-def test_what_is_raised_behind_a_status_of_500_is_named_in_its_place() -> None:
+def test_an_exception_behind_a_status_of_500_is_named_instead_of_the_status() -> None:
     async def answer(message: dict[str, Any]) -> None:
         await respond(message["send"], 500, b"Internal Server Error")
         raise ValueError("the reason")
@@ -333,7 +333,7 @@ def test_what_is_raised_behind_a_status_of_500_is_named_in_its_place() -> None:
     assert "ValueError: the reason" in str(app_error(answer).error)
 
 
-def test_what_is_raised_in_the_middle_of_a_stream_is_named() -> None:
+def test_an_exception_in_the_middle_of_a_stream_is_named() -> None:
     async def answer(message: dict[str, Any]) -> None:
         headers = [(b"content-type", b"text/event-stream")]
         start = {"type": "http.response.start", "status": 200, "headers": headers}
@@ -346,18 +346,18 @@ def test_what_is_raised_in_the_middle_of_a_stream_is_named() -> None:
     assert "ValueError: mid stream" in str(app_error(answer).error)
 
 
-def test_what_is_raised_after_the_answer_is_a_warning() -> None:
+def test_an_exception_after_the_answer_is_a_warning() -> None:
     async def answer(message: dict[str, Any]) -> None:
         await respond(message["send"], 200, json_answer(message["id"], {"content": []}))
         raise ValueError("too late")
 
-    came = Came(small_app(answer), LONG_S)
-    assert came.verdict.success
-    assert "server_raised" in came.warned[0]
-    assert "ValueError: too late" in came.warned[0]
+    outcome = Came(small_app(answer), LONG_S)
+    assert outcome.verdict.success
+    assert "server_raised" in outcome.warned[0]
+    assert "ValueError: too late" in outcome.warned[0]
 
 
-def test_what_is_raised_for_the_servers_own_stream_is_a_warning() -> None:
+def test_an_exception_on_the_get_stream_is_a_warning() -> None:
     asked = asyncio.Event()
 
     async def answer(message: dict[str, Any]) -> dict[str, Any]:
@@ -372,15 +372,15 @@ def test_what_is_raised_for_the_servers_own_stream_is_a_warning() -> None:
             raise ValueError("no stream here")
         await inner(scope, receive, send)
 
-    came = Came(app, timeout=20)
-    assert came.verdict.success
-    assert len(came.warned) == 1
-    assert came.warned[0].startswith("server_raised: ")
-    assert "ValueError: no stream here" in came.warned[0]
+    outcome = Came(app, timeout=20)
+    assert outcome.verdict.success
+    assert len(outcome.warned) == 1
+    assert outcome.warned[0].startswith("server_raised: ")
+    assert "ValueError: no stream here" in outcome.warned[0]
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "text"),
     [
         ([], "the app returned without an answer"),
         ([{"type": "http.response.body"}], "sent http.response.body, where http.response.start"),
@@ -411,48 +411,48 @@ def test_what_is_raised_for_the_servers_own_stream_is_a_warning() -> None:
         ),
     ],
 )
-def test_what_is_not_asgi_is_told(sent: list[dict[str, Any]], told: str) -> None:
+def test_an_app_that_breaks_asgi_is_reported(sent: list[dict[str, Any]], text: str) -> None:
     async def answer(message: dict[str, Any]) -> None:
         for each in sent:
             await message["send"](each)
 
-    came = app_error(answer)
-    assert came.kind == "http_body"
-    assert told in str(came.error)
+    outcome = app_error(answer)
+    assert outcome.kind == "http_body"
+    assert text in str(outcome.error)
 
 
 def test_an_app_that_hangs_is_bounded() -> None:
-    came = app_error(lambda message: for_ever())
-    assert came.kind == "timeout"
+    outcome = app_error(lambda message: wait_forever())
+    assert outcome.kind == "timeout"
 
 
-def test_an_app_that_blocks_the_loop_is_bounded_and_told_so() -> None:
+def test_an_app_that_blocks_the_loop_times_out_with_the_reason() -> None:
     async def answer(message: dict[str, Any]) -> None:
         while True:
             time.sleep(0.001)
 
-    came = app_error(answer)
-    assert came.kind == "timeout"
-    assert "its code does not come back to the event loop" in str(came.error)
-    assert "needed_kill" in came.warned[0]
+    outcome = app_error(answer)
+    assert outcome.kind == "timeout"
+    assert "its code does not come back to the event loop" in str(outcome.error)
+    assert "needed_kill" in outcome.warned[0]
 
 
-def test_an_app_that_answers_another_request_is_told_so() -> None:
+def test_an_app_that_answers_another_request_is_reported() -> None:
     async def answer(message: dict[str, Any]) -> None:
         await respond(message["send"], 200, json_answer(999, {}))
 
-    came = app_error(answer)
-    assert came.kind == "http_body"
-    assert "a message that is not a response to it" in str(came.error)
+    outcome = app_error(answer)
+    assert outcome.kind == "http_body"
+    assert "a message that is not a response to it" in str(outcome.error)
 
 
 def test_an_app_that_exits_does_not_take_us_with_it() -> None:
     async def answer(message: dict[str, Any]) -> None:
         sys.exit(4)
 
-    came = app_error(answer)
-    assert (came.is_gone, came.kind) == (True, "server_raised")
-    assert "SystemExit: 4" in str(came.error)
+    outcome = app_error(answer)
+    assert (outcome.is_gone, outcome.kind) == (True, "server_raised")
+    assert "SystemExit: 4" in str(outcome.error)
 
 
 # Their lifespans
@@ -472,7 +472,7 @@ def lived(*, fails: str = "", shutdown: Exception | None = None, hangs: bool = F
             return
         await receive()
         if hangs:
-            await for_ever()
+            await wait_forever()
         if fails:
             await send({"type": "lifespan.startup.failed", "message": fails})
             return
@@ -486,28 +486,28 @@ def lived(*, fails: str = "", shutdown: Exception | None = None, hangs: bool = F
 
 
 def test_an_app_that_starts_and_ends_well_is_silent() -> None:
-    came = Came(lived(), LONG_S)
-    assert came.verdict.success
-    assert came.warned == []
+    outcome = Came(lived(), LONG_S)
+    assert outcome.verdict.success
+    assert outcome.warned == []
 
 
 def test_an_app_that_cannot_start_says_why() -> None:
-    came = Came(lived(fails="the database is down"))
-    assert (came.is_gone, came.kind) == (True, "server_raised")
-    assert str(came.error) == "the app could not be started: the database is down"
+    outcome = Came(lived(fails="the database is down"))
+    assert (outcome.is_gone, outcome.kind) == (True, "server_raised")
+    assert str(outcome.error) == "the app could not be started: the database is down"
 
 
 @pytest.mark.long
 def test_an_app_that_does_not_start_is_bounded() -> None:
-    came = Came(lived(hangs=True))
-    assert (came.is_gone, came.kind) == (True, "handshake_timeout")
-    assert "the app has not started after 0.3 s" in str(came.error)
+    outcome = Came(lived(hangs=True))
+    assert (outcome.is_gone, outcome.kind) == (True, "handshake_timeout")
+    assert "the app has not started after 0.3 s" in str(outcome.error)
 
 
 @pytest.mark.parametrize("is_made", [False, True])
-def test_what_an_app_raises_when_it_ends_is_a_warning(is_made: bool) -> None:
+def test_an_exception_of_an_app_when_it_ends_is_a_warning(is_made: bool) -> None:
     app = lived(shutdown=ValueError("in shutdown"))
-    came = Came((lambda: app) if is_made else app, LONG_S)
-    assert came.verdict.success
-    assert len(came.warned) == 1
-    assert "server_raised: the server raised ValueError: in shutdown" in came.warned[0]
+    outcome = Came((lambda: app) if is_made else app, LONG_S)
+    assert outcome.verdict.success
+    assert len(outcome.warned) == 1
+    assert "server_raised: the server raised ValueError: in shutdown" in outcome.warned[0]

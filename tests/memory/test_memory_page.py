@@ -22,7 +22,7 @@ def blocks(language: str) -> list[str]:
 
 
 def run_pytest(folder: Path) -> subprocess.CompletedProcess[str]:
-    """pytest as somebody who has us installed runs it, with our plugin."""
+    """pytest as users with mcptest installed run it, with our plugin."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
     variables = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     return subprocess.run(

@@ -118,7 +118,7 @@ def test_a_gate_that_is_missed_is_a_failure(tmp_path: Path) -> None:
         run.raise_for_failures()
 
 
-def test_a_suite_that_is_skipped_whole_is_no_success(tmp_path: Path) -> None:
+def test_a_suite_that_is_skipped_whole_does_not_succeed(tmp_path: Path) -> None:
     text = CONDUCTOR.replace("tool: add", "skip: true\n    tool: add")
     run = mcptest.run_memory(adder(), write_test(tmp_path, "sums.test.mcp.yml", text))
     assert (run.skipped, run.is_success) == (1, False)
@@ -127,7 +127,7 @@ def test_a_suite_that_is_skipped_whole_is_no_success(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_the_server_raises_is_the_fault_of_the_test_and_the_next_has_a_fresh_session(
+def test_an_exception_of_the_server_is_the_fault_of_the_test_and_the_next_has_a_fresh_session(
     tmp_path: Path,
 ) -> None:
     async def act(read: Any, write: Any) -> None:
@@ -151,7 +151,7 @@ def test_what_the_server_raises_is_the_fault_of_the_test_and_the_next_has_a_fres
         run.raise_for_failures()
 
 
-def test_what_the_server_raises_when_it_ends_fails_the_run(tmp_path: Path) -> None:
+def test_an_exception_of_the_server_when_it_ends_fails_the_run(tmp_path: Path) -> None:
     async def act(read: Any, write: Any) -> None:
         await shake_hands(read, write)
         async for each in read:
@@ -165,7 +165,7 @@ def test_what_the_server_raises_when_it_ends_fails_the_run(tmp_path: Path) -> No
         run.raise_for_failures()
 
 
-def test_a_server_that_cannot_be_opened_is_told_once(tmp_path: Path) -> None:
+def test_a_server_that_cannot_be_opened_is_reported_once(tmp_path: Path) -> None:
     async def act(read: Any, write: Any) -> None:
         raise ValueError("not today")
 
@@ -200,9 +200,9 @@ def test_mistakes_in_a_file_are_all_in_the_error(tmp_path: Path) -> None:
     text = CONDUCTOR.replace("tool: add", "toool: add").replace("match:partial", "match:partiall")
     with pytest.raises(FormatError) as caught:
         mcptest.run_memory(adder(), write_test(tmp_path, "a.test.mcp.yml", text))
-    told = "\n".join(caught.value.__notes__)
-    assert 'did you mean "tool"' in told
-    assert "a.test.mcp.yml:6" in told
+    message = "\n".join(caught.value.__notes__)
+    assert 'did you mean "tool"' in message
+    assert "a.test.mcp.yml:6" in message
 
 
 def test_a_suite_of_several_servers_is_refused(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import shlex
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from case_tables import each_case
+from golden import golden_rows, raw, same
 
 from mcptest import _coprocess
 from mcptest.coprocess import protocol
@@ -24,15 +24,12 @@ from mcptest.coprocess.protocol import (
     read_request,
 )
 from mcptest.coprocess.uploads import BadTargetError, read_target
-from mcptest.core.strict_json import MAX_DEPTH, parse_json
 from mcptest.protocol.framing import LineDecoder, encode_line
 from mcptest.sdk import coprocess
 from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.expect import read_verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     Row = dict[str, Any]
 
 ROOT = Path(__file__).parent.parent.parent
@@ -51,35 +48,15 @@ MEMBERS = {
 NEEDS = {"big integers", "lone surrogates", "strict keys", "strict numbers", "strict UTF-8"}
 CODES = (-32700, -32600, -32601, -32602)
 
-
-def _golden() -> Iterator[Any]:
-    for theme in THEMES:
-        for line in theme.read_text(encoding="ascii").splitlines():
-            # A row is deeper than the frame it describes.
-            row: Any = parse_json(line, 2 * MAX_DEPTH)
-            yield pytest.param(row, id=f"{theme.stem}: {row['direction']}: {row['name']}")
-
-
-GOLDEN = list(_golden())
+GOLDEN = golden_rows(THEMES)
 SDKS = [row for row in GOLDEN if row.values[0]["direction"] == "sdk"]
 BINARIES = [row for row in GOLDEN if row.values[0]["direction"] == "binary"]
-
-
-def raw(row: Row) -> bytes:
-    if "frame_base64" in row:
-        return base64.b64decode(row["frame_base64"], validate=True)
-    return str(row["frame"]).encode("utf-8")
-
-
-def same(left: object, right: object) -> bool:
-    """Equal as JSON, where 1 is neither true nor 1.0, and members have no order."""
-    return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
 # The files
 
 
-def test_every_theme_has_its_file_and_every_row_its_name() -> None:
+def test_every_theme_has_its_file() -> None:
     assert [theme.stem for theme in THEMES] == [
         "big-numbers",
         "errors",
@@ -92,8 +69,6 @@ def test_every_theme_has_its_file_and_every_row_its_name() -> None:
         "unicode",
         "verdict",
     ]
-    names = [row.id for row in GOLDEN]
-    assert len(set(names)) == len(names)
 
 
 @each_case("row", GOLDEN)
@@ -128,15 +103,15 @@ def test_every_method_meaning_and_code_is_there() -> None:
 
 
 @each_case("row", SDKS)
-def test_a_line_of_an_sdk_is_read_refused_or_passed_over(row: Row) -> None:
-    assert same(heard_by_binary(raw(row)), meaning_of(row))
+def test_a_line_of_an_sdk_is_read_refused_or_ignored(row: Row) -> None:
+    assert same(read_by_binary(raw(row)), meaning_of(row))
 
 
 def meaning_of(row: Row) -> Row:
     return {key: row[key] for key in ("reads_as", "refused_as", "dropped") if key in row}
 
 
-def heard_by_binary(line: bytes) -> Row:
+def read_by_binary(line: bytes) -> Row:
     """What a line means to our side of the protocol, as a row has it."""
     items = LineDecoder().feed(line + b"\n")
     if not items:
@@ -164,7 +139,7 @@ def test_an_sdk_writes_these_very_bytes(row: Row) -> None:
     assert encode_line(request) == raw(row) + b"\n"
 
 
-# After a mismatch nothing else would be heard.
+# After a mismatch nothing else would be read.
 LIFT = {
     "jsonrpc": "2.0",
     "id": "lift",
@@ -253,7 +228,7 @@ def test_a_real_binary_says_goodbye_as_it_is_written(tmp_path: Path) -> None:
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The fake binary in the place of ours; the script is to be written to this file."""
+    """The fake binary instead of ours; the script is to be written to this file."""
     script = tmp_path / "script.json"
     script.write_text("{}", encoding="utf-8")
     monkeypatch.setenv("MCPTEST_BIN", shlex.join([sys.executable, "-S", "-E", str(FAKE)]))
@@ -281,11 +256,11 @@ def test_a_line_of_a_binary_is_read_or_refused(row: Row, fake: Path) -> None:
     }
     if "message" in wanted:
         wanted["message"] = row["message"].replace("{sdk}", "python")
-    found = heard_by_sdk(fake, row)
+    found = read_by_sdk(fake, row)
     assert same({key: found.get(key) for key in wanted}, wanted)
 
 
-def heard_by_sdk(script: Path, row: Row) -> Row:
+def read_by_sdk(script: Path, row: Row) -> Row:
     """What a line means to our SDK, as a row has it."""
     id = row.get("waiting_for", 2)
     try:
@@ -305,6 +280,7 @@ def heard_by_sdk(script: Path, row: Row) -> Row:
 
 def test_every_result_in_the_theme_of_verdicts_says_its_verdict() -> None:
     rows = [row.values[0] for row in BINARIES if str(row.id).startswith("verdict: ")]
+    assert rows
     assert all(("verdict" in row) == ("reads_as" in row) for row in rows)
     verdicts = [row["verdict"] for row in rows if "verdict" in row]
     assert all(set(each) >= {"success", "data", "text", "error"} for each in verdicts)
@@ -379,15 +355,15 @@ def test_the_fake_binary_writes_to_stderr(tmp_path: Path) -> None:
     assert (err, status) == (b"abab\xff", 0)
 
 
-def test_the_fake_binary_notes_what_comes_before_an_answer(tmp_path: Path) -> None:
+def test_the_fake_binary_records_input_before_an_answer(tmp_path: Path) -> None:
     script = {"answers": {"mcp.call": [{"all": [{"quiet_ms": 100}, {"result": 1}]}, {"result": 2}]}}
     fake_session(script, line("mcp.call"), line("mcp.call", 3), folder=tmp_path)
-    heard = [json.loads(each) for each in (tmp_path / "heard").read_bytes().splitlines()]
-    first = [next(iter(each)) for each in heard]
+    received = [json.loads(each) for each in (tmp_path / "heard").read_bytes().splitlines()]
+    first = [next(iter(each)) for each in received]
     assert first == ["arguments", "jsonrpc", "before the answer", "jsonrpc"]
 
 
-def test_the_fake_binary_stays_when_it_is_told_to(tmp_path: Path) -> None:
+def test_the_fake_binary_can_stay_after_the_end_of_its_input(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"before": [{"stay": True}]}), encoding="utf-8")
     command = f"fake {script} {tmp_path / 'heard'}"
@@ -414,7 +390,7 @@ def test_the_fake_binary_stays_when_it_is_told_to(tmp_path: Path) -> None:
 
 
 def test_the_fake_binary_is_a_suite_channel(tmp_path: Path) -> None:
-    """Its answers have the members of the golden frames, and it hears to the file it is told."""
+    """Its answers have the members of the golden frames, and its input is logged."""
     file = tmp_path / "suite.json"
     file.write_text(json.dumps({"heard": str(tmp_path / "heard")}), encoding="utf-8")
     run = {"jsonrpc": "2.0", "id": 3, "method": "suite.run", "params": {"id": "weather::it snows"}}
@@ -435,14 +411,14 @@ def test_the_fake_binary_is_a_suite_channel(tmp_path: Path) -> None:
     assert len((tmp_path / "heard").read_bytes().splitlines()) == 3
 
 
-def test_the_fake_binary_exits_when_it_is_told_to(tmp_path: Path) -> None:
+def test_the_fake_binary_exits_on_request(tmp_path: Path) -> None:
     script = {"answers": {"mcp.call": {"exit": 7, "stderr": "last words"}}}
     assert fake_session(script, line("mcp.call"), line("mcp.call"), folder=tmp_path) == (
         *(b"", b"last words", 7),
     )
 
 
-def test_the_fake_binary_speaks_before_it_is_asked_and_notes_what_it_hears(
+def test_the_fake_binary_can_write_first_and_records_its_input(
     tmp_path: Path,
 ) -> None:
     script = {"before": [{"frame": "Welcome"}], "answers": {"*": [{"result": 1}, {"result": 2}]}}
@@ -451,11 +427,11 @@ def test_the_fake_binary_speaks_before_it_is_asked_and_notes_what_it_hears(
     first, *answers = out.decode().splitlines()
     assert (first, status) == ("Welcome", 0)
     assert [json.loads(answer)["result"] for answer in answers] == [1, 2, 2, 2]
-    heard = (tmp_path / "heard").read_bytes().splitlines()
-    began = json.loads(heard[0])
+    received = (tmp_path / "heard").read_bytes().splitlines()
+    began = json.loads(received[0])
     assert began.pop("pid") > 0
     assert began == {"arguments": ["exec", "--connection-server"]}
-    assert heard[1:] == lines[:-1]
+    assert received[1:] == lines[:-1]
 
 
 @pytest.mark.parametrize(
@@ -469,7 +445,7 @@ def test_the_fake_binary_speaks_before_it_is_asked_and_notes_what_it_hears(
         {"answers": {"a": {"golden": ["response", "no such frame"]}}},
     ],
 )
-def test_a_mistake_in_a_script_is_told(script: Row, tmp_path: Path) -> None:
+def test_a_mistake_in_a_script_is_reported(script: Row, tmp_path: Path) -> None:
     out, err, status = fake_session(script, line("a"), folder=tmp_path)
     assert (out, status) == (b"", 2)
     assert err.startswith(b"fake_binary: ")
@@ -525,7 +501,7 @@ def sdk_pins(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_the_version_is_the_same_wherever_it_stands() -> None:
+def test_the_version_is_the_same_everywhere() -> None:
     version = str(COPROCESS_PROTOCOL_VERSION)
     page = (ROOT / "docs" / "coprocess.md").read_text(encoding="utf-8")
     assert re.findall(r"The protocol version is \*\*(.+?)\*\*\.", page) == [version]
@@ -574,7 +550,13 @@ def test_a_pin_that_differs_or_is_missing_would_be_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", f"v{COPROCESS_PROTOCOL_VERSION}/README.md", "kit/README.md"]
+    "name",
+    [
+        "README.md",
+        f"v{COPROCESS_PROTOCOL_VERSION}/README.md",
+        "kit/README.md",
+        "../plugin/v1/README.md",
+    ],
 )
 def test_every_link_of_a_readme_leads_somewhere(name: str) -> None:
     readme = CHANNEL / name

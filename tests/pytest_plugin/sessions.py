@@ -30,6 +30,7 @@ __all__ = [
     "mcptest",
     "pytest_command",
     "pytest_in",
+    "run_as_is",
     "running",
     "server",
     "statuses",
@@ -44,7 +45,7 @@ SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
 # Nothing here takes this long; it is where a hang is called a hang.
 PATIENCE_S = 120.0
 
-# What the session around us was told must not reach the one inside.
+# Options of the outer session must not reach the inner one.
 ENVIRONMENT = {
     name: value
     for name, value in processes.ENVIRONMENT.items()
@@ -90,10 +91,15 @@ def mcptest(folder: Path, *words: str, env: Environment = None) -> Ended:
 
 
 def run(command: list[str], folder: Path, env: Environment) -> Ended:
+    return run_as_is(command, folder, environment_with(folder, env))
+
+
+def run_as_is(command: list[str], folder: Path, env: Environment = None) -> Ended:
+    """Any command, without a configuration of its own for pytest."""
     done = processes.run(
         command,
         cwd=folder,
-        env=environment_with(folder, env),
+        env=ENVIRONMENT | (env or {}),
         stdin=subprocess.DEVNULL,
         timeout=PATIENCE_S,
     )
@@ -104,7 +110,7 @@ def run(command: list[str], folder: Path, env: Environment) -> Ended:
 def running(
     folder: Path, *words: str, plugins: Plugins = (), env: Environment = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A session that goes on, until it ends or the test does."""
+    """A running session, until it ends or the test does."""
     process = processes.start(
         pytest_command(*words, plugins=plugins),
         cwd=folder,

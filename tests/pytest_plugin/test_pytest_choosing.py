@@ -113,7 +113,7 @@ def write_needy(folder: Path) -> None:
     write_suite(folder / "mcptest.yaml", variables=variables, tools=[plain, needy])
 
 
-def test_what_is_not_selected_needs_no_variable(tmp_path: Path) -> None:
+def test_tests_that_are_not_selected_need_no_variable(tmp_path: Path) -> None:
     write_needy(tmp_path)
     ended = pytest_in(tmp_path, "-v", "-k", "plain")
     assert (ended.code, statuses(ended)) == (0, {"plain": "passed"})
@@ -141,7 +141,7 @@ def test_the_first_of_very_many_mistakes_are_reported_and_the_rest_counted(tmp_p
     assert "and 30 mistakes more; to see all: mcptest validate a.test.mcp.yml" in ended.out
 
 
-def test_a_few_mistakes_are_all_told(tmp_path: Path) -> None:
+def test_a_few_mistakes_are_all_reported(tmp_path: Path) -> None:
     write_conductor(
         tmp_path / "a.test.mcp.yml", *(call(str(n), "count", typo=1) for n in range(20))
     )

@@ -1,4 +1,4 @@
-"""What servers and files say is no command to a CI system in the output of pytest either."""
+"""Server output and files cannot send commands to a CI system in the output of pytest either."""
 
 from __future__ import annotations
 

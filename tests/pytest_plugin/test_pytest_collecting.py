@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from sessions import (
-    ENVIRONMENT,
-    PATIENCE_S,
     SERVER,
     call,
     pytest_in,
+    run_as_is,
     server,
     statuses,
     text,
@@ -107,7 +105,7 @@ def test_a_folder_above_can_be_where_pytest_starts(tmp_path: Path) -> None:
         assert ended.summary == "1 passed"
 
 
-def test_what_a_suite_imports_is_collected_once(tmp_path: Path) -> None:
+def test_imported_tests_are_collected_once(tmp_path: Path) -> None:
     tools = [{"name": "imported", "tool": "echo"}]
     part = json.dumps({"tools": tools})
     (tmp_path / "part.mcptest.yaml").write_text(part, encoding="utf-8")
@@ -198,7 +196,7 @@ def test_a_lane_is_one_skipped_test_in_the_words_of_every_sdk(tmp_path: Path) ->
         assert f'lane "{lane}" is not drivable over the SDK channel; run: {command}' in flat
 
 
-def test_what_the_file_skips_is_skipped_for_its_reason(tmp_path: Path) -> None:
+def test_a_test_that_the_file_skips_is_skipped_with_its_reason(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("a", "count", skip="not \x1btoday"), ECHO)
     ended = pytest_in(tmp_path, "-rs")
     assert ended.summary == "1 passed, 1 skipped"
@@ -218,7 +216,7 @@ def test_every_mistake_of_a_file_is_reported_when_it_is_collected(tmp_path: Path
     assert "error[F006]" in ended.out
     assert "--> a.test.mcp.yml:" in ended.out
     assert "Traceback" not in ended.out
-    # The other files can be run all the same.
+    # The other files can still be run.
     ended = pytest_in(tmp_path, "--continue-on-collection-errors")
     assert ended.summary == "1 passed, 1 error"
 
@@ -233,7 +231,7 @@ def test_a_file_without_a_server_says_what_can_be_done_here(tmp_path: Path) -> N
     assert "--server-command" not in ended.out
 
 
-def test_what_is_doubtful_is_a_warning_of_pytest(tmp_path: Path) -> None:
+def test_a_warning_about_a_file_is_a_warning_of_pytest(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("a", "count", only=True))
     ended = pytest_in(tmp_path)
     assert (ended.code, ended.summary) == (0, "1 passed, 1 warning")
@@ -241,7 +239,7 @@ def test_what_is_doubtful_is_a_warning_of_pytest(tmp_path: Path) -> None:
     assert pytest_in(tmp_path, "-W", "error").code == 2
 
 
-# Whoever has none of our files
+# Projects without any of our files
 
 
 PROBE = "import atexit, sys; atexit.register(lambda: print('modules', *sorted(sys.modules)))\n"
@@ -250,18 +248,7 @@ PROBE = "import atexit, sys; atexit.register(lambda: print('modules', *sorted(sy
 def modules_of(folder: Path) -> set[str]:
     """What a session that found our plugin by itself has imported of ours."""
     command = [sys.executable, "-c", f"{PROBE}import pytest; pytest.main(['-q', '-s'])"]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=True,
-        text=True,
-        encoding="utf-8",
-    )
-    loaded = done.stdout.rpartition("modules ")[2].split()
+    loaded = run_as_is(command, folder).out.rpartition("modules ")[2].split()
     assert "pytest" in loaded
     return {name for name in loaded if name.split(".")[0] == "mcptest"}
 
@@ -283,13 +270,5 @@ def test_a_project_with_one_has_it_run_without_a_word(tmp_path: Path) -> None:
 
 def test_it_can_be_switched_off(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", ECHO)
-    environment = ENVIRONMENT | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:mcptest", "-q"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert done.returncode == 5
+    command = [sys.executable, "-m", "pytest", "-p", "no:mcptest", "-q"]
+    assert run_as_is(command, tmp_path, {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""}).code == 5

@@ -1,16 +1,15 @@
-"""However a session ends, and over how many processes it is spread, nobody is left behind."""
+"""However a session ends, and over however many processes, no process is left behind."""
 
 from __future__ import annotations
 
-import os
 import re
-import select
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 from connect_back import Caller, Listener
+from processes import has_ended
 from sessions import (
     PATIENCE_S,
     SERVER,
@@ -26,20 +25,6 @@ HANG = call("hangs", "hang")
 XDIST = ("xdist.plugin", "no:cacheprovider")
 
 
-def has_ended(pid: int) -> bool:
-    """Whether a process, which is nobody's child here, ends in good time."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        return bool(poll.poll(PATIENCE_S * 1000))
-    finally:
-        os.close(handle)
-
-
 def coprocess_of(server: Caller) -> int:
     return int(server.name.removeprefix("server of "))
 
@@ -49,7 +34,9 @@ def words_of(process: subprocess.Popen[bytes]) -> str:
     return out.decode("utf-8")
 
 
-def test_a_session_that_ends_takes_everybody_with_it(tmp_path: Path, listener: Listener) -> None:
+def test_a_session_that_ends_kills_all_processes_of_its_servers(
+    tmp_path: Path, listener: Listener
+) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("counts", "count"))
     with running(tmp_path, env=listener.environment) as session:
         server = listener.next_caller()
@@ -84,7 +71,7 @@ def test_ctrl_c_ends_a_session_in_good_time(tmp_path: Path, listener: Listener) 
         session.send_signal(signal.SIGINT)
         said = words_of(session)
         assert session.returncode == 2
-        # The test before may not have been told yet: the next request is sent meanwhile.
+        # The previous test may not be reported yet: the next request is sent meanwhile.
         assert "KeyboardInterrupt" in said
         assert server.is_dead_within(PATIENCE_S)
         assert has_ended(coprocess)
@@ -137,16 +124,19 @@ def test_tests_that_share_nothing_are_spread_one_by_one(tmp_path: Path) -> None:
     assert "FAILED a.test.mcp.yml::mcptest::sdk::wrong - MismatchError: result.content" in ended.out
 
 
-def test_values_from_test_to_test_want_a_file_in_one_process(tmp_path: Path) -> None:
-    write_files(tmp_path, 1)
+def test_a_value_that_another_worker_saved_is_saved_again(tmp_path: Path) -> None:
+    stores = call("stores", "store", arguments={"text": "tea"})
+    stores["capture"] = {"id": "result.structuredContent.id"}
+    recalls = [
+        call(f"recalls {n}", "recall", text("tea"), arguments={"id": "${id}"}) for n in range(9)
+    ]
+    write_conductor(tmp_path / "a.test.mcp.yml", stores, *recalls)
     ended = pytest_in(tmp_path, "-n", "2", "-v", plugins=XDIST)
-    if ended.code:
-        # They were dealt to different workers: the error says what is missing, and what helps.
-        assert "missing_capture: not sent: it needs ${id}" in ended.out
-        assert "--dist loadfile" in ended.out
+    assert (ended.code, ended.summary) == (0, "10 passed"), ended.out
+    assert set(re.findall(r"^\[(gw\d)\]", ended.out, re.MULTILINE)) == {"gw0", "gw1"}
 
 
-def test_what_passed_with_a_note_is_reported_by_the_controller(tmp_path: Path) -> None:
+def test_notes_of_passed_tests_are_reported_by_the_controller(tmp_path: Path) -> None:
     flaky = call("flaky", "flaky", text("ok"), arguments={"until": 2}, retries=2)
     write_conductor(tmp_path / "a.test.mcp.yml", flaky)
     ended = pytest_in(tmp_path, "-n", "2", plugins=XDIST)
@@ -171,7 +161,7 @@ def test_tags_are_marks_in_workers_as_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_two_workers_that_are_killed_leave_nobody_behind(
+def test_two_workers_that_are_killed_leave_no_process_behind(
     tmp_path: Path, listener: Listener
 ) -> None:
     for name in ("a", "b"):

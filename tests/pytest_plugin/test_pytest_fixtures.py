@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from sessions import ENVIRONMENT, PATIENCE_S, SERVER, call, pytest_in, text, write_conductor
+from sessions import SERVER, call, pytest_in, run_as_is, text, write_conductor
 
 COMMAND = ("--mcp-server-command", " ".join(SERVER))
 
@@ -148,7 +147,7 @@ def test_fixtures_are_shared_within_each_worker(tmp_path: Path) -> None:
 
 
 def test_tests_of_files_run_in_any_thread(tmp_path: Path) -> None:
-    """Only the main thread can bound a pattern; elsewhere it is matched all the same."""
+    """Only the main thread can bound a pattern; elsewhere it is matched without a bound."""
     words = {"text": "aaa"}
     write_conductor(
         tmp_path / "a.test.mcp.yml",
@@ -162,18 +161,10 @@ def test_tests_of_files_run_in_any_thread(tmp_path: Path) -> None:
         f"thread = threading.Thread(target=pytest.main, args=({words_of_pytest!r},))\n"
         "thread.start(); thread.join()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=ENVIRONMENT | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        timeout=PATIENCE_S,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert "1 failed, 1 passed" in done.stdout
-    assert "result.content[0].text: expected a string that matches" in done.stdout
+    environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = run_as_is([sys.executable, "-c", program], tmp_path, environment)
+    assert "1 failed, 1 passed" in done.out
+    assert "result.content[0].text: expected a string that matches" in done.out
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_project_that_has_only_files_of_others_has_no_tests(project: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("a.test.mcp.yml", "description: a\ntsets: []\n", 'has no key "tsets"'),
         ("a.test.mcp.yml", "tests: [\n", "F002"),
@@ -75,13 +75,13 @@ def test_a_project_that_has_only_files_of_others_has_no_tests(project: Path) -> 
     ],
 )
 def test_a_mistake_in_a_file_of_ours_is_reported(
-    tmp_path: Path, name: str, text: str, told: str
+    tmp_path: Path, name: str, text: str, message: str
 ) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     ended = pytest_in(tmp_path)
     assert ended.code == 2
     assert ended.summary.endswith("1 error"), ended.out
-    assert told in ended.out
+    assert message in ended.out
 
 
 @pytest.mark.parametrize("name", [name for name in FOREIGN if name != "notes.mcp.yml"])

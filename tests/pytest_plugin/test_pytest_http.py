@@ -18,7 +18,7 @@ PROGRAM = (
     "def test_a(mcptest_client):\n"
     "    assert mcptest_client.call_tool('echo', {'text': 'a'}).text == 'a'\n"
 )
-# A proxy of whoever runs the tests is none of these tests' business.
+# A proxy in the environment of the test run must not affect these tests.
 DIRECT = {"http_proxy": "", "HTTP_PROXY": "", "all_proxy": "", "ALL_PROXY": ""}
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from sessions import (
-    ENVIRONMENT,
-    PATIENCE_S,
+    Ended,
     call,
     pytest_in,
+    run_as_is,
     text,
     write_conductor,
     write_suite,
@@ -39,19 +38,9 @@ def rows(page: str, heading: str) -> list[str]:
     return re.findall(r"^\| (`.*?`) \|", below, re.MULTILINE)
 
 
-def run_program(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+def run_program(folder: Path, program: str) -> Ended:
     shutil.copy(EXAMPLE / "shelf_server.py", folder)
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=PATIENCE_S,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
+    return run_as_is([sys.executable, "-c", program], folder)
 
 
 # The guide
@@ -64,11 +53,11 @@ PROGRAMS = blocks(GUIDE, "python")
 def test_a_program_of_the_guide_does_what_it_says(tmp_path: Path, number: int) -> None:
     done = run_program(tmp_path, PROGRAMS[number])
     shows_failure = "dubliners" in PROGRAMS[number]
-    assert (done.returncode, done.stdout) == (int(shows_failure), ""), done.stderr
+    assert (done.code, done.out) == (int(shows_failure), ""), done.err
     if shows_failure:
-        assert done.stderr.endswith(TOLD)
+        assert done.err.endswith(TOLD)
     else:
-        assert done.stderr == ""
+        assert done.err == ""
 
 
 def test_every_call_in_the_guide_is_there_twice() -> None:
@@ -107,19 +96,10 @@ def test_the_example_passes_and_looks_as_the_page_says() -> None:
 
 @pytest.mark.long
 def test_the_example_is_found_from_elsewhere_when_mcptest_is_installed() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/pytest"],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=PATIENCE_S,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert "8 passed" in done.stdout
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/pytest"]
+    done = run_as_is([sys.executable, *words], ROOT)
+    assert (done.code, done.err) == (0, ""), done.out
+    assert "8 passed" in done.out
 
 
 def test_the_failure_of_the_page_is_reported_in_these_words(tmp_path: Path) -> None:
@@ -145,7 +125,7 @@ def test_the_failure_of_the_page_is_reported_in_these_words(tmp_path: Path) -> N
         assert line in real.splitlines(), line
 
 
-def test_what_is_left_is_reported_in_these_words(tmp_path: Path) -> None:
+def test_unsupported_parts_are_reported_in_these_words(tmp_path: Path) -> None:
     write_suite(tmp_path / "mcptest.yaml", agents=[{"name": "a", "prompt": "b"}])
     ended = pytest_in(tmp_path, "-rs", env={"COLUMNS": "200"})
     for line in blocks(PAGE, "text")[2].splitlines():

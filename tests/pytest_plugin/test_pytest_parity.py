@@ -27,8 +27,8 @@ def flat(words: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"\b\d[\d,]{2,}\b", "N", words))
 
 
-def told_by(test: dict[str, Any]) -> list[str]:
-    """Every sentence of a test in a JSON report that a person is told."""
+def reported_by(test: dict[str, Any]) -> list[str]:
+    """Every sentence about a test in a JSON report that is shown to people."""
     found = [f"{each['path']}: {each['message']}" for each in test.get("mismatches") or ()]
     fault = test.get("error") or {}
     found += [f"{fault['kind']}: {fault['message']}"] if fault else []
@@ -58,11 +58,11 @@ def assert_same(folder: Path, *words: str, options: tuple[str, ...] = ()) -> Non
     for test, item in zip(run, items, strict=True):
         tags = [child.tag for child in item if child.tag in ("failure", "skipped")]
         verdict = {"failure": "failed", "skipped": "skipped"}[tags[0]] if tags else "passed"
-        told = "".join(child.text or "" for child in item)
-        told += " ".join(each.attrib.get("value", "") for each in item.iter("property"))
-        assert verdict == VERDICTS[test["status"]], (test["name"], told, ended.out)
-        for sentence in told_by(test):
-            assert flat(sentence) in flat(told), (test["name"], told)
+        message = "".join(child.text or "" for child in item)
+        message += " ".join(each.attrib.get("value", "") for each in item.iter("property"))
+        assert verdict == VERDICTS[test["status"]], (test["name"], message, ended.out)
+        for sentence in reported_by(test):
+            assert flat(sentence) in flat(message), (test["name"], message)
     assert (ended.code == 0) == (ran.code == 0), ended.out
 
 
@@ -150,7 +150,7 @@ def expecting(name: str, tool: str, expect: dict[str, Any], **arguments: Any) ->
 
 
 @pytest.mark.long
-def test_what_a_server_says_beside_its_answers_is_looked_at(tmp_path: Path) -> None:
+def test_messages_beside_the_answers_are_checked(tmp_path: Path) -> None:
     right = {"response": "match:type:object"}
     write_conductor(
         tmp_path / "a.test.mcp.yml",
@@ -187,7 +187,7 @@ def test_servers_live_as_long_as_in_a_run(tmp_path: Path, isolation: str) -> Non
     ],
     ids=str,
 )
-def test_what_is_asked_of_a_whole_run_is_asked(tmp_path: Path, keys: dict[str, Any]) -> None:
+def test_gates_of_a_whole_run_are_checked(tmp_path: Path, keys: dict[str, Any]) -> None:
     tools = [{"name": "takes a while", "tool": "slow", "args": {"ms": 20}}]
     write_suite(tmp_path / "mcptest.yaml", tools=tools, **keys)
     assert_same(tmp_path)

@@ -32,7 +32,7 @@ def lines_of(ended: Ended, name: str) -> list[str]:
     return found[1].rstrip("\n").split("\n")
 
 
-def told_by_run(folder: Path, *words: str) -> str:
+def reported_by_run(folder: Path, *words: str) -> str:
     """What the command says of the same file, without its margin."""
     lines = mcptest(folder, "run", *words).out.splitlines()
     return "\n".join(line.strip() for line in lines)
@@ -41,7 +41,7 @@ def told_by_run(folder: Path, *words: str) -> str:
 # Verdicts
 
 
-def test_what_is_right_passes_and_what_is_wrong_fails(tmp_path: Path) -> None:
+def test_correct_tests_pass_and_wrong_ones_fail(tmp_path: Path) -> None:
     write_conductor(
         tmp_path / "a.test.mcp.yml", ECHO, WRONG, call("adds", "add", arguments={"a": 1, "b": 2})
     )
@@ -63,8 +63,8 @@ def test_a_failure_is_reported_as_in_a_run(tmp_path: Path) -> None:
         "",
         "a.test.mcp.yml:13",
     ]
-    told = told_by_run(tmp_path)
-    assert "\n".join(line.strip() for line in lines[:5]) in told
+    message = reported_by_run(tmp_path)
+    assert "\n".join(line.strip() for line in lines[:5]) in message
     # One line at the end says which test, and why.
     assert (
         "FAILED a.test.mcp.yml::mcptest::sdk::differs - MismatchError: result.content" in ended.out
@@ -79,7 +79,7 @@ def test_an_answer_with_several_mistakes_shows_the_place_of_each(tmp_path: Path)
     said = "\n".join(line.strip() for line in lines_of(pytest_in(tmp_path), "mcptest::sdk::adds"))
     assert "result.content[0].type: differs" in said
     assert "result.structuredContent.sum: differs" in said
-    assert said.removesuffix("\n\na.test.mcp.yml:13") in told_by_run(tmp_path)
+    assert said.removesuffix("\n\na.test.mcp.yml:13") in reported_by_run(tmp_path)
 
 
 def test_more_is_reported_with_v(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_more_is_reported_with_v(tmp_path: Path) -> None:
     assert "sent      " in pytest_in(tmp_path, "-v").out
 
 
-def test_what_a_server_refuses_is_an_answer(tmp_path: Path) -> None:
+def test_a_refusal_of_the_server_is_an_answer(tmp_path: Path) -> None:
     response = {"error": {"code": -32602, "message": "I would rather not", "data": {"why": "mood"}}}
     refuses = {"it": "refuses", "tool": "refuse", "expect": {"response": response}}
     write_conductor(tmp_path / "a.test.mcp.yml", refuses, call("wants more", "refuse"))
@@ -174,7 +174,7 @@ def keeping(*between: dict[str, Any]) -> list[dict[str, Any]]:
     return [stores, *between, recalls]
 
 
-def test_what_a_test_captures_is_there_for_the_next_ones(tmp_path: Path) -> None:
+def test_captured_values_are_available_to_later_tests(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", *keeping(ECHO))
     write_conductor(tmp_path / "b.test.mcp.yml", *keeping())
     assert pytest_in(tmp_path).summary == "5 passed"
@@ -272,10 +272,10 @@ def test_a_case_that_fails_is_reported_as_in_a_run(tmp_path: Path, tool: str, wa
     cases(tmp_path, case("one", tool, wanted, text="hi"))
     lines = lines_of(pytest_in(tmp_path), "mcptest::lib::one")
     assert lines[0].startswith("out.result")
-    told = told_by_run(tmp_path, "a.cases.yaml")
+    message = reported_by_run(tmp_path, "a.cases.yaml")
     *said, blank, place = (line.strip() for line in lines)
-    assert "\n".join(said) in told
-    assert (blank, place in told) == ("", True)
+    assert "\n".join(said) in message
+    assert (blank, place in message) == ("", True)
 
 
 # Order
@@ -287,7 +287,7 @@ def test_x_stops_at_the_first_failure(tmp_path: Path) -> None:
     assert (ended.code, ended.summary) == (1, "1 failed, 1 passed")
 
 
-def test_what_failed_last_time_is_run_again(tmp_path: Path) -> None:
+def test_tests_that_failed_last_time_are_run_again(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", ECHO, WRONG, call("counts", "count"))
     with_cache = ("cacheprovider",)
     assert pytest_in(tmp_path, plugins=with_cache).code == 1
@@ -320,7 +320,7 @@ def test_a_junit_report_has_names_and_reasons(tmp_path: Path) -> None:
     assert broken.attrib["message"].startswith("BrokenError: exited_during_call: the server ended")
 
 
-def test_what_a_server_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+def test_server_output_cannot_control_a_terminal(tmp_path: Path) -> None:
     rude = call("rude", "echo", text("a"), arguments={"text": "\x1b[2J\u202e"})
     write_conductor(
         tmp_path / "a.test.mcp.yml", rude, call("dies", "die", arguments={"words": "\x1b[2J"})

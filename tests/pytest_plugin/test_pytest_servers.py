@@ -1,4 +1,4 @@
-"""The servers behind the tests of files: how they are started, shared, replaced and told of."""
+"""The servers behind the tests of files: how they are started, shared, replaced and reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET = "s3cr3t-of-the-house"
 
 
 def counts(name: str, number: int) -> dict[str, Any]:
-    """A test that wants to be the so manieth call of its server."""
+    """A test that expects to be the call with this number of its server."""
     return call(name, "count", text(str(number)))
 
 
@@ -196,7 +196,9 @@ def test_a_server_that_dies_fails_its_test_and_the_next_one_gets_a_fresh_one(
     assert f"::b: {fresh}" in ended.out
 
 
-def test_a_server_that_always_dies_is_given_up_until_another_one_is_needed(tmp_path: Path) -> None:
+def test_a_server_that_always_dies_is_not_restarted_until_another_one_is_needed(
+    tmp_path: Path,
+) -> None:
     dies = [call(f"d{number}", "die") for number in range(5)]
     write_conductor(tmp_path / "a.test.mcp.yml", *dies)
     write_conductor(tmp_path / "b.test.mcp.yml", counts("fresh", 1), name="other")
@@ -266,7 +268,7 @@ def test_a_test_can_have_a_limit_of_its_own(tmp_path: Path, config_ms: int) -> N
     assert "within 300 ms" in ended.out
 
 
-def test_how_long_an_answer_took_is_looked_at(tmp_path: Path) -> None:
+def test_the_duration_of_an_answer_is_checked(tmp_path: Path) -> None:
     def timed(name: str, limit: str) -> dict[str, Any]:
         test = call(name, "slow", arguments={"ms": 300})
         test["expect"]["performance"] = {"maxResponseTime": limit}
@@ -290,7 +292,7 @@ def test_a_pattern_that_never_ends_is_an_error_of_its_test(tmp_path: Path) -> No
     assert "pattern_too_slow" in ended.out
 
 
-def test_a_schema_is_looked_at_in_good_time(tmp_path: Path) -> None:
+def test_a_schema_is_checked_in_a_process_of_its_own(tmp_path: Path) -> None:
     """In a process of its own, which needs what a run has."""
     for name, least in (("right", 1), ("wrong", 2)):
         schema = {"type": "array", "minItems": least}

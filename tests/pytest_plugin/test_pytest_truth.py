@@ -31,12 +31,12 @@ def verdicts(folder: Path, *words: str, test: dict[str, Any]) -> tuple[str, str]
     keys: dict[str, Any] = {"command": FAULTY[0], "args": [*FAULTY[1:], *words]}
     write_conductor(folder / "a.test.mcp.yml", test, timeout=1000, **keys)
     ran = json.loads(mcptest(folder, "run", "a.test.mcp.yml", "--json").out)
-    (told,) = [test["status"] for suite in ran["suites"] for test in suite["tests"]]
+    (message,) = [test["status"] for suite in ran["suites"] for test in suite["tests"]]
     (here,) = statuses(pytest_in(folder, "-v")).values()
-    return told, here
+    return message, here
 
 
-def test_what_is_shown_as_sent_was_sent(tmp_path: Path) -> None:
+def test_a_request_shown_as_sent_was_sent(tmp_path: Path) -> None:
     test = raw("my-own-id", whole("my-own-id") | {"result": {}})
     write_conductor(tmp_path / "a.test.mcp.yml", test)
     ended = pytest_in(tmp_path, "-v")
@@ -142,7 +142,7 @@ def test_a_fault_of_ours_is_one_sentence(tmp_path: Path) -> None:
     assert ended.out.count("\n") < 20
 
 
-def test_what_somebody_else_raises_is_not_called_a_fault_of_ours(tmp_path: Path) -> None:
+def test_an_exception_of_another_plugin_is_not_called_an_internal_error(tmp_path: Path) -> None:
     broken = (
         "from mcptest.engine.on_demand import SuiteRun\n"
         "def late(*words): raise RuntimeError('time is up')\n"
@@ -239,18 +239,18 @@ def test_an_option_of_connect_that_makes_no_sense_is_one_sentence(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"), [("complete", "passed"), ("input_required", "failed"), ("odd", "failed")]
+    ("kind", "message"), [("complete", "passed"), ("input_required", "failed"), ("odd", "failed")]
 )
-def test_a_call_that_did_not_come_to_its_end_fails_under_pytest_too(
-    tmp_path: Path, kind: str, told: str
+def test_a_call_that_did_not_finish_fails_under_pytest_too(
+    tmp_path: Path, kind: str, message: str
 ) -> None:
     command = [sys.executable, str(SERVERS / "era_server.py"), "log.txt", "typed", kind]
     server = {"command": command, "protocol_version": "2026-07-28"}
     suite = {"servers": {"s": server}, "tools": [{"name": "t", "tool": "echo", "args": {}}]}
     (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
     ran = json.loads(mcptest(tmp_path, "run", "--json").out)
-    assert [test["status"] for suite in ran["suites"] for test in suite["tests"]] == [told]
-    assert list(statuses(pytest_in(tmp_path, "-v")).values()) == [told]
+    assert [test["status"] for suite in ran["suites"] for test in suite["tests"]] == [message]
+    assert list(statuses(pytest_in(tmp_path, "-v")).values()) == [message]
 
 
 @pytest.mark.parametrize("strict", [False, True])

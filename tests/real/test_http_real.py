@@ -1,4 +1,4 @@
-"""Servers nobody here wrote, over HTTP as over pipes, and in both eras."""
+"""Servers by others, over HTTP and over stdio, and in both eras."""
 
 from __future__ import annotations
 

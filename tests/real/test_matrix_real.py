@@ -1,4 +1,4 @@
-"""Servers that nobody here wrote, in every way that they speak."""
+"""Servers by others, in every way that they support."""
 
 from __future__ import annotations
 

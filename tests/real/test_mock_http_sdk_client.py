@@ -92,16 +92,16 @@ def text_of(result: types.CallToolResult) -> str:
 
 async def explore(client: Client) -> None:
     """Do all that is in the contract."""
-    heard: list[float] = []
+    received: list[float] = []
 
     async def progressed(progress: float, total: float | None, message: str | None) -> None:
-        heard.append(progress)
+        received.append(progress)
 
     assert client.server_info is not None
     assert (client.server_info.name, client.server_info.version) == ("from the contract", "7")
     assert [tool.name for tool in (await client.list_tools()).tools] == ["ask", "grow"]
     assert text_of(await client.call_tool("ask", progress_callback=progressed)) == "Ada"
-    assert heard == [0.5]
+    assert received == [0.5]
     (contents,) = (await client.read_resource("note://one")).contents
     assert isinstance(contents, types.TextResourceContents)
     assert contents.text == "first"
@@ -139,7 +139,7 @@ def test_clients_of_both_eras_at_once(tmp_path: Path) -> None:
         anyio.run(visit, url)
 
 
-def test_a_client_with_a_session_hears_of_changes_on_its_own_stream(tmp_path: Path) -> None:
+def test_a_client_with_a_session_receives_changes_on_its_own_stream(tmp_path: Path) -> None:
     async def visit(url: str) -> None:
         changed = anyio.Event()
 
@@ -158,7 +158,7 @@ def test_a_client_with_a_session_hears_of_changes_on_its_own_stream(tmp_path: Pa
         anyio.run(visit, url)
 
 
-def test_a_client_without_one_hears_of_them_when_it_listens(tmp_path: Path) -> None:
+def test_a_client_without_one_receives_them_when_it_listens(tmp_path: Path) -> None:
     async def visit(url: str) -> None:
         with anyio.fail_after(PATIENCE_S):
             async with (

@@ -119,7 +119,7 @@ def test_a_contract_without_initialize_is_an_ordinary_server(tmp_path: Path) -> 
 
 
 def test_a_contract_with_initialize_answers_as_it_says_and_may_ask_back(tmp_path: Path) -> None:
-    heard: list[float] = []
+    received: list[float] = []
 
     async def elicit(
         context: ClientRequestContext, params: types.ElicitRequestParams
@@ -127,7 +127,7 @@ def test_a_contract_with_initialize_answers_as_it_says_and_may_ask_back(tmp_path
         return types.ElicitResult(action="accept", content={"name": "Ada"})
 
     async def progressed(progress: float, total: float | None, message: str | None) -> None:
-        heard.append(progress)
+        received.append(progress)
 
     async def work(session: ClientSession) -> None:
         opened = await session.initialize()
@@ -137,7 +137,7 @@ def test_a_contract_with_initialize_answers_as_it_says_and_may_ask_back(tmp_path
         result = await session.call_tool("ask", progress_callback=progressed)
         assert isinstance(result, types.CallToolResult)
         assert text_of(result) == "Ada"
-        assert heard == [0.5]
+        assert received == [0.5]
 
     visited(tmp_path, WITH_INITIALIZE, work, elicit)
 

@@ -78,7 +78,7 @@ def hello(who: str) -> str:
 server.run("stdio")
 '''
 
-# It answers as little as it may, and hears neither the end of its input nor SIGTERM.
+# It answers as little as it may, and ignores the end of its input and SIGTERM.
 STUBBORN = """
 import json, signal, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -104,7 +104,7 @@ def recorded(command: list[str], file: Path) -> StdioServerParameters:
 
 
 def visited(parameters: StdioServerParameters, work: Work) -> list[Any]:
-    """What comes of some work in a session, in a form that can be compared."""
+    """The outcome of some work in a session, in a form that can be compared."""
     seen: list[Any] = []
 
     async def elicit(
@@ -190,8 +190,8 @@ def test_a_session_with_everything_in_it_is_the_same_and_is_captured(tmp_path: P
     add, _, much, work_, greet = called
     assert add["response"]["result"]["structuredContent"] == {"result": 3}
     assert much["response"]["result"]["content"][0]["text"] == "ü" * 1_000_000
-    told = [each["params"]["progress"] for each in work_["server_messages"]]
-    assert told == steps == [0, 1, 2]
+    text = [each["params"]["progress"] for each in work_["server_messages"]]
+    assert text == steps == [0, 1, 2]
     (question,) = greet["server_messages"]
     (reply,) = greet["replies"]
     assert question["method"] == "elicitation/create"

@@ -1,4 +1,4 @@
-"""The SDK and the fixtures against a server on HTTP that nobody here wrote."""
+"""The SDK and the fixtures against a server by others on HTTP."""
 
 from __future__ import annotations
 

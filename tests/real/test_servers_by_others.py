@@ -1,4 +1,4 @@
-"""Servers and suites nobody here wrote: from the package index and from npm."""
+"""Servers and suites by others: from the package index and from npm."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     python tests/sdks/go_tests.py FOLDER
 
-Prints what the tests that failed printed, then `N passed, N failed, N skipped`. A subtest is no
-test of its own.
+Prints what the tests that failed printed, then `N passed, N failed, N skipped`. A subtest is
+not counted.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Judges an SDK: plays every row of protocol/coprocess/kit through its adapter.
 
 A row is one scenario of the kit, one golden frame, one lane or one command line. The adapter says
-what happened, the fake binary what it heard, the clock how long it took, and /proc who is left.
+what happened, the fake binary what it received, the clock how long it took, and /proc which
+processes are left.
 protocol/coprocess/kit/README.md describes all formats.
 
     python tests/sdks/kit_judge.py go            every row
     python tests/sdks/kit_judge.py go -k late    the rows whose name contains "late"
-    python tests/sdks/kit_judge.py go -v         also what was sent, done and heard
+    python tests/sdks/kit_judge.py go -v         also what was sent, done and received
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _frames_of_binaries() -> Iterator[Row]:
         fillers = frame.get("waiting_for", 2) - 2
         do: list[Json] = [{"request": {"method": "mcp.reporter.flush"}}] * fillers
         want: list[Json] = [{"opened": True}, *[{"result": {"flushed": 0}}] * fillers]
-        heard = ["coprocess/handshake", *["mcp.reporter.flush"] * fillers]
+        received = ["coprocess/handshake", *["mcp.reporter.flush"] * fillers]
         if method == "coprocess/handshake":
             yield _handshake_row(theme, frame, script)
             continue
@@ -123,16 +124,16 @@ def _frames_of_binaries() -> Iterator[Row]:
             continue
         params = {"params": {"tool": "a"}} if method == "mcp.call" else {}
         do.append({"request": {"method": method, **params}})
-        heard.append(method)
+        received.append(method)
         want.append(_meaning(frame))
         if theme == "verdict":
             do[-1] = {"call": {"tool": "a"}}
             want[-1] = {"verdict": frame["verdict"]} if is_call else {"error": {"kind": "contract"}}
         # A verdict of another shape fails its own call only.
         is_usable = "refused_as" not in frame or theme == "verdict"
-        heard += ["mcp.shutdown"] if is_usable else []
+        received += ["mcp.shutdown"] if is_usable else []
         needs = {"needs": frame["needs"]} if "needs" in frame else {}
-        play = {"script": script, "do": do, "want": want, "heard": heard, **needs}
+        play = {"script": script, "do": do, "want": want, "heard": received, **needs}
         yield Row(f"frame: {theme}: {frame['name']}", play)
 
 
@@ -142,9 +143,9 @@ def _handshake_row(theme: str, frame: Json, script: Json) -> Row:
         want = {"opened": frame["reads_as"]["result"]["binary_version"]}
     elif "message" in frame:
         want["error"]["message"] = frame["message"]
-    heard = ["coprocess/handshake", *(["mcp.shutdown"] if "reads_as" in frame else [])]
+    received = ["coprocess/handshake", *(["mcp.shutdown"] if "reads_as" in frame else [])]
     name = f"frame: {theme}: {frame['name']}"
-    return Row(name, {"script": script, "do": [], "want": [want], "heard": heard})
+    return Row(name, {"script": script, "do": [], "want": [want], "heard": received})
 
 
 def _meaning(frame: Json) -> Json:
@@ -474,7 +475,7 @@ class _Play:
         yield from self.check_warnings(adapter, stderr_before)
 
     def line(self) -> Json:
-        """What the adapter gets: nothing of what must come of it."""
+        """What the adapter gets, without the expected outcome."""
         is_suite = self.play.get("open") == "suite"
         where: Json = {"command": ["fake", str(self.script_path), str(self.heard_path)]}
         if is_suite:
@@ -507,7 +508,7 @@ class _Play:
             return
         yield from compare_lists(self.play["want"], said["did"], "", self.judge.sdk.name)
 
-    # What the fake binary heard
+    # What the fake binary received
 
     def heard(self) -> list[bytes]:
         if not self.heard_path.exists():

@@ -192,7 +192,7 @@ class Scenario:
         return {"result": list(split_binary(text))}
 
 
-# Connections that a scenario has neither closed nor let go.
+# Connections that a scenario has neither closed nor released.
 FORGOTTEN: list[ExitStack] = []
 
 

@@ -43,7 +43,7 @@ def test_row(sdk: Sdk, row: Row, judges: dict[str, Judge]) -> None:
 
 
 @pytest.mark.parametrize("sdk", CHOSEN, ids=lambda sdk: sdk.name)
-def test_what_an_sdk_declares_that_it_cannot_do_it_cannot(sdk: Sdk, tmp_path: Path) -> None:
+def test_an_sdk_cannot_do_what_it_declares_unsupported(sdk: Sdk, tmp_path: Path) -> None:
     known = {need for row in ROWS for need in row.needs}
     assert sdk.cannot.keys() <= known, "an inability that no row is about"
     rows = [row for row in ROWS if row.needs & sdk.cannot.keys()]

@@ -341,7 +341,7 @@ class Coprocess:
         tried = find_binary()
         more: Json = {}
         if has("a forgotten binary is left"):
-            # Whoever has this end of the pipe keeps the binary alive.
+            # An open end of this pipe keeps the binary alive.
             read, write = os.pipe()
             os.set_inheritable(write, True)
             more = {"stdin": read, "pass_fds": (write,)}

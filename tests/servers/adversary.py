@@ -164,7 +164,7 @@ def call(id: object, params: dict[str, Any]) -> None:
 
 
 def before_each() -> None:
-    """What a mode does when a message has come, before it is answered."""
+    """What a mode does when a message has arrived, before it is answered."""
     count["messages"] += 1
     if MODE == "dies-at" and count["messages"] == int(CALLS):
         os._exit(3)

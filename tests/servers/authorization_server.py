@@ -1,4 +1,4 @@
-"""An MCP server that wants tokens, and an authorization server that is strict about everything.
+"""An MCP server that requires tokens, and an authorization server that is strict about everything.
 
     with Guarded() as guarded:
         run_a_client(guarded.url)
@@ -146,7 +146,7 @@ class Guarded:
         pairs = parse_qsl(asked.body.decode("ascii"), keep_blank_values=True, strict_parsing=True)
         form = dict(pairs)
         self.requests.append(form)
-        error = self._flaw(asked, pairs, form)
+        error = self._request_error(asked, pairs, form)
         if error:
             self.refusals.append(error)
             line.send(as_json({"error": error, "error_description": "no"}, "400 Bad Request"))
@@ -156,7 +156,9 @@ class Guarded:
         found = {"access_token": token, "token_type": "Bearer", "expires_in": 3600}
         line.send(as_json(found, Cache_Control="no-store"))
 
-    def _flaw(self, asked: Asked, pairs: list[tuple[str, str]], form: dict[str, str]) -> str:
+    def _request_error(
+        self, asked: Asked, pairs: list[tuple[str, str]], form: dict[str, str]
+    ) -> str:
         known = {"grant_type", "resource", "scope"}
         if self.method == "client_secret_post":
             known |= {"client_id", "client_secret"}

@@ -1,8 +1,8 @@
-"""A plugin that judges well, and misbehaves in one named way where it is told to.
+"""A plugin that judges correctly, and misbehaves in one named way on request.
 
 Usage: python3 -S -E bad_plugin.py [MODE [ARG…]]. A mode is what the whole process does; "good"
 is the default. What it is called with, `method`, may misbehave as well: the next call then
-shows whether the host has got over it. Standard library only: many of these are started.
+shows whether the host has recovered. Standard library only: many of these are started.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def id_as_fraction(request: Request) -> bytes:
 
 @method
 def unescaped(request: Request) -> bytes:
-    told = json.dumps({"id": request["id"], "result": "Ærø 🙂"}, ensure_ascii=False)
-    return told.encode() + b"\n"
+    message = json.dumps({"id": request["id"], "result": "Ærø 🙂"}, ensure_ascii=False)
+    return message.encode() + b"\n"
 
 
 @method
@@ -148,7 +148,7 @@ def blank_lines(request: Request) -> bytes:
 
 @method
 def flooded(request: Request) -> str:
-    """Fills stderr with so many megabytes before it answers."""
+    """Fills stderr with this many megabytes before it answers."""
     for _ in range(number(request, 0)):
         write(b"x" * 1023 + b"\n" + b"y" * 1023 * 1024 + b"\n", 2)
     return "fine"
@@ -165,7 +165,7 @@ def same(request: Request) -> object:
 
 @method
 def shown(request: Request) -> object:
-    """Refuses everything, and tells what it was asked."""
+    """Refuses everything, and reports its request."""
     return {"pass": False, "message": json.dumps(request["params"])}
 
 
@@ -177,14 +177,14 @@ def here(request: Request) -> object:
 
 @method
 def noted(request: Request) -> object:
-    """Accepts what is equal; who called home is told where the value stands."""
+    """Accepts equal values; reports the path of the value to the listener."""
     HOME[0].sendall(f"{request['params']['path']}\n".encode())
     return same(request)
 
 
 @method
 def counted(request: Request) -> object:
-    """Refuses everything, and tells how often it was called."""
+    """Refuses everything, and reports how often it was called."""
     return {"pass": False, "message": f"call number {len(SEEN)}"}
 
 
@@ -269,7 +269,7 @@ def late(request: Request) -> bytes:
 
 @method
 def settle(request: Request) -> bytes:
-    """Writes what is owed, as often as it is told to."""
+    """Writes the pending answers, as often as requested."""
     owed, OWED[:] = b"".join(OWED), []
     return owed * number(request, 1) + answer(request, result="in time")
 
@@ -301,14 +301,14 @@ def close_stdout(request: Request) -> bytes:
 
 @method
 def interrupt(request: Request) -> bytes:
-    """Presses Ctrl-C for whoever started it, and never answers."""
+    """Sends SIGINT to its parent, and never answers."""
     os.kill(os.getppid(), signal.SIGINT)
     return b""
 
 
 @method
 def announced(request: Request) -> bytes:
-    """Tells who called home that it was asked, and never answers."""
+    """Reports the call to the listener, and never answers."""
     HOME[0].sendall(b"asked\n")
     return b""
 
@@ -331,14 +331,14 @@ def at_home() -> None:
 
 @mode
 def stubborn() -> None:
-    """Goes on when its stdin has ended, ignores SIGTERM, and has a child that does, too."""
+    """Keeps running when its stdin has ended, ignores SIGTERM, and has a child that does, too."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     reader, writer = os.pipe()
     if os.fork() == 0:
         HOME.append(call_home("child"))
         os.write(writer, b"!")
         live_on()
-    # Nobody may be served before there is something to be left behind.
+    # No call may be answered before there is a process to be left behind.
     os.read(reader, 1)
     HOME.append(call_home("plugin"))
     serve()
@@ -347,7 +347,7 @@ def stubborn() -> None:
 
 
 @mode
-def stray_child() -> None:
+def orphan_child() -> None:
     """Ends when its stdin does, and leaves a child that has made a session of its own."""
     reader, writer = os.pipe()
     if os.fork() == 0:

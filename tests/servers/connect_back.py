@@ -48,12 +48,12 @@ class Caller:
             return ""
 
     def let_go(self) -> None:
-        """Tell a process that waits for a word that it may go on."""
+        """Let a waiting process continue."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._connection.sendall(b"!")
 
     def is_dead_within(self, seconds: float) -> bool:
-        """Wait for the end of the stream; False when it does not come."""
+        """Wait for the end of the stream; False if it does not end."""
         self._connection.settimeout(seconds)
         try:
             while self._connection.recv(65536):

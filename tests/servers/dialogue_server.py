@@ -1,4 +1,4 @@
-"""A server for dialogues: it answers out of order, speaks on its own, asks, and misbehaves.
+"""A server for dialogues: it answers out of order, sends messages of its own, and misbehaves.
 
 What it does is chosen by method. It needs no handshake, and remembers whether it had one.
 """
@@ -43,7 +43,7 @@ def initialize(asked: Message) -> None:
 
 
 def either_order(asked: Message) -> None:
-    """Holds the first request back until the second has come, and answers in any order."""
+    """Holds the first request back until the second has arrived, and answers in any order."""
     STATE["held"].append(asked)
     if len(STATE["held"]) == 2:
         random.shuffle(STATE["held"])
@@ -70,7 +70,7 @@ def gives_id(asked: Message) -> None:
     answer(asked, {"ticket": f"t-{random.randrange(10**9)}", "at": "2025-01-01T00:00:00Z"})
 
 
-def stray(asked: Message) -> None:
+def answer_under_unknown_id(asked: Message) -> None:
     say({"id": 999, "result": {}})
     answer(asked, {})
 
@@ -82,7 +82,7 @@ def twice(asked: Message) -> None:
 
 
 def starts_helper(asked: Message) -> None:
-    """Starts a process that is nobody's child, as some servers do."""
+    """Starts a detached process, as some servers do."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.setsid()
@@ -108,7 +108,7 @@ def has_helper(asked: Message) -> None:
 
 
 def predicts(asked: Message) -> None:
-    """Answers, and then something that nobody has asked yet."""
+    """Answers, and then sends the answer to a request that has not been sent yet."""
     say({"id": 2, "result": {}})
     answer(asked, {})
 
@@ -134,7 +134,7 @@ METHODS: dict[str, Callable[[Message], object]] = {
     "chatty": chatty,
     "asks": asks,
     "gives": gives_id,
-    "stray": stray,
+    "stray": answer_under_unknown_id,
     "status": lambda asked: answer(asked, {"initialised": STATE["initialised"]}),
     "pid": lambda asked: answer(asked, {"pid": os.getpid()}),
     "silent": lambda asked: note("I heard you"),

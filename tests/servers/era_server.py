@@ -9,7 +9,7 @@ To the file LOG it writes "start" and the method and the params of each message 
 * `rounds N`: stateless; answers a call only after it has asked for input N times
 * `contrary`: refuses both
 * `typed TYPE`: stateless; the results of calls are of this type, and a tool is listed
-* `odd`: as `handshake`, with results that have a type all the same
+* `odd`: as `handshake`, with results that have a type anyway
 """
 
 from __future__ import annotations

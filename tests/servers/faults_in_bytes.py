@@ -120,7 +120,7 @@ def endless_notifications(request: Message, line: bytes) -> None:
 
 @on("tools/call")
 def close_stdout(request: Message, line: bytes) -> None:
-    """Closes its stdout and goes on living until its stdin ends."""
+    """Closes its stdout and keeps running until its stdin ends."""
     os.close(1)
 
 

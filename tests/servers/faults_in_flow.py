@@ -1,4 +1,4 @@
-"""Too much, too little, too late: pipes that fill up and answers that do not come."""
+"""Too much, too little, too late: pipes that fill up and missing answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def mute() -> None:
 
 @mode
 def slow_start(milliseconds: str) -> None:
-    """Takes this long to answer initialize; only the length of a wait can tell."""
+    """Takes this long to answer initialize, which only the duration of a wait shows."""
     threading.Event().wait(int(milliseconds) / 1000)
     serve()
 
@@ -102,7 +102,7 @@ def stderr_on_stdout() -> None:
 
 @mode
 def silent() -> None:
-    """Never answers a call; tells home what was cancelled."""
+    """Never answers a call; reports cancellations to the listener."""
     home = call_home("silent")
     for request in incoming():
         if request["method"] == "notifications/cancelled":
@@ -113,7 +113,7 @@ def silent() -> None:
 
 @mode
 def announced() -> None:
-    """A good server that tells home each method it reads; at the end it waits to be let go."""
+    """A good server that reports each method to the listener; at the end it waits for release."""
     home = call_home("announced")
     for request in incoming():
         home.sendall(f"{request['method']}\n".encode())
@@ -124,7 +124,7 @@ def announced() -> None:
 
 @mode
 def announced_silent() -> None:
-    """Answers all but calls; tells home of those."""
+    """Answers everything except calls; reports those to the listener."""
     home = call_home("announced-silent")
     for request in incoming():
         if request["method"] == "tools/call":
@@ -135,7 +135,7 @@ def announced_silent() -> None:
 
 @mode
 def leave_stdout() -> None:
-    """On notifications/leave it closes its stdout, tells home, and lives on until stdin ends."""
+    """On notifications/leave it closes its stdout, reports it, and runs until stdin ends."""
     home = call_home("leave-stdout")
     for request in incoming():
         if request["method"] == "notifications/leave":
@@ -164,7 +164,7 @@ def announce_ready() -> None:
 
 @on("tools/call")
 def tty(request: Message, line: bytes) -> None:
-    """Wants to ask the person at the terminal; says on stderr whether there is one."""
+    """Opens the controlling terminal; says on stderr whether there is one."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR))
         write(b"there is a terminal\n", 2)
@@ -214,7 +214,7 @@ def premature() -> None:
 
 @mode
 def ask_and_never_listen() -> None:
-    """Asks for ever with enormous ids, and reads nothing."""
+    """Sends requests with enormous ids forever, and reads nothing."""
     for request in incoming():
         write(line_for(request))
         if request["method"] == "notifications/initialized":

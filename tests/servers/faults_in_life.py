@@ -57,7 +57,7 @@ def exit_after_answer(request: Message, line: bytes) -> None:
 
 @mode
 def ignore_eof() -> None:
-    """Goes on when its stdin has ended; SIGTERM ends it."""
+    """Keeps running when its stdin has ended; SIGTERM ends it."""
     home = call_home("ignore-eof")
     serve()
     _live_on()
@@ -66,7 +66,7 @@ def ignore_eof() -> None:
 
 @mode
 def ignore_term() -> None:
-    """Goes on when its stdin has ended, and ignores SIGTERM."""
+    """Keeps running when its stdin has ended, and ignores SIGTERM."""
     _be_stubborn()
     home = call_home("ignore-term")
     serve()
@@ -129,7 +129,7 @@ def refork(call: str = "answered") -> None:
     if os.fork() == 0:
         for standard in (0, 1, 2):
             os.close(standard)
-        # Not for ever: each generation may stay a zombie until somebody reaps it.
+        # Not forever: each generation may stay a zombie until it is reaped.
         for _ in range(3000):
             if os.fork():
                 os._exit(0)
@@ -186,7 +186,7 @@ def _fork(prepare: Callable[[], object], name: str) -> None:
         os.write(ready_writer, b"!")
         _live_on()
         home.close()
-    # Whoever starts the server must not get ahead of what is to be left behind.
+    # The process to be left behind must exist before the server answers.
     os.read(ready_reader, 1)
     os.close(ready_reader)
     os.close(ready_writer)

@@ -1,4 +1,4 @@
-"""Lines that are JSON and not what the protocol wants there."""
+"""Lines that are JSON and not what the protocol allows there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def initialize_result(request: Message, line: bytes, changes: str) -> None:
 
 @on("initialize")
 def chatty_start(request: Message, line: bytes) -> None:
-    """A log message, a ping, a request and a guessed answer come before the handshake is done."""
+    """A log message, a ping, a request and a guessed answer are sent during the handshake."""
     say(LOG)
     say({"jsonrpc": "2.0", "id": 1, "method": "ping"})
     say({"jsonrpc": "2.0", "id": 2, "method": "roots/list"})
@@ -80,7 +80,7 @@ def duplicate_differs(request: Message, line: bytes) -> None:
 
 @mode
 def late() -> None:
-    """Keeps the first call until the next one comes, and answers that one after it."""
+    """Holds the first call until the next one arrives, and answers that one after it."""
     kept = b""
     calls = 0
     for request in incoming():
@@ -114,7 +114,7 @@ def batch(version: str) -> None:
 
 @on("tools/call")
 def storm(request: Message, line: bytes, count: str) -> None:
-    """So many notifications, then the answer."""
+    """This many notifications, then the answer."""
     many = line_of(LOG) * 1000
     for _ in range(int(count) // 1000):
         write(many)
@@ -141,9 +141,9 @@ def ask_first(method: str) -> None:
     for request in lines:
         if request["method"] == "notifications/initialized":
             say({"jsonrpc": "2.0", "id": "early", "method": method})
-            heard = [next(lines), next(lines)]
-            call = next(message for message in heard if "method" in message)
-            said = next(message for message in heard if "method" not in message)
+            received = [next(lines), next(lines)]
+            call = next(message for message in received if "method" in message)
+            said = next(message for message in received if "method" not in message)
             say(answer_to(call) | {"result": text_result(json.dumps(said, sort_keys=True))})
         else:
             write(line_for(request))
@@ -151,7 +151,7 @@ def ask_first(method: str) -> None:
 
 @mode
 def ask_forever() -> None:
-    """Asks again after each answer and never comes to answering the call."""
+    """Asks again after each answer and never answers the call."""
     asked = 0
     for request in incoming():
         if request.get("method") in ("initialize", "notifications/initialized"):

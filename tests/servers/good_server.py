@@ -40,7 +40,7 @@ def mode(function: Handler) -> Handler:
 
 
 def on(method: str) -> Callable[[Handler], Handler]:
-    """Register a program that is good but for what it does with one method.
+    """Register a program that is good except for one method.
 
     The function gets the request, the line a good server would write, and the arguments.
     """
@@ -58,7 +58,7 @@ def on(method: str) -> Callable[[Handler], Handler]:
 
 
 def serve(handlers: dict[str, Callable[[Message], None]] | None = None) -> None:
-    """Answer everything until stdin ends; the handlers come first."""
+    """Answer everything until stdin ends; the handlers have precedence."""
     for request in incoming():
         handler = (handlers or {}).get(request.get("method", ""))
         if handler:

@@ -1,10 +1,10 @@
-"""A server on HTTP that lets in only who shows the right token, and says what it was shown.
+"""A server on HTTP that accepts only the right token, and logs what it received.
 
     guarded_server.py PORT LOG [WANTED]
 
-With a WANTED header value it takes that; without, it gives out tokens at /token, `issued-token-1`
-and so on, and takes only those after the first: a client has to come back for a second one. Every
-request for a token, and every Authorization that it sees, is a line of LOG.
+With a WANTED header value it accepts that; without, it issues tokens at /token, `issued-token-1`
+and so on, and accepts only those after the first: a client has to fetch a second one. Every
+request for a token, and every Authorization header, is a line of LOG.
 """
 
 from __future__ import annotations

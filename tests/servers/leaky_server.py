@@ -1,4 +1,4 @@
-"""A server that was given a secret, and tells it in every place and every shape it can.
+"""A server that knows a secret, and sends it in every place and every shape it can.
 
 Usage: python3 leaky_server.py [MODE]; the secret is KEY in its environment. A mode other than
 "good" is a way to fail before the handshake is over.
@@ -126,12 +126,12 @@ def handshake(params: Message) -> Message:
 
 
 def long_text() -> str:
-    """Whoever cuts this anywhere cuts a secret."""
+    """A cut anywhere in this cuts a secret."""
     return "".join(f"{number:06}{SECRET}" for number in range(2000))
 
 
 def call(name: str, id: object, given: Message) -> Message | None:
-    """The result of a tool; None when there is to be no answer, or it has been written."""
+    """The result of a tool; None if there is no answer, or it has been written."""
     if name in BEHAVIOURS:
         result: Message | None = BEHAVIOURS[name](id)
         return result
@@ -175,7 +175,7 @@ def asks(id: object) -> Message:
     return {"content": [text_of(sys.stdin.readline())]}
 
 
-def strays(id: object) -> Message:
+def answer_too_much(id: object) -> Message:
     for each in (SECRET, SHAPES["base64-0"], ALL):
         say({"jsonrpc": "2.0", "id": each, "result": {"all": ALL}})
     return {"content": [text_of("here")]}
@@ -203,7 +203,7 @@ def hangs(id: object) -> None:
 
 
 def floods(id: object) -> Message:
-    """More than anybody keeps of stderr, and of stdout."""
+    """More than is kept of stderr and of stdout."""
     write(f"{SECRET}=".encode() * 30_000, 2)
     return {"content": [text_of(long_text())]}
 
@@ -213,7 +213,7 @@ BEHAVIOURS: dict[str, Any] = {
     "noise": noise,
     "notify": notifies,
     "asks": asks,
-    "strays": strays,
+    "strays": answer_too_much,
     "breaks": breaks,
     "garbles": garbles,
     "dies": dies,

@@ -1,9 +1,9 @@
-"""An MCP server that wants a login, and an authorization server that is strict about every part.
+"""An MCP server that requires a login, and an authorization server that is strict about every part.
 
     with LoginServers() as servers:
         run_a_client(servers.url)
 
-It registers clients, gives codes at /authorize to whoever comes (there is no password), and takes
+It registers clients, gives codes at /authorize to every client (there is no password), and accepts
 each code once, with its verifier. `refusals` lists what a client did wrong. A test changes
 `callback`, `device` and the rest to make it odd or hostile.
 """
@@ -108,7 +108,7 @@ class LoginServers(Guarded):
     def _register(self, asked: Asked, line: Line) -> None:
         document = json.loads(asked.body)
         self.registrations.append(document)
-        if why := self._registration_flaw(asked, document):
+        if why := self._registration_error(asked, document):
             self._refuse(line, "invalid_client_metadata", why)
             return
         id = f"registered {len(self.clients)}"
@@ -117,7 +117,7 @@ class LoginServers(Guarded):
         found |= {"client_secret": SECRET} if self.method != "none" else {}
         line.send(as_json(found, "201 Created"))
 
-    def _registration_flaw(self, asked: Asked, document: dict[str, Any]) -> str:
+    def _registration_error(self, asked: Asked, document: dict[str, Any]) -> str:
         is_device = DEVICE in document.get("grant_types", [])
         wanted: dict[str, object] = {
             "client_name": "mcptest",
@@ -136,7 +136,7 @@ class LoginServers(Guarded):
             return "content-type"
         return "" if document == wanted else "members"
 
-    def _client_flaw(self, asked: Asked, form: dict[str, str]) -> str:
+    def _client_error(self, asked: Asked, form: dict[str, str]) -> str:
         said = asked.headers.get("authorization", "")
         if self.method == "client_secret_basic":
             id, secret = base64.b64decode(said.removeprefix("Basic ")).decode().split(":")
@@ -153,7 +153,7 @@ class LoginServers(Guarded):
         pairs = parse_qsl(urlsplit(asked.target).query, keep_blank_values=True, strict_parsing=True)
         query = dict(pairs)
         self.authorizations.append(query)
-        why = self._authorization_flaw(pairs, query)
+        why = self._authorization_error(pairs, query)
         if why:
             self.refusals.append(f"authorization: {why}")
             line.send(refusal("400 Bad Request", why.encode()))
@@ -165,7 +165,7 @@ class LoginServers(Guarded):
         said = urlencode({key: value for key, value in given.items() if value is not None})
         line.send(answer(b"", "302 Found", "", Location=f"{query['redirect_uri']}?{said}"))
 
-    def _authorization_flaw(self, pairs: list[tuple[str, str]], query: dict[str, str]) -> str:
+    def _authorization_error(self, pairs: list[tuple[str, str]], query: dict[str, str]) -> str:
         needed = {
             *("tenant", "response_type", "client_id", "redirect_uri", "state"),
             *("code_challenge", "code_challenge_method", "resource"),
@@ -195,7 +195,7 @@ class LoginServers(Guarded):
     def _begin_device(self, asked: Asked, line: Line) -> None:
         form = dict(parse_qsl(asked.body.decode("ascii"), strict_parsing=True))
         self.requests.append(dict(form))
-        why = self._client_flaw(asked, form)
+        why = self._client_error(asked, form)
         if not why and set(form) - {"scope"} != {"client_id", "resource"}:
             why = "other parameters"
         if not why and form["resource"] != self.resource["resource"]:
@@ -215,7 +215,7 @@ class LoginServers(Guarded):
             self._refuse(line, "invalid_request", "a parameter twice or empty")
         elif asked.headers.get("content-type") != "application/x-www-form-urlencoded":
             self._refuse(line, "invalid_request", "content-type")
-        elif why := self._client_flaw(asked, form):
+        elif why := self._client_error(asked, form):
             self._refuse(line, "invalid_client", why)
         elif form.get("resource") != self.resource["resource"]:
             self._refuse(line, "invalid_target", "resource")

@@ -8,10 +8,10 @@ anything is read, under "calls" what to do with a call by the `tag` among its ar
 An OP is {"id": "wire"} (the id of this call as it came), {"id": "last"} (that of the call before
 it), {"id": "next"} (what may follow it) or {"id": [LITERAL]}, with the other members of the message
 beside it; {"echo": true} is the line that was read; with "hold": true it is written in front of
-what the next call brings.
+the answer to the next call.
 {"pause_ms": N} sleeps, without reading anything.
 
-Everything between two pauses goes out in one write: nobody can answer a part of it. Each line
+Everything between two pauses is written at once: no part of it can be answered alone. Each line
 of the log is [PID, "in" | "out", MONOTONIC_S, PIECE, LINE], where PIECE counts the writes. A line
 is logged as read after it was read, and as written before it is written.
 """

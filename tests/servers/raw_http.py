@@ -1,8 +1,8 @@
-"""An HTTP server that sends the very bytes it is told to, and keeps what it was sent.
+"""An HTTP server that sends exactly the given bytes, and keeps what it received.
 
 In a test it runs beside it, in threads: `RawHttp(script)`, where the script is called for each
 request with a line to answer on. As a program, `raw_http.py PORT [MODE]`, it is a server that a
-command starts. Whatever a script leaves out is done as a good server does it.
+command starts. A good server handles everything a script leaves out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WELCOME = {
 
 
 class Asked:
-    """One request as it came; names of headers are in lower case."""
+    """One request as it was received; names of headers are in lower case."""
 
     def __init__(self, head: bytes, body: bytes) -> None:
         first, *lines = head.decode("latin-1").split("\r\n")
@@ -61,7 +61,7 @@ class Asked:
 
 
 class Line:
-    """Where a script answers. Whoever reads nothing any more is no error."""
+    """Where a script answers. A client that stops reading is not an error."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -78,7 +78,7 @@ class Line:
             self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
 
     def flood(self, part: bytes) -> None:
-        """Send the same for ever, until nobody listens."""
+        """Send the same again and again, until the client closes."""
         with contextlib.suppress(OSError):
             while True:
                 self._connection.sendall(part)
@@ -106,7 +106,7 @@ class Line:
 def answer(
     body: bytes = b"", status: str = "200 OK", kind: str = "application/json", **more: str
 ) -> bytes:
-    """A whole answer. In the names of further headers `_` stands for `-`."""
+    """A whole answer. In the names of further headers `_` means `-`."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}"]
     lines += [f"Content-Type: {kind}"] if kind else []
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
@@ -156,12 +156,12 @@ def good(asked: Asked, line: Line) -> None:
 
 
 def on(about: str, script: Script, otherwise: Script = good) -> Script:
-    """A server that is good but for what it does with one method, of a message or of HTTP."""
+    """A server that is good except for one method, of a message or of HTTP."""
     return lambda asked, line: (script if asked.about == about else otherwise)(asked, line)
 
 
 def says(*parts: bytes) -> Script:
-    """A script that sends these bytes, and goes on to the next request."""
+    """A script that sends these bytes, and continues with the next request."""
     return lambda asked, line: line.send(*parts)
 
 
@@ -201,7 +201,7 @@ class RawHttp:
         # Held as long as a connection is open, if only one is served at a time.
         self._turn = threading.Lock() if is_serial else contextlib.nullcontext()
         self._tls = tls
-        # What is longer is not read: the script is called with what came of it.
+        # Longer bodies are not read: the script is called with the part that was read.
         self._max_body = max_body
         self.asked: list[Asked] = []
         self.connections = 0
@@ -273,7 +273,7 @@ def _read_request(connection: socket.socket, max_body: int = 1 << 30) -> Asked |
             return None
         raw += chunk
         if raw.startswith(TLS):
-            # As servers answer what is no HTTP.
+            # As servers answer input that is not HTTP.
             connection.sendall(refusal("400 Bad Request"))
             return None
     head, _, body = raw.partition(b"\r\n\r\n")

@@ -71,7 +71,7 @@ def call(id: object, params: dict[str, Any]) -> None:
 
 
 def answer_again(id: object, count: int) -> None:
-    """The first call is answered wrongly; its second answer comes when it is called again."""
+    """The first call is answered wrongly; its second answer is sent when it is called again."""
     first = {"id": id, "result": text("right")}
     if count == 1:
         HELD.append(first)

@@ -1,4 +1,4 @@
-"""Have the fake binary of protocol/coprocess stand where an SDK looks for the real one.
+"""Put the fake binary of protocol/coprocess where an SDK looks for the real one.
 
 An entry is the members of an answer ("id" and "jsonrpc" are added unless they are there), a text
 that is a whole line, or one of the other things that the fake binary can do. The first one answers

@@ -1,8 +1,8 @@
-"""The good server, but for the answers that its argument gives.
+"""The good server, with answers from its argument.
 
 The argument is JSON: for each method the members of the answer (`{"result": …}` or
 `{"error": …}`), or a list of such, used one after the other and the last one again. "exit"
-in the place of an answer ends the server. "stderr" holds bytes (as Latin-1) to write there.
+instead of an answer ends the server. "stderr" holds bytes (as Latin-1) to write there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A server for tests of the SDK: what it was started with, how often it was called, and trouble.
+"""A server for tests of the SDK: what it was started with, how often it was called, and faults.
 
 It calls home when MCPTEST_CONNECT_BACK says where that is, with its parent's process id.
 SDK_MODE is a way of being broken from the start: "no-answer", "exit", "unready".
@@ -81,7 +81,7 @@ def about(name: str, given: Message) -> object:
     return json.dumps(ask_client(given["method"]))
 
 
-def trouble(name: str, given: Message) -> Message:
+def cause_fault(name: str, given: Message) -> Message:
     if name == "die":
         sys.stderr.write(f"last words: {given.get('words', 'goodbye')}\n")
         sys.stderr.flush()
@@ -119,7 +119,7 @@ def call(name: str, given: Message) -> Message:
         return text(NOTES.get(given["id"], "unknown"), isError=given["id"] not in NOTES)
     if name in ("count", "env", "cwd", "hello", "ask"):
         return text(about(name, given))
-    return trouble(name, given)
+    return cause_fault(name, given)
 
 
 def answer(method: str, params: Message) -> Message:

@@ -1,8 +1,8 @@
 """A server for suites: notes that are made, read and thrown away, and outputs with schemas.
 
-Its first argument is put before the names of its tools, so that two of them can stand side by
+Its first argument is a prefix of the names of its tools, so that two of them can run side by
 side. What happens to it is written, line by line, into the file that JOURNAL names. MODE adds
-tools whose schemas are wrong. Where somebody listens, it calls home.
+tools whose schemas are wrong. It connects to a listener, if there is one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SUM = {
 }
 WHEN = {"type": "object", "properties": {"when": {"type": "string", "format": "date-time"}}}
 
-# 2 to the power of 40 ways to be no text.
+# 2 to the power of 40 ways not to match.
 WIDE = {
     "$defs": {
         "w40": {"type": "string"},
@@ -68,7 +68,7 @@ HOME = call_home(f"{PREFIX}suite") if PORT_VARIABLE in os.environ else None
 
 
 def note(words: str) -> None:
-    """Write down what happened, for whoever looks at it afterwards."""
+    """Write down what happened."""
     path = os.environ.get("JOURNAL")
     if path:
         with open(path, "a", encoding="utf-8") as journal:

@@ -1,4 +1,4 @@
-"""A server that talks on its own: it asks back, tells of progress, answers late, adds a word.
+"""A server that sends messages of its own: requests, progress, late answers, log messages.
 
 With an argument it writes a banner and a log line to its standard output before anything else.
 """
@@ -30,7 +30,7 @@ def ask(method: str, **params: Any) -> Message:
     return result
 
 
-def told(words: str) -> None:
+def log(words: str) -> None:
     send(method="notifications/message", params={"level": "info", "data": words})
 
 
@@ -55,11 +55,11 @@ def call(id: object, name: str, params: Message) -> None:
             send(method="notifications/progress", params={"progressToken": token, "progress": step})
         answer(id, "done")
         send(method="notifications/tools/list_changed")
-        told("after the answer")
+        log("after the answer")
     elif name == "add":
-        # Digits only, or letters only, would be taken for something else.
+        # Digits only, or letters only, would be read as something else.
         note = f"a1{uuid.uuid4().hex[:6]}"
-        told(f"adding {note}")
+        log(f"adding {note}")
         duration = int(note, 16) % 90
         answer(id, f"Added {note} in {duration} ms", structuredContent={"label": note, "id": note})
     else:
@@ -69,7 +69,7 @@ def call(id: object, name: str, params: Message) -> None:
 def hear(message: Message) -> None:
     method, params, id = message["method"], message.get("params", {}), message.get("id")
     if method == "initialize":
-        told("starting")
+        log("starting")
         version = params["protocolVersion"]
         info = {"name": "talking", "version": "1"}
         send(id=id, result={"protocolVersion": version, "capabilities": {}, "serverInfo": info})

@@ -5,8 +5,8 @@
 * `other-text`: over HTTP `greet` answers with another text
 * `fewer-tools`: in the stateless era there is no tool `count`
 * `other-schema`: over HTTP the argument of `greet` is of another type
-* `no-stateless`, `no-handshake`: it does not speak that era
-* `old`: the only revision with a handshake that it speaks is 2025-06-18
+* `no-stateless`, `no-handshake`: it does not support that era
+* `old`: the only revision with a handshake that it supports is 2025-06-18
 * `failing`: asked for what it offers without a handshake, it answers with an internal error
 * `failing-hello`: the same for the handshake
 * `leaving`: without a handshake it ends
@@ -14,7 +14,7 @@
 * `twice`: in the stateless era it lists the tool `greet` twice
 * `deaf`: it ends at once
 * `hang`: over HTTP `count` is never answered
-* `mute`: it calls home, as `connect_back` has it, and never says anything
+* `mute`: it calls home, as `connect_back` has it, and never answers
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nobody wants to read it."""
+        """Log nothing."""
 
 
 def main() -> None:

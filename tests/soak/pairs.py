@@ -1,7 +1,7 @@
 """Random suites against random servers for a long time; nothing may pass that was not answered.
 
 Usage: python3 tests/soak/pairs.py [COUNT [SEED]], 500 from seed 0 unless they are given. Not part
-of the test run: it takes minutes. Each scenario has a seed of its own, which is told when it fails.
+of the test run: it takes minutes. A scenario that fails prints its seed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pairing import (  # found by the line above
     run,
 )
 
-# In one of so many scenarios the server behaves, and every test must pass.
+# In one of this many scenarios the server is correct, and every test must pass.
 KIND_EVERY = 10
 
 

@@ -110,7 +110,7 @@ def words_for(group: Group, broken: str = "") -> list[str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("group", list(GROUPS.values()), ids=list(GROUPS))
-def test_what_is_broken_is_found(group: Group) -> None:
+def test_a_broken_server_is_found(group: Group) -> None:
     ids = group.ids.split()
     chosen = [word for id in ids for word in ("--only", id)]
     checked = check_server(*chosen, *words_for(group, ",".join(ids)), T=TOKEN, OTHER=OTHER)

@@ -77,7 +77,7 @@ def test_an_answer_with_another_id_is_named_and_shown(tmp_path: Path) -> None:
     assert "no more input" not in ended.err
 
 
-def test_a_server_that_ends_at_a_notification_is_told_so(tmp_path: Path) -> None:
+def test_a_server_that_ends_at_a_notification_is_reported_as_such(tmp_path: Path) -> None:
     checks = check_server(*stdio_server(tmp_path, NOTE='message["id"]')).checks()
     words = "(on stderr: \"KeyError: 'id'\") when it was sent notifications/initialized, which is a"
     for id in ("LIFE-01", "LIFE-11"):

@@ -147,7 +147,7 @@ def test_a_list_that_is_not_answered_does_not_hide_the_others(tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_an_answer_that_comes_twice_is_one_finding(tmp_path: Path) -> None:
+def test_an_answer_that_is_sent_twice_is_one_finding(tmp_path: Path) -> None:
     found = verdicts(against(tmp_path, COMPLIANCE, "twice"))
     assert found["BASE-08"] == "failed"
     assert found["BASE-15"] == found["CANC-01"] == "passed"

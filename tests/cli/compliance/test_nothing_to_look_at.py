@@ -55,7 +55,7 @@ def test_secrets_are_looked_for_even_if_no_other_check_is_chosen() -> None:
     assert checked.ids("failed") == {"LOG-08"}
 
 
-# It opens so many sessions, and no more; their ids differ.
+# It opens exactly this many sessions; their ids differ.
 FEW_SESSIONS = """\
 import http.server, json, sys, uuid
 

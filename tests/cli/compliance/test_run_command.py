@@ -68,7 +68,7 @@ def test_a_run_that_makes_no_check_does_not_pass() -> None:
     assert "0 passed, 0 failed, 0 warnings, 0 could not run, 1 do not apply" in ended.out
 
 
-def test_only_the_chosen_checks_could_not_run_when_there_is_no_time(tmp_path: Path) -> None:
+def test_only_the_chosen_checks_are_not_run_when_there_is_no_time(tmp_path: Path) -> None:
     late = tmp_path / "late.py"
     late.write_text("import time; time.sleep(30)", encoding="utf-8")
     words = ("--only", "LIFE-01", "--total-timeout", "200ms", "--", sys.executable, str(late))

@@ -87,7 +87,7 @@ def test_every_format_goes_to_standard_output_and_to_a_file(tmp_path: Path, form
         ElementTree.fromstring(text)
 
 
-def test_a_finding_says_what_was_sent_what_came_back_and_how_to_repeat_it(tmp_path: Path) -> None:
+def test_a_finding_shows_the_request_the_response_and_how_to_repeat_it(tmp_path: Path) -> None:
     found = check_server(*ONE, "--", *BROKEN)
     (check,) = found.report["checks"]
     assert (found.code, check["verdict"], check["level"]) == (1, "failed", "MUST")
@@ -228,7 +228,7 @@ def test_mistakes_in_files_are_2_with_their_place(
 def test_a_token_in_a_file_of_hints_is_not_repeated(tmp_path: Path) -> None:
     file = write(tmp_path, "file.yml", "token: canary-token\n")
     ended = compliance_run("--hints", file, "--", "./never-started", folder=tmp_path)
-    assert "canary" not in ended.err
+    assert (ended.code, "canary" in ended.err) == (2, False)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_a_suite_without_the_lane_has_nothing_to_run(tmp_path: Path) -> None:
         (("--format", "badge"), "which do not have the format badge"),
     ],
 )
-def test_what_does_not_go_with_from_suite_is_refused(
+def test_options_that_conflict_with_from_suite_are_refused(
     tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     suite(tmp_path, SERVER, ["ping"])

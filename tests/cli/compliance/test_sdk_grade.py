@@ -1,4 +1,4 @@
-"""A careful server made with the official SDK for Python gets an A+, but for what the SDK does."""
+"""A careful server made with the official SDK for Python gets an A+, except for SDK mistakes."""
 
 from __future__ import annotations
 

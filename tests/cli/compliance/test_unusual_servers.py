@@ -20,7 +20,7 @@ def test_a_server_that_conforms_in_unusual_ways_has_no_findings(tmp_path: Path) 
     found = {each["id"]: each for each in checked.report["checks"]}
     shared = {id for id, each in found.items() if each["shared"]}
     assert checked.ids("failed", "warning") - shared == set()
-    # What could not be looked at is neither passed nor held against the server.
+    # A check that could not run neither passes nor counts against the server.
     assert found["PROMPT-04"]["verdict"] == "not_applicable"
     assert found["RES-10"]["verdict"] == "not_applicable"
     assert found["TASK-01"]["verdict"] == "not_applicable"
@@ -71,7 +71,7 @@ def test_a_server_that_answers_every_method_is_found_once(tmp_path: Path) -> Non
     assert checked.ids("failed") == {"BASE-18", "BASE-19"}
     found = checked.checks()
     assert found["LIFE-13"]["message"] == "unknown methods get a result, as BASE-18 reports"
-    # Where the server ended, its last words are told.
+    # If the server ended, its last output is shown.
     assert "KeyError: 'arguments'" in found["BASE-19"]["message"]
 
 

@@ -121,7 +121,7 @@ def test_the_files_are_searched_for_in_this_order(tmp_path: Path) -> None:
         (tmp_path / name).unlink()
 
 
-def test_a_file_that_is_named_comes_before_all_others(tmp_path: Path) -> None:
+def test_a_file_that_is_named_has_precedence_over_all_others(tmp_path: Path) -> None:
     for name in write_all(tmp_path):
         assert chosen(tmp_path, "--config", name) == name
 
@@ -284,7 +284,7 @@ def test_one_of_several_servers_is_tested(tmp_path: Path) -> None:
     assert [run_in(tmp_path, "--server", name).code for name in servers] == [0, 1]
 
 
-def test_a_config_of_our_own_anywhere_comes_before_that_of_a_client(tmp_path: Path) -> None:
+def test_a_config_of_our_own_has_precedence_over_the_config_of_a_client(tmp_path: Path) -> None:
     write_client(tmp_path, {"other": {"command": "not-installed"}})
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "a.test.mcp.yml").write_text(json.dumps(UNITS), encoding="utf-8")

@@ -59,7 +59,7 @@ def test_values_of_an_env_file_are_set_and_those_of_env_override_them(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["weather-key", "WEATHER_KEY"])
-def test_an_input_comes_from_the_environment_by_its_id_or_in_capitals(
+def test_an_input_is_read_from_the_environment_by_its_id_or_in_capitals(
     name: str, tmp_path: Path
 ) -> None:
     folder = copy_example("vscode", tmp_path)

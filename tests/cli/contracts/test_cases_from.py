@@ -107,7 +107,7 @@ SPOKEN = [
 
 
 def tee(log: str, server: tuple[str, ...]) -> str:
-    """The command of a server with somebody who writes down what is said."""
+    """The command of a server behind a proxy that logs the messages."""
     return shlex.join([sys.executable, str(SERVERS / "tee.py"), log, *server])
 
 
@@ -265,7 +265,7 @@ def test_an_id_varies_wherever_the_server_says_it(tmp_path: Path) -> None:
         assert part in text_of(tmp_path)
 
 
-def test_lines_that_are_no_messages_are_no_hindrance(tmp_path: Path) -> None:
+def test_lines_that_are_not_messages_are_left_out_with_a_warning(tmp_path: Path) -> None:
     listen(tmp_path, *TALKING, "loudly", capture="talk.json")
     ended = convert(tmp_path, "talk.json")
     assert ended.err.startswith("warning: talk.json: 2 lines are not messages and were left out\n")
@@ -312,7 +312,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path: Path, capture:
     assert sorted(os.listdir(tmp_path)) == ["made.cases.yaml", "run.json"]
 
 
-def test_skipped_cases_and_lines_that_were_left_out_are_told(tmp_path: Path) -> None:
+def test_skipped_cases_and_lines_that_were_left_out_are_reported(tmp_path: Path) -> None:
     line = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     (tmp_path / "a.log").write_text(f"banner\n-> {line}\n", encoding="utf-8")
     ended = mcptest(tmp_path, "cases", "from", "a.log")
@@ -322,7 +322,7 @@ def test_skipped_cases_and_lines_that_were_left_out_are_told(tmp_path: Path) -> 
     )
 
 
-def test_of_very_many_warnings_only_the_first_are_told(tmp_path: Path) -> None:
+def test_only_the_first_of_very_many_warnings_are_reported(tmp_path: Path) -> None:
     asked = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -356,7 +356,7 @@ def test_of_very_many_warnings_only_the_first_are_told(tmp_path: Path) -> None:
         (("from", "made_test.yaml"), "this is a case file already and needs no conversion"),
     ],
 )
-def test_what_cannot_be_done_is_said_and_nothing_is_written(
+def test_an_impossible_conversion_is_reported_and_nothing_is_written(
     tmp_path: Path, capture: Path, words: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "words.txt").write_text("no message here\n", encoding="utf-8")
@@ -397,7 +397,7 @@ def test_a_contract_run_recorded_and_written_again_holds_for_server_and_mock(
     for server in (f"{sys.executable} {library / 'library_server.py'}", mock_of("capture.json")):
         ended = mcptest(tmp_path, "run", "--server-command", server, "--json")
         summary = ended.report()["summary"]
-        # Two questions at once are one case or two, as the answers happened to come.
+        # Two concurrent requests are one case or two, depending on when the answers arrived.
         assert (ended.code, summary["passed"] in (7, 8)) == (0, True)
 
 
@@ -438,7 +438,7 @@ for line in sys.stdin:
 """
 
 
-def test_what_a_stateless_client_did_passes_again_with_the_printed_commands(
+def test_a_stateless_session_passes_again_with_the_printed_commands(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "dual.py").write_text(DUAL, encoding="utf-8")
@@ -494,7 +494,7 @@ def test_a_contract_with_a_handshake_says_nothing_of_its_revision(tmp_path: Path
     assert (ended.code, "_protocol_version" in ended.out) == (0, False)
 
 
-def test_the_revision_stands_in_the_first_document(tmp_path: Path) -> None:
+def test_the_revision_is_in_the_first_document(tmp_path: Path) -> None:
     case = '{"case": "a", "in": {"jsonrpc": "2.0", "id": 1, "method": "ping"}}'
     text = f'{case}\n---\n_protocol_version: "2026-07-28"\n---\n{case}\n'
     (tmp_path / "a.cases.yaml").write_text(text, encoding="utf-8")

@@ -16,7 +16,7 @@ NOTE = {"jsonrpc": "2.0", "method": "notifications/message"}
 
 
 @pytest.mark.long
-def test_an_expression_that_computes_for_ever_is_a_mistake_in_what_is_to_be_sent(
+def test_an_expression_that_never_finishes_is_a_mistake_in_the_message_to_send(
     tmp_path: Path,
 ) -> None:
     pattern = "!!re '^(([0-9a-f-]+)+)+Z!(?=x)$'"
@@ -37,7 +37,7 @@ def test_very_many_documents_are_refused_at_once(document: str, tmp_path: Path) 
     assert "error[F004]: the file has 300,000 documents (limit 60,000)\n" in ended.err
 
 
-def test_of_very_many_mistakes_the_first_are_shown_and_the_rest_is_counted(tmp_path: Path) -> None:
+def test_the_first_of_very_many_mistakes_are_shown_and_the_rest_counted(tmp_path: Path) -> None:
     (tmp_path / "a.cases.yaml").write_text("---\ncase: a\n" * 2_000, encoding="utf-8")
     ended = mcptest(tmp_path, "validate", "a.cases.yaml")
     assert ended.code == 2
@@ -69,10 +69,10 @@ def test_a_directive_inside_of_a_result_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", [5, None, ["a"], {}])
-def test_a_method_that_is_no_text_is_sent_and_told_of(method: object, tmp_path: Path) -> None:
+def test_a_method_that_is_not_a_string_is_sent_and_reported(method: object, tmp_path: Path) -> None:
     sent = {"jsonrpc": "2.0", "id": 1, "method": method}
     ended = run(tmp_path, document("odd", **{"in": sent, "out": result(x=1), "_timeout": 200}))
-    # A server may answer with an error, say nothing, or end; it is told of in every case.
+    # A server may answer with an error, not at all, or exit; each is reported.
     assert (ended.code, statuses(ended)[0] in ("failed", "error")) == (1, True)
 
 
@@ -82,12 +82,12 @@ def test_two_open_requests_that_turn_out_to_share_an_id_are_not_sent(tmp_path: P
     assert (test["status"], test["error"]["kind"]) == ("error", "unusable_capture")
 
 
-def test_an_id_that_is_an_object_with_a_tag_is_no_trouble(tmp_path: Path) -> None:
+def test_an_id_that_is_an_object_with_a_tag_causes_no_error(tmp_path: Path) -> None:
     keys = {"in": request("echo", {"a": "!!any"}), "out": result({"a": "!!any"}, echo=None)}
     assert statuses(run(tmp_path, document("odd id", **keys))) == ["passed"]
 
 
-def test_an_answer_that_was_there_before_its_question_is_no_answer(tmp_path: Path) -> None:
+def test_an_answer_that_arrived_before_its_request_is_not_an_answer(tmp_path: Path) -> None:
     early = document(
         "early",
         in_a=request("predicts", 1),
@@ -136,7 +136,7 @@ def test_a_question_with_a_described_method_is_left_to_the_case(tmp_path: Path) 
     assert statuses(run(tmp_path, case)) == ["passed"]
 
 
-def test_a_question_that_comes_before_it_is_awaited_is_not_held_back(tmp_path: Path) -> None:
+def test_a_server_request_that_arrives_early_is_not_held_back(tmp_path: Path) -> None:
     """The server answers only after its question: holding it would be a deadlock of ours."""
     case = document(
         "roots first",
@@ -150,7 +150,7 @@ def test_a_question_that_comes_before_it_is_awaited_is_not_held_back(tmp_path: P
     assert statuses(run(tmp_path, case)) == ["passed"]
 
 
-def test_a_question_that_may_be_meant_for_the_next_case_is_not_held_for_ever(
+def test_a_server_request_that_may_belong_to_the_next_case_is_not_held_forever(
     tmp_path: Path,
 ) -> None:
     first = document("first", **{"in": request("needs_roots", 1), "out": result(1)})
@@ -183,7 +183,7 @@ def test_a_file_that_initialises_is_given_its_own_handshake_again(tmp_path: Path
     assert statuses(ended) == ["passed", "error", "passed"]
 
 
-def test_what_came_before_a_request_is_not_what_follows_it(tmp_path: Path) -> None:
+def test_messages_before_a_request_do_not_count_as_following_it(tmp_path: Path) -> None:
     case = document(
         "order",
         in_a=request("chatty", 1),
@@ -206,7 +206,7 @@ def test_thousands_of_open_requests_load_at_once(tmp_path: Path) -> None:
     assert mcptest(tmp_path, "validate", "many.cases.yaml").code == 0
 
 
-def test_many_unbound_names_are_told_without_listing_all_that_are_bound(tmp_path: Path) -> None:
+def test_many_unbound_names_are_reported_without_listing_all_that_are_bound(tmp_path: Path) -> None:
     lines = [
         f'in_{n}: {{"jsonrpc": "2.0", "method": "m", "params": [!!bind a{n}, !!ref b{n}]}}'
         for n in range(2000)
@@ -234,6 +234,6 @@ def test_a_case_that_could_not_check_anything_says_so(tmp_path: Path) -> None:
     assert (test["status"], len(test["notes"])) == ("passed", 1)
 
 
-def test_a_second_handshake_is_no_reason_for_a_note(tmp_path: Path) -> None:
+def test_a_second_handshake_causes_no_note(tmp_path: Path) -> None:
     hello = document("hello", **HANDSHAKE)
     assert [test.get("notes", []) for test in results(run(tmp_path, hello, hello))] == [[], []]

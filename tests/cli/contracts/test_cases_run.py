@@ -74,7 +74,7 @@ def test_a_value_that_differs_fails_at_that_value(tmp_path: Path) -> None:
     ] == [("out.result.echo.a[1]", 3, 2)]
 
 
-def test_all_differences_of_all_messages_are_told_at_once(tmp_path: Path) -> None:
+def test_all_differences_of_all_messages_are_reported_at_once(tmp_path: Path) -> None:
     case = document(
         "two",
         in_a=request("echo", 1, a=1),
@@ -145,7 +145,7 @@ def test_a_notification_is_awaited_by_its_method(tmp_path: Path) -> None:
     assert statuses(ended) == ["passed", "passed"]
 
 
-def test_a_notification_that_never_comes_fails_with_what_did_arrive(tmp_path: Path) -> None:
+def test_a_notification_that_never_arrives_fails_and_shows_what_did_arrive(tmp_path: Path) -> None:
     missing = {"jsonrpc": "2.0", "method": "notifications/never"}
     pid = document("pid", **{"in": request("pid"), "out": result(pid="!!bind pid")})
     case = document("waits", **{"in": request("chatty"), "out": missing, "_timeout": 200})
@@ -160,7 +160,9 @@ def test_a_notification_that_never_comes_fails_with_what_did_arrive(tmp_path: Pa
     assert "a fresh server was started" in results(ended)[2]["notes"][0]
 
 
-def test_an_answer_that_never_comes_is_an_error_with_what_did_arrive(tmp_path: Path) -> None:
+def test_an_answer_that_never_arrives_is_an_error_that_shows_what_did_arrive(
+    tmp_path: Path,
+) -> None:
     case = document("silent", **{"in": request("silent"), "out": result(), "_timeout": "200ms"})
     echo = document("next", **{"in": request("echo", 1), "out": result(echo=None)})
     ended = run(tmp_path, case, echo)
@@ -210,8 +212,8 @@ def test_an_answer_to_an_id_that_was_never_sent_is_a_failure(tmp_path: Path) -> 
     assert found["message"] == "the server answered id 999, and no request with that id was sent"
 
 
-def test_an_answer_under_another_id_is_told_soon(tmp_path: Path) -> None:
-    """With the usual limit of 30 s nobody would wait for the end of this test."""
+def test_an_answer_under_another_id_is_reported_soon(tmp_path: Path) -> None:
+    """With the usual limit of 30 s this test would take too long."""
     ended = run(tmp_path, document("wrong", **{"in": request("as_text", 3), "out": result(3)}))
     [found] = results(ended)[0]["mismatches"]
     assert found["message"] == 'the server answered id "3", and no request with that id was sent'
@@ -222,12 +224,12 @@ def test_a_strict_case_allows_neither_a_second_answer_nor_noise(tmp_path: Path) 
     keys: dict[str, Any] = {"in": request("twice"), "out": result()}
     ended = run(tmp_path, document("lenient", **keys), document("strict", _strict=True, **keys))
     assert statuses(ended) == ["passed", "failed"]
-    told = [found["message"] for found in results(ended)[1]["mismatches"]]
-    assert told[0].startswith("id 1 was answered a second time")
-    assert "is not JSON" in told[1]
+    message = [found["message"] for found in results(ended)[1]["mismatches"]]
+    assert message[0].startswith("id 1 was answered a second time")
+    assert "is not JSON" in message[1]
 
 
-def test_an_error_in_the_place_of_a_result_is_shown(tmp_path: Path) -> None:
+def test_an_error_instead_of_a_result_is_shown(tmp_path: Path) -> None:
     wants_result = document("a", **{"in": request("nowhere"), "out": result(x=1)})
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601}}
     wants_error = document("b", **{"in": request("echo"), "out": error})
@@ -297,7 +299,7 @@ def test_a_selected_case_without_its_handshake_is_given_one(tmp_path: Path) -> N
 # Values
 
 
-def test_what_a_case_binds_the_next_one_uses(tmp_path: Path) -> None:
+def test_a_case_can_use_names_bound_by_an_earlier_case(tmp_path: Path) -> None:
     gives = document("gives", **{"in": request("gives"), "out": result(ticket="!!bind t")})
     uses = document(
         "uses",
@@ -322,7 +324,7 @@ def test_a_case_that_sends_nothing_leaves_the_server_as_it_is(tmp_path: Path) ->
     assert statuses(ended) == ["passed", "skipped", "error", "passed"]
 
 
-def test_what_is_made_up_for_a_message_can_be_referred_to(tmp_path: Path) -> None:
+def test_a_generated_value_can_be_referred_to(tmp_path: Path) -> None:
     case = document(
         "made up",
         **{"in": request("echo", who="!!bind who"), "out": result(echo={"who": "!!ref who"})},

@@ -111,5 +111,5 @@ def failed_at(suite: dict[str, Any]) -> list[str]:
 
 
 def place_of(change: Change) -> str:
-    # A message with another method is another message: the one that is awaited does not come.
+    # A message with another method is another message: the expected one does not arrive.
     return change.path.removesuffix(".method")

@@ -164,7 +164,9 @@ def test_a_session_is_captured_as_it_was(tmp_path: Path) -> None:
     assert times == sorted(times)
 
 
-def test_what_is_no_message_is_in_the_capture_and_hinders_no_reader(tmp_path: Path) -> None:
+def test_a_line_that_is_not_a_message_is_in_the_capture_and_the_capture_stays_readable(
+    tmp_path: Path,
+) -> None:
     noisy = script('write(b"starting up\\n")\nfor line in sys.stdin.buffer: write(line)')
     with recording(tmp_path, command=noisy) as client:
         client.send(b"hello?\n", b'{"level": "info"}\n', ask(1), b"\xff\n")
@@ -173,10 +175,10 @@ def test_what_is_no_message_is_in_the_capture_and_hinders_no_reader(tmp_path: Pa
         assert client.leave() == 0
         capture = client.capture()
     (exchange,) = capture["exchanges"]
-    heard = [*capture["prologue"]["client_noise"], *exchange["client_noise"]]
-    assert heard == ["hello?", '{"level":"info"}', "\\xff"]
+    received = [*capture["prologue"]["client_noise"], *exchange["client_noise"]]
+    assert received == ["hello?", '{"level":"info"}', "\\xff"]
     said = [*capture["prologue"].get("noise", []), *exchange["noise"]]
-    assert said == ["starting up", *heard]
+    assert said == ["starting up", *received]
     assert mcptest(tmp_path, "cases", "from", "s.json").code == 0
 
 
@@ -285,9 +287,9 @@ def test_a_folder_that_vanishes_costs_the_capture_and_nothing_else(tmp_path: Pat
         shutil.rmtree(tmp_path / "kept")
         assert client.ask(2)["id"] == 2
         assert client.leave() == 7
-        told = client.errors()
-    assert told.startswith("mcptest record: ")
-    assert told.endswith("kept/s.json was not written: No such file or directory\n")
+        message = client.errors()
+    assert message.startswith("mcptest record: ")
+    assert message.endswith("kept/s.json was not written: No such file or directory\n")
 
 
 def test_a_full_disk_costs_the_capture_and_nothing_else(tmp_path: Path) -> None:
@@ -298,10 +300,10 @@ def test_a_full_disk_costs_the_capture_and_nothing_else(tmp_path: Path) -> None:
         for number in range(1000):
             assert client.ask(number)["id"] == number
         assert client.leave() == 0
-        told = client.errors()
+        message = client.errors()
         (part,) = [name for name in client.names() if name != "s.json"]
-    assert "s.json was not written: File too large; what was recorded before is in " in told
-    assert f"{part}: add ]}} at its end" in told
+    assert "s.json was not written: File too large; what was recorded before is in " in message
+    assert f"{part}: add ]}} at its end" in message
     assert (tmp_path / "s.json").read_text(encoding="utf-8") == "old"
     saved = json.loads((tmp_path / part).read_text(encoding="utf-8") + "]}")
     assert len(saved["exchanges"]) > 50

@@ -1,4 +1,4 @@
-"""`mcptest record`: however client, server or stand-in end, the others learn of it."""
+"""`mcptest record`: however client, server or recorder end, the others notice it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SERVERS = Path(__file__).parents[2] / "servers"
 CALLING = f"sys.path.insert(0, {str(SERVERS)!r})\nfrom connect_back import call_home\n"
 
-# What hears neither the end of its input nor SIGTERM.
+# A program that ignores the end of its input and SIGTERM.
 DEAF = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 write(b"up\\n")
@@ -37,7 +37,7 @@ def calling(text: str) -> list[str]:
     return script(CALLING + 'home = call_home("server")\n' + text)
 
 
-def wait_until_nobody_reads(fd: int) -> None:
+def wait_until_no_reader_is_left(fd: int) -> None:
     os.set_blocking(fd, False)
     deadline = time.monotonic() + PATIENCE_S
     with contextlib.suppress(BrokenPipeError):
@@ -51,7 +51,7 @@ def wait_until_nobody_reads(fd: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "status", "told"),
+    ("text", "status", "message"),
     [
         ("sys.exit(0)", 0, "exit status 0"),
         ("sys.exit(7)", 7, "exit status 7"),
@@ -61,14 +61,14 @@ def wait_until_nobody_reads(fd: int) -> None:
     ],
 )
 def test_the_exit_status_is_the_server_s_own(
-    tmp_path: Path, text: str, status: int, told: str
+    tmp_path: Path, text: str, status: int, message: str
 ) -> None:
     with recording(tmp_path, command=script('write(b"last words")\n' + text)) as client:
         # The input is still open: it is the server that ends.
         assert client.line() == b"last words"
         assert client.status() == status
         capture = client.capture()
-    assert (capture["exit_status"], capture["prologue"]["noise"]) == (told, ["last words"])
+    assert (capture["exit_status"], capture["prologue"]["noise"]) == (message, ["last words"])
 
 
 def test_everything_a_dead_server_had_said_is_passed_on(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_everything_is_passed_on_to_a_client_that_reads_when_its_server_is_dead(
 ) -> None:
     with recording(tmp_path, command=script(FILLING)) as client:
         sent = int(client.error_line())
-        wait_until_nobody_reads(client.stdin.fileno())
+        wait_until_no_reader_is_left(client.stdin.fileno())
         assert client.line() == b"z" * sent
         assert client.status() == 0
 
@@ -123,7 +123,7 @@ def test_a_server_that_closes_its_input_is_written_to_no_more(tmp_path: Path) ->
     command = script('os.close(0)\nwrite(b"closed\\n")\nsignal.pause()')
     with recording(tmp_path, command=command) as client:
         assert client.line() == b"closed\n"
-        wait_until_nobody_reads(client.stdin.fileno())
+        wait_until_no_reader_is_left(client.stdin.fileno())
         client.process.terminate()
         assert client.status() == 143
 
@@ -149,7 +149,7 @@ def test_a_client_that_has_stopped_asking_still_gets_its_answer(tmp_path: Path) 
 
 
 @pytest.mark.long
-def test_a_server_that_ignores_the_end_of_its_input_is_told_to_end(tmp_path: Path) -> None:
+def test_a_server_that_ignores_the_end_of_its_input_is_terminated(tmp_path: Path) -> None:
     command = script("serve()\nsignal.pause()")
     with recording(tmp_path, command=command) as client:
         client.ask()
@@ -174,7 +174,7 @@ def test_a_client_that_reads_no_more_is_gone(tmp_path: Path) -> None:
     with recording(tmp_path, command=command) as client:
         assert client.line() == b"spam\n"
         client.stdout.close()
-        # The server cannot know: its output is taken as before, until it is told to end.
+        # The server does not know: its output is read as before, until it is terminated.
         assert client.status() == 143
         assert client.capture()["prologue"]["noise"][:2] == ["spam", "spam"]
 
@@ -212,7 +212,7 @@ def test_a_client_that_is_killed_leaves_a_capture_and_no_server(
     assert client.stdout.readline() == b"answered\n"
     server = listener.next_caller()
     client.kill()
-    # Standard error ends when nobody is left who could write to it.
+    # Standard error ends when no process is left that could write to it.
     _, errors = client.communicate(timeout=PATIENCE_S)
     assert server.is_dead_within(PATIENCE_S)
     assert errors == b""
@@ -275,9 +275,7 @@ ELSEWHERE = "import os, sys; del os.pidfd_open, os.waitid; from mcptest.cli.main
 
 
 @pytest.mark.parametrize("number", [0, signal.SIGTERM])
-def test_without_process_handles_the_end_is_noticed_all_the_same(
-    tmp_path: Path, number: int
-) -> None:
+def test_without_process_handles_the_end_is_still_noticed(tmp_path: Path, number: int) -> None:
     program = [sys.executable, "-c", ELSEWHERE + "sys.exit(main())"]
     command = script("serve(lambda request: sys.exit(6) if request['method'] == 'end' else {})")
     with recording(tmp_path, program=program, command=command) as client:
@@ -294,7 +292,7 @@ def test_without_process_handles_the_end_is_noticed_all_the_same(
 # We are killed
 
 
-def test_a_killed_stand_in_leaves_no_server_and_the_old_file(
+def test_a_killed_recorder_leaves_no_server_and_the_old_file(
     tmp_path: Path, listener: Listener
 ) -> None:
     (tmp_path / "s.json").write_text("old", encoding="utf-8")
@@ -321,7 +319,7 @@ def test_a_killed_stand_in_leaves_no_server_and_the_old_file(
     assert saved["server_label"].startswith("stdio://")
 
 
-# Whom a server leaves behind
+# Processes that a server leaves behind
 
 FORKING = (
     CALLING
@@ -370,7 +368,7 @@ def test_orphans_that_end_earlier_are_not_kept(tmp_path: Path, listener: Listene
         assert client.leave() == 0
 
 
-def test_a_stand_in_whose_standard_error_is_closed_works_all_the_same(tmp_path: Path) -> None:
+def test_a_recorder_whose_standard_error_is_closed_still_works(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "mcptest", "record", "-o", "s.json", "--", *GOOD]
     ended = subprocess.run(
         ["sh", "-c", 'exec "$0" "$@" 2>&-', *words],

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import select
 import shlex
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import processes
 from console import ENVIRONMENT, PATIENCE_S, Ended
+from line_client import LineClient, request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
+
+__all__ = [
+    "NOBODY",
+    "ExecClient",
+    "checked",
+    "connected",
+    "converse",
+    "exec_words",
+    "fault_server",
+    "feature_server",
+    "request",
+    "scripted_server",
+]
 
 SERVERS = Path(__file__).parents[2] / "servers"
 
-# A command that cannot be started: whoever is never asked is never missed.
+# A command that cannot be started: it is not needed if it is never called.
 NOBODY = "/nowhere/no-such-server"
 
 
@@ -34,7 +44,7 @@ def feature_server(*arguments: str) -> str:
 
 
 def scripted_server(**answers: Any) -> str:
-    """The good server, but for these answers; see `scripted_server`."""
+    """The good server with these answers; see `scripted_server`."""
     script = {name.replace("_", "/"): answer for name, answer in answers.items()}
     return _command("scripted_server.py", json.dumps(script))
 
@@ -50,47 +60,10 @@ def exec_words(server: str, *options: str) -> list[str]:
     return [sys.executable, "-m", "mcptest", "exec", *mode, *named, *options]
 
 
-class ExecClient:
+class ExecClient(LineClient):
     """One exec process, and both ends of its pipes."""
 
-    def __init__(
-        self, folder: Path, server: str, options: tuple[str, ...], environment: dict[str, str]
-    ) -> None:
-        self.process = processes.start(
-            exec_words(server, *options),
-            cwd=folder,
-            env=ENVIRONMENT | environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-        )
-        assert self.process.stdin
-        assert self.process.stdout
-        self.stdin, self.stdout = self.process.stdin, self.process.stdout
-        self._pending = b""
-        self._id = 0
-
-    def send(self, *messages: object) -> None:
-        """Send values as lines, and bytes as they are."""
-        for each in messages:
-            line = each if isinstance(each, bytes) else json.dumps(each).encode() + b"\n"
-            view = memoryview(line)
-            while view:
-                view = view[self.stdin.write(view) :]
-
-    def line(self) -> bytes:
-        """The next line, b"" at the end; a failure when nothing comes at all."""
-        while b"\n" not in self._pending:
-            ready, _, _ = select.select([self.stdout], [], [], PATIENCE_S)
-            assert ready, "the binary says nothing"
-            chunk = self.stdout.read(1 << 16)
-            if not chunk:
-                rest, self._pending = self._pending, b""
-                return rest
-            self._pending += chunk
-        line, _, self._pending = self._pending.partition(b"\n")
-        return line
+    _id = 0
 
     def answer(self) -> dict[str, Any]:
         """The next line, which must be one answer as the contract has it."""
@@ -111,24 +84,6 @@ class ExecClient:
         """The text that a tool answers."""
         return str(self.call(tool, **arguments)["content"][0]["text"])
 
-    def leave(self) -> Ended:
-        """Close both pipes' ends that are ours to write, and see how it ends."""
-        out, err = self.process.communicate(timeout=PATIENCE_S)
-        rest = self._pending + out
-        self._pending = b""
-        return Ended(self.process.returncode, rest.decode("utf-8"), err.decode("utf-8"))
-
-    def signal(self, number: signal.Signals) -> Ended:
-        """Send a signal, and see how it ends with its input still open."""
-        self.process.send_signal(number)
-        self.process.wait(PATIENCE_S)
-        return self.leave()
-
-
-def request(method: str, params: object = None, id: object = 1) -> dict[str, Any]:
-    message: dict[str, Any] = {"jsonrpc": "2.0", "id": id, "method": method}
-    return message if params is None else message | {"params": params}
-
 
 def checked(line: bytes) -> dict[str, Any]:
     """A line as an answer, with the members that one has and no others."""
@@ -140,19 +95,9 @@ def checked(line: bytes) -> dict[str, Any]:
     return answer
 
 
-@contextlib.contextmanager
-def connected(folder: Path, server: str, *options: str, **environment: str) -> Iterator[ExecClient]:
+def connected(folder: Path, server: str, *options: str, **environment: str) -> ExecClient:
     """A channel that is gone afterwards, whatever happens."""
-    client = ExecClient(folder, server, options, environment)
-    try:
-        yield client
-    finally:
-        if client.process.poll() is None:
-            client.process.kill()
-        client.process.wait(PATIENCE_S)
-        for pipe in (client.stdin, client.stdout, client.process.stderr):
-            if pipe:
-                pipe.close()
+    return ExecClient(exec_words(server, *options), folder, environment)
 
 
 def converse(

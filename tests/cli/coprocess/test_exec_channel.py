@@ -47,7 +47,7 @@ def test_without_a_server_the_command_says_so_and_no_frame(tmp_path: Path) -> No
     assert "no server to talk to" in ended.err
 
 
-def test_a_server_that_nobody_names_is_asked_for_in_the_words_of_this_command(
+def test_a_server_that_is_not_named_is_an_error_that_names_this_command(
     tmp_path: Path,
 ) -> None:
     ended = mcptest(tmp_path, "exec", "--connection-server")
@@ -120,7 +120,7 @@ def test_every_method_is_answered_in_the_order_of_the_requests(tmp_path: Path) -
     assert (ended.code, ended.err) == (0, "")
 
 
-def test_a_result_comes_as_the_server_said_it(tmp_path: Path) -> None:
+def test_a_result_is_returned_exactly_as_the_server_sent_it(tmp_path: Path) -> None:
     result = {
         "content": [{"type": "text", "text": "ü \u2028 \U0001f642 \u0000"}],
         "structuredContent": {"big": 10**30, "small": 1e-7, "one": 1.0, "null": None},
@@ -151,7 +151,7 @@ def test_the_server_is_initialised_once_and_only_when_it_is_needed(
         assert sdk.ask("mcp.initialize") == first
 
 
-def test_all_pages_of_a_list_come_in_one(tmp_path: Path) -> None:
+def test_all_pages_of_a_list_are_returned_as_one(tmp_path: Path) -> None:
     pages = [
         {"result": {"tools": [{"name": "a"}], "nextCursor": "2"}},
         {"result": {"tools": [], "nextCursor": "3"}},
@@ -186,7 +186,7 @@ def test_a_list_that_is_none_or_never_ends_is_an_error_of_the_server(
     assert why in error["message"]
 
 
-def test_goodbye_comes_before_everything_after_it(tmp_path: Path) -> None:
+def test_goodbye_is_handled_before_every_line_after_it(tmp_path: Path) -> None:
     tally = tmp_path / "tally"
     flaky = request("mcp.call", {"tool": "flaky", "arguments": {"until": 9}}, 3)
     answers, ended = converse(
@@ -199,7 +199,7 @@ def test_goodbye_comes_before_everything_after_it(tmp_path: Path) -> None:
 # Versions
 
 
-def test_an_sdk_ahead_and_one_behind_are_told_which_side_to_upgrade(tmp_path: Path) -> None:
+def test_the_mismatch_error_says_which_side_to_upgrade(tmp_path: Path) -> None:
     ahead = request("coprocess/handshake", {"protocol_version": 3, "sdk": "rust"}, 1)
     behind = request("coprocess/handshake", {"protocol_version": 1, "sdk": "rust"}, 2)
     call, goodbye = request("mcp.call", {"tool": "echo"}, 3), request("mcp.shutdown", None, 4)
@@ -216,7 +216,7 @@ def test_an_sdk_ahead_and_one_behind_are_told_which_side_to_upgrade(tmp_path: Pa
         assert ended.code == 0
 
 
-# Lines that are no requests
+# Lines that are not requests
 
 
 def test_after_every_bad_line_the_next_request_is_answered(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_last_line_without_its_newline_is_answered(tmp_path: Path) -> None:
 # Sizes
 
 
-def test_large_params_and_large_answers_come_through(tmp_path: Path) -> None:
+def test_large_params_and_large_answers_arrive_whole(tmp_path: Path) -> None:
     text = "ü" * 3_000_000
     call = request("mcp.call", {"tool": "echo", "arguments": {"text": text}})
     answers, ended = converse(tmp_path, fault_server("good"), call)
@@ -296,7 +296,7 @@ def test_an_answer_is_not_kept_back_by_the_next_request(tmp_path: Path, listener
 # Streams
 
 
-def test_nothing_but_frames_is_on_stdout_and_the_servers_noise_is_told_on_stderr(
+def test_stdout_has_only_frames_and_noise_of_the_server_is_reported_on_stderr(
     tmp_path: Path,
 ) -> None:
     server = fault_server("before", b"banner\x1b[2J\n".hex())
@@ -326,7 +326,7 @@ def test_requests_are_utf_8_whatever_the_locale_says(tmp_path: Path) -> None:
     assert results(answers) == [{"content": [{"type": "text", "text": "é\u2028"}]}]
 
 
-def test_a_tool_that_fails_and_is_not_listed_is_told_at_the_end(tmp_path: Path) -> None:
+def test_a_tool_that_fails_and_is_not_listed_is_reported_at_the_end(tmp_path: Path) -> None:
     asked = [request("mcp.call", {"tool": name}, name) for name in ("ech", "echo", "missing_tool")]
     refusal = {"error": {"code": -32602, "message": "no such tool"}}
     tools = {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}
@@ -338,7 +338,7 @@ def test_a_tool_that_fails_and_is_not_listed_is_told_at_the_end(tmp_path: Path) 
     ]
 
 
-def test_tools_that_are_listed_or_cannot_be_listed_are_not_told(tmp_path: Path) -> None:
+def test_tools_that_are_listed_or_cannot_be_listed_are_not_reported(tmp_path: Path) -> None:
     ask = request("mcp.call", {"tool": "echo"})
     refusal = {"error": {"code": -32602, "message": "not today"}}
     tools = {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}

@@ -18,7 +18,7 @@ PATIENCE_S = 20.0
 
 
 def counting(folder: Path) -> str:
-    """A server whose tool `flaky` says how often it has been called by anybody."""
+    """A server whose tool `flaky` returns how often it has been called in all sessions."""
     return feature_server(str(folder / "tally"))
 
 
@@ -69,7 +69,7 @@ def test_a_call_that_is_kept_needs_no_server(tmp_path: Path, listener: Listener)
         assert sdk.leave().code == 0
 
 
-def test_a_cache_that_cannot_be_written_is_told_on_stderr(tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_reported_on_stderr(tmp_path: Path) -> None:
     with connected(tmp_path, counting(tmp_path), MCPTEST_CACHE_DIR="/dev/null/cache") as sdk:
         sdk.ask("mcp.cache.set_mode", {"mode": "read_write"})
         assert [count(sdk), count(sdk)] == ["not yet, 1", "not yet, 2"]
@@ -158,7 +158,7 @@ def test_a_recording_that_was_killed_is_whole_up_to_its_last_line(tmp_path: Path
         (b'{"format":"mcptest-cassette","version":1,"command":[]}\n7\n', "line 2 is not a call"),
     ],
 )
-def test_a_torn_or_foreign_tape_is_refused_with_the_place(
+def test_a_truncated_or_foreign_cassette_is_refused_with_the_place(
     tmp_path: Path, text: bytes, why: str
 ) -> None:
     (tmp_path / "tape.ndjson").write_bytes(text)

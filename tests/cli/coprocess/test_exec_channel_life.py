@@ -1,4 +1,4 @@
-"""However a session ends, its answers have come, and neither the binary nor a server is left."""
+"""However a session ends, all answers arrive, and neither the binary nor a server is left."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def test_goodbye_is_answered_and_ends_everything_while_the_input_is_open(
         assert_dead(server)
 
 
-def test_a_server_with_offspring_leaves_nobody_behind(tmp_path: Path, listener: Listener) -> None:
+def test_a_server_with_child_processes_leaves_no_process_behind(
+    tmp_path: Path, listener: Listener
+) -> None:
     modes = {"fork-hold": "holder", "own-session": "own-session", "daemon": "daemon"}
     for mode, name in modes.items():
         with connected(tmp_path, fault_server(mode), **listener.environment) as sdk:
@@ -92,7 +94,7 @@ def test_an_input_that_is_empty_or_closed_is_at_its_end(tmp_path: Path, redirect
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_all_answers_come_to_an_sdk_that_has_closed_its_input(tmp_path: Path) -> None:
+def test_an_sdk_that_has_closed_its_input_still_gets_all_answers(tmp_path: Path) -> None:
     with connected(tmp_path, fault_server("good")) as sdk:
         call = request("mcp.call", {"tool": "echo", "arguments": {"text": LARGE}})
         lines = [json.dumps(call | {"id": number}).encode() + b"\n" for number in range(5)]
@@ -236,7 +238,7 @@ def test_an_sdk_that_is_killed_leaves_neither_the_binary_nor_the_server(
         finally:
             program.kill()
         assert_dead(server)
-        # The binary holds the other end of this: when it ends, so has the binary.
+        # The binary holds the other end of this pipe, which closes when the binary ends.
         program.communicate(timeout=PATIENCE_S)
 
 
@@ -283,7 +285,7 @@ def test_a_binary_that_is_killed_takes_the_server_with_it(
 
 
 def test_a_server_has_no_end_of_the_channel(tmp_path: Path) -> None:
-    """It could not be told that the SDK has left, and might write into the frames."""
+    """The server would not notice that the SDK has left, and might write into the frames."""
     with connected(tmp_path, fault_server("descriptors")) as sdk:
         sdk.text("echo", text="x")
         pipe_of_ours = os.fstat(sdk.stdout.fileno()).st_ino

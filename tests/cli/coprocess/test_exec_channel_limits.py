@@ -7,12 +7,11 @@ import json
 import os
 import shlex
 import socket
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S
+from console import PATIENCE_S, Ended, run
 from exec_client import (
     NOBODY,
     ExecClient,
@@ -61,7 +60,7 @@ def limited(folder: Path, server: str, limit: int) -> tuple[str, ...]:
     return "--config", "c.json"
 
 
-# What comes from the server
+# Answers of the server
 
 
 def test_the_pages_of_a_list_have_a_limit_in_all(tmp_path: Path) -> None:
@@ -82,7 +81,9 @@ def test_the_pages_of_a_list_have_a_limit_in_all(tmp_path: Path) -> None:
     }
 
 
-def test_an_answer_whose_numbers_grow_too_large_is_told_as_the_servers(tmp_path: Path) -> None:
+def test_an_answer_whose_numbers_grow_too_large_is_reported_as_an_error_of_the_server(
+    tmp_path: Path,
+) -> None:
     for count, fits in ((5_000, True), (10_000, False)):
         server = shlex.join([sys.executable, "-c", VERBATIM, str(count)])
         options = limited(tmp_path, server, 45_000)
@@ -94,7 +95,7 @@ def test_an_answer_whose_numbers_grow_too_large_is_told_as_the_servers(tmp_path:
     assert error["message"].startswith("the server cannot be used like this: its answer has 130,")
 
 
-def test_an_error_that_is_too_deep_for_our_level_comes_without_its_data(tmp_path: Path) -> None:
+def test_an_error_that_is_too_deep_is_returned_without_its_data(tmp_path: Path) -> None:
     for levels, fits in ((197, True), (198, False)):
         deep = json.loads("[" * levels + "]" * levels)
         said = {"code": -1, "message": "m", "data": deep}
@@ -110,35 +111,26 @@ def test_an_error_that_is_too_deep_for_our_level_comes_without_its_data(tmp_path
 # Where the answers go
 
 
-def answering_to(folder: Path, redirection: str) -> subprocess.CompletedProcess[str]:
+def answering_to(folder: Path, redirection: str) -> Ended:
     """The binary, in a shell that does this with its standard output."""
     line = json.dumps(request("mcp.reporter.flush")) + "\n"
-    return subprocess.run(
-        ["sh", "-c", f"{shlex.join(exec_words(NOBODY))} {redirection}"],
-        cwd=folder,
-        env=ENVIRONMENT,
-        input=line * 2,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    command = ["sh", "-c", f"{shlex.join(exec_words(NOBODY))} {redirection}"]
+    return run(command, folder, {}, input=line.encode() * 2)
 
 
 def test_a_full_disk_and_a_closed_stdout_end_with_a_status_and_a_sentence(tmp_path: Path) -> None:
     full = answering_to(tmp_path, ">/dev/full")
-    assert (full.returncode, full.stdout) == (2, "")
-    assert "cannot write to standard output: No space left on device" in full.stderr
+    assert (full.code, full.out) == (2, "")
+    assert "cannot write to standard output: No space left on device" in full.err
     closed = answering_to(tmp_path, ">&-")
-    assert (closed.returncode, closed.stdout) == (2, "")
-    assert "standard output is closed" in closed.stderr
-    assert "Traceback" not in full.stderr + closed.stderr
+    assert (closed.code, closed.out) == (2, "")
+    assert "standard output is closed" in closed.err
+    assert "Traceback" not in full.err + closed.err
 
 
 def test_a_file_takes_the_answers(tmp_path: Path) -> None:
     done = answering_to(tmp_path, ">answers")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.code, done.err) == (0, "")
     assert (tmp_path / "answers").read_text(encoding="utf-8").count('{"flushed":0}') == 2
 
 
@@ -147,7 +139,7 @@ def test_a_file_takes_the_answers(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def silent_target() -> Iterator[socket.socket]:
-    """Somebody who takes calls and never says anything."""
+    """A listener that accepts connections and never sends anything."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(PATIENCE_S)
         yield listener
@@ -196,7 +188,7 @@ def test_a_binary_that_is_killed_while_it_stops_the_server_has_saved_everything(
 
 
 @pytest.mark.long
-def test_a_target_that_never_answers_is_given_up_before_an_sdk_gives_up(tmp_path: Path) -> None:
+def test_a_target_that_never_answers_times_out_before_the_sdk_does(tmp_path: Path) -> None:
     with silent_target() as target, connected(tmp_path, fault_server("good")) as sdk:
         call_and_say_goodbye(sdk, target)
         ended = sdk.leave()
@@ -206,7 +198,7 @@ def test_a_target_that_never_answers_is_given_up_before_an_sdk_gives_up(tmp_path
     assert os.path.basename(ended.err.strip()) == os.listdir(tmp_path / ".mcptest" / "unsent")[0]
 
 
-def test_an_address_without_a_port_is_no_fault_of_ours(tmp_path: Path) -> None:
+def test_an_address_without_a_port_is_not_an_internal_error(tmp_path: Path) -> None:
     with connected(tmp_path, fault_server("good")) as sdk:
         for url in ("https://[2001:db8::abcd]/x", "http://[::1]/calls"):
             params = {"enabled": True, "target": url}

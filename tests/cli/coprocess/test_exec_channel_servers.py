@@ -37,12 +37,12 @@ def outcomes(
     return [answer["result"] if "result" in answer else answer["error"] for answer in answers]
 
 
-def is_told_again(error: Any, first: Any, method: str) -> bool:
-    """Whether a later call is told that it was not sent, and what became of the server."""
-    told = f"{method} was not sent, because of what came before: {first['message']}"
+def is_repeated_error(error: Any, first: Any, method: str) -> bool:
+    """True if a later call fails because it was not sent, with what happened to the server."""
+    message = f"{method} was not sent, because of what came before: {first['message']}"
     same = error["data"] | {"effect": ""} == first["data"] | {"effect": ""}
     is_definite = error["data"]["effect"] == "definite"
-    return bool(error["message"] == told and error["code"] == -32001 and same and is_definite)
+    return bool(error["message"] == message and error["code"] == -32001 and same and is_definite)
 
 
 # The server says no
@@ -56,7 +56,7 @@ def is_told_again(error: Any, first: Any, method: str) -> bool:
         {"code": -32000, "message": "x", "more": 1},
     ],
 )
-def test_what_the_server_refuses_is_refused_with_its_own_words(
+def test_a_refusal_of_the_server_is_returned_with_its_message(
     tmp_path: Path, said: dict[str, Any]
 ) -> None:
     answer = {"error": said}
@@ -96,7 +96,9 @@ def test_after_a_refusal_the_server_is_asked_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("result", ["null", "7", "[]", '"x"'])
-def test_a_result_that_is_no_object_is_an_error_of_the_server(tmp_path: Path, result: str) -> None:
+def test_a_result_that_is_not_an_object_is_an_error_of_the_server(
+    tmp_path: Path, result: str
+) -> None:
     server = scripted_server(tools_call={"result": json.loads(result)})
     first, second = outcomes(tmp_path, server, CALL, LIST)
     assert first["code"] == -32000
@@ -109,7 +111,7 @@ def test_a_result_that_is_no_object_is_an_error_of_the_server(tmp_path: Path, re
 
 def test_a_command_that_cannot_be_started_is_named_in_every_answer(tmp_path: Path) -> None:
     first, second = outcomes(tmp_path, f"{NOBODY} --port 1", CALL, LIST)
-    assert is_told_again(second, first, "tools/list")
+    assert is_repeated_error(second, first, "tools/list")
     assert first["code"] == -32001
     assert f"cannot start '{NOBODY}'" in first["message"]
     assert first["message"].endswith(f"(command: {NOBODY} --port 1)")
@@ -139,7 +141,7 @@ def test_a_server_that_ends_at_once_is_gone_with_its_status_and_last_words(
 ) -> None:
     server = fault_server("exit", "3", "cannot open the database\n")
     first, second = outcomes(tmp_path, server, CALL, request("mcp.initialize"))
-    assert is_told_again(second, first, "initialize")
+    assert is_repeated_error(second, first, "initialize")
     assert first["code"] == -32001
     assert "the server ended (exit status 3)" in first["message"]
     assert "(command: " in first["message"]
@@ -152,7 +154,7 @@ def test_a_server_that_ends_at_once_is_gone_with_its_status_and_last_words(
 def test_a_server_that_refuses_the_handshake_is_not_there(tmp_path: Path) -> None:
     server = scripted_server(initialize={"error": {"code": -32000, "message": "not today"}})
     first, second = outcomes(tmp_path, server, CALL, LIST)
-    assert is_told_again(second, first, "tools/list")
+    assert is_repeated_error(second, first, "tools/list")
     assert (first["code"], first["data"]["kind"]) == (-32001, "handshake_refused")
     assert "not today" in first["message"]
 
@@ -170,11 +172,11 @@ def test_a_server_that_never_completes_its_handshake_is_named(
         assert error["code"] == -32001
         assert error["message"].startswith("the server did not answer initialize within 300 ms (")
         assert error["data"]["kind"] == "handshake_timeout"
-        assert is_told_again(sdk.call("echo", text="x"), error, "tools/call")
+        assert is_repeated_error(sdk.call("echo", text="x"), error, "tools/call")
         assert listener.next_caller().is_dead_within(30.0)
 
 
-def test_a_server_that_forgets_to_flush_is_told_so(tmp_path: Path) -> None:
+def test_a_server_that_forgets_to_flush_gets_a_hint(tmp_path: Path) -> None:
     command = shlex.split(fault_server("unflushed"))
     config = {"name": "u", "command": command[0], "args": command[1:], "startupTimeout": 300}
     (tmp_path / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
@@ -189,8 +191,8 @@ def test_a_server_that_forgets_to_flush_is_told_so(tmp_path: Path) -> None:
 def test_a_server_that_dies_during_a_call_is_gone_for_good(tmp_path: Path) -> None:
     server = fault_server("exit-on-call", "5", "out of memory\n")
     first, second, third = outcomes(tmp_path, server, CALL, CALL, LIST)
-    assert is_told_again(second, first, "tools/call")
-    assert is_told_again(third, first, "tools/list")
+    assert is_repeated_error(second, first, "tools/call")
+    assert is_repeated_error(third, first, "tools/list")
     assert first["code"] == -32001
     assert first["message"] == (
         "the server ended (exit status 5) while tools/call was waiting for its answer"
@@ -215,14 +217,14 @@ def test_a_server_that_is_killed_says_by_which_signal(tmp_path: Path) -> None:
 def test_a_server_that_dies_between_two_calls_is_gone_at_the_second(tmp_path: Path) -> None:
     first, second, third = outcomes(tmp_path, fault_server("exit-after-answer"), CALL, CALL, LIST)
     assert first == ECHOED
-    assert is_told_again(third, second, "tools/list")
+    assert is_repeated_error(third, second, "tools/list")
     assert (second["code"], second["data"]["exit_status"]) == (-32001, "exit status 0")
     assert (second["data"]["exit_code"], second["data"]["signal"]) == (0, None)
 
 
 def test_a_server_that_closes_its_stdout_is_gone(tmp_path: Path) -> None:
     first, second = outcomes(tmp_path, fault_server("close-stdout"), CALL, LIST)
-    assert is_told_again(second, first, "tools/list")
+    assert is_repeated_error(second, first, "tools/list")
     assert (first["code"], first["data"]["kind"]) == (-32001, "exited_during_call")
     assert "closed its stdout" in first["message"]
 
@@ -235,10 +237,10 @@ def test_a_server_that_floods_its_stdout_is_gone(tmp_path: Path) -> None:
     with connected(tmp_path, "", "--config", "conductor.config.json") as sdk:
         error = sdk.call("echo", text="x")
         assert (error["code"], error["data"]["kind"]) == (-32001, "line_too_long")
-        assert is_told_again(sdk.ask("mcp.listTools"), error, "tools/list")
+        assert is_repeated_error(sdk.ask("mcp.listTools"), error, "tools/list")
 
 
-def test_a_flood_on_stderr_stops_nothing_and_only_its_end_is_told(tmp_path: Path) -> None:
+def test_a_flood_on_stderr_stops_nothing_and_only_its_end_is_shown(tmp_path: Path) -> None:
     assert outcomes(tmp_path, fault_server("stderr-flood", "4"), CALL, CALL) == [ECHOED, ECHOED]
     dying = fault_server("exit-on-call", "1", "line\n" * 10_000 + "the end\n")
     (error,) = outcomes(tmp_path, dying, CALL)
@@ -261,14 +263,14 @@ def test_a_call_that_is_not_answered_in_time_costs_that_call_only(
     assert listener.next_caller().next_word().startswith("cancelled ")
 
 
-def test_a_late_answer_is_not_taken_for_that_of_the_next_call(tmp_path: Path) -> None:
+def test_a_late_answer_is_not_mistaken_for_that_of_the_next_call(tmp_path: Path) -> None:
     calls = [request("mcp.call", {"tool": "echo", "arguments": {"text": text}}) for text in "ab"]
     first, second = outcomes(tmp_path, fault_server("late"), *calls, options=("--timeout", "1s"))
     assert first["data"]["kind"] == "timeout"
     assert second == {"content": [{"type": "text", "text": "b"}]}
 
 
-def test_an_answer_with_another_id_is_no_answer_and_is_told(tmp_path: Path) -> None:
+def test_an_answer_with_another_id_is_not_an_answer_and_is_reported(tmp_path: Path) -> None:
     server, options = fault_server("id-as", "77"), ("--timeout", "300ms")
     answers, ended = converse(tmp_path, server, CALL, options=options)
     error = answers[0]["error"]
@@ -288,7 +290,7 @@ def test_the_server_gets_the_id_of_the_request_so_that_what_it_makes_of_it_shows
     assert answers[0] == {"jsonrpc": "2.0", "id": id, "result": ECHOED}
 
 
-def test_an_id_whose_answer_may_still_come_is_not_used_again(tmp_path: Path) -> None:
+def test_an_id_whose_answer_may_still_arrive_is_not_reused(tmp_path: Path) -> None:
     options = ("--timeout", "1s")
     same = {**CALL, "id": 9}
     first, second = outcomes(tmp_path, fault_server("late"), same, same, options=options)
@@ -314,7 +316,7 @@ def test_the_right_answer_after_a_wrong_one_counts(tmp_path: Path) -> None:
     assert outcomes(tmp_path, fault_server("wrong-then-right"), CALL) == [ECHOED]
 
 
-def test_an_answer_that_is_no_json_is_an_error_of_that_call(tmp_path: Path) -> None:
+def test_an_answer_that_is_not_json_is_an_error_of_that_call(tmp_path: Path) -> None:
     torn = b'{"jsonrpc": "2.0", "id": 1, "result": {\n'.hex()
     first, second = outcomes(tmp_path, fault_server("instead", torn), CALL, LIST)
     assert (first["code"], first["data"]["kind"]) == (-32000, "malformed_line")
@@ -329,7 +331,7 @@ def test_an_answer_that_breaks_json_rpc_is_an_error_of_that_call(tmp_path: Path)
 
 
 def test_a_list_must_end_within_the_time_of_one_answer(tmp_path: Path) -> None:
-    """A server that says for ever that there is more; each page comes at once."""
+    """A server whose list never ends; each page is sent at once."""
     (error,) = outcomes(
         tmp_path, feature_server(), LIST, options=("--timeout", "5s"), ENDLESS_LISTS="1"
     )

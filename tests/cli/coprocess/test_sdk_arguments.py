@@ -65,7 +65,7 @@ def test_an_argument_that_makes_no_sense_is_named_at_once(
         ),
     ],
 )
-def test_what_the_binary_refuses_is_named_as_the_argument_is(
+def test_an_error_of_the_binary_names_the_argument_of_connect(
     arguments: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(mcptest.BinaryError) as caught, mcptest.connect(**arguments):
@@ -75,12 +75,12 @@ def test_what_the_binary_refuses_is_named_as_the_argument_is(
 
 def test_paths_are_taken_wherever_a_path_is_meant(tmp_path: Path) -> None:
     command: list[str | Path] = [Path(sys.executable), "-S", "-E", SERVERS / "sdk_server.py"]
-    tape = tmp_path / "tape"
-    with mcptest.connect(command, cwd=tmp_path, record=tape) as server:
+    cassette = tmp_path / "tape"
+    with mcptest.connect(command, cwd=tmp_path, record=cassette) as server:
         assert server.call_tool("cwd").text == str(tmp_path)
-    with mcptest.connect("no-such-program", replay=tape) as server:
+    with mcptest.connect("no-such-program", replay=cassette) as server:
         assert server.call_tool("cwd").text == str(tmp_path)
-        server.set_cassette("replay", tape)
+        server.set_cassette("replay", cassette)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_server_that_asks_is_answered_as_the_program_says() -> None:
     assert "file:///project" in str(answer)
 
 
-def test_a_client_that_makes_no_sense_is_told_with_the_words_of_a_config() -> None:
+def test_a_client_that_makes_no_sense_is_reported_in_the_words_of_a_config() -> None:
     with (
         pytest.raises(mcptest.BinaryError, match='"sampling"'),
         mcptest.connect(SERVER, client={"samplin": "x"}),
@@ -160,12 +160,12 @@ def test_a_client_that_makes_no_sense_is_told_with_the_words_of_a_config() -> No
 # What is said in the end
 
 
-def test_what_cannot_be_uploaded_in_the_end_is_a_warning_with_the_name_of_a_file(
+def test_records_that_cannot_be_uploaded_cause_a_warning_that_names_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    told = pytest.warns(mcptest.CoprocessWarning, match=r"1 call not uploaded: .*unsent")
-    with told as caught, mcptest.connect(SERVER) as server:
+    message = pytest.warns(mcptest.CoprocessWarning, match=r"1 call not uploaded: .*unsent")
+    with message as caught, mcptest.connect(SERVER) as server:
         server.upload_to("file:no-such-folder/calls.ndjson")
         server.call_tool("count")
     (file,) = (tmp_path / ".mcptest" / "unsent").iterdir()
@@ -182,7 +182,7 @@ def test_uploads_can_be_stopped(tmp_path: Path) -> None:
         assert server.flush() == 1
 
 
-def test_what_a_server_did_wrong_without_breaking_a_call_is_a_warning() -> None:
+def test_a_server_fault_that_breaks_no_call_is_a_warning() -> None:
     noisy = [sys.executable, "-S", "-E", str(SERVERS / "fault_server.py"), "crlf"]
     with (
         pytest.warns(mcptest.CoprocessWarning, match="CR LF"),
@@ -191,7 +191,7 @@ def test_what_a_server_did_wrong_without_breaking_a_call_is_a_warning() -> None:
         server.call_tool("echo", {"text": "x"})
 
 
-def test_a_session_without_trouble_ends_without_a_word() -> None:
+def test_a_session_without_errors_ends_without_output() -> None:
     program = f"import mcptest\nwith mcptest.connect({SERVER!r}) as s: s.call_tool('count')\n"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, timeout=60, check=False
@@ -226,57 +226,57 @@ def test_the_second_call_after_the_end_of_a_server_says_that_it_was_not_sent() -
         assert (gone.exit_status, gone.exit_code, gone.signal) == ("exit status 3", 3, None)
 
 
-# Tapes that are there
+# Existing cassettes
 
 
-def recorded(tape: Path) -> list[str]:
-    lines = tape.read_text(encoding="utf-8").splitlines()[2:]
+def recorded(cassette: Path) -> list[str]:
+    lines = cassette.read_text(encoding="utf-8").splitlines()[2:]
     return [json.loads(line)["params"]["name"] for line in lines]
 
 
-def test_a_recording_that_fails_leaves_the_tape_that_is_there(tmp_path: Path) -> None:
-    tape = tmp_path / "tape"
-    with mcptest.connect(SERVER, record=tape) as server:
+def test_a_recording_that_fails_leaves_the_existing_cassette(tmp_path: Path) -> None:
+    cassette = tmp_path / "tape"
+    with mcptest.connect(SERVER, record=cassette) as server:
         server.call_tool("count")
-    before = tape.read_bytes()
+    before = cassette.read_bytes()
     with (
         pytest.raises(mcptest.UpstreamGoneError),
-        mcptest.connect("/nowhere/no-such-server", record=tape),
+        mcptest.connect("/nowhere/no-such-server", record=cassette),
     ):
         pytest.fail("it was entered")
     left = pytest.warns(mcptest.CoprocessWarning, match="left as it is: nothing was asked")
-    with left, mcptest.connect(SERVER, record=tape):
+    with left, mcptest.connect(SERVER, record=cassette):
         pass
-    assert tape.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [tape]
+    assert cassette.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [cassette]
     broken = pytest.warns(mcptest.CoprocessWarning, match="the session broke off; what was")
-    with broken, mcptest.connect(SERVER, record=tape) as server:
+    with broken, mcptest.connect(SERVER, record=cassette) as server:
         server.call_tool("echo")
         with pytest.raises(mcptest.UpstreamGoneError):
             server.call_tool("die")
-    assert tape.read_bytes() == before
-    (part,) = {*tmp_path.iterdir()} - {tape}
+    assert cassette.read_bytes() == before
+    (part,) = {*tmp_path.iterdir()} - {cassette}
     assert recorded(part) == ["echo"]
 
 
-def test_a_session_that_was_recorded_replaces_the_tape_that_is_there(tmp_path: Path) -> None:
-    tape = tmp_path / "tape"
+def test_a_recorded_session_replaces_the_existing_cassette(tmp_path: Path) -> None:
+    cassette = tmp_path / "tape"
     for name in ("count", "echo"):
-        with mcptest.connect(SERVER, record=tape) as server:
+        with mcptest.connect(SERVER, record=cassette) as server:
             server.call_tool(name)
-            server.set_cassette("replay", tape)
+            server.set_cassette("replay", cassette)
             server.call_tool(name)
-        assert recorded(tape) == [name]
-    assert list(tmp_path.iterdir()) == [tape]
+        assert recorded(cassette) == [name]
+    assert list(tmp_path.iterdir()) == [cassette]
 
 
-def test_a_file_that_only_begins_like_a_tape_is_not_recorded_over(tmp_path: Path) -> None:
-    tape = tmp_path / "tape"
-    tape.write_text('{"format":"mcptest-cassette" and much more\n', encoding="utf-8")
-    before = tape.read_bytes()
+def test_a_file_that_only_begins_like_a_cassette_is_not_overwritten(tmp_path: Path) -> None:
+    cassette = tmp_path / "tape"
+    cassette.write_text('{"format":"mcptest-cassette" and much more\n', encoding="utf-8")
+    before = cassette.read_bytes()
     with (
         pytest.raises(mcptest.RefusedError, match="it exists and is not a cassette"),
-        mcptest.connect(SERVER, record=tape),
+        mcptest.connect(SERVER, record=cassette),
     ):
         pytest.fail("it was entered")
-    assert tape.read_bytes() == before
+    assert cassette.read_bytes() == before

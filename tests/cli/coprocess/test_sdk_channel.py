@@ -1,4 +1,4 @@
-"""The SDK's side of the channel: which binary, which version, and how strictly it is heard."""
+"""The SDK's side of the channel: which binary, which version, and how strictly frames are read."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_without_a_word_it_is_that_of_this_interpreter(monkeypatch: pytest.Monke
         ("  mcptest ", ("mcptest",)),
     ],
 )
-def test_it_is_what_the_variable_names(
+def test_the_variable_names_the_binary(
     monkeypatch: pytest.MonkeyPatch, named: str, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("MCPTEST_BIN", named)
@@ -106,7 +106,9 @@ def test_a_path_from_here_is_one_also_for_a_server_elsewhere(
         assert coprocess.request("mcp.call", call)["content"][0]["text"] == "/"
 
 
-def test_what_cannot_be_split_is_said(odd: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_cannot_be_split_is_reported(
+    odd: Speak, monkeypatch: pytest.MonkeyPatch
+) -> None:
     coprocess = odd()
     monkeypatch.setenv("MCPTEST_BIN", '"mcptest')
     words = "MCPTEST_BIN cannot be split into words: No closing quotation"
@@ -122,7 +124,7 @@ def test_a_missing_binary_says_what_to_do(odd: Speak, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", ["json", "select", "mcptest"])
-def test_a_module_of_the_folder_is_not_taken_for_ours(
+def test_a_module_of_the_folder_is_not_imported_instead_of_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (tmp_path / f"{name}.py").write_text("raise SystemExit('not me')\n", encoding="utf-8")
@@ -185,7 +187,7 @@ def test_the_version_is_the_one_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize("banner", ["mcptest 9.9, welcome!", "\x1b[1mhi", "[]", "5", "é"])
-def test_a_banner_is_no_answer(odd: Speak, banner: str) -> None:
+def test_a_banner_is_not_an_answer(odd: Speak, banner: str) -> None:
     text = failure(odd(banner), ContractError)
     assert text.startswith(
         "the mcptest binary answered coprocess/handshake with a line that is not a response: "
@@ -196,26 +198,28 @@ def test_a_banner_is_no_answer(odd: Speak, banner: str) -> None:
     assert "\x1b" not in text
 
 
-def test_a_binary_that_ends_is_told_with_its_last_words(odd: Speak) -> None:
+def test_a_binary_that_ends_is_reported_with_its_last_output(odd: Speak) -> None:
     assert failure(odd(ENOUGH), BinaryError) == (
         "the mcptest binary ended before it answered coprocess/handshake: exit status 7; "
         "its last words: fake: I have had enough"
     )
 
 
-def test_a_binary_that_says_half_a_line_and_closes_is_told(odd: Speak) -> None:
+def test_a_binary_that_says_half_a_line_and_closes_is_reported(odd: Speak) -> None:
     coprocess = odd({"all": [{"half": '{"jsonrpc": "2.0"'}, {"exit": 0}]})
     with coprocess, pytest.raises(BinaryError, match="in the middle of a line"):
         coprocess.request("mcp.initialize")
 
 
-def test_a_silent_binary_is_given_up(odd: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_binary_times_out(odd: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_coprocess, "_HANDSHAKE_S", 0.3)
     words = "the mcptest binary did not answer coprocess/handshake within 0.3 s"
     assert failure(odd(SILENCE), OverdueError) == words
 
 
-def test_another_program_is_no_binary(odd: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_program_is_not_accepted_as_the_binary(
+    odd: Speak, monkeypatch: pytest.MonkeyPatch
+) -> None:
     coprocess = odd()
     monkeypatch.setenv("MCPTEST_BIN", "false")
     assert "ended before it answered" in failure(coprocess, BinaryError)
@@ -275,7 +279,7 @@ def test_a_handshake_that_is_refused_for_another_reason_says_which(odd: Speak) -
     assert failure(odd(refused), ContractError) == words
 
 
-def test_a_request_that_the_binary_cannot_read_is_told_in_its_words(odd: Speak) -> None:
+def test_a_request_that_the_binary_cannot_read_raises_its_message(odd: Speak) -> None:
     unread = {"id": None, "error": {"code": -32700, "message": "the line cannot be read"}}
     words = "the mcptest binary could not read mcp.initialize: the line cannot be read"
     assert failure(odd(HELLO, unread), ContractError) == words
@@ -288,12 +292,12 @@ def test_after_drift_nothing_more_is_asked(odd: Speak) -> None:
                 coprocess.request("mcp.initialize")
 
 
-def test_a_key_that_stands_twice_is_no_answer(odd: Speak) -> None:
+def test_a_frame_with_a_repeated_key_is_not_an_answer(odd: Speak) -> None:
     twice = '{"jsonrpc":"2.0","id":2,"id":2,"result":{}}'
     assert "a line that is not a response" in failure(odd(HELLO, twice), ContractError)
 
 
-def test_text_and_numbers_come_as_they_are(odd: Speak) -> None:
+def test_strings_and_numbers_arrive_unchanged(odd: Speak) -> None:
     result = {"a": "Ærø 🙂 \u2028", "n": 12345678901234567890, "x": 1e300, "long": "é" * 300_000}
     with odd(HELLO, {"result": result}) as coprocess:
         assert coprocess.request("mcp.call", {"tool": "a"}) == result
@@ -320,7 +324,7 @@ def test_a_refusal_has_its_kind_and_leaves_the_channel_open(
         assert coprocess.request("mcp.call") == 1
 
 
-def test_what_a_server_left_behind_is_noted_on_the_error(odd: Speak) -> None:
+def test_processes_a_server_left_behind_are_noted_on_the_error(odd: Speak) -> None:
     data = {"command": ["a", "b"], "exit_status": "exit status 3", "stderr": "one\ntw\x1bo"}
     error = {"code": -32001, "message": "it is gone", "data": data}
     with odd(HELLO, {"error": error}) as coprocess, pytest.raises(UpstreamGoneError) as caught:

@@ -52,7 +52,7 @@ def test_a_command_can_be_a_text() -> None:
         assert server.call_tool("count").text == "1"
 
 
-def test_a_call_brings_a_verdict() -> None:
+def test_a_call_returns_a_verdict() -> None:
     with mcptest.connect(SERVER) as server:
         verdict = server.call_tool("add", {"a": 2, "b": 3})
     assert (verdict.success, verdict.data, verdict.text) == (True, {"sum": 5}, '{"sum": 5}')
@@ -82,7 +82,7 @@ def test_a_refusal_has_what_the_server_said() -> None:
         assert server.call_tool("count").success
 
 
-def test_a_server_that_dies_is_told_with_what_it_left_behind() -> None:
+def test_a_server_that_dies_is_reported_with_what_it_left_behind() -> None:
     with mcptest.connect(SERVER) as server:
         for _ in range(2):
             with pytest.raises(UpstreamGoneError, match="exit status 3") as caught:
@@ -90,7 +90,7 @@ def test_a_server_that_dies_is_told_with_what_it_left_behind() -> None:
             assert any("last words: out of luck" in note for note in caught.value.__notes__)
 
 
-def test_a_server_that_does_not_start_is_told_on_entering() -> None:
+def test_a_server_that_does_not_start_raises_on_entering() -> None:
     connection = mcptest.connect(GONE)
     with pytest.raises(UpstreamGoneError) as caught, connection:
         pytest.fail("it was entered")
@@ -98,7 +98,7 @@ def test_a_server_that_does_not_start_is_told_on_entering() -> None:
 
 
 @pytest.mark.long
-def test_a_call_that_takes_too_long_is_given_up_by_the_binary_and_the_next_one_works() -> None:
+def test_a_call_that_takes_too_long_times_out_in_the_binary_and_the_next_one_works() -> None:
     late = pytest.warns(mcptest.CoprocessWarning, match="answered after its time was up")
     with late, mcptest.connect(SERVER, timeout=1.5) as server:
         with pytest.raises(UpstreamError, match="no answer to tools/call within") as caught:
@@ -113,7 +113,7 @@ def test_folder_and_variables_are_those_of_the_server(tmp_path: Path) -> None:
         assert server.call_tool("env", {"name": "TOWN"}).text == "Ærø"
 
 
-def test_what_is_no_json_is_not_sent() -> None:
+def test_values_that_are_not_json_are_not_sent() -> None:
     with mcptest.connect(SERVER) as server:
         with pytest.raises(ValueError, match="JSON has no such number"):
             server.call_tool("echo", {"text": float("nan")})
@@ -122,21 +122,21 @@ def test_what_is_no_json_is_not_sent() -> None:
         assert server.call_tool("echo", {"text": "Ærø 🙂"}).text == "Ærø 🙂"
 
 
-def test_a_large_argument_and_a_large_answer_come_whole() -> None:
+def test_a_large_argument_and_a_large_answer_arrive_whole() -> None:
     words = "é" * 1_500_000
     with mcptest.connect(SERVER) as server:
         assert server.call_tool("echo", {"text": words}).text == words
 
 
-# Tapes, caching, uploads
+# Cassettes, caching, uploads
 
 
-def test_a_tape_is_recorded_and_replayed_without_the_server(tmp_path: Path) -> None:
-    tape = str(tmp_path / "tape.ndjson")
-    with mcptest.connect(SERVER, record=tape) as server:
+def test_a_cassette_is_recorded_and_replayed_without_the_server(tmp_path: Path) -> None:
+    cassette = str(tmp_path / "tape.ndjson")
+    with mcptest.connect(SERVER, record=cassette) as server:
         recorded = [server.call_tool("count").text for _ in range(2)]
         tools = server.list_tools()
-    with mcptest.connect(GONE, replay=tape) as server:
+    with mcptest.connect(GONE, replay=cassette) as server:
         assert server.initialize()["serverInfo"]["name"] == "sdk"
         assert [server.call_tool("count").text for _ in range(2)] == recorded == ["1", "2"]
         assert server.list_tools() == tools
@@ -144,7 +144,7 @@ def test_a_tape_is_recorded_and_replayed_without_the_server(tmp_path: Path) -> N
             server.call_tool("add", {"a": 1, "b": 2})
 
 
-def test_a_tape_is_named_from_here_wherever_the_server_runs(
+def test_the_path_of_a_cassette_is_relative_to_the_test_not_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "server").mkdir()
@@ -154,23 +154,23 @@ def test_a_tape_is_named_from_here_wherever_the_server_runs(
     assert (tmp_path / "tape.ndjson").exists()
 
 
-def test_a_tape_can_be_changed_in_the_middle(tmp_path: Path) -> None:
-    tape = str(tmp_path / "tape.ndjson")
+def test_the_cassette_can_be_changed_during_a_session(tmp_path: Path) -> None:
+    cassette = str(tmp_path / "tape.ndjson")
     with mcptest.connect(SERVER) as server:
-        server.set_cassette("record", tape)
+        server.set_cassette("record", cassette)
         server.call_tool("count")
         server.set_cassette("off")
         assert server.call_tool("count").text == "2"
-        server.set_cassette("replay", tape)
+        server.set_cassette("replay", cassette)
         assert server.call_tool("count").text == "1"
 
 
-def test_one_tape_is_not_recorded_and_replayed_at_once() -> None:
+def test_one_cassette_is_not_recorded_and_replayed_at_once() -> None:
     with pytest.raises(ValueError, match="recorded or replayed"):
         mcptest.connect(SERVER, record="a", replay="b")
 
 
-def test_a_tape_that_is_none_is_told_on_entering(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_cassette_raises_on_entering(tmp_path: Path) -> None:
     (tmp_path / "tape").write_text("[]", encoding="utf-8")
     connection = mcptest.connect(SERVER, replay=str(tmp_path / "tape"))
     with pytest.raises(RefusedError, match="cannot be used to replay"), connection:
@@ -278,12 +278,12 @@ def test_calls_that_are_made_at_once_go_out_in_their_order() -> None:
     assert asyncio.run(talk()) == [str(number) for number in range(1, 41)]
 
 
-def test_other_work_goes_on_while_a_call_is_awaited(home: Listener) -> None:
+def test_other_work_continues_while_a_call_is_awaited(home: Listener) -> None:
     async def talk() -> bool:
         async with mcptest.connect(SERVER) as server:
             caller = home.next_caller()
             call = asyncio.create_task(server.call_tool("slow", {"ms": 300}))
-            # This would never come to an end if the call held up the loop.
+            # This would never end if the call blocked the loop.
             word = await asyncio.get_running_loop().run_in_executor(None, caller.next_word)
             is_under_way = word == "hangs" and not call.done()
             return is_under_way and (await call).success
@@ -324,7 +324,7 @@ def test_leaving_does_not_wait_for_a_call_that_hangs(home: Listener) -> None:
     assert isinstance(asyncio.run(talk()), CoprocessError)
 
 
-def test_whoever_is_cancelled_while_entering_leaves_nobody_behind(
+def test_a_task_that_is_cancelled_while_entering_leaves_no_process_behind(
     home: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SDK_MODE", "no-answer")
@@ -340,7 +340,7 @@ def test_whoever_is_cancelled_while_entering_leaves_nobody_behind(
     asyncio.run(talk())
 
 
-def test_a_server_that_does_not_start_is_told_to_whoever_awaits_it() -> None:
+def test_a_server_that_does_not_start_raises_in_the_task_that_awaits_it() -> None:
     async def talk() -> None:
         async with mcptest.connect(GONE):
             pytest.fail("it was entered")

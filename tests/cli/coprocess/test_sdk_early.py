@@ -34,21 +34,23 @@ def scripted_coprocess(
     return Coprocess(["no-server"], timeout=30)
 
 
-def test_an_answer_that_came_before_its_request_is_refused(
+def test_an_answer_that_arrived_before_its_request_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = f"{answer(2, 'real')}\n{answer(3, 'forged')}"
     with scripted_coprocess(tmp_path, monkeypatch, both, answer(3, "late")) as coprocess:
         coprocess.request("mcp.call", {"tool": "a"})
-        with pytest.raises(ContractError, match=r"before mcp\.call was asked, there came") as told:
+        with pytest.raises(
+            ContractError, match=r"before mcp\.call was asked, there came"
+        ) as message:
             coprocess.request("mcp.call", {"tool": "b"})
-        assert "forged" in str(told.value)
+        assert "forged" in str(message.value)
         # Nothing more is asked of such a binary.
         with pytest.raises(ContractError, match="forged"):
             coprocess.request("mcp.listTools")
 
 
-def test_an_answer_that_comes_after_its_request_is_taken(
+def test_an_answer_that_arrives_after_its_request_is_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries = (answer(2, "one"), answer(3, "two"))
@@ -84,16 +86,16 @@ def test_arguments_that_are_not_json_are_refused_by_name(
     arguments: Any, error: type[Exception], words: str
 ) -> None:
     with mcptest.connect(SERVER) as server:
-        with pytest.raises(error) as told:
+        with pytest.raises(error) as message:
             server.call_tool("echo", arguments)
-        assert words in str(told.value)
+        assert words in str(message.value)
         with pytest.raises(error):
             server.get_prompt("greet", arguments)
         # Nothing was sent, and the connection is as good as before.
         assert server.call_tool("count").text == "1"
 
 
-def test_what_json_has_is_sent() -> None:
+def test_every_json_value_is_sent() -> None:
     given: dict[str, Any] = {"a": (1, 2.5, None, True), "b": {"c": ["é\ud800"]}, "v": nested(150)}
     with mcptest.connect(SERVER) as server:
         assert server.call_tool("echo", given).success
@@ -108,9 +110,9 @@ def test_answers_of_a_client_that_are_not_json_are_refused() -> None:
 def test_arguments_of_a_prompt_are_sent_when_they_are_given(
     tmp_path: Path, given: dict[str, str] | None
 ) -> None:
-    tape = tmp_path / "tape.ndjson"
-    with mcptest.connect(SERVER, record=tape) as server:
+    cassette = tmp_path / "tape.ndjson"
+    with mcptest.connect(SERVER, record=cassette) as server:
         server.get_prompt("greet", given)
-    takes = [json.loads(line) for line in tape.read_text(encoding="utf-8").splitlines()[1:]]
+    takes = [json.loads(line) for line in cassette.read_text(encoding="utf-8").splitlines()[1:]]
     asked = {"name": "greet"} if given is None else {"name": "greet", "arguments": given}
     assert [take["params"] for take in takes if take["method"] == "prompts/get"] == [asked]

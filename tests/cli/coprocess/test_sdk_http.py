@@ -26,7 +26,7 @@ STARTED = [sys.executable, "-S", "-E", str(SERVERS / "raw_http.py"), "{port}"]
 
 @pytest.fixture(autouse=True)
 def _without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy of whoever runs the tests is none of these tests' business."""
+    """A proxy in the environment of the test run must not affect these tests."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -61,7 +61,7 @@ def test_so_is_it_where_calls_are_awaited(server: RawHttp) -> None:
     assert asyncio.run(ask()) == "b"
 
 
-def test_a_token_and_headers_come_from_the_environment_and_are_blanked(
+def test_a_token_and_headers_are_read_from_the_environment_and_blanked(
     server: RawHttp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-token")
@@ -80,7 +80,7 @@ def test_a_command_beside_a_url_starts_the_server_there() -> None:
         assert client.call_tool("echo", {"text": "c"}).text == "c"
 
 
-def test_a_revision_that_the_server_does_not_speak_is_refused(server: RawHttp) -> None:
+def test_a_revision_that_the_server_does_not_support_is_refused(server: RawHttp) -> None:
     with (
         pytest.raises(mcptest.UpstreamGoneError) as caught,
         mcptest.connect(url=server.url, spec_version="2024-11-05"),
@@ -103,14 +103,14 @@ REFUSED = says(refusal("500 Internal Server Error", b"out of order"))
         (on("tools/call", hangs_up_after(b"HTTP/1.1 200 OK\r\nContent-Le")), "http_body"),
     ],
 )
-def test_what_http_does_to_a_call_comes_through_with_its_kind(script: Any, kind: str) -> None:
+def test_http_faults_of_a_call_raise_with_their_kind(script: Any, kind: str) -> None:
     with RawHttp(script) as odd, mcptest.connect(url=odd.url, timeout=5) as client:
         with pytest.raises(mcptest.RefusedError) as caught:
             client.call_tool("echo", {"text": "a"})
         assert caught.value.data["kind"] == kind
 
 
-def test_a_server_that_is_not_there_is_told_with_its_url() -> None:
+def test_a_server_that_is_not_there_is_reported_with_its_url() -> None:
     with (
         pytest.raises(mcptest.UpstreamGoneError) as caught,
         mcptest.connect(url="http://127.0.0.1:1/mcp"),
@@ -173,7 +173,7 @@ def test_every_command_that_talks_to_a_server_takes_a_url(
     assert ("hi" if words[0] == "call" else "echo") in ended.out
 
 
-def test_what_is_discovered_at_a_url_is_written_down_with_names_of_variables(
+def test_a_suite_discovered_at_a_url_has_the_names_of_variables(
     tmp_path: Path, server: RawHttp
 ) -> None:
     words = ("--url", server.url, "--bearer-env", "TOKEN", "--header-env", "X-Key=KEY")
@@ -187,7 +187,7 @@ def test_what_is_discovered_at_a_url_is_written_down_with_names_of_variables(
     assert ran.code == 0, ran.out + ran.err
 
 
-def test_what_a_server_can_do_is_known_where_there_is_no_handshake(tmp_path: Path) -> None:
+def test_capabilities_are_known_without_a_handshake(tmp_path: Path) -> None:
     script = str(SERVERS / "era_server.py")
     log = str(tmp_path / "log")
     command = [sys.executable, "-S", "-E", script, log, "stateless", "-32601"]

@@ -1,11 +1,10 @@
-"""The life of a coprocess: when it starts, who may use it, and that nobody is left behind."""
+"""The life of a coprocess: when it starts, who may use it, and that no process is left behind."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import os
-import select
 import shlex
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 from connect_back import PORT_VARIABLE, Caller, Listener
+from processes import has_ended
 from scripted_binary import SILENCE, hello, scripted
 
 from mcptest.sdk.arguments import ServerArguments
@@ -55,20 +55,6 @@ def _descriptors() -> int:
         with contextlib.suppress(FileNotFoundError):
             count += not os.readlink(f"/proc/self/fd/{fd}").startswith("socket:")
     return count
-
-
-def has_ended(pid: int) -> bool:
-    """Whether a process, which may be nobody's child here, ends in good time."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        return bool(poll.poll(PATIENCE_S * 1000))
-    finally:
-        os.close(handle)
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -116,7 +102,7 @@ def test_a_server_is_given_a_folder_and_variables_on_top_of_ours(
         assert text_of(ask("mcp.call", call("env", name="THEIRS"))) == "${OURS}"
 
 
-def test_what_the_server_is_given_is_nothing_to_the_binary(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_for_the_server_do_not_affect_the_binary(monkeypatch: pytest.MonkeyPatch) -> None:
     """A PYTHONHOME that only the server can live with would end the binary."""
     monkeypatch.delenv("PYTHONHOME", raising=False)
     command = ["sh", "-c", "unset PYTHONHOME; exec " + shlex.join(SERVER)]
@@ -171,7 +157,7 @@ def test_threads_that_share_it_queue() -> None:
     assert answers == dict.fromkeys(range(8), "right")
 
 
-def test_a_fork_is_told_to_open_its_own() -> None:
+def test_a_forked_process_must_open_a_coprocess_of_its_own() -> None:
     with Coprocess(SERVER) as coprocess:
         coprocess.start()
         reader, writer = os.pipe()
@@ -186,9 +172,9 @@ def test_a_fork_is_told_to_open_its_own() -> None:
         os.close(writer)
         os.waitpid(pid, 0)
         with open(reader, encoding="utf-8") as words:
-            told = words.read()
-        assert told.startswith("this connection belongs to the process that opened it")
-        # And it goes on here, as if nothing had happened.
+            message = words.read()
+        assert message.startswith("this connection belongs to the process that opened it")
+        # The parent is not affected.
         assert coprocess.request("mcp.initialize")["serverInfo"]["name"] == "sdk"
 
 
@@ -215,15 +201,15 @@ def test_closing_twice_is_closing_once() -> None:
         coprocess.request("mcp.initialize")
 
 
-def test_whoever_waits_is_told_that_another_thread_has_closed_it(home: Listener) -> None:
-    told: list[BaseException] = []
+def test_a_waiting_call_raises_when_another_thread_closes_the_coprocess(home: Listener) -> None:
+    message: list[BaseException] = []
     coprocess = Coprocess(SERVER)
 
     def hang() -> None:
         try:
             coprocess.request("mcp.call", call("hang"))
         except CoprocessError as error:
-            told.append(error)
+            message.append(error)
 
     thread = threading.Thread(target=hang)
     thread.start()
@@ -231,11 +217,11 @@ def test_whoever_waits_is_told_that_another_thread_has_closed_it(home: Listener)
     assert server.next_word() == "hangs"
     coprocess.close()
     thread.join(PATIENCE_S)
-    assert [str(error) for error in told] == ["closed before mcp.call was answered"]
+    assert [str(error) for error in message] == ["closed before mcp.call was answered"]
     assert server.is_dead_within(PATIENCE_S)
 
 
-def test_whoever_forgets_to_close_it_leaves_nobody_behind(home: Listener) -> None:
+def test_a_coprocess_that_is_never_closed_leaves_no_process_behind(home: Listener) -> None:
     coprocess: Coprocess | None = Coprocess(SERVER)
     assert coprocess is not None
     coprocess.request("mcp.initialize")
@@ -247,7 +233,7 @@ def test_whoever_forgets_to_close_it_leaves_nobody_behind(home: Listener) -> Non
     assert has_ended(binary)
 
 
-def test_an_answer_that_does_not_come_ends_the_channel(home: Listener) -> None:
+def test_an_answer_that_does_not_arrive_ends_the_channel(home: Listener) -> None:
     with Coprocess(SERVER) as coprocess:
         coprocess.request("mcp.initialize")
         server = home.next_caller()
@@ -301,7 +287,7 @@ def test_ctrl_c_the_moment_a_request_is_sent_ends_the_server_as_well(
     coprocess.close()
 
 
-def test_what_cannot_be_sent_gives_up_nothing(home: Listener) -> None:
+def test_a_request_that_cannot_be_sent_leaves_the_channel_usable(home: Listener) -> None:
     with Coprocess(SERVER) as coprocess:
         coprocess.request("mcp.initialize")
         with pytest.raises(TypeError):
@@ -318,7 +304,7 @@ coprocess.request("mcp.call", {"tool": "hang", "arguments": {}})
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_program_that_is_killed_leaves_nobody_behind(
+def test_a_program_that_is_killed_leaves_no_process_behind(
     home: Listener, number: signal.Signals
 ) -> None:
     program = subprocess.Popen([sys.executable, "-c", PROGRAM, *SERVER])
@@ -331,7 +317,7 @@ def test_a_program_that_is_killed_leaves_nobody_behind(
     assert has_ended(binary)
 
 
-def test_a_program_that_just_ends_leaves_nobody_behind(home: Listener) -> None:
+def test_a_program_that_just_ends_leaves_no_process_behind(home: Listener) -> None:
     quick = PROGRAM.replace('"hang"', '"count"')
     program = subprocess.Popen([sys.executable, "-c", quick, *SERVER], stderr=subprocess.PIPE)
     server = home.next_caller()

@@ -26,13 +26,13 @@ PATIENCE_S = 60.0
 
 
 def recorded(folder: Path, env: dict[str, str], *secrets: str) -> str:
-    """A tape and an upload of a call that brings the value of a variable."""
-    tape, target = folder / "tape.ndjson", folder / "calls.ndjson"
+    """A cassette and an upload of a call whose result has the value of a variable."""
+    cassette, target = folder / "tape.ndjson", folder / "calls.ndjson"
     name = next(iter(env))
-    with mcptest.connect(SERVER, env=env, secrets=secrets, record=tape) as server:
+    with mcptest.connect(SERVER, env=env, secrets=secrets, record=cassette) as server:
         server.upload_to(f"file:{target}")
         assert server.call_tool("env", {"name": name}).text == env[name]
-    return tape.read_text(encoding="utf-8") + target.read_text(encoding="utf-8")
+    return cassette.read_text(encoding="utf-8") + target.read_text(encoding="utf-8")
 
 
 def test_a_variable_with_the_name_of_a_secret_is_hidden_in_cassettes_and_uploads(
@@ -44,7 +44,8 @@ def test_a_variable_with_the_name_of_a_secret_is_hidden_in_cassettes_and_uploads
 
 
 def test_a_variable_is_secret_when_it_is_named_one(tmp_path: Path) -> None:
-    assert VALUE not in recorded(tmp_path, {"SHOP": VALUE}, "SHOP")
+    text = recorded(tmp_path, {"SHOP": VALUE}, "SHOP")
+    assert (text.count("[secret]"), VALUE in text) == (2, False)
 
 
 def test_other_variables_are_left_as_they_are(tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_a_secret_is_blanked_in_what_the_server_refuses() -> None:
     assert error.data == {"code": -32602, "message": "not with [secret]", "data": {"why": "mood"}}
 
 
-def test_what_no_secret_is_stays_in_a_refusal() -> None:
+def test_values_that_are_not_secret_stay_in_a_refusal() -> None:
     with (
         mcptest.connect(SERVER, env={"SHOP": "plain-value-77"}) as server,
         pytest.raises(mcptest.UpstreamError, match="not with plain-value-77"),
@@ -112,10 +113,10 @@ def test_a_token_and_the_values_of_headers_are_secrets(
 ) -> None:
     monkeypatch.setenv("SHOP_BEARER", "bearer-value-4711")
     monkeypatch.setenv("SHOP_HEADER", "header-value-4711")
-    told = ServerArguments(
+    message = ServerArguments(
         url="http://x", bearer_env="SHOP_BEARER", header_env={"X-Key": "SHOP_HEADER"}
     )
-    found = list_secrets(told, os.environ)
+    found = list_secrets(message, os.environ)
     assert found == ("bearer-value-4711", "header-value-4711")
 
 
@@ -162,7 +163,7 @@ def test_names_that_make_no_sense_are_refused(
 # What the binary is handed
 
 
-def test_what_is_temporary_file_is_there_as_long_as_it_is_needed() -> None:
+def test_the_temporary_file_exists_as_long_as_it_is_needed() -> None:
     with temporary_file('{"a": "é\udcff"}') as path:
         assert Path(path).read_bytes() == b'{"a": "\xc3\xa9\xff"}'
         assert Path(path).is_file()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S, mcptest
+from console import PATIENCE_S, mcptest
+from console import run as run_command
 from exec_client import connected, converse, request
 from suite_runs import call, journal, server, text_is, write
 
@@ -93,7 +93,7 @@ def test_the_list_has_every_test_with_its_place_and_every_lane(tmp_path: Path) -
     assert journal(tmp_path) == []
 
 
-def test_what_is_judged_for_a_whole_run_is_left(tmp_path: Path) -> None:
+def test_gates_of_a_whole_run_are_listed_as_left_out(tmp_path: Path) -> None:
     suite = {"coverage": {"tools": 100}, "performance": {"p95_ms": 1}, "tools": [GREEN]}
     reason = "judged for a whole run only; run: mcptest run mcptest.yaml"
     with serving(tmp_path, suite) as sdk:
@@ -118,16 +118,8 @@ def test_ids_are_those_of_pytest(tmp_path: Path) -> None:
     with serving(tmp_path, {"tools": [call(name) for name in names]}) as sdk:
         ours = [each["id"] for each in sdk.ask("suite.list")["tests"]]
     words = ["-m", "pytest", "--collect-only", "-q", "mcptest.yaml", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=False,
-        encoding="utf-8",
-    )
-    theirs = [line for line in done.stdout.splitlines() if line.startswith("mcptest.yaml::")]
+    done = run_command([sys.executable, *words], tmp_path, {})
+    theirs = [line for line in done.out.splitlines() if line.startswith("mcptest.yaml::")]
     assert [f"mcptest.yaml::mcptest::{id}" for id in ours] == theirs
 
 
@@ -168,16 +160,7 @@ def test_the_text_of_a_failure_is_that_of_pytest(tmp_path: Path) -> None:
     with serving(tmp_path, {"tools": [RED]}) as sdk:
         text = run(sdk, "a::says b")["text"]
     words = ["-m", "pytest", "-q", "mcptest.yaml", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=tmp_path,
-        env={**ENVIRONMENT, "COLUMNS": "80"},
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=False,
-        encoding="utf-8",
-    )
-    assert text in done.stdout
+    assert text in run_command([sys.executable, *words], tmp_path, {"COLUMNS": "80"}).out
 
 
 def test_a_skipped_test_and_one_without_its_variable_start_nothing(tmp_path: Path) -> None:
@@ -311,7 +294,7 @@ def test_snapshots_are_written_at_the_end_but_never_in_ci(tmp_path: Path) -> Non
         assert "stale" not in sdk.leave().err
 
 
-def test_every_text_stands_by_itself(tmp_path: Path) -> None:
+def test_the_text_of_a_failure_refers_to_no_other_failure(tmp_path: Path) -> None:
     gone = {"command": ["/nowhere/no-such-server"]}
     tests = [call("first", server="a"), call("second", server="b")]
     with serving(tmp_path, {"servers": {"a": gone, "b": gone}, "tools": tests}) as sdk:
@@ -450,7 +433,7 @@ def test_an_sdk_that_leaves_in_the_middle_of_a_test_leaves_nothing_behind(
 # Options of the other channel that SDKs need
 
 
-def test_the_server_is_started_in_a_folder_with_variables_that_nobody_else_gets(
+def test_the_server_is_started_in_a_folder_with_variables_of_its_own(
     tmp_path: Path,
 ) -> None:
     script = tmp_path / "server.py"

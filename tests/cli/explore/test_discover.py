@@ -104,7 +104,7 @@ def test_everything_that_is_offered_is_in_the_file_and_harm_is_only_a_placeholde
 
 
 @pytest.mark.long
-def test_what_happened_to_a_call_stands_in_its_placeholder(tmp_path: Path) -> None:
+def test_the_placeholder_of_a_call_says_what_happened(tmp_path: Path) -> None:
     discover(tmp_path, sys.executable, str(OFFERING))
     text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
     assert 'skip: "timeout: no answer to tools/call within 2 s"' in text
@@ -121,7 +121,7 @@ def test_a_test_that_does_not_pass_twice_is_skipped_with_the_reason(tmp_path: Pa
 
 
 @pytest.mark.long
-def test_nothing_that_a_server_says_stands_raw_in_the_file(tmp_path: Path) -> None:
+def test_text_from_the_server_is_escaped_in_the_file(tmp_path: Path) -> None:
     discover(tmp_path, sys.executable, str(OFFERING))
     text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
     assert "Shows what it was given. \\u001b[31mred" in text
@@ -377,7 +377,7 @@ def test_no_time_at_all_is_said_plainly(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("slow_s", [0.0, 30.0])
-def test_a_request_under_way_is_given_up_when_the_time_is_over(
+def test_a_pending_request_is_cancelled_when_the_time_is_over(
     tmp_path: Path, slow_s: float
 ) -> None:
     # The first time it is slow, or only when the file is run.
@@ -393,7 +393,7 @@ def test_a_request_under_way_is_given_up_when_the_time_is_over(
 
 
 @pytest.mark.long
-def test_what_is_not_tried_in_time_is_skipped_and_named(tmp_path: Path) -> None:
+def test_tools_that_are_not_tried_in_time_are_skipped_and_named(tmp_path: Path) -> None:
     tools: dict[str, object] = {f"get_{number}": FINE for number in range(20)}
     server = scripted(tmp_path, tools, slow_s=0.2)
     words = ("-o", "a.test.mcp.yml", "--total-timeout", "2s", "--", *server)
@@ -441,7 +441,7 @@ def test_a_file_that_is_there_is_left_alone_unless_it_is_forced(tmp_path: Path) 
         (["--total-timeout", "soon"], "error: --total-timeout "),
     ],
 )
-def test_what_cannot_be_written_is_refused_before_anything_starts(
+def test_an_output_that_cannot_be_written_is_refused_before_anything_starts(
     tmp_path: Path, words: list[str], error: str
 ) -> None:
     started = tmp_path / "started"
@@ -528,7 +528,7 @@ def test_a_server_that_does_not_start_writes_no_file(tmp_path: Path) -> None:
 def test_a_server_with_a_fault_gives_a_file_that_passes_or_a_reason(
     tmp_path: Path, mode: list[str]
 ) -> None:
-    """None of these hangs: `run` gives up on a command that does."""
+    """None of these hangs: `run` fails if a command does."""
     command = (sys.executable, "-S", "-E", str(FAULTY), *mode)
     ended = mcptest(
         tmp_path, "discover", "-o", "a.test.mcp.yml", "--timeout", "300ms", "--", *command

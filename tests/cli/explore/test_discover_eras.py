@@ -1,4 +1,4 @@
-"""`mcptest discover` of a server in one era: the file it writes speaks in the same one."""
+"""`mcptest discover` of a server in one era: the file it writes is for the same era."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def discovered(folder: Path, *words: str) -> object:
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
-def test_a_pinned_revision_stands_in_the_file(tmp_path: Path, version: str) -> None:
+def test_a_pinned_revision_is_written_to_the_file(tmp_path: Path, version: str) -> None:
     words = ("--spec-version", version, "--", *argv("stdio"))
     assert discovered(tmp_path, *words) == version
 
 
-def test_the_era_that_was_found_stands_in_the_file(tmp_path: Path) -> None:
+def test_the_era_that_was_found_is_written_to_the_file(tmp_path: Path) -> None:
     assert discovered(tmp_path, "--", *argv("stdio", "no-handshake")) == STATELESS
 
 
-def test_what_is_agreed_on_by_itself_is_not_written(tmp_path: Path) -> None:
+def test_a_negotiated_revision_is_not_written(tmp_path: Path) -> None:
     assert discovered(tmp_path, "--", *argv("stdio")) is None
 
 

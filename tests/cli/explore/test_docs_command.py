@@ -86,7 +86,7 @@ def test_a_title_can_be_given(contract: Path) -> None:
     )
 
 
-def test_a_folder_stands_for_all_files_in_it(contract: Path) -> None:
+def test_a_folder_means_all_files_in_it(contract: Path) -> None:
     (contract.parent / "other.cases.yaml").write_text(CASES, encoding="utf-8")
     out = docs(contract.parent, ".").out
     assert "4 dialogues show how it is used." in out
@@ -126,7 +126,7 @@ def test_a_file_that_was_there_is_replaced_whole(contract: Path) -> None:
     assert sorted(path.name for path in contract.parent.iterdir()) == ["a.md", "echo_test.yaml"]
 
 
-def test_a_slip_that_was_accepted_is_told_and_the_rest_is_written(contract: Path) -> None:
+def test_an_unknown_key_causes_a_warning_and_the_page_is_written(contract: Path) -> None:
     contract.write_text(f"_tgas: [a]\n{CASES.strip()}\n", encoding="utf-8")
     ended = docs(contract.parent, contract.name)
     assert (ended.code, ended.out[:6]) == (0, "# echo")
@@ -142,7 +142,7 @@ def test_a_live_server_is_documented_from_its_own_lists(tmp_path: Path) -> None:
     assert "The server offers 12 tools, 1 resource and 1 prompt." in ended.out
     assert "- Server: `offering 1`" in ended.out
     assert "| `text` | string | yes |  | any text |" in ended.out
-    # It comes with the second page.
+    # It is on the second page.
     assert "### `wipe`\n\n*destructive*\n" in ended.out
     assert "| `who` | yes |" in ended.out
     assert "## Dialogues" not in ended.out
@@ -155,7 +155,7 @@ def test_no_tool_is_called(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["markdown", "html"])
-def test_nothing_that_a_server_says_stands_raw_in_the_file(tmp_path: Path, format: str) -> None:
+def test_text_from_the_server_is_escaped_in_the_file(tmp_path: Path, format: str) -> None:
     out = from_server(tmp_path, OFFERING, "--format", format, ODD="1").out
     assert "\\u001b" in out
     assert "half" in out
@@ -173,7 +173,7 @@ def test_files_and_a_server_are_joined(contract: Path) -> None:
     assert "| `loud` | any | no |\n\nUsed in: [Echo](#echo-1)\n" in ended.out
 
 
-def test_what_only_the_contract_knows_is_marked(contract: Path) -> None:
+def test_features_known_only_from_the_contract_are_marked(contract: Path) -> None:
     out = from_server(contract.parent, OFFERING, contract.name).out
     note = "*Not described by the server: what is known of this tool is how it is used.*"
     assert f"### `echo`\n\n{note}\n" in out
@@ -203,14 +203,14 @@ def test_a_secret_of_the_config_is_blanked(tmp_path: Path) -> None:
     assert secret not in ended.out + ended.err
 
 
-def test_a_list_that_breaks_off_is_told_and_what_there_is_is_written(tmp_path: Path) -> None:
+def test_an_incomplete_list_is_reported_and_the_known_part_is_written(tmp_path: Path) -> None:
     ended = from_server(tmp_path, FEATURES, "-o", "a.md", ENDLESS_LISTS="1")
     assert ended.code == 1
     assert 'note: tools: tools/list goes in a circle: a cursor came twice: "again"' in ended.err
     assert "### `echo`" in (tmp_path / "a.md").read_text(encoding="utf-8")
 
 
-def test_a_server_that_does_not_start_is_told_and_nothing_is_written(tmp_path: Path) -> None:
+def test_a_server_that_does_not_start_is_reported_and_nothing_is_written(tmp_path: Path) -> None:
     ended = docs(tmp_path, "-o", "a.md", "--", sys.executable, "-c", "raise SystemExit(1)")
     assert (ended.code, ended.out) == (3, "")
     assert list(tmp_path.iterdir()) == []
@@ -261,7 +261,7 @@ def test_a_server_that_does_not_start_is_told_and_nothing_is_written(tmp_path: P
         ),
     ],
 )
-def test_a_mistake_is_told_and_nothing_is_written(
+def test_a_mistake_is_reported_and_nothing_is_written(
     contract: Path, words: list[str], code: int, error: str
 ) -> None:
     folder = contract.parent

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S, Ended, mcptest, run
+from console import ENVIRONMENT, PATIENCE_S, Ended, mcptest
 from offering_server import FIRST_PAGE, SECOND_PAGE
+from terminal import on_terminal
 
 SERVER = Path(__file__).parents[2] / "servers" / "offering_server.py"
 COMMAND = ("--", sys.executable, str(SERVER))
@@ -106,13 +107,13 @@ def test_a_value_after_colon_equals_is_json() -> None:
     )
 
 
-def test_arguments_come_from_a_file_and_words_win(tmp_path: Path) -> None:
+def test_arguments_are_read_from_a_file_and_options_override_it(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"text": "from file", "count": 1}', encoding="utf-8")
     assert shown("--args", str(path), "count=2") == (0, {"text": "from file", "count": 2})
 
 
-def test_arguments_come_from_standard_input() -> None:
+def test_arguments_are_read_from_standard_input() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mcptest", "call", "show", "--args", "-", *COMMAND],
         env=ENVIRONMENT,
@@ -176,7 +177,7 @@ def test_a_refused_call_is_one_json_object_when_json_is_asked_for() -> None:
     assert (ended.code, ended.report()["error"]["kind"]) == (1, "refused")
 
 
-def test_raw_shows_a_refusal_as_it_came() -> None:
+def test_raw_shows_a_refusal_unchanged() -> None:
     ended = explore("call", "refuse", "--raw")
     assert (ended.code, ended.report()["error"]) == (1, {"code": -32602, "message": "no"})
 
@@ -253,7 +254,7 @@ def test_a_config_and_a_command_line_name_the_server_as_well(tmp_path: Path) -> 
         (["--"], "error: nothing follows --"),
     ],
 )
-def test_a_server_that_is_not_named_well_is_told(
+def test_a_server_that_is_not_named_well_is_reported(
     tmp_path: Path, words: list[str], error: str
 ) -> None:
     ended = mcptest(tmp_path, "list", *words)
@@ -307,16 +308,13 @@ def test_a_secret_of_the_config_is_blanked_everywhere(tmp_path: Path) -> None:
     assert "with [secret]" in ended.err
 
 
-def on_terminal(*words: str) -> str:
-    """What is written to a terminal."""
-    script = "import pty, sys; status = pty.spawn(sys.argv[1:]); sys.exit(status and 1)"
-    argv = [sys.executable, "-c", script, sys.executable, "-m", "mcptest", *words]
-    ended = run(argv, Path.cwd(), {"TERM": "xterm", "COLUMNS": "80"})
-    return ended.out.replace("\r\n", "\n")
+def displayed(*words: str) -> str:
+    """What a terminal shows."""
+    return on_terminal(Path.cwd(), *words, stdin=True, environment={"COLUMNS": "80"}).out
 
 
 def test_on_a_terminal_a_list_is_made_for_reading() -> None:
-    lines = on_terminal("list", "tools", "prompts", "--no-color", *COMMAND).splitlines()
+    lines = displayed("list", "tools", "prompts", "--no-color", *COMMAND).splitlines()
     assert lines[0] == "offering 1, MCP 2025-11-25"
     assert lines[2] == "tools (12)"
     assert lines[3:6] == [
@@ -330,43 +328,41 @@ def test_on_a_terminal_a_list_is_made_for_reading() -> None:
 
 
 def test_on_a_terminal_there_is_colour_unless_it_is_refused() -> None:
-    assert "\x1b[32mshow\x1b[0m" in on_terminal("list", "tools", *COMMAND)
-    assert "\x1b" not in on_terminal("list", "tools", "--no-color", *COMMAND)
+    assert "\x1b[32mshow\x1b[0m" in displayed("list", "tools", *COMMAND)
+    assert "\x1b" not in displayed("list", "tools", "--no-color", *COMMAND)
 
 
 def test_on_a_terminal_text_is_text_and_made_safe() -> None:
-    written = on_terminal("call", "nasty", *COMMAND)
+    written = displayed("call", "nasty", *COMMAND)
     assert "\\u001b[31mred\\u001b[0m \\u0007 \\u202eabc\nsecond line\n" in written
     assert "\n::error::" not in written
 
 
 def test_on_a_terminal_bytes_are_a_line() -> None:
-    written = on_terminal("call", "media", "--no-color", *COMMAND)
+    written = displayed("call", "media", "--no-color", *COMMAND)
     assert "[image image/png, 3 bytes]\n[audio of an unnamed type, 2 bytes]\n" in written
-    assert "AAAA" not in on_terminal("read", "note://blob", *COMMAND)
+    assert "AAAA" not in displayed("read", "note://blob", *COMMAND)
 
 
 def test_on_a_terminal_structured_content_is_json_and_messages_have_their_role() -> None:
-    assert '"n": 1' in on_terminal("call", "structured", *COMMAND)
-    assert "user\n  Hello you\n" in on_terminal(
-        "prompt", "greet", "who=you", "--no-color", *COMMAND
-    )
+    assert '"n": 1' in displayed("call", "structured", *COMMAND)
+    assert "user\n  Hello you\n" in displayed("prompt", "greet", "who=you", "--no-color", *COMMAND)
 
 
 def test_on_a_terminal_json_is_given_when_asked_for() -> None:
-    assert json.loads(on_terminal("read", "note://one", "--json", *COMMAND))["contents"]
+    assert json.loads(displayed("read", "note://one", "--json", *COMMAND))["contents"]
 
 
 FAULTY = Path(__file__).parents[2] / "servers" / "fault_server.py"
 
 
 @pytest.mark.long
-def test_on_a_terminal_a_slow_start_is_told_and_the_line_is_taken_back() -> None:
+def test_on_a_terminal_a_slow_start_shows_a_line_that_is_cleared_later() -> None:
     slow = (sys.executable, "-S", "-E", str(FAULTY), "slow-start", "1500")
-    written = on_terminal("list", "tools", "--no-color", "--", *slow)
+    written = displayed("list", "tools", "--no-color", "--", *slow)
     assert "\r\x1b[Kwaiting for " in written
     assert written.index("\r\x1b[K", 3) < written.index("tools (1)")
-    assert "waiting for" not in on_terminal("list", "tools", *COMMAND)
+    assert "waiting for" not in displayed("list", "tools", *COMMAND)
 
 
 def test_a_list_that_is_wrong_is_shown_as_far_as_it_goes_and_is_exit_1(tmp_path: Path) -> None:

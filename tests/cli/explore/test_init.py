@@ -29,7 +29,7 @@ def files_in(folder: Path) -> dict[str, str]:
     }
 
 
-def test_a_folder_with_a_server_gets_everything_and_is_told_what_was_assumed(
+def test_a_folder_with_a_server_gets_everything_and_the_output_says_what_was_assumed(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "server.py").touch()
@@ -49,7 +49,7 @@ def test_a_folder_with_a_server_gets_everything_and_is_told_what_was_assumed(
     assert mcptest(tmp_path, "validate", "tests").code == 0
 
 
-def test_beside_the_config_of_a_client_there_is_no_second_one(tmp_path: Path) -> None:
+def test_no_second_config_is_written_beside_that_of_a_client(tmp_path: Path) -> None:
     command = {"command": "python3", "args": [str(EXAMPLE / "server.py"), str(EXAMPLE)]}
     config = tmp_path / ".mcp.json"
     config.write_text(json.dumps({"mcpServers": {"files": command}}), encoding="utf-8")
@@ -69,7 +69,7 @@ def test_beside_the_config_of_a_client_there_is_no_second_one(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("servers", [{}, {"a": {"command": "x"}, "b": {"command": "y"}}])
-def test_the_config_of_a_client_without_one_server_is_no_help(
+def test_the_config_of_a_client_without_exactly_one_server_is_not_used(
     tmp_path: Path, servers: dict[str, object]
 ) -> None:
     config = tmp_path / ".mcp.json"
@@ -94,9 +94,10 @@ def test_an_empty_folder_gets_something_to_fill_in(tmp_path: Path) -> None:
     ]
 
 
-def test_whoever_has_a_config_is_not_told_to_fill_it_in(tmp_path: Path) -> None:
+def test_with_an_existing_config_there_is_no_advice_to_fill_it_in(tmp_path: Path) -> None:
     (tmp_path / "conductor.config.json").write_text("{}", encoding="utf-8")
-    assert "put what starts the server" not in mcptest(tmp_path, "init").out
+    ended = mcptest(tmp_path, "init")
+    assert (ended.code, "put what starts the server" in ended.out) == (0, False)
 
 
 def test_a_command_gives_a_first_suite_that_passes_at_once(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_a_command_that_does_not_start_is_exit_3_and_the_files_are_there(tmp_pat
     assert sorted(files_in(tmp_path)) == sorted(FILES)
 
 
-def test_who_gave_a_command_is_not_sent_to_discover_again(tmp_path: Path) -> None:
+def test_with_a_command_the_next_steps_do_not_mention_discover(tmp_path: Path) -> None:
     shutil.copy(SERVERS / "tiny_server.py", tmp_path / "server.py")
     ended = mcptest(tmp_path, "init", "--", sys.executable, "server.py")
     _, _, after = ended.out.partition("next:\n")
@@ -154,7 +155,7 @@ def test_a_workflow_that_is_there_is_said_to_lack_the_credentials(tmp_path: Path
 
 
 @pytest.mark.parametrize("kept", FILES)
-def test_what_is_there_is_left_as_it_is(tmp_path: Path, kept: str) -> None:
+def test_existing_files_are_not_changed(tmp_path: Path, kept: str) -> None:
     (tmp_path / kept).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / kept).write_text("mine", encoding="utf-8")
     ended = mcptest(tmp_path, "init")
@@ -182,7 +183,7 @@ def test_a_config_of_another_name_counts_as_one(tmp_path: Path) -> None:
     ("file", "wanted"),
     [("tests", "tests/first.test.mcp.yml"), (".github", ".github/workflows/mcptest.yml")],
 )
-def test_a_file_where_a_folder_should_be_is_told_and_nothing_is_written(
+def test_a_file_where_a_folder_should_be_is_reported_and_nothing_is_written(
     file: str, wanted: str, tmp_path: Path
 ) -> None:
     (tmp_path / file).touch()
@@ -192,7 +193,7 @@ def test_a_file_where_a_folder_should_be_is_told_and_nothing_is_written(
     assert [each.name for each in tmp_path.iterdir()] == [file]
 
 
-def test_a_word_that_is_no_command_is_refused(tmp_path: Path) -> None:
+def test_a_word_that_is_not_a_command_is_refused(tmp_path: Path) -> None:
     ended = mcptest(tmp_path, "init", "server.py")
     assert ended.code == 2
     assert ended.err.startswith("error: mcptest init takes no 'server.py'")

@@ -77,7 +77,7 @@ def streaming(*ids: str) -> Script:
     return script
 
 
-def test_a_capture_says_how_each_message_came(tmp_path: Path) -> None:
+def test_a_capture_says_how_each_message_was_transported(tmp_path: Path) -> None:
     status, session = captured(tmp_path, streaming("e1", "e2"))
     assert status == 0
     assert session["transport"].startswith("http:http://127.0.0.1:")

@@ -1,4 +1,4 @@
-"""Credentials over HTTP: the server gets them, and nobody else ever sees them."""
+"""Credentials over HTTP: they are sent to the server and shown nowhere."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def test_a_credential_reaches_the_server_and_no_report(
     assert shown_in(tmp_path, ended, SECRET) == []
 
 
-def test_a_refused_credential_is_told_by_the_server_and_not_shown(tmp_path: Path) -> None:
+def test_a_refused_credential_is_reported_in_the_words_of_the_server_and_not_shown(
+    tmp_path: Path,
+) -> None:
     ended = run_suite(tmp_path, {"auth": {"bearer_token_env": "SHOP_KEY"}}, wanted="another")
     assert ended.code == 3
     assert "error: the server refused initialize with status 401" in ended.out
@@ -121,7 +123,9 @@ def test_a_token_is_fetched_again_when_it_is_refused_and_is_never_shown(
     ]
 
 
-def test_a_token_that_cannot_be_fetched_is_told_with_the_reason(tmp_path: Path, port: int) -> None:
+def test_a_token_that_cannot_be_fetched_is_reported_with_the_reason(
+    tmp_path: Path, port: int
+) -> None:
     ended = run_suite(tmp_path, grant(port))
     assert ended.code == 3
     assert (

@@ -1,4 +1,4 @@
-"""Tokens by OAuth: where they come from, what is sent for them, and what is not believed."""
+"""Tokens by OAuth: where they are fetched, what is sent for them, and what is not trusted."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def assert_called(ended: Ended) -> None:
     assert "hi" in ended.out
 
 
-def assert_refused(ended: Ended, *told: str) -> None:
+def assert_refused(ended: Ended, *message: str) -> None:
     """No session could be opened, the reason is given, and no credential is."""
     assert ended.code == 3, ended.err
     assert "auth_failed" in ended.err
-    for text in told:
+    for text in message:
         assert text in ended.err
     assert_hidden(ended)
 
@@ -160,7 +160,7 @@ def test_a_suite_has_the_same_and_reports_hide_it(tmp_path: Path) -> None:
 # Which scopes are requested
 
 
-def test_scopes_of_the_challenge_come_before_those_of_the_metadata(tmp_path: Path) -> None:
+def test_scopes_of_the_challenge_have_precedence_over_those_of_the_metadata(tmp_path: Path) -> None:
     with Guarded(scope="a b") as guarded:
         guarded.resource["scopes_supported"] = ["a", "b", "c"]
         assert_called(call(tmp_path, guarded))
@@ -295,10 +295,10 @@ def test_a_server_without_any_metadata_is_explained(tmp_path: Path) -> None:
         guarded.challenge = ""
         guarded.pages = {RESOURCE_PATH: says(refusal("404 Not Found"))}
         ended = call(tmp_path, guarded)
-    told = (
+    message = (
         f"has no metadata that says where it is issued: {guarded.origin}{ISSUER_PATH}: status 404"
     )
-    assert_refused(ended, told, '"tokenUrl"')
+    assert_refused(ended, message, '"tokenUrl"')
     assert guarded.requests == []
 
 
@@ -321,7 +321,7 @@ def test_the_issuer_of_the_config_may_differ_from_the_servers_in_a_slash(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"resource": "https://evil.example/mcp"}, 'resource is "https://evil.example/mcp"'),
         ({"resource": "http://127.0.0.1:1/mcp"}, "which is not http://127.0.0.1:"),
@@ -335,17 +335,17 @@ def test_the_issuer_of_the_config_may_differ_from_the_servers_in_a_slash(tmp_pat
     ],
 )
 def test_metadata_of_the_server_that_cannot_be_right_is_refused(
-    change: dict[str, Any], told: str, tmp_path: Path
+    change: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with Guarded() as guarded:
         guarded.resource |= change
         ended = call(tmp_path, guarded)
-    assert_refused(ended, told)
+    assert_refused(ended, message)
     assert guarded.requests == []
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"issuer": "https://attacker.example"}, 'has the issuer "https://attacker.example"'),
         ({"issuer": None}, "has the issuer null"),
@@ -359,17 +359,17 @@ def test_metadata_of_the_server_that_cannot_be_right_is_refused(
     ],
 )
 def test_metadata_of_the_issuer_that_cannot_be_right_is_refused(
-    change: dict[str, Any], told: str, tmp_path: Path
+    change: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with Guarded() as guarded:
         guarded.metadata |= change
         ended = call(tmp_path, guarded)
-    assert_refused(ended, told)
+    assert_refused(ended, message)
     assert guarded.requests == []
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
         (says(refusal("302 Found", Location="/elsewhere")), "redirects are not followed"),
         (says(refusal("500 Internal Server Error")), "status 500"),
@@ -382,12 +382,12 @@ def test_metadata_of_the_issuer_that_cannot_be_right_is_refused(
 )
 @pytest.mark.parametrize("path", [RESOURCE_PATH, ISSUER_PATH])
 def test_metadata_that_cannot_be_read_is_explained(
-    path: str, script: Script, told: str, tmp_path: Path
+    path: str, script: Script, message: str, tmp_path: Path
 ) -> None:
     with Guarded() as guarded:
         guarded.pages[path] = script
         ended = call(tmp_path, guarded, startupTimeout=2000)
-    assert_refused(ended, told, path)
+    assert_refused(ended, message, path)
     assert guarded.requests == []
     assert "/elsewhere" not in " ".join((*guarded.asked, *guarded.asked_issuer))
 
@@ -402,7 +402,7 @@ def test_metadata_at_another_origin_is_not_fetched(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
         (says(refusal("307 Temporary Redirect", Location="/token")), "redirects are not followed"),
         (
@@ -418,11 +418,13 @@ def test_metadata_at_another_origin_is_not_fetched(tmp_path: Path) -> None:
     ],
     ids=["redirect", "DPoP", "error", "huge", "slow"],
 )
-def test_an_answer_without_a_token_is_explained(script: Script, told: str, tmp_path: Path) -> None:
+def test_an_answer_without_a_token_is_explained(
+    script: Script, message: str, tmp_path: Path
+) -> None:
     with Guarded() as guarded:
         guarded.pages["/token"] = script
         ended = call(tmp_path, guarded, startupTimeout=2000)
-    assert_refused(ended, f"no token could be fetched at {guarded.issuer}/token: ", told)
+    assert_refused(ended, f"no token could be fetched at {guarded.issuer}/token: ", message)
 
 
 def test_a_server_that_wants_no_token_gets_none(tmp_path: Path) -> None:
@@ -452,7 +454,7 @@ def test_the_older_transport_has_the_same(tmp_path: Path) -> None:
     assert guarded.given[-1] == f"Bearer {TOKEN}-0"
 
 
-def test_what_is_wrong_in_a_config_is_named(tmp_path: Path) -> None:
+def test_mistakes_in_a_config_are_named(tmp_path: Path) -> None:
     with Guarded() as guarded:
         ended = call(
             tmp_path, guarded, {"privateKeyEnv": "KEY_ES256", "issuer": "http://a.example"}

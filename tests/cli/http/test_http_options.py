@@ -21,7 +21,7 @@ SHOWS = {
 
 
 def guarded(wanted: str, **keys: Any) -> dict[str, Any]:
-    """A server that answers nobody who does not send this."""
+    """A server that answers only clients that send this."""
     args = [str(GUARDED), "{port}", "log.txt", wanted]
     return {"name": "shop", "command": sys.executable, "args": args, "url": AT_A_FREE_PORT, **keys}
 
@@ -88,7 +88,7 @@ URL = ("--url", "http://127.0.0.1:1/mcp")
     ],
 )
 @pytest.mark.parametrize("command", ["run", "list"])
-def test_what_cannot_be_right_is_a_usage_error(
+def test_impossible_options_are_a_usage_error(
     tmp_path: Path, command: str, words: tuple[str, ...], message: str
 ) -> None:
     write_suite(tmp_path / "a.test.mcp.yml", case("a"))
@@ -110,9 +110,9 @@ def test_a_port_of_our_choice_needs_a_command_in_files_too(tmp_path: Path) -> No
 
 def test_a_misspelt_grant_is_one_mistake(tmp_path: Path) -> None:
     config = {"name": "shop", "url": "http://127.0.0.1:1/mcp", "auth": {"client_credentials": {}}}
-    told = with_config(tmp_path, config, "run")
-    assert (told.out + told.err).count("error[") == 1
-    assert "clientCredentials" in told.out + told.err
+    message = with_config(tmp_path, config, "run")
+    assert (message.out + message.err).count("error[") == 1
+    assert "clientCredentials" in message.out + message.err
     empty = with_config(tmp_path, config | {"auth": {}}, "run")
     assert '"auth" needs one of' in empty.out + empty.err
 
@@ -146,7 +146,7 @@ def test_a_config_without_a_url_adds_no_way(tmp_path: Path) -> None:
     assert {transport for transport, _, _ in ways(ended.report())} == {"stdio"}
 
 
-def test_each_way_is_told_as_it_ends_where_nobody_looks(tmp_path: Path) -> None:
+def test_off_a_terminal_each_way_is_reported_when_it_ends(tmp_path: Path) -> None:
     write(tmp_path, greets())
     words = ("--transport-matrix", "--server-command", server("stdio"), "--json")
     lines = mcptest(tmp_path, "run", *words).err.splitlines()
@@ -157,12 +157,12 @@ def test_each_way_is_told_as_it_ends_where_nobody_looks(tmp_path: Path) -> None:
     assert all("1 test: 1 passed" in line for line in lines)
 
 
-# What was spoken
+# The revision in use
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("more", [(), ("--parallel", "2")])
-def test_where_a_server_was_and_what_was_spoken_is_told(
+def test_the_url_and_the_revision_of_a_server_are_reported(
     tmp_path: Path, revision: str, more: tuple[str, ...]
 ) -> None:
     write(tmp_path, greets())
@@ -178,22 +178,22 @@ def test_where_a_server_was_and_what_was_spoken_is_told(
     assert again["spoken"] == [spoken]
 
 
-def test_over_pipes_the_revision_is_told(tmp_path: Path) -> None:
+def test_over_stdio_the_revision_is_reported(tmp_path: Path) -> None:
     write(tmp_path, greets())
     ended = mcptest(tmp_path, "run", "--verbose", "--server-command", server("stdio"))
     assert "  stdio, 2025-11-25\n" in ended.out
 
 
 @pytest.mark.parametrize("how", ["EMPTY", "UNSET"])
-def test_a_credential_that_is_empty_is_told_from_one_that_is_not_set(
+def test_an_empty_credential_and_one_that_is_not_set_have_different_messages(
     tmp_path: Path, how: str
 ) -> None:
-    told = f"the environment variable '{how}' is {'empty' if how == 'EMPTY' else 'not set'}"
+    message = f"the environment variable '{how}' is {'empty' if how == 'EMPTY' else 'not set'}"
     config = {"name": "shop", "url": "http://127.0.0.1:1/mcp", "auth": {"bearerTokenEnv": how}}
     ended = with_config(tmp_path, config, "run", "a.test.mcp.yml")
-    assert (ended.code, told in ended.out + ended.err) == (2, True)
+    assert (ended.code, message in ended.out + ended.err) == (2, True)
     server = {"url": config["url"], "auth": {"bearer_token_env": how}}
     suite = {"servers": {"shop": server}, "tools": [{"name": "a", "tool": "show"}]}
     (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
     ended = mcptest(tmp_path, "run", "mcptest.yaml", EMPTY="")
-    assert (ended.code, told in ended.out + ended.err) == (2, True)
+    assert (ended.code, message in ended.out + ended.err) == (2, True)

@@ -1,4 +1,4 @@
-"""The server over HTTP on its sockets: what it bears, and whom it does not let in the way."""
+"""The server over HTTP on its sockets: what it tolerates, and which clients it disconnects."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Server:
         self.thread.start()
 
     def echo(self, body: bytes = b"hello") -> bytes:
-        """What somebody else gets who asks meanwhile."""
+        """The answer that another client gets meanwhile."""
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         with contextlib.closing(client):
             client.request("POST", "/echo", body)
@@ -154,7 +154,7 @@ def test_requests_that_are_sent_ahead_are_answered_in_order() -> None:
         assert [probe.answer() for _ in range(3)] == [(200, b"one"), (200, b"two"), (403, b"no")]
 
 
-def test_a_body_may_come_in_chunks_and_byte_by_byte() -> None:
+def test_a_body_may_arrive_in_chunks_and_byte_by_byte() -> None:
     with serving() as server, probing(server.port) as probe:
         head = f"POST /echo HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
         whole = f"{head}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"
@@ -163,7 +163,7 @@ def test_a_body_may_come_in_chunks_and_byte_by_byte() -> None:
         assert probe.answer() == (200, b"abcde")
 
 
-def test_who_waits_for_it_is_told_that_its_body_is_welcome() -> None:
+def test_a_client_that_expects_100_continue_gets_it() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.ask("POST", "/echo", Content_Length="5", Expect="100-continue")
         assert probe.until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 ")
@@ -171,14 +171,14 @@ def test_who_waits_for_it_is_told_that_its_body_is_welcome() -> None:
         assert probe.answer() == (200, b"hello")
 
 
-def test_who_waits_for_it_and_is_not_welcome_is_told_so_at_once() -> None:
+def test_a_client_that_expects_100_continue_gets_a_refusal_at_once() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.ask("POST", "/no", Content_Length="5", Expect="100-continue")
         assert probe.answer() == (403, b"no")
         assert probe.rest() == b""
 
 
-def test_the_body_of_a_request_that_was_refused_is_passed_over() -> None:
+def test_the_body_of_a_request_that_was_refused_is_discarded() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.ask("POST", "/no", b"x" * 100_000)
         probe.ask("POST", "/echo", b"next")
@@ -200,17 +200,17 @@ def test_the_answer_to_head_has_no_body() -> None:
         assert probe.answer() == (200, b"next")
 
 
-def test_what_is_not_http_after_head_is_told_so_too() -> None:
+def test_input_that_is_not_http_after_head_is_refused_as_such() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.ask("HEAD", "/no")
         probe.until(b"\r\n\r\n")
         probe.send(b"hello\r\n\r\n")
-        status, told = probe.answer()
-        assert (status, bool(told)) == (400, True)
+        status, message = probe.answer()
+        assert (status, bool(message)) == (400, True)
         assert server.echo() == b"hello"
 
 
-def test_an_old_client_hears_a_stream_to_its_end() -> None:
+def test_an_old_client_receives_a_stream_to_its_end() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.send(f"GET /ends HTTP/1.0\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
         assert probe.rest().endswith(b"\r\n\r\npiece")
@@ -233,7 +233,7 @@ def test_a_connection_that_is_cut_ends_without_an_end() -> None:
         assert server.echo() == b"hello"
 
 
-def test_it_is_found_out_that_a_client_has_left() -> None:
+def test_a_client_that_has_left_is_noticed() -> None:
     with serving() as server:
         with probing(server.port) as probe:
             probe.ask("GET", "/stream")
@@ -249,7 +249,7 @@ def test_it_is_found_out_that_a_client_has_left() -> None:
 # Clients that do not behave
 
 
-def test_what_is_not_http_is_400_and_the_end() -> None:
+def test_input_that_is_not_http_gets_400_and_ends_the_connection() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.send(b"\x16\x03\x01 hello\r\n\r\n")
         assert probe.answer()[0] == 400
@@ -319,8 +319,8 @@ def test_a_body_that_is_too_long_is_413(is_chunked: bool) -> None:
             probe.send(b"400\r\n" + b"x" * 0x400 + b"\r\n")
         else:
             probe.ask("POST", "/echo", b"x" * 1001)
-        status, told = probe.answer()
-        assert (status, told) == (413, b"a message may have 1,000 bytes\n")
+        status, message = probe.answer()
+        assert (status, message) == (413, b"a message may have 1,000 bytes\n")
         assert probe.rest() == b""
         assert server.echo(b"x" * 1000) == b"x" * 1000
 
@@ -334,8 +334,8 @@ def test_bodies_that_are_too_much_together_are_503() -> None:
             with contextlib.suppress(ConnectionError):
                 probe.send(part)
         # Whose bytes are read last is not ours to say.
-        (told, *_), _, _ = select.select([probe.socket for probe in probes], [], [], PATIENCE_S)
-        refused, other = sorted(probes, key=lambda probe: probe.socket is not told)
+        (message, *_), _, _ = select.select([probe.socket for probe in probes], [], [], PATIENCE_S)
+        refused, other = sorted(probes, key=lambda probe: probe.socket is not message)
         assert refused.answer()[0] in (503, 0)
         other.send(b"x")
         assert other.answer() == (200, part + b"x")
@@ -344,16 +344,16 @@ def test_bodies_that_are_too_much_together_are_503() -> None:
 @pytest.mark.parametrize(
     "begun", [b"", b"POST /ec", b"POST /echo HTTP/1.1\r\nContent-Length: 9\r\n"]
 )
-def test_who_takes_too_long_to_ask_is_let_go(begun: bytes) -> None:
+def test_a_client_that_takes_too_long_to_ask_is_disconnected(begun: bytes) -> None:
     with serving(request_s=0.1, idle_s=0.1) as server, probing(server.port) as probe:
         probe.send(begun)
         assert server.echo() == b"hello"
         assert probe.rest() == b""
 
 
-def test_who_sends_byte_by_byte_gets_no_more_time() -> None:
+def test_a_client_that_sends_byte_by_byte_gets_no_more_time() -> None:
     with serving(request_s=0.2) as server, probing(server.port) as probe:
-        # For ever, if it were let: it ends when the connection does.
+        # Without an end of its own: it ends when the connection does.
         probe.socket.settimeout(0.01)
         while not is_closed(probe.socket):
             with contextlib.suppress(ConnectionError):
@@ -361,7 +361,7 @@ def test_who_sends_byte_by_byte_gets_no_more_time() -> None:
         assert server.echo() == b"hello"
 
 
-def test_who_keeps_a_connection_for_nothing_makes_way() -> None:
+def test_an_idle_connection_is_closed_for_a_new_one() -> None:
     with serving(connections=3) as server, contextlib.ExitStack() as stack:
         probes = [stack.enter_context(probing(server.port)) for _ in range(12)]
         for probe in probes:
@@ -379,7 +379,7 @@ def test_when_all_are_being_answered_the_next_one_is_503() -> None:
         assert late.answer()[0] == 503
 
 
-def test_who_never_reads_holds_up_nobody_and_is_let_go() -> None:
+def test_a_client_that_never_reads_delays_no_other_and_is_disconnected() -> None:
     with serving(write_s=0.2) as server, probing(server.port) as probe:
         probe.ask("GET", "/flood")
         server.handler.heard.get(timeout=PATIENCE_S)
@@ -389,20 +389,20 @@ def test_who_never_reads_holds_up_nobody_and_is_let_go() -> None:
         assert len(probe.rest()) < len(BIG)
 
 
-def test_who_reads_slowly_gets_all_of_it() -> None:
+def test_a_client_that_reads_slowly_gets_everything() -> None:
     with serving(write_s=PATIENCE_S) as server, probing(server.port) as probe:
         probe.ask("GET", "/big")
         assert probe.answer() == (200, BIG)
 
 
-def test_who_is_owed_too_much_is_let_go() -> None:
+def test_a_client_with_too_much_unsent_data_is_disconnected() -> None:
     with serving(waiting_bytes=1 << 20) as server, probing(server.port) as probe:
         probe.ask("GET", "/big")
         assert len(probe.rest()) < len(BIG)
         assert server.echo() == b"hello"
 
 
-def test_it_ends_while_clients_are_there() -> None:
+def test_it_ends_while_clients_are_connected() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.ask("GET", "/stream")
         probe.until(b"piece")

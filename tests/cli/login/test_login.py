@@ -122,18 +122,20 @@ def test_a_device_code_is_entered_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         ("access_denied", "the user did not approve the login"),
         ("expired_token", "the code was not entered in time"),
         ("invalid_grant", '"invalid_grant"'),
     ],
 )
-def test_a_device_that_is_not_approved_is_explained(answer: str, told: str, tmp_path: Path) -> None:
+def test_a_device_that_is_not_approved_is_explained(
+    answer: str, message: str, tmp_path: Path
+) -> None:
     with LoginServers() as servers:
         servers.device_answers = ["authorization_pending", answer]
         ended = use(tmp_path, "login", servers.url, "--device")
-    assert_refused(ended, told, "log in again")
+    assert_refused(ended, message, "log in again")
     assert not store_of(tmp_path).exists()
 
 
@@ -180,7 +182,7 @@ def test_logins_are_listed_without_tokens_and_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ((), "takes one URL of a server"),
         (("ftp://x/",), "it must begin with http:// or https://"),
@@ -199,9 +201,9 @@ def test_logins_are_listed_without_tokens_and_removed(tmp_path: Path) -> None:
         (("--device", "--list"), "--list takes nothing else"),
     ],
 )
-def test_what_cannot_be_asked_for_is_a_mistake(
-    words: tuple[str, ...], told: str, tmp_path: Path
+def test_options_that_do_not_fit_are_a_usage_error(
+    words: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
     ended = use(tmp_path, "login", *words)
     assert (ended.code, ended.out) == (2, "")
-    assert told in ended.err
+    assert message in ended.err

@@ -30,7 +30,7 @@ def tokens_requested(servers: LoginServers) -> int:
 
 
 @pytest.mark.parametrize(
-    ("callback", "told"),
+    ("callback", "message"),
     [
         ({"state": "x" * 43}, "another state than the request"),
         ({"state": None}, "another state than the request"),
@@ -42,17 +42,17 @@ def tokens_requested(servers: LoginServers) -> int:
             {"code": None, "error": "access_denied", "error_description": "you \x1b[31mrefused"},
             'refused the login: "access_denied": "you \\u001b[31mrefused"',
         ),
-        # Whoever refuses must be the right one, too.
+        # It must also be the right side that refuses.
         ({"error": "access_denied", "state": "x"}, "another state than the request"),
     ],
 )
 def test_a_callback_that_is_not_the_answer_is_refused(
-    callback: dict[str, str | None], told: str, tmp_path: Path
+    callback: dict[str, str | None], message: str, tmp_path: Path
 ) -> None:
     with LoginServers() as servers:
         servers.callback = callback
         ended = log_in(tmp_path, servers.url)
-    assert_refused(ended, told)
+    assert_refused(ended, message)
     assert tokens_requested(servers) == 0
     assert not store_of(tmp_path).exists()
 
@@ -69,7 +69,7 @@ def test_issuers_are_compared_character_by_character(issuer: str, tmp_path: Path
     assert tokens_requested(servers) == 0
 
 
-def test_a_parameter_that_comes_twice_is_refused(tmp_path: Path) -> None:
+def test_a_repeated_parameter_is_refused(tmp_path: Path) -> None:
     with LoginServers() as servers:
 
         def twice(asked: Any, line: Any) -> None:
@@ -124,7 +124,7 @@ def test_only_the_callback_is_served_and_nothing_is_repeated_in_it(tmp_path: Pat
     assert b"Logged in" in out
 
 
-def test_a_login_that_nobody_approves_ends(tmp_path: Path) -> None:
+def test_a_login_that_is_never_approved_times_out(tmp_path: Path) -> None:
     with LoginServers() as servers:
         waiting = Waiting(tmp_path, servers.url, "--timeout", "300ms")
         code, err = waiting.end()
@@ -153,7 +153,7 @@ def with_metadata(**changes: Any) -> Callable[[LoginServers], None]:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (with_metadata(issuer="https://evil.example"), "the two must be identical"),
         (
@@ -190,17 +190,17 @@ def with_metadata(**changes: Any) -> Callable[[LoginServers], None]:
     ],
 )
 def test_metadata_that_cannot_be_right_is_refused(
-    change: Callable[[LoginServers], None], told: str, tmp_path: Path
+    change: Callable[[LoginServers], None], message: str, tmp_path: Path
 ) -> None:
     with LoginServers() as servers:
         change(servers)
         ended = log_in(tmp_path, servers.url)
-    assert_refused(ended, told)
+    assert_refused(ended, message)
     assert servers.authorizations == []
     assert tokens_requested(servers) == 0
 
 
-def test_what_a_shell_would_interpret_is_encoded(tmp_path: Path) -> None:
+def test_characters_a_shell_would_interpret_are_encoded(tmp_path: Path) -> None:
     with LoginServers() as servers:
         place = f'{servers.issuer}/authorize?tenant=a&x="`$(true)`|<>^\\{{'
         servers.metadata["authorization_endpoint"] = place
@@ -217,20 +217,20 @@ def test_servers_cannot_make_the_page_endless(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "told"),
+    ("path", "body", "message"),
     [
         (ISSUER_PATH, b" " * 300_000, "the answer is larger than 262,144 bytes"),
         (ISSUER_PATH, b"[" * 50_000, "the body is not a JSON object"),
         (RESOURCE_PATH, b"{" * 300_000, "the answer is larger than 262,144 bytes"),
     ],
 )
-def test_documents_that_are_no_use_are_refused(
-    path: str, body: bytes, told: str, tmp_path: Path
+def test_unusable_documents_are_refused(
+    path: str, body: bytes, message: str, tmp_path: Path
 ) -> None:
     with LoginServers() as servers:
         servers.pages[path] = page(body)
         ended = log_in(tmp_path, servers.url)
-    assert_refused(ended, told)
+    assert_refused(ended, message)
 
 
 @pytest.mark.parametrize("path", [ISSUER_PATH, RESOURCE_PATH, "/register", "/token"])
@@ -244,7 +244,7 @@ def test_redirects_are_not_followed(path: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         ({}, "the registration gave the client id null"),
         ({"client_id": "a\r\nb"}, "which cannot be used"),
@@ -255,13 +255,13 @@ def test_redirects_are_not_followed(path: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_registration_that_is_no_use_is_refused(
-    answer: dict[str, str], told: str, tmp_path: Path
+def test_an_unusable_registration_is_refused(
+    answer: dict[str, str], message: str, tmp_path: Path
 ) -> None:
     with LoginServers() as servers:
         servers.pages["/register"] = page(answer, "201 Created")
         ended = log_in(tmp_path, servers.url)
-    assert_refused(ended, told)
+    assert_refused(ended, message)
     assert servers.authorizations == []
 
 
@@ -280,13 +280,13 @@ def test_a_registration_that_is_refused_is_quoted(tmp_path: Path) -> None:
         {"access_token": "canary\r\nx: y", "token_type": "Bearer"},
         {"access_token": "canary-access", "token_type": "DPoP"},
         {"access_token": 7},
-        # Half a character can be neither sent nor stored.
+        # A lone surrogate can be neither sent nor stored.
         {"access_token": "canary-access", "refresh_token": "\ud800"},
         {"access_token": "canary-access", "scope": "\ud800"},
         [],
     ],
 )
-def test_a_token_that_is_no_use_is_refused(token: Any, tmp_path: Path) -> None:
+def test_an_unusable_token_is_refused(token: Any, tmp_path: Path) -> None:
     with LoginServers() as servers:
         servers.pages["/token"] = page(token)
         ended = log_in(tmp_path, servers.url)
@@ -316,7 +316,7 @@ def test_a_device_prompt_that_cannot_be_shown_is_refused(
 
 
 @pytest.mark.parametrize("error", [["slow_down"], {}, 7])
-def test_an_error_that_is_no_text_is_no_device_that_waits(error: Any, tmp_path: Path) -> None:
+def test_an_error_that_is_not_a_string_does_not_mean_pending(error: Any, tmp_path: Path) -> None:
     with LoginServers() as servers:
         servers.pages["/token"] = page({"error": error}, "400 Bad Request")
         ended = use(tmp_path, "login", servers.url, "--device")

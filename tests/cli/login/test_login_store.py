@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from console import ENVIRONMENT, mcptest
+from console import mcptest
 from login_server import ACCESS, REFRESH, LoginServers
 from logins import (
     CANARIES,
@@ -22,6 +20,7 @@ from logins import (
     store_of,
     use,
 )
+from terminal import on_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,19 +66,19 @@ def test_a_file_that_others_can_reach_is_not_used(mode: int, tmp_path: Path) -> 
         log_in(tmp_path, servers.url)
         path = store_of(tmp_path)
         path.chmod(mode)
-        told = ("other users can read or write it", f"chmod 600 {path}")
-        assert_refused(use(tmp_path, "login", "--list"), *told)
-        assert_refused(use(tmp_path, "logout", servers.url), *told)
-        # Before anybody approves anything.
+        message = ("other users can read or write it", f"chmod 600 {path}")
+        assert_refused(use(tmp_path, "login", "--list"), *message)
+        assert_refused(use(tmp_path, "logout", servers.url), *message)
+        # Before the login is approved.
         before = len(servers.authorizations)
-        assert_refused(log_in(tmp_path, servers.url), *told)
+        assert_refused(log_in(tmp_path, servers.url), *message)
         assert len(servers.authorizations) == before
-        # A command with a URL may be about another server: it goes on, without a token.
+        # A command with a URL may be about another server: it continues without a token.
         ended = use(tmp_path, "list", "--url", servers.url)
         assert ended.code == 3
         assert "note: the file with the logins" in ended.err
         assert servers.given[-1] == ""
-        # A suite that wants the login does not.
+        # A suite that needs the login does not.
         server = {"url": servers.url, "auth": {"login": True}}
         suite = {"servers": {"shop": server}, "tools": [{"name": "a", "tool": "echo"}]}
         (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
@@ -122,7 +121,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with LoginServers() as servers:
         ended = log_in(tmp_path, servers.url)
     assert_refused(ended, "data/mcptest")
-    # Before anybody approves anything.
+    # Before the login is approved.
     assert servers.authorizations == []
 
 
@@ -143,7 +142,7 @@ def test_a_relative_folder_for_data_is_ignored(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_commands_that_are_told_can_be_pasted(tmp_path: Path) -> None:
+def test_commands_in_messages_can_be_pasted(tmp_path: Path) -> None:
     folder = tmp_path / "Application Support"
     path = store_of(folder)
     path.parent.mkdir(parents=True)
@@ -153,7 +152,7 @@ def test_commands_that_are_told_can_be_pasted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("no json", "it is not a list of logins"),
         (json.dumps({"version": 2, "logins": {}}), "a newer version of mcptest"),
@@ -163,13 +162,15 @@ def test_commands_that_are_told_can_be_pasted(tmp_path: Path) -> None:
         (json.dumps([]), "it is not a list of logins"),
     ],
 )
-def test_a_file_that_is_no_list_of_logins_is_named(text: str, told: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_list_of_logins_is_named(
+    text: str, message: str, tmp_path: Path
+) -> None:
     path = store_of(tmp_path)
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
     path.chmod(0o600)
     ended = use(tmp_path, "login", "--list")
-    assert_refused(ended, told, "remove it and log in again")
+    assert_refused(ended, message, "remove it and log in again")
 
 
 # The keyring
@@ -223,29 +224,8 @@ def test_a_keyring_that_cannot_be_used_is_explained(tmp_path: Path) -> None:
 
 def in_a_terminal(folder: Path, *words: str, **environment: str) -> tuple[int, str]:
     """Run the command with a terminal; its exit code and what the terminal shows."""
-    ours, theirs = pty.openpty()
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mcptest", *words],
-            cwd=folder,
-            env=ENVIRONMENT | data_of(folder) | environment,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-        )
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(ours, 4096)
-            except OSError:
-                break
-            if not piece:
-                break
-            shown += piece
-        return process.wait(60), shown.decode().replace("\r\n", "\n")
-    finally:
-        os.close(ours)
+    ended = on_terminal(folder, *words, stdin=True, environment=data_of(folder) | environment)
+    return ended.code, ended.out
 
 
 def test_a_browser_is_opened_on_a_terminal(tmp_path: Path) -> None:
@@ -261,7 +241,7 @@ def test_a_browser_is_opened_on_a_terminal(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_browser_that_cannot_be_opened_is_no_end(tmp_path: Path) -> None:
+def test_a_browser_that_cannot_be_opened_does_not_end_the_login(tmp_path: Path) -> None:
     with LoginServers() as servers:
         words = ("login", servers.url, "--timeout", "2s")
         code, shown = in_a_terminal(tmp_path, *words, BROWSER="false %s")
@@ -271,17 +251,17 @@ def test_a_browser_that_cannot_be_opened_is_no_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "told"),
+    ("environment", "message"),
     [
         ({"CI": "true"}, "this is CI (CI is set)"),
         ({"GITHUB_ACTIONS": "true"}, "this is CI (GITHUB_ACTIONS is set)"),
         ({"BROWSER": "false"}, "standard error is not a terminal"),
     ],
 )
-def test_no_browser_is_opened_where_nobody_is(
-    environment: dict[str, str], told: str, tmp_path: Path
+def test_no_browser_is_opened_without_a_terminal(
+    environment: dict[str, str], message: str, tmp_path: Path
 ) -> None:
     ended = mcptest(
         tmp_path, "login", "https://shop.example/mcp", **data_of(tmp_path), **environment
     )
-    assert_refused(ended, f"no browser is opened: {told}", "--device", "--bearer-env")
+    assert_refused(ended, f"no browser is opened: {message}", "--device", "--bearer-env")

@@ -47,11 +47,11 @@ def read_login(folder: Path) -> dict[str, Any]:
     return dict(login)
 
 
-def assert_login_needed(ended: Ended, servers: LoginServers, *told: str) -> None:
+def assert_login_needed(ended: Ended, servers: LoginServers, *message: str) -> None:
     assert ended.code == 3, ended
     shown = " ".join((ended.out + ended.err).split())
     assert f"run mcptest login {servers.url}" in shown
-    for text in told:
+    for text in message:
         assert text in shown
 
 
@@ -159,7 +159,7 @@ def test_a_config_uses_the_login(tmp_path: Path) -> None:
         assert servers.given[-1] == "Bearer my-own-token"
 
 
-def test_a_suite_without_a_login_is_told_how_to_get_one(tmp_path: Path) -> None:
+def test_a_suite_without_a_login_fails_and_says_how_to_log_in(tmp_path: Path) -> None:
     with LoginServers() as servers:
         write_suite(tmp_path, servers.url)
         ended = use(tmp_path, "run")
@@ -176,18 +176,18 @@ def test_an_address_is_quoted_in_the_command_for_a_shell(tmp_path: Path) -> None
     assert f"run mcptest login '{url}'" in " ".join(ended.out.split())
 
 
-def test_who_has_not_logged_in_is_told_of_it(tmp_path: Path) -> None:
-    told = "or log in: mcptest login URL"
+def test_a_missing_login_is_reported(tmp_path: Path) -> None:
+    message = "or log in: mcptest login URL"
     with LoginServers() as servers:
         ended = use(tmp_path, "list", "--url", servers.url)
         assert ended.code == 3
-        assert told in ended.err
+        assert message in ended.err
         # Not where another token was refused, or no token is asked for.
         ended = use(tmp_path, "list", "--url", servers.url, "--bearer-env", "T", T="my-own-token")
-        assert told not in ended.err
+        assert message not in ended.err
         servers.challenge = None
         ended = use(tmp_path, "list", "--url", servers.url)
-        assert told not in ended.err
+        assert message not in ended.err
 
 
 # Expiry and refusal
@@ -214,7 +214,7 @@ def test_a_token_that_the_server_refuses_is_renewed_once(tmp_path: Path) -> None
         ended = use(tmp_path, "call", "echo", "text=hi", "--url", servers.url)
         assert ended.code == 0, ended.err
         assert servers.issued == 2
-        # A server that takes no token at all is reported, not asked for ever.
+        # A server that accepts no token at all is reported, not asked again and again.
         servers.tokens = Nothing()
         ended = use(tmp_path, "call", "echo", "text=hi", "--url", servers.url)
     assert_login_needed(ended, servers)

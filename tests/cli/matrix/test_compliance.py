@@ -67,7 +67,7 @@ def test_a_capture_that_breaks_a_rule_is_a_failure_that_says_which(tmp_path: Pat
 @pytest.mark.parametrize(
     "source", ["/dev/stdin", "<(cat {})", "<(sleep 0.5; head -c 99 {}; sleep 0.5; tail -c +100 {})"]
 )
-def test_a_capture_may_come_through_a_pipe(tmp_path: Path, source: str) -> None:
+def test_a_capture_may_be_read_from_a_pipe(tmp_path: Path, source: str) -> None:
     words = f"-m mcptest compliance invariants --capture {source.replace('{}', str(KEPT))}"
     shell = f"cat {KEPT} | {sys.executable} {words}"
     ended = run(["bash", "-c", shell], tmp_path, {})
@@ -75,7 +75,7 @@ def test_a_capture_may_come_through_a_pipe(tmp_path: Path, source: str) -> None:
     assert ended.out.endswith("1 session: no rule broken\n")
 
 
-def test_a_pipe_that_nobody_writes_to_is_not_waited_for_in_vain(
+def test_reading_from_a_pipe_without_a_writer_times_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(compliance, "_WRITER_PATIENCE_S", 0.2)
@@ -131,7 +131,7 @@ def test_junit_has_a_case_for_each_rule(tmp_path: Path) -> None:
     assert (cases["INV-001"], cases["INV-003"], cases["INV-007"]) == ([], ["failure"], ["skipped"])
 
 
-def test_sarif_has_a_result_for_each_breach(tmp_path: Path) -> None:
+def test_sarif_has_a_result_for_each_finding(tmp_path: Path) -> None:
     ended = judged(tmp_path, "--capture", str(BROKEN), "--format", "sarif")
     [run] = json.loads(ended.out)["runs"]
     assert "INV-003" in [result["ruleId"] for result in run["results"]]
@@ -186,7 +186,7 @@ def test_a_malformed_capture_is_refused_with_its_place(
     assert f"c.json:{place}" in ended.err
 
 
-def test_an_impossible_time_is_no_trouble(tmp_path: Path) -> None:
+def test_an_impossible_time_in_a_capture_causes_no_error(tmp_path: Path) -> None:
     capture = json.loads(KEPT.read_text(encoding="utf-8"))
     capture["exchanges"][0]["ms"] = {"request": 10**400}
     (tmp_path / "c.json").write_text(json.dumps(capture), encoding="utf-8")
@@ -200,7 +200,7 @@ def test_the_example_in_the_documentation_keeps_all_rules(tmp_path: Path) -> Non
     assert judged(tmp_path, "--capture", "c.json").code == 0
 
 
-def test_what_could_act_on_a_terminal_is_escaped_in_json_as_well(tmp_path: Path) -> None:
+def test_terminal_control_characters_are_escaped_in_json_as_well(tmp_path: Path) -> None:
     capture = json.loads(KEPT.read_text(encoding="utf-8"))
     capture["server_label"] = "stdio://\x9b2J\u202e"
     (tmp_path / "c.json").write_text(json.dumps(capture), encoding="utf-8")
@@ -222,7 +222,7 @@ def test_what_could_act_on_a_terminal_is_escaped_in_json_as_well(tmp_path: Path)
         (("compliance", "invariants", "--capture", "a", "--format", "jsn"), "did you mean json?"),
     ],
 )
-def test_bad_words_are_told(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_bad_arguments_are_reported(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
     ended = mcptest(tmp_path, *words)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
@@ -257,7 +257,7 @@ def test_a_run_tells_what_is_broken_and_fails_only_when_it_is_strict(tmp_path: P
     assert "rules broken: INV-003" in strict.out
 
 
-def test_a_run_without_a_breach_says_nothing_and_its_report_has_the_verdicts(
+def test_a_run_without_a_finding_prints_nothing_and_its_report_has_the_verdicts(
     tmp_path: Path,
 ) -> None:
     written(tmp_path, "ping")

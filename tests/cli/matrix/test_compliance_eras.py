@@ -64,7 +64,7 @@ def test_the_checks_give_a_verdict_in_every_way_of_the_matrix(tmp_path: Path) ->
     assert (set(found), ended.code) == ({"passed"}, 0)
 
 
-def test_there_is_no_ping_to_be_asked_for_without_a_handshake(tmp_path: Path) -> None:
+def test_without_a_handshake_there_is_no_ping_check(tmp_path: Path) -> None:
     asked = {"spec_version": STATELESS, "tests": ["ping", "list"]}
     code, tests = ran(tmp_path, reached("stdio", protocol_version=STATELESS), asked)
     ping = tests["compliance: ping"]

@@ -1,4 +1,4 @@
-"""`--transport-matrix` when a server breaks in an era: that is not the same as not to speak it."""
+"""`--transport-matrix` when a server breaks in an era, as opposed to not supporting it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def way(ended: Ended, at: int) -> dict[str, Any]:
         ("leaving", "while server/discover"),
     ],
 )
-def test_what_breaks_without_a_handshake_over_http_is_an_error(
+def test_a_fault_in_a_stateless_session_over_http_is_an_error(
     flag: str, words: str, folder: Path
 ) -> None:
     ended = over_http(folder, flag, "--json")
@@ -57,7 +57,7 @@ def test_what_breaks_without_a_handshake_over_http_is_an_error(
 
 
 @pytest.mark.parametrize("flag", ["status-400", "status-404", "status-405", "no-stateless"])
-def test_what_says_that_the_era_is_not_spoken_is_none(flag: str, folder: Path) -> None:
+def test_a_refusal_of_an_unsupported_era_is_not_an_error(flag: str, folder: Path) -> None:
     ended = over_http(folder, flag, "--json")
     assert (ended.code, ended.report()["broken_rules"]) == (0, [])
     assert (way(ended, 1)["spoken"], "error" in way(ended, 1)) == (False, False)

@@ -1,4 +1,4 @@
-"""`mcptest run --transport-matrix`: the same tests in every way that a server speaks."""
+"""`mcptest run --transport-matrix`: the same tests in every way that a server supports."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_json_report_has_the_ways_and_the_differences(folder: Path) -> None:
     ]
 
 
-def test_what_the_server_says_of_itself_is_compared_and_breaks_no_test(folder: Path) -> None:
+def test_descriptions_of_the_server_are_compared_and_fail_no_test(folder: Path) -> None:
     write(folder, greets())
     ended = matrix(folder, "--json", flags="fewer-tools other-schema")
     offers = ended.report()["matrix"]["offers"]
@@ -90,7 +90,7 @@ def test_a_strict_run_fails_for_what_the_server_does_not_say_in_all_ways(folder:
     assert matrix(folder, "--strict-invariants").code == 0
 
 
-def test_an_era_that_is_not_spoken_is_told_in_the_words_of_the_server(folder: Path) -> None:
+def test_an_unsupported_era_is_reported_in_the_words_of_the_server(folder: Path) -> None:
     ended = matrix(folder, flags="no-stateless")
     assert ended.code == 0
     assert "  stdio, 2026-07-28  not spoken\n" in ended.out
@@ -116,7 +116,7 @@ def test_a_server_that_cannot_be_opened_in_any_way_is_exit_code_3(folder: Path) 
     assert "cannot be tested over stdio" in error["message"]
 
 
-def test_a_transport_that_is_asked_for_and_dead_is_not_passed_over(folder: Path) -> None:
+def test_a_requested_transport_that_is_dead_is_not_skipped(folder: Path) -> None:
     """A green run over stdio alone would look like one over HTTP as well."""
     dead = ("--url", AT_A_FREE_PORT, "--http-command", server("http", "{port}", "deaf"))
     ended = mcptest(folder, "run", "--transport-matrix", "--server-command", server("stdio"), *dead)
@@ -216,12 +216,12 @@ def test_a_saved_run_shows_its_table_again(folder: Path) -> None:
     assert "1 of 2 tests has different results in different ways:" in again.out
 
 
-def test_a_token_is_sent_over_http_and_told_nowhere(folder: Path) -> None:
+def test_a_token_is_sent_over_http_and_shown_nowhere(folder: Path) -> None:
     ended = matrix(folder, "--json", "--bearer-env", "SHOP", SHOP="s3cr3t-of-the-shop")
     assert (ended.code, "s3cr3t" in ended.out + ended.err) == (0, False)
 
 
-def test_an_agent_is_told_to_repeat_all_ways(folder: Path) -> None:
+def test_the_agent_report_says_to_repeat_all_ways(folder: Path) -> None:
     ended = matrix(folder, "--reporter", "agent", flags="other-text")
     (first, *_) = (line for line in ended.out.split("\n") if "repeat: " in line)
     assert "--http-command" in first
@@ -229,7 +229,7 @@ def test_an_agent_is_told_to_repeat_all_ways(folder: Path) -> None:
 
 
 def test_an_interrupt_ends_it_with_what_is_known(folder: Path) -> None:
-    """It comes while a test of the third way waits."""
+    """It arrives while a test of the third way waits."""
     words = ("--reporter", "ndjson", "--reporter", "json=run.json", "--timeout", "50s")
     flags = ("--url", AT_A_FREE_PORT, "--http-command", server("http", "{port}", "hang"))
     command = [sys.executable, "-m", "mcptest", "run", "--transport-matrix", *words, *flags]

@@ -95,7 +95,7 @@ def reported(folder: Path, capture: str = "c.json") -> list[str]:
 
 
 @pytest.mark.parametrize("mistake", ["log", "log-with-id"])
-def test_a_line_of_a_log_is_not_taken_for_the_answer_to_initialize(
+def test_a_log_line_is_not_mistaken_for_the_answer_to_initialize(
     tmp_path: Path, server: list[str], mistake: str
 ) -> None:
     report = ran(tmp_path, server, LIST, ECHO, mistakes=mistake).report()
@@ -127,7 +127,7 @@ def test_a_recorded_session_pairs_answers_by_id(
     assert reported(tmp_path, "s.json") == ["STDIO-01"]
 
 
-def test_a_capture_with_a_log_in_the_place_of_the_answer_breaks_no_invariant(
+def test_a_capture_with_a_log_line_instead_of_the_answer_breaks_no_invariant(
     tmp_path: Path,
 ) -> None:
     capture = json.loads((CAPTURES / "INV-003.keeps-log-as-response.json").read_text("utf-8"))
@@ -323,7 +323,9 @@ def ping(id: int) -> dict[str, Any]:
     ("mistake", "rule"),
     [("no-task", ["TASK-16"]), ("goes-on", ["CANC-03"]), ("stays", ["STDIO-10"]), ("", [])],
 )
-def test_what_a_careless_server_is_told(tmp_path: Path, mistake: str, rule: list[str]) -> None:
+def test_each_careless_mistake_breaks_exactly_its_rule(
+    tmp_path: Path, mistake: str, rule: list[str]
+) -> None:
     (tmp_path / "server.py").write_text(CARELESS, encoding="utf-8")
     call: dict[str, Any] = {"jsonrpc": "2.0", "id": 3, "method": "tools/call"}
     call["params"] = {"name": "slow", "_meta": {"progressToken": "p"}}

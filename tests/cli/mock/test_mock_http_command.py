@@ -1,4 +1,4 @@
-"""`mcptest mock --http`: clients of both eras, reports, and whom it does not let in."""
+"""`mcptest mock --http`: clients of both eras, reports, and which requests it refuses."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import contextlib
 import json
 import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S, mcptest
+from console import PATIENCE_S, mcptest, run
 from http_mock_client import STATELESS, asking, calling, http_mocking
 from http_probe import probing
 
@@ -44,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_clients_of_both_eras_are_served_and_told_about_together(
+def test_clients_of_both_eras_are_served_and_summarized_together(
     folder: Path, number: signal.Signals
 ) -> None:
     with http_mocking(folder, "c.yaml", "--report", "r.json") as mock:
@@ -129,14 +128,14 @@ def test_a_broken_connection_is_not_the_end_of_the_mock(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_pattern_that_takes_for_ever_is_an_error_and_not_the_end(folder: Path) -> None:
+def test_a_pattern_that_takes_forever_is_an_error_and_the_mock_continues(folder: Path) -> None:
     with http_mocking(folder, "c.yaml") as mock:
         answer = mock.stateless("tools/call", name="slow", arguments={"text": "a" * 60 + "!"})
         assert answer.message()["error"]["code"] == -32603
         assert mock.stateless("tools/list").status == 200
 
 
-def test_clients_that_send_and_read_nothing_stop_nobody(folder: Path) -> None:
+def test_clients_that_send_and_read_nothing_delay_no_other(folder: Path) -> None:
     with http_mocking(folder, "c.yaml") as mock, contextlib.ExitStack() as stack:
         session = mock.open()
         for begun in (b"", b"POST /mcp HT", b"POST /mcp HTTP/1.1\r\nContent-Length: 999\r\n"):
@@ -164,7 +163,7 @@ def test_clients_that_send_and_read_nothing_stop_nobody(folder: Path) -> None:
         {"Origin": "null"},
     ],
 )
-def test_a_page_from_elsewhere_is_403_and_hears_nothing(
+def test_a_page_from_another_origin_gets_403_and_no_data(
     folder: Path, headers: dict[str, str]
 ) -> None:
     with http_mocking(folder, "c.yaml") as mock:
@@ -183,8 +182,8 @@ def test_a_page_of_this_machine_is_let_in(folder: Path) -> None:
     with http_mocking(folder, "c.yaml") as mock:
         origin = "http://localhost:6274"
         host = f"localhost:{mock.port}"
-        heard = mock.post(asking("initialize"), Origin=origin, Host=host)
-        assert heard.status == 200
+        received = mock.post(asking("initialize"), Origin=origin, Host=host)
+        assert received.status == 200
 
 
 def test_only_this_machine_can_reach_it(folder: Path) -> None:
@@ -199,7 +198,7 @@ def test_only_this_machine_can_reach_it(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["", "-1", "65536", "8000x", "http", "1e3", "٣"])
-def test_what_is_no_port_serves_nothing(folder: Path, word: str) -> None:
+def test_an_invalid_port_is_refused(folder: Path, word: str) -> None:
     ended = mcptest(folder, "mock", "c.yaml", f"--http={word}")
     assert (ended.code, ended.out) == (2, "")
     assert "--http" in ended.err
@@ -213,23 +212,12 @@ def test_a_port_that_is_taken_serves_nothing(folder: Path) -> None:
     assert "0 for one that is free" in ended.err
 
 
-def test_on_pipes_nothing_is_loaded_that_speaks_http(folder: Path) -> None:
+def test_on_stdio_no_http_module_is_loaded(folder: Path) -> None:
     script = (
         "import sys; from mcptest.cli.main import main; main(['mock', 'c.yaml', '-q']); "
         "print([name for name in sys.modules if name in ('h11', 'socket', 'secrets')])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
-        check=True,
-    )
-    assert done.stdout == "[]\n"
+    assert run([sys.executable, "-c", script], folder, {}).out == "[]\n"
 
 
 # Pipes
@@ -240,18 +228,9 @@ def test_a_client_without_handshake_is_served_on_pipes_too(folder: Path) -> None
     prefix = "io.modelcontextprotocol/"
     meta = {f"{prefix}protocolVersion": STATELESS, f"{prefix}clientCapabilities": {}}
     message["params"]["_meta"] = meta
-    done = subprocess.run(
-        [sys.executable, "-m", "mcptest", "mock", "c.yaml"],
-        cwd=folder,
-        env=ENVIRONMENT,
-        input=json.dumps(message),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
-        check=True,
-    )
-    assert json.loads(done.stdout)["result"]["resultType"] == "complete"
+    command = [sys.executable, "-m", "mcptest", "mock", "c.yaml"]
+    ended = run(command, folder, {}, input=json.dumps(message).encode())
+    assert json.loads(ended.out)["result"]["resultType"] == "complete"
 
 
 # The example
@@ -260,18 +239,9 @@ def test_a_client_without_handshake_is_served_on_pipes_too(folder: Path) -> None
 def test_the_reader_of_the_example_borrows_a_book() -> None:
     contract = "examples/contract/library.cases.yaml"
     with http_mocking(ROOT, contract) as mock:
-        done = subprocess.run(
-            [sys.executable, "examples/contract/reader.py", mock.url],
-            cwd=ROOT,
-            env=ENVIRONMENT,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=PATIENCE_S,
-            check=True,
-        )
+        done = run([sys.executable, "examples/contract/reader.py", mock.url], ROOT, {})
         ended = mock.end()
-    found, asked, heard = done.stdout.splitlines()
-    assert (found, heard) == ("found Moby-Dick", "heard Enjoy it.")
+    found, asked, received = done.out.splitlines()
+    assert (found, received) == ("found Moby-Dick", "heard Enjoy it.")
     assert asked.startswith("asked Back by ")
     assert "3 of 7 cases exercised" in ended.err

@@ -91,7 +91,7 @@ def test_drop_closes_the_connection(folder: Path) -> None:
         client.send(PING, call("go"))
         assert client.message()["id"] == "ping"
         assert client.line() == b""
-        assert client.ended().code == 0
+        assert client.leave().code == 0
 
 
 def test_error_answers_with_an_error(folder: Path) -> None:
@@ -99,9 +99,10 @@ def test_error_answers_with_an_error(folder: Path) -> None:
         client.send(call("go", 5))
         answer = client.message()
         assert (answer["id"], answer["error"]["code"]) == (5, -32603)
+        assert "--fault" in answer["error"]["message"]
 
 
-def test_malformed_sends_a_line_that_is_not_json_and_goes_on(folder: Path) -> None:
+def test_malformed_sends_a_line_that_is_not_json_and_continues(folder: Path) -> None:
     with mocking(folder, "c.yaml", "--fault", "tools/call=malformed") as client:
         client.send(call("go"), PING)
         with pytest.raises(json.JSONDecodeError):
@@ -120,7 +121,7 @@ def test_faults_work_on_initialize_and_on_everything(folder: Path) -> None:
 # Clients that do not behave
 
 
-def test_lines_that_are_no_messages_are_answered(folder: Path) -> None:
+def test_lines_that_are_not_messages_are_answered(folder: Path) -> None:
     with mocking(folder, "c.yaml") as client:
         client.send(b"hello\n\n\xff\n[]\n")
         assert [client.message()["error"]["code"] for _ in range(3)] == [-32700, -32700, -32600]
@@ -135,7 +136,7 @@ def test_a_last_line_without_an_end_is_answered(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_pattern_that_takes_for_ever_is_an_error_and_not_the_end(folder: Path) -> None:
+def test_a_pattern_that_takes_forever_is_an_error_and_the_mock_continues(folder: Path) -> None:
     with mocking(folder, "c.yaml") as client:
         answer = client.ask("slow", {"text": "a" * 60 + "!"})
         assert answer["error"]["code"] == -32603
@@ -186,7 +187,7 @@ def test_a_client_that_closes_our_output_ends_it_quietly(folder: Path) -> None:
     assert (folder / "r.json").exists()
 
 
-def test_somebody_at_a_terminal_is_told_what_is_waited_for(folder: Path) -> None:
+def test_on_a_terminal_the_mock_says_what_it_waits_for(folder: Path) -> None:
     ours, theirs = pty.openpty()
     try:
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A revision of the protocol is one row: with one more, every command speaks it."""
+"""A revision of the protocol is one row: with one more row, every command supports it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("version", [NEWER, OLDER, "2025-11-25"])
-def test_a_run_and_a_mock_speak_any_revision_with_each_other(folder: Path, version: str) -> None:
+def test_a_run_and_a_mock_can_use_any_revision(folder: Path, version: str) -> None:
     mock = shlex.join([*NEWER_MCPTEST, "mock", "mock.yaml"])
     words = ("a.test.mcp.yml", "--server-command", mock, "--spec-version", version)
     ended = newer(folder, "run", *words, "--json", "--capture", "c.json")
@@ -51,7 +51,7 @@ def test_a_run_and_a_mock_speak_any_revision_with_each_other(folder: Path, versi
     assert newer(folder, "compliance", "invariants", "--capture", "c.json").code == 0
 
 
-def test_a_run_speaks_it_with_a_mock_over_http(folder: Path) -> None:
+def test_a_run_and_a_mock_can_use_it_over_http(folder: Path) -> None:
     with http_mocking(folder, "mock.yaml", program=NEWER_MCPTEST) as mock:
         words = ("--url", mock.url, "--spec-version")
         for version in (NEWER, OLDER):

@@ -102,7 +102,7 @@ def run_with(folder: Path, code: str, *words: str) -> Ended:
 # A reporter that works
 
 
-def test_it_is_told_everything_and_has_standard_output_for_itself(folder: Path) -> None:
+def test_it_receives_every_event_and_has_standard_output_for_itself(folder: Path) -> None:
     ended = run_with(folder, COUNTS, "--reporter", "mine")
     assert (ended.code, ended.out, ended.err) == (1, ALL_EVENTS, "")
 
@@ -144,7 +144,7 @@ def test_it_sees_results_and_no_secrets(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("wish", "logged"), [("''", []), ("'failures'", ["bad"])])
-def test_it_gets_the_logs_that_it_wants(folder: Path, wish: str, logged: list[str]) -> None:
+def test_it_gets_the_logs_it_asks_for(folder: Path, wish: str, logged: list[str]) -> None:
     code = COUNTS.replace("class Mine:", f"class Mine:\n    wants_log = {wish}").replace(
         "type(event).__name__",
         "event.result.name if getattr(event, 'result', 0) and event.result.log else ''",
@@ -160,7 +160,7 @@ def test_what_it_prints_does_not_touch_standard_output(folder: Path) -> None:
     assert ended.err == "from render\n"
 
 
-def test_when_nothing_could_run_it_is_told_so(folder: Path) -> None:
+def test_when_nothing_could_run_it_receives_the_error(folder: Path) -> None:
     code = COUNTS.replace("type(event).__name__", "str(getattr(event, 'fault', ''))")
     (folder / "out").write_text("yesterday", encoding="utf-8")
     ended = run_with(folder, code, "-k", "nope", "--reporter", "mine=out")
@@ -172,7 +172,7 @@ def test_when_nothing_could_run_it_is_told_so(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("code", FAILING)
-def test_one_that_fails_is_told_with_its_owner_and_costs_no_other_report(
+def test_a_reporter_that_fails_is_reported_with_its_owner_and_other_reports_are_still_written(
     folder: Path, code: str
 ) -> None:
     text, said = FAILING[code]
@@ -187,7 +187,7 @@ def test_one_that_fails_is_told_with_its_owner_and_costs_no_other_report(
     assert (folder / "out").read_text(encoding="utf-8").startswith(f"{OWNER} {said}")
 
 
-def test_one_that_fails_on_standard_output_leaves_it_empty(folder: Path) -> None:
+def test_a_reporter_that_fails_on_standard_output_leaves_it_empty(folder: Path) -> None:
     ended = run_with(folder, FAILING["returns nothing"][0], "--reporter", "mine")
     assert (ended.code, ended.out) == (2, "")
 
@@ -206,7 +206,7 @@ def test_json_on_standard_output_stays_one_object_when_another_reporter_fails(
     assert (again.code, again.report()["summary"]["failed"]) == (2, 1)
 
 
-def test_one_that_fails_does_not_hide_that_nothing_could_run(folder: Path) -> None:
+def test_a_reporter_that_fails_does_not_hide_that_nothing_could_run(folder: Path) -> None:
     words = ("-k", "nope", "--reporter", "mine=out", "--reporter", "tap=out.tap")
     ended = run_with(folder, FAILING["returns nothing"][0], *words)
     assert ended.code == 7
@@ -215,7 +215,7 @@ def test_one_that_fails_does_not_hide_that_nothing_could_run(folder: Path) -> No
 
 
 @pytest.mark.parametrize("code", UNUSABLE)
-def test_one_that_cannot_be_used_is_told_with_its_owner_before_anything_runs(
+def test_an_unusable_reporter_is_reported_with_its_owner_before_anything_runs(
     folder: Path, code: str
 ) -> None:
     text, said = UNUSABLE[code]
@@ -225,7 +225,7 @@ def test_one_that_cannot_be_used_is_told_with_its_owner_before_anything_runs(
     assert not (folder / "capture.json").exists()
 
 
-def test_one_that_computes_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reporter_that_never_finishes_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     class Endless:
         def __call__(self, event: object) -> None: ...
 
@@ -240,7 +240,7 @@ def test_one_that_computes_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) ->
         reporter.render()
 
 
-def test_one_that_sleeps_is_ended_and_has_one_time_for_everything(
+def test_a_reporter_that_sleeps_is_ended_after_one_time_limit_for_everything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Sleepy:
@@ -261,14 +261,14 @@ def test_one_that_sleeps_is_ended_and_has_one_time_for_everything(
 # Names
 
 
-def test_a_name_that_nobody_has_is_an_error_that_knows_the_installed_ones(folder: Path) -> None:
+def test_an_unknown_name_is_an_error_that_lists_the_installed_ones(folder: Path) -> None:
     ended = run_with(folder, COUNTS, "--reporter", "mien")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("error: there is no reporter 'mien'; did you mean mine?\n")
     assert ", html, mine\n" in ended.err
 
 
-def test_packages_are_not_looked_at_while_all_names_are_ours(folder: Path) -> None:
+def test_packages_are_not_searched_while_all_names_are_built_in(folder: Path) -> None:
     """One that takes a name of ours would be an error if it were seen."""
     environment = install(folder, "1 / 0", point="junit")
     ended = mcptest(folder, "run", "--reporter", "junit", **environment)

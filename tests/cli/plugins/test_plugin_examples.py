@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from console import PATIENCE_S, case, mcptest, write_config, write_suite
+from console import PATIENCE_S, case, mcptest, run, write_config, write_suite
 from installed_package import install_package
 
 from mcptest.core.events import Event, ServerNamed
@@ -77,15 +77,15 @@ def test_echo_gives_back_what_it_is_given_and_ping_says_pong() -> None:
         assert echo.call("ping").result == "pong"
 
 
-def test_echo_refuses_methods_that_it_does_not_have_and_goes_on() -> None:
+def test_echo_refuses_methods_that_it_does_not_have_and_continues() -> None:
     with PluginHost(ECHO) as echo:
         error = PluginError(code=-32601, message="there is no method fly")
         assert echo.call("fly").error == error
         assert echo.call("ping").result == "pong"
 
 
-def test_echo_answers_whoever_has_an_id_and_ends_with_its_input() -> None:
-    """Without an id there is nobody to answer: version 1 knows no answer whose id is null."""
+def test_echo_answers_only_requests_with_an_id_and_ends_with_its_input() -> None:
+    """Without an id there is nothing to answer: version 1 has no answers with a null id."""
     lines = ('{"id": 1}', "{", "[]", '{"method": "ping"}', '{"method": "ping", "id": "x"}')
     code, answers, stderr = said(ECHO, *lines)
     refusal = {"code": -32600, "message": "the method must be text"}
@@ -148,7 +148,7 @@ BAD_PARAMS = [
 
 
 @pytest.mark.parametrize("command", LANGUAGES)
-def test_near_refuses_params_that_make_no_sense_and_goes_on(command: list[str]) -> None:
+def test_near_refuses_params_that_make_no_sense_and_continues(command: list[str]) -> None:
     message = "expected must be LAT,LON,KM, such as 48.85,2.35,10"
     with PluginHost(command, 30, cwd=str(GEO)) as geo:
         for params in BAD_PARAMS:
@@ -169,7 +169,9 @@ def test_a_method_that_is_not_there_is_refused(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", LANGUAGES)
-def test_the_id_comes_back_as_it_was_and_the_plugin_ends_with_its_input(command: list[str]) -> None:
+def test_the_id_is_returned_unchanged_and_the_plugin_ends_with_its_input(
+    command: list[str],
+) -> None:
     ids = [1, "a b", 'say "x" \\ é', 0]
     lines = [json.dumps({"method": "far", "id": id}, ensure_ascii=False) for id in ids]
     code, answers, stderr = said(command, *lines)
@@ -180,7 +182,7 @@ def test_the_id_comes_back_as_it_was_and_the_plugin_ends_with_its_input(command:
 # The suite that uses them
 
 
-def test_the_suite_asks_every_language_and_a_wrong_place_is_told_with_its_distance(
+def test_the_suite_asks_every_language_and_a_wrong_place_is_reported_with_its_distance(
     tmp_path: Path,
 ) -> None:
     words = ["--skip-tag", "node"] if not shutil.which("node") else []
@@ -191,9 +193,9 @@ def test_the_suite_asks_every_language_and_a_wrong_place_is_told_with_its_distan
     wrong = tmp_path / "wrong.test.mcp.yml"
     wrong.write_text(text.replace("-18.1,-179.9,200", "48.85,2.35,200"), encoding="utf-8")
     config = str(GEO / "conductor.config.json")
-    told = mcptest(GEO, "run", str(wrong), "-c", config, *words)
-    assert told.code == 1
-    assert "it says: 16582.4 km away, 200 km are allowed" in told.out
+    message = mcptest(GEO, "run", str(wrong), "-c", config, *words)
+    assert message.code == 1
+    assert "it says: 16582.4 km away, 200 km are allowed" in message.out
 
 
 def test_the_command_for_an_agent_repeats_every_plugin(tmp_path: Path) -> None:
@@ -232,9 +234,12 @@ def without_durations(text: str) -> str:
 
 
 def dialogues(transcript: str) -> list[tuple[list[str], str]]:
-    """The commands of a transcript, and what each is said to print."""
+    """The commands of a transcript, each with its output."""
     parts = re.split(r"^\$ mcptest (.*)\n", transcript, flags=re.MULTILINE)[1:]
-    return [(shlex.split(words), told) for words, told in zip(parts[::2], parts[1::2], strict=True)]
+    return [
+        (shlex.split(words), message)
+        for words, message in zip(parts[::2], parts[1::2], strict=True)
+    ]
 
 
 @pytest.fixture
@@ -249,9 +254,9 @@ def test_the_version_on_the_page_is_the_version() -> None:
 
 def test_the_quick_start_is_short_and_does_what_it_is_shown_to_do(even: Path) -> None:
     assert len(EVEN.splitlines()) <= 10
-    for words, told in dialogues(blocks("text")[0]):
+    for words, message in dialogues(blocks("text")[0]):
         ended = mcptest(even, *words)
-        assert without_durations(ended.out + ended.err) == without_durations(told)
+        assert without_durations(ended.out + ended.err) == without_durations(message)
     with PluginHost([sys.executable, "even.py"], 30, cwd=str(even)) as plugin:
         assert plugin.call("check", {"actual": 4}).result == {
             "pass": True,
@@ -267,9 +272,11 @@ def test_the_test_file_of_the_page_has_no_mistakes(even: Path) -> None:
 
 
 def test_the_calls_on_the_page_end_as_shown() -> None:
-    for words, told in dialogues(blocks("text")[1]):
+    shown = dialogues(blocks("text")[1])
+    assert shown
+    for words, message in shown:
         ended = mcptest(GEO, *words)
-        assert without_durations(ended.out + ended.err) == without_durations(told)
+        assert without_durations(ended.out + ended.err) == without_durations(message)
 
 
 def test_the_imports_on_the_page_are_those_of_the_example() -> None:
@@ -277,7 +284,7 @@ def test_the_imports_on_the_page_are_those_of_the_example() -> None:
     assert json.loads(IMPORTS) == config["imports"]
 
 
-def test_what_other_pages_say_of_plugins_can_be_read() -> None:
+def test_plugin_examples_on_other_pages_are_valid() -> None:
     page = (ROOT / "docs" / "config.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^## Plugins$.*?^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     spec, warnings = load_config(block, "conductor.config.json", {})
@@ -306,7 +313,7 @@ def test_the_error_codes_on_the_page_are_those_of_the_protocol() -> None:
     assert codes == list(ours)
 
 
-# How to bring each failure about; the words of the page must be those that are said.
+# How to cause each failure; the page must quote its message.
 BROKEN = {
     "SpawnFailed": ["./geo"],
     "PluginCrashed": [sys.executable, "-c", "raise SystemExit(1)"],
@@ -316,7 +323,7 @@ BROKEN = {
 }
 
 
-def test_every_failure_is_on_the_page_in_the_words_in_which_it_is_told(tmp_path: Path) -> None:
+def test_every_failure_message_is_quoted_on_the_page(tmp_path: Path) -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| `([^|]*)` \|", PAGE, re.MULTILINE))
     kinds = {kind.__name__ for kind in HostError.__subclasses__() if kind.__name__[0] != "_"}
     for parent in HostError.__subclasses__():
@@ -398,15 +405,6 @@ def test_the_events_on_the_page_have_the_members_that_they_have() -> None:
 
 
 def test_the_program_of_the_page_runs() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", HOST],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    told = "{'pass': True, 'message': '1.3 km away, 10 km are allowed'}\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
+    done = run([sys.executable, "-c", HOST], ROOT, {})
+    message = "{'pass': True, 'message': '1.3 km away, 10 km are allowed'}\n"
+    assert done == (0, message, "")

@@ -1,4 +1,4 @@
-"""Plugins and servers of suites where no test is run, and whom a plugin leaves behind."""
+"""Plugins and servers of suites where no test is run, and processes that a plugin leaves behind."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_so_can_those_of_its_imports_and_of_a_config_beside_it(tmp_path: Path) -
     assert listed == [("geo", "conductor.config.json"), ("far", "far.yaml")]
 
 
-def test_a_suite_may_be_named_in_the_place_of_a_config(tmp_path: Path) -> None:
+def test_a_suite_may_be_named_instead_of_a_config(tmp_path: Path) -> None:
     write_config(tmp_path / "conductor.config.json", imports={"subprocess_matchers": {}})
     write(tmp_path, suite(), "deep/shop.mcptest.yaml")
     words = ("--json", "--config", "deep/shop.mcptest.yaml")
@@ -89,7 +89,7 @@ def test_a_suite_may_be_named_in_the_place_of_a_config(tmp_path: Path) -> None:
     assert ended.report()["tools"]
 
 
-def test_a_mistake_in_the_plugins_of_a_suite_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_mistake_in_the_plugins_of_a_suite_is_reported_with_its_place(tmp_path: Path) -> None:
     write(tmp_path, suite(imports={"subprocess_matchers": {"geo": {}}}))
     ended = mcptest(tmp_path, "plugin", "list")
     assert ended.code == 2
@@ -125,7 +125,7 @@ def test_so_are_those_that_only_its_servers_know(keys: dict[str, Any], tmp_path:
     assert (ended.code, secret in ended.out) == (0, False)
 
 
-def test_a_value_of_a_server_that_is_no_secret_is_not_blanked(tmp_path: Path) -> None:
+def test_a_value_of_a_server_that_is_not_a_secret_is_not_blanked(tmp_path: Path) -> None:
     own = suite_server(env={"REGION": {"from_env": "SHOP_REGION"}})
     write(tmp_path, suite(servers={"a": own}))
     ended = mcptest(tmp_path, "plugin", "call", "geo", "echo", '"oslo"', SHOP_REGION="oslo")
@@ -139,7 +139,7 @@ def test_the_only_server_of_a_suite_is_the_one_that_is_listed(tmp_path: Path) ->
     assert "echo" in [each["name"] for each in ended.report()["tools"]]
 
 
-def test_of_several_servers_none_is_guessed(tmp_path: Path) -> None:
+def test_with_several_servers_none_is_guessed(tmp_path: Path) -> None:
     tests = [call("one", server="a"), call("two", server="b")]
     write(tmp_path, suite(servers={"a": suite_server(), "b": suite_server()}, tools=tests))
     ended = mcptest(tmp_path, "list")
@@ -164,7 +164,7 @@ def test_a_variable_that_only_a_test_misses_is_not_missed(tmp_path: Path) -> Non
     assert mcptest(tmp_path, "run").code == 2
 
 
-# Whom a plugin leaves behind
+# Processes that a plugin leaves behind
 
 LEAKY = """\
 import json, os, subprocess, sys
@@ -199,19 +199,19 @@ def leaving(folder: Path, *words: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("words", [(), ("wiped",), ("daemon",)])
-def test_whom_a_plugin_leaves_behind_is_told_of_the_plugin(
+def test_processes_that_a_plugin_leaves_behind_are_attributed_to_it(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    told = "the plugin 'leaky' left processes behind; they were killed"
-    assert leaving(tmp_path, *words) == [("", told)]
+    message = "the plugin 'leaky' left processes behind; they were killed"
+    assert leaving(tmp_path, *words) == [("", message)]
 
 
-def test_where_nobody_can_know_who_it_was_both_are_named(tmp_path: Path) -> None:
-    told = "the server or the plugin leaky left processes behind; they were killed"
-    assert leaving(tmp_path, "daemon", "wiped") == [("a", told)]
+def test_leftover_processes_of_unknown_origin_name_server_and_plugin(tmp_path: Path) -> None:
+    message = "the server or the plugin leaky left processes behind; they were killed"
+    assert leaving(tmp_path, "daemon", "wiped") == [("a", message)]
 
 
-def test_a_plugin_that_leaves_nobody_behind_is_not_told_of(tmp_path: Path) -> None:
+def test_a_plugin_that_leaves_no_process_behind_is_not_named(tmp_path: Path) -> None:
     expect = [{"target": "result", "matcher": {"plugin": {"name": "geo", "method": "good"}}}]
     ended = run_suite(tmp_path, suite(tools=[call("asks", expect=expect)]))
     assert ended.report()["findings"] == []

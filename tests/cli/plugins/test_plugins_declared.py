@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
         ("geo=geo\\", "--plugin geo: the command cannot be split: No escaped character"),
     ],
 )
-def test_a_mistake_in_the_option_is_told_and_nothing_runs(
+def test_a_mistake_in_the_option_is_reported_and_nothing_runs(
     value: str, message: str, command: str, folder: Path
 ) -> None:
     ended = mcptest(folder, command, "a.test.mcp.yml", "--plugin", value)
@@ -52,7 +52,7 @@ def test_a_mistake_in_the_option_is_told_and_nothing_runs(
     assert "\x1b" not in ended.err
 
 
-def test_a_mistake_in_the_option_is_told_as_json_too(folder: Path) -> None:
+def test_a_mistake_in_the_option_is_reported_as_json_too(folder: Path) -> None:
     ended = mcptest(folder, "run", "a.test.mcp.yml", "--json", "--plugin", "geo")
     assert ended.code == 2
     report = ended.report()
@@ -60,7 +60,7 @@ def test_a_mistake_in_the_option_is_told_as_json_too(folder: Path) -> None:
     assert "--plugin takes NAME=COMMAND" in report["error"]["message"]
 
 
-def test_an_option_without_its_value_is_told(folder: Path) -> None:
+def test_an_option_without_its_value_is_reported(folder: Path) -> None:
     ended = mcptest(folder, "run", "a.test.mcp.yml", "--plugin")
     assert ended.code == 2
     assert "--plugin" in ended.err
@@ -108,11 +108,11 @@ def test_other_names_on_the_command_line_and_in_the_config_live_side_by_side(
     assert (ended.code, statuses(ended)) == (0, ["passed", "passed"])
 
 
-# A plugin that nobody declares
+# A plugin that is not declared
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])
-def test_an_unknown_plugin_is_told_with_its_place_and_the_name_that_was_meant(
+def test_an_unknown_plugin_is_reported_with_its_place_and_the_name_that_was_meant(
     command: str, folder: Path
 ) -> None:
     words = ("--plugin", f"geos={COMMAND}", "--plugin", "units=u")
@@ -176,7 +176,7 @@ MISTAKES: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("imports", "code"), MISTAKES, ids=str)
-def test_a_mistake_in_a_config_is_told_with_its_place_and_nothing_runs(
+def test_a_mistake_in_a_config_is_reported_with_its_place_and_nothing_runs(
     imports: object, code: str, folder: Path
 ) -> None:
     write_config(folder / "conductor.config.json", imports=imports)
@@ -202,7 +202,7 @@ def test_validate_knows_the_plugins_of_the_command_line(folder: Path) -> None:
 def test_validate_knows_the_plugins_of_a_config_and_starts_nothing(tmp_path: Path) -> None:
     plugin = {"command": ["/no/such/program"]}
     imports = {"subprocess_matchers": {"geo": plugin}}
-    # The server needs a variable that is not set; nobody starts it here.
+    # The server needs a variable that is not set; it is not started here.
     keys = {"imports": imports, "env": {"KEY": "${MCPTEST_SURELY_UNSET}"}}
     write_config(tmp_path / "conf" / "conductor.config.json", **keys)
     write_suite(tmp_path / "tests" / "a.test.mcp.yml", asking("geo.same:Paris"))

@@ -1,4 +1,4 @@
-"""A plugin that fails makes its test an error, costs nobody else anything, and leaves nobody."""
+"""A plugin that fails makes its test an error, affects no other test, and leaves no process."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def starts(folder: Path) -> int:
     return len((folder / "starts").read_text(encoding="utf-8").splitlines())
 
 
-# Each way to fail: the name of the failure, what is told, and whether the next call works.
+# Each way to fail: the name of the failure, its message, and whether the next call works.
 FAILURES = [
     ("not_json", "InvalidJson", "it does not begin like JSON: geo: looking it up \\u001b[1m", True),
     ("not_utf8", "InvalidJson", "is not valid UTF-8", True),
@@ -61,9 +61,9 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize(("method", "name", "told", "recovers"), FAILURES)
+@pytest.mark.parametrize(("method", "name", "message", "recovers"), FAILURES)
 def test_a_failure_is_an_error_of_its_test_and_the_others_go_on(
-    method: str, name: str, told: str, recovers: bool, tmp_path: Path
+    method: str, name: str, message: str, recovers: bool, tmp_path: Path
 ) -> None:
     counting_config(tmp_path)
     tests = (asking(f"geo.{method}"), case("other"), asking("geo.same:Paris"), case("last"))
@@ -73,13 +73,13 @@ def test_a_failure_is_an_error_of_its_test_and_the_others_go_on(
     fault = results(ended)[0]["error"]
     assert fault["kind"] == "plugin_failed"
     assert fault["message"].startswith(f"the plugin 'geo' failed ({name}): ")
-    assert told in fault["message"]
+    assert message in fault["message"]
     assert results(ended)[0]["mismatches"] == []
     if not recovers:
         later = results(ended)[2]["error"]
         assert later["kind"] == "plugin_failed"
         assert later["message"].endswith("(in an earlier call)")
-    # Nobody holds it against the server.
+    # It does not count against the server.
     assert ended.report()["findings"] == []
     assert starts(tmp_path) == 1
     assert all(test.get("notes", []) == [] for test in results(ended))
@@ -100,7 +100,7 @@ def test_a_plugin_that_does_not_answer_in_time_is_an_error_with_the_limit_of_the
 
 
 @pytest.mark.long
-def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
+def test_a_late_answer_is_not_mistaken_for_the_next_one(tmp_path: Path) -> None:
     config_with(tmp_path, call_timeout="2s")
     ended = run_tests(tmp_path, asking("geo.late"), asking("geo.settle"), words=())
     assert statuses(ended) == ["error", "error"]
@@ -108,7 +108,7 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"),
+    ("pattern", "message"),
     [
         ("geo.refusal", "answered 'refusal' with an error: code 7, no such town"),
         ("geo.nosuch", "answered 'nosuch' with an error: code -32601, there is no method nosuch"),
@@ -121,8 +121,8 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path)
     ],
 )
 @pytest.mark.parametrize("negation", ["", "not:"])
-def test_an_error_answer_and_what_is_no_verdict_are_errors_and_never_a_pass(
-    pattern: str, told: str, negation: str, tmp_path: Path
+def test_an_error_answer_or_an_invalid_verdict_is_an_error_and_never_a_pass(
+    pattern: str, message: str, negation: str, tmp_path: Path
 ) -> None:
     test = asking(pattern)
     result = test["expect"]["response"]["result"]
@@ -130,7 +130,7 @@ def test_an_error_answer_and_what_is_no_verdict_are_errors_and_never_a_pass(
     ended = run_tests(tmp_path, test, asking("geo.same:Paris"))
     assert (ended.code, statuses(ended)) == (1, ["error", "passed"])
     fault = results(ended)[0]["error"]
-    assert (fault["kind"], told in fault["message"]) == ("plugin_failed", True)
+    assert (fault["kind"], message in fault["message"]) == ("plugin_failed", True)
 
 
 @pytest.mark.parametrize("directive", ["any", "all", "anyElement"])
@@ -153,7 +153,7 @@ def test_a_program_that_cannot_be_started_is_an_error_with_what_to_do(tmp_path: 
     assert fault["hint"] == "there is no such file: check the path, and whether it is installed"
 
 
-def test_what_a_crashed_plugin_said_on_stderr_is_shown(tmp_path: Path) -> None:
+def test_stderr_of_a_crashed_plugin_is_shown(tmp_path: Path) -> None:
     ended = run_tests(tmp_path, asking("geo.near"), words=option("exits-at-once"))
     fault = results(ended)[0]["error"]
     assert "exit status 4" in fault["message"]
@@ -172,7 +172,7 @@ def test_a_test_whose_plugin_failed_may_be_tried_again(tmp_path: Path) -> None:
     assert (ended.code, statuses(ended), results(ended)[0]["attempts"]) == (1, ["error"], 3)
 
 
-# Nobody is left
+# No process is left
 
 
 def family_of(listener: Listener) -> tuple[list[Caller], Caller]:
@@ -198,7 +198,7 @@ def test_a_plugin_sees_the_end_of_its_input_when_the_run_is_over(
 
 @pytest.mark.long
 @pytest.mark.parametrize("words", [(), ("--parallel", "2")])
-def test_one_that_ignores_the_end_of_its_input_is_killed_with_its_child(
+def test_a_plugin_that_ignores_the_end_of_its_input_is_killed_with_its_child(
     words: tuple[str, ...], tmp_path: Path, listener: Listener
 ) -> None:
     config_with(tmp_path, "stubborn", call_timeout="3s")
@@ -262,7 +262,7 @@ def test_a_run_that_is_killed_leaves_neither_plugin_nor_its_child(
 def test_ctrl_c_cuts_the_goodbye_of_a_stubborn_plugin_short(
     tmp_path: Path, listener: Listener
 ) -> None:
-    """All tests are done by then, and the report says so."""
+    """All tests have finished, and the report says so."""
     config_with(tmp_path, "stubborn", call_timeout="10m")
     write_suite(tmp_path / "a.test.mcp.yml", asking("geo.same:Paris"))
     with running(tmp_path, "a.test.mcp.yml", **listener.environment) as run:
@@ -275,7 +275,7 @@ def test_ctrl_c_cuts_the_goodbye_of_a_stubborn_plugin_short(
 
 
 def test_a_plugin_that_crashed_leaves_no_child(tmp_path: Path, listener: Listener) -> None:
-    words = option("stray-child")
+    words = option("orphan-child")
     tests = (asking("geo.exit"), asking("geo.same:Paris"), case("last"))
     ended = run_tests(tmp_path, *tests, words=words, **listener.environment)
     assert statuses(ended) == ["error", "error", "passed"]

@@ -137,7 +137,7 @@ def test_a_parser_that_breaks_is_a_mistake_with_its_place(tmp_path: Path) -> Non
     assert "cannot read its parameters: ZeroDivisionError" in found["message"]
 
 
-def test_a_near_miss_of_its_name_is_told(tmp_path: Path) -> None:
+def test_a_similar_name_is_suggested(tmp_path: Path) -> None:
     ended = run(tmp_path, install(tmp_path), saying("a", "match:wordz:3"))
     assert ended.code == 2
     [found] = ended.report()["error"]["diagnostics"]
@@ -156,7 +156,7 @@ def test_validate_knows_the_matchers_of_packages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         ("    raise ValueError('town\\x1b')", "raised ValueError: town\\u001b"),
         ("    raise SystemExit(0)", "raised SystemExit: 0"),
@@ -169,7 +169,7 @@ def test_validate_knows_the_matchers_of_packages(tmp_path: Path) -> None:
     ],
 )
 def test_a_check_that_breaks_or_returns_nonsense_is_an_error_of_its_test(
-    body: str, told: str, tmp_path: Path
+    body: str, message: str, tmp_path: Path
 ) -> None:
     environment = install(tmp_path, with_check(body))
     ended = run(tmp_path, environment, saying("a", "match:words:3"), case("other"))
@@ -177,20 +177,20 @@ def test_a_check_that_breaks_or_returns_nonsense_is_an_error_of_its_test(
     fault = results(ended)[0]["error"]
     assert fault["kind"] == "plugin_failed"
     lead = "the matcher 'words' of the package wordy 1.0 (wordy:add) "
-    assert fault["message"].startswith(lead + told)
+    assert fault["message"].startswith(lead + message)
     assert len(fault["message"]) < 500
     assert ended.err == ""
     assert ended.report()["findings"] == []
 
 
-def test_whatever_a_check_raises_the_run_goes_on(tmp_path: Path) -> None:
+def test_whatever_a_check_raises_the_run_continues(tmp_path: Path) -> None:
     body = "    raise type('Odd', (BaseException,), {})"
     ended = run(tmp_path, install(tmp_path, with_check(body)), saying("a", "match:words:3"))
     assert (ended.code, statuses(ended)) == (1, ["error"])
     assert results(ended)[0]["error"]["kind"] == "plugin_failed"
 
 
-def test_a_package_whose_facts_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+def test_a_package_whose_metadata_cannot_be_read_is_ignored(tmp_path: Path) -> None:
     environment = install(tmp_path)
     broken = tmp_path / "site" / "broken-1.0.dist-info"
     broken.mkdir()
@@ -200,7 +200,7 @@ def test_a_package_whose_facts_cannot_be_read_is_passed_over(tmp_path: Path) -> 
     assert (ended.code, statuses(ended)) == (0, ["passed"])
 
 
-def test_a_negated_check_that_breaks_is_no_pass(tmp_path: Path) -> None:
+def test_a_negated_check_that_breaks_does_not_pass(tmp_path: Path) -> None:
     environment = install(tmp_path, with_check("    raise KeyError"))
     ended = run(tmp_path, environment, saying("a", "match:not:words:3"))
     assert (ended.code, statuses(ended)) == (1, ["error"])
@@ -215,7 +215,7 @@ def test_a_negated_check_that_breaks_is_no_pass(tmp_path: Path) -> None:
         "    import re; re.search('(a+)+$', 'a' * 64 + 'b')",
     ],
 )
-def test_a_check_that_never_ends_is_ended_and_the_run_goes_on(body: str, tmp_path: Path) -> None:
+def test_a_check_that_never_ends_is_ended_and_the_run_continues(body: str, tmp_path: Path) -> None:
     environment = install(tmp_path, with_check(body))
     ended = run(tmp_path, environment, saying("a", "match:words:3"), case("other"))
     assert (ended.code, statuses(ended)) == (1, ["error", "passed"])
@@ -229,7 +229,7 @@ def test_a_check_that_never_ends_is_ended_and_the_run_goes_on(body: str, tmp_pat
         ("    import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed by signal 9"),
     ],
 )
-def test_a_check_that_ends_its_process_is_no_fault_of_ours(
+def test_a_check_that_ends_its_process_is_not_an_internal_error(
     body: str, how: str, tmp_path: Path
 ) -> None:
     environment = install(tmp_path, with_check(body))
@@ -259,7 +259,7 @@ def test_words_for_what_is_wanted_that_break_do_not_cost_the_verdict(tmp_path: P
     assert message == "expected what the matcher words accepts; it has 4"
 
 
-def test_what_a_package_prints_stays_out_of_the_report(tmp_path: Path) -> None:
+def test_output_that_a_package_prints_stays_out_of_the_report(tmp_path: Path) -> None:
     module = MODULE.replace("    count = len", "    print('counting', flush=True)\n    count = len")
     module = f"print('loading', flush=True)\n{module}"
     ended = run(tmp_path, install(tmp_path, module), saying("a b c", "match:words:3"))
@@ -271,7 +271,7 @@ def test_what_a_package_prints_stays_out_of_the_report(tmp_path: Path) -> None:
 
 
 def refusal(folder: Path, environment: dict[str, str]) -> str:
-    """What is told of a package, when a name is met that is none of ours; nothing runs."""
+    """The message about a package when a name is not one of ours; nothing runs."""
     ended = run(folder, environment, saying("a", "match:words:3"))
     assert ended.code == 2
     report = ended.report()
@@ -280,27 +280,29 @@ def refusal(folder: Path, environment: dict[str, str]) -> str:
     return str(report["error"]["message"])
 
 
-def test_one_that_is_named_like_a_matcher_of_ours_is_refused_and_both_owners_are_named(
+def test_a_check_named_like_a_built_in_matcher_is_refused_and_both_owners_are_named(
     tmp_path: Path,
 ) -> None:
-    told = refusal(tmp_path, install(tmp_path, name="contains"))
-    assert told == (
+    message = refusal(tmp_path, install(tmp_path, name="contains"))
+    assert message == (
         "the matcher 'contains' has two owners: mcptest itself and the package wordy 1.0 "
         "(wordy:add)"
     )
 
 
-def test_one_that_is_named_like_a_directive_is_refused(tmp_path: Path) -> None:
-    told = refusal(tmp_path, install(tmp_path, name="partial"))
-    assert told.startswith("the matcher 'partial' has two owners: mcptest itself and the package")
+def test_a_check_named_like_a_directive_is_refused(tmp_path: Path) -> None:
+    message = refusal(tmp_path, install(tmp_path, name="partial"))
+    assert message.startswith(
+        "the matcher 'partial' has two owners: mcptest itself and the package"
+    )
 
 
 def test_two_packages_with_one_name_are_refused_and_both_are_named(tmp_path: Path) -> None:
     environment = install(tmp_path, package="wordy") | install(tmp_path, package="verbose")
-    told = refusal(tmp_path, environment)
-    assert told.startswith("the matcher 'words' has two owners: the package ")
-    assert "wordy 1.0 (wordy:add)" in told
-    assert "verbose 1.0 (verbose:add)" in told
+    message = refusal(tmp_path, environment)
+    assert message.startswith("the matcher 'words' has two owners: the package ")
+    assert "wordy 1.0 (wordy:add)" in message
+    assert "verbose 1.0 (verbose:add)" in message
 
 
 @pytest.mark.parametrize(
@@ -315,11 +317,11 @@ def test_two_packages_with_one_name_are_refused_and_both_are_named(tmp_path: Pat
         ("def add(): pass", "TypeError: add() takes 0 positional arguments"),
     ],
 )
-def test_one_that_cannot_be_loaded_is_named_with_the_reason(
+def test_a_check_that_cannot_be_loaded_is_named_with_the_reason(
     module: str, why: str, tmp_path: Path
 ) -> None:
-    told = refusal(tmp_path, install(tmp_path, module))
-    assert told.startswith(f"the package wordy 1.0 (wordy:add) cannot be used: {why}")
+    message = refusal(tmp_path, install(tmp_path, module))
+    assert message.startswith(f"the package wordy 1.0 (wordy:add) cannot be used: {why}")
 
 
 @pytest.mark.parametrize(
@@ -334,20 +336,20 @@ def test_one_that_cannot_be_loaded_is_named_with_the_reason(
         ("check=check", "check=check, is_remote=True", "the matcher 'words' with is_remote"),
     ],
 )
-def test_what_is_no_proper_matcher_is_refused_and_the_package_named(
+def test_an_invalid_matcher_is_refused_and_the_package_named(
     old: str, new: str, why: str, tmp_path: Path
 ) -> None:
-    told = refusal(tmp_path, install(tmp_path, MODULE.replace(old, new)))
-    assert told.startswith("the package wordy 1.0 (wordy:add) registers ")
-    assert why in told
+    message = refusal(tmp_path, install(tmp_path, MODULE.replace(old, new)))
+    assert message.startswith("the package wordy 1.0 (wordy:add) registers ")
+    assert why in message
 
 
 def test_a_matcher_without_what_it_needs_is_refused(tmp_path: Path) -> None:
-    told = refusal(tmp_path, install(tmp_path, MODULE.replace('summary="Few words.",', "")))
-    assert told.endswith("cannot be used: TypeError: Matcher needs 'summary'")
+    message = refusal(tmp_path, install(tmp_path, MODULE.replace('summary="Few words.",', "")))
+    assert message.endswith("cannot be used: TypeError: Matcher needs 'summary'")
 
 
-# Nobody looks without need
+# Packages are only searched if needed
 
 
 def test_a_run_that_uses_only_what_is_ours_never_looks_for_packages(tmp_path: Path) -> None:

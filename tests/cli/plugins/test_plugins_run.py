@@ -1,4 +1,4 @@
-"""Tests that ask a plugin, run by the real command: who is asked what, and what is told."""
+"""Tests that use a plugin, run by the real command: the calls, and what is reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from connect_back import Listener
 
 
-def told(ended: Any) -> Any:
+def asked_of_plugin(ended: Any) -> Any:
     """What the method `shown` was asked by the one test."""
     [test] = results(ended)
     [mismatch] = test["mismatches"]
@@ -87,7 +87,7 @@ def test_the_argument_is_sent_as_text_and_null_when_it_is_left_out(
 ) -> None:
     value = {"lat": 48.86, "deep": [None, True, 10**30]}
     ended = run_tests(tmp_path, asking(pattern, value))
-    assert told(ended) == {"actual": value, "expected": expected, "path": "result.say"}
+    assert asked_of_plugin(ended) == {"actual": value, "expected": expected, "path": "result.say"}
 
 
 def test_a_large_answer_is_sent_to_the_plugin_whole(tmp_path: Path) -> None:
@@ -106,12 +106,16 @@ def test_a_plugin_and_a_regular_expression_may_judge_one_answer(tmp_path: Path) 
     assert len(results(ended)[1]["mismatches"]) == 2
 
 
-def test_what_the_server_wrote_to_stderr_can_be_judged_too(tmp_path: Path) -> None:
+def test_a_plugin_can_judge_stderr_of_the_server_too(tmp_path: Path) -> None:
     test = case("env", "env", params={"name": "HOME"}, wants={"match:partial": {}})
     del test["expect"]["response"]
     test["expect"]["stderr"] = "match:plugin:geo.shown"
     ended = run_tests(tmp_path, test, HOME="/home/me")
-    assert told(ended) == {"actual": "HOME is /home/me", "expected": None, "path": "stderr"}
+    assert asked_of_plugin(ended) == {
+        "actual": "HOME is /home/me",
+        "expected": None,
+        "path": "stderr",
+    }
 
 
 def test_an_argument_may_be_what_an_earlier_test_captured(tmp_path: Path) -> None:
@@ -138,7 +142,7 @@ def test_the_words_of_a_plugin_do_not_reach_the_terminal_as_they_are(tmp_path: P
     assert len(ended.out) < 5000
 
 
-# Where the value stands
+# Where the value is
 
 
 @pytest.mark.parametrize(
@@ -151,7 +155,7 @@ def test_the_words_of_a_plugin_do_not_reach_the_terminal_as_they_are(tmp_path: P
         ([1, {"the key": "match:plugin:geo.noted:a"}], [1, {"the key": "a"}], ['[1]["the key"]']),
     ],
 )
-def test_the_plugin_is_told_where_the_value_stands(
+def test_the_plugin_gets_the_path_of_the_value(
     wanted: object, value: object, paths: list[str | int], tmp_path: Path, listener: Listener
 ) -> None:
     test = case("a", params={"say": value}, wants={"say": wanted})
@@ -205,7 +209,7 @@ def test_a_case_of_a_contract_can_ask_a_plugin(tmp_path: Path) -> None:
     assert asked == {"actual": "Rome", "expected": None, "path": "out.result.say"}
 
 
-def test_a_failing_plugin_makes_a_case_an_error_and_the_next_one_goes_on(tmp_path: Path) -> None:
+def test_a_failing_plugin_makes_a_case_an_error_and_the_next_one_runs(tmp_path: Path) -> None:
     write_config(tmp_path / "conductor.config.json")
     text = contract(
         exchange("Paris", "match:plugin:geo.not_json"),
@@ -238,7 +242,7 @@ def test_two_plugins_are_asked_by_their_names(tmp_path: Path) -> None:
     assert said == ["call number 1", "call number 1", "call number 2"]
 
 
-def test_a_plugin_that_nobody_asks_is_never_started(tmp_path: Path) -> None:
+def test_a_plugin_that_is_never_used_is_never_started(tmp_path: Path) -> None:
     words = ("--plugin", "geo=/no/such/program")
     ended = run_tests(tmp_path, case("plugin"), words=words)
     assert (ended.code, statuses(ended)) == (0, ["passed"])

@@ -70,7 +70,7 @@ ASKING = [
 
 
 @pytest.mark.parametrize("words", ASKING, ids=named)
-def test_what_a_server_says_is_not_obeyed(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_ci_commands_from_a_server_have_no_effect(tmp_path: Path, words: tuple[str, ...]) -> None:
     ended = mcptest(tmp_path, *words, *SERVER)
     assert ended.out + ended.err
     assert ended.code != 4, ended.err
@@ -205,7 +205,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("words", READING, ids=named)
-def test_what_a_file_or_a_command_line_says_is_not_obeyed(
+def test_ci_commands_from_a_file_or_a_command_line_have_no_effect(
     files: Path, words: tuple[str, ...]
 ) -> None:
     ended = mcptest(files, *words)
@@ -214,7 +214,7 @@ def test_what_a_file_or_a_command_line_says_is_not_obeyed(
     assert obeyed(ended) == []
 
 
-def test_what_migrate_writes_to_standard_output_still_has_the_values(files: Path) -> None:
+def test_the_output_of_migrate_still_has_the_values(files: Path) -> None:
     ended = mcptest(files, "migrate", "a.cases.yaml", "--server-command", "run")
     documents = [document for document in yaml.safe_load_all(ended.out) if document]
     assert json.dumps(ATTACK) in json.dumps(documents)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import struct
-import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S, mcptest
+from console import mcptest
+from terminal import on_terminal
 
 COLUMNS = 80
 MISTAKES = """\
@@ -27,29 +23,11 @@ tests: [{it: lists all of its tools, list: tools, expect: {response: {result: {t
 """
 
 
-def on_terminal(folder: Path, *words: str) -> list[str]:
-    """The lines that a terminal of this width is given."""
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mcptest", *words],
-        cwd=folder,
-        env=ENVIRONMENT | {"TERM": "xterm", "NO_COLOR": "1"},
-        stdout=theirs,
-        stderr=theirs,
+def narrow_lines(folder: Path, *words: str) -> list[str]:
+    """The lines that a terminal of this width shows."""
+    return on_terminal(folder, *words, columns=COLUMNS, environment={"NO_COLOR": "1"}).out.split(
+        "\n"
     )
-    os.close(theirs)
-    written = b""
-    try:
-        while chunk := os.read(ours, 65536):
-            written += chunk
-    except OSError:
-        # This is how a terminal tells that the other side has closed it.
-        pass
-    finally:
-        os.close(ours)
-        process.wait(PATIENCE_S)
-    return written.decode("utf-8").replace("\r\n", "\n").split("\n")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +42,7 @@ def test_sentences_fit_a_terminal_and_are_whole_elsewhere(
     tmp_path: Path, text: str, words: tuple[str, ...]
 ) -> None:
     (tmp_path / words[1]).write_text(text, encoding="utf-8")
-    shown = on_terminal(tmp_path, *words)
+    shown = narrow_lines(tmp_path, *words)
     whole = mcptest(tmp_path, *words).err
     assert max(map(len, shown)) <= COLUMNS
     assert max(map(len, whole.split("\n"))) > COLUMNS
@@ -89,7 +67,7 @@ SAID = "one two three four five six seven eight nine ten eleven twelve thirteen 
 def test_failures_fit_a_terminal_and_stay_in_their_columns(tmp_path: Path) -> None:
     (tmp_path / "a.test.mcp.yml").write_text(FAILING.replace("SAID", SAID), encoding="utf-8")
     server = Path(__file__).parents[2] / "servers" / "logging_server.py"
-    shown = on_terminal(tmp_path, "run", "--", sys.executable, "-S", "-E", str(server))
+    shown = narrow_lines(tmp_path, "run", "--", sys.executable, "-S", "-E", str(server))
     # Only the output of a server stays as it is.
     assert [line for line in shown if len(line) > COLUMNS] == [f"        stderr    | {SAID}"]
     at = next(index for index, line in enumerate(shown) if line.startswith("        actual  "))
@@ -100,9 +78,9 @@ def test_failures_fit_a_terminal_and_stay_in_their_columns(tmp_path: Path) -> No
     assert shown[caret - 1][shown[caret].index("^") :] == 'ay"'
 
 
-def test_a_caret_stands_below_what_it_points_to(tmp_path: Path) -> None:
+def test_a_caret_is_below_the_text_it_points_to(tmp_path: Path) -> None:
     (tmp_path / "mcptest.yaml").write_text(MISTAKES, encoding="utf-8")
-    lines = on_terminal(tmp_path, "validate", "mcptest.yaml")
+    lines = narrow_lines(tmp_path, "validate", "mcptest.yaml")
     at = next(index for index, line in enumerate(lines) if "containz" in line and "|" in line)
     assert lines[at][lines[at + 1].index("^") :].startswith("containz")
 

@@ -82,7 +82,7 @@ def test_a_summary_that_does_not_exist_changes_nothing(folder: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
 
 
-def test_a_summary_that_is_no_file_does_not_stop_the_run(folder: Path) -> None:
+def test_a_summary_path_that_is_not_a_file_does_not_stop_the_run(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     for path in (folder / "pipe", folder, Path("/dev/full")):
         ended = run(folder, "-k", "good", GITHUB_STEP_SUMMARY=str(path))

@@ -176,7 +176,9 @@ def test_a_saved_run_is_rendered_to_files_when_standard_output_fails(
 
 @pytest.mark.parametrize("how", REASONS)
 @pytest.mark.parametrize("reporter", ["terminal", "ndjson", "tap", "json"])
-def test_a_run_that_never_began_is_told_in_the_files(folder: Path, how: str, reporter: str) -> None:
+def test_a_run_that_never_began_is_reported_in_the_files(
+    folder: Path, how: str, reporter: str
+) -> None:
     (folder / "out.xml").write_text("yesterday", encoding="utf-8")
     ended = run(folder, how, "run", "-k", "nope", "--reporter", reporter, "--junit", "out.xml")
     assert ended.err.startswith("error: no test matches the filter 'nope'")
@@ -190,7 +192,7 @@ def test_a_run_that_never_began_is_told_in_the_files(folder: Path, how: str, rep
 
 
 @pytest.mark.parametrize(("reporter", "how"), in_turn(REPORTERS, ("full", "terminal closed")))
-def test_without_other_reports_the_cause_is_told(folder: Path, reporter: str, how: str) -> None:
+def test_without_other_reports_the_cause_is_reported(folder: Path, reporter: str, how: str) -> None:
     ended = run(folder, how, "run", "--reporter", reporter)
     message = f"error: cannot write to standard output: {REASONS[how]}\n"
     assert (ended.code, ended.err) == (2, message)
@@ -245,7 +247,7 @@ def test_no_command_takes_it_for_its_own_fault(folder: Path, command: str, how: 
         assert (ended.code, message in ended.err) == (2, True)
 
 
-# A terminal that is closed while the run goes on
+# A terminal that is closed during the run
 
 
 @pytest.mark.parametrize("is_controlling", [False, True])
@@ -344,7 +346,7 @@ def test_a_pipe_that_no_one_opens_costs_no_other_report(folder: Path) -> None:
     assert is_complete(folder)
 
 
-def test_a_file_that_fails_is_told_beside_why_nothing_ran(folder: Path) -> None:
+def test_a_file_that_fails_is_reported_beside_the_reason_why_nothing_ran(folder: Path) -> None:
     words = ("-k", "nope", "--junit", "/dev/full", "--reporter", "json=out.json")
     ended = mcptest(folder, "run", *words)
     assert ended.code == 2

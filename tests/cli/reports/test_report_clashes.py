@@ -1,4 +1,4 @@
-"""A report never takes the place of another, nor of a file that the run is about."""
+"""A report never replaces another one or a file that the run uses."""
 
 from __future__ import annotations
 

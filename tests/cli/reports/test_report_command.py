@@ -54,7 +54,7 @@ def test_a_saved_run_reads_like_the_run_itself(folder: Path, name: str) -> None:
         assert mcptest(folder, "report", "run.json", "--verbose").out == first.out
 
 
-def test_the_json_report_comes_back_byte_for_byte(folder: Path) -> None:
+def test_the_json_report_is_returned_byte_for_byte(folder: Path) -> None:
     for name in ("good", "bad", "none"):
         saved = (folder / f"{name}.json").read_text(encoding="utf-8")
         assert mcptest(folder, "report", f"{name}.json", "--format", "json").out == saved
@@ -70,7 +70,7 @@ def test_several_formats_are_written_at_once(folder: Path) -> None:
     assert (folder / "o.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_a_report_can_come_through_a_pipe(folder: Path) -> None:
+def test_a_report_can_be_read_from_a_pipe(folder: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "mcptest", "report", "-", "--format", "minimal"],
         cwd=folder,
@@ -134,7 +134,7 @@ def test_a_shard_whose_server_never_started_is_an_error_of_the_whole(folder: Pat
     ended = mcptest(folder, "report", *words)
     assert ended.code == 1
     assert "the tests can be run\n   where: none.json\n   what: spawn_failed: " in ended.out
-    # It stands for no test that could be repeated.
+    # It is not a test that could be repeated.
     assert ended.out.count("   repeat: ") == 2
 
 
@@ -177,7 +177,7 @@ def test_the_coverage_of_all_shards_is_one_gate(folder: Path) -> None:
         (("good.json", "--min-coverage", "no"), 2, "--min-coverage takes a number"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_what_cannot_be_done_is_reported(
     folder: Path, words: tuple[str, ...], code: int, why: str
 ) -> None:
     (folder / "latin.json").write_bytes(b'"\xfc"')
@@ -186,7 +186,7 @@ def test_what_cannot_be_done_is_said(
     assert why in ended.err
 
 
-def test_every_file_that_is_wrong_is_told(folder: Path) -> None:
+def test_every_invalid_file_is_reported(folder: Path) -> None:
     (folder / "one.json").write_text("{", encoding="utf-8")
     (folder / "two.json").write_text("{}", encoding="utf-8")
     ended = mcptest(folder, "report", "merge", "one.json", "good.json", "two.json")
@@ -206,7 +206,9 @@ def test_a_report_that_cannot_be_read_leaves_no_old_rendering(folder: Path) -> N
 
 
 @pytest.mark.parametrize("words", [("cut.json",), ("merge", "cut.json", "other.json")])
-def test_a_report_that_has_lost_tests_is_no_success(folder: Path, words: tuple[str, ...]) -> None:
+def test_a_report_that_has_lost_tests_does_not_succeed(
+    folder: Path, words: tuple[str, ...]
+) -> None:
     write_suite(folder / "other.test.mcp.yml", case("other"))
     mcptest(folder, "run", "other.test.mcp.yml", "--reporter", "json=other.json")
     report = json.loads((folder / "good.json").read_text(encoding="utf-8"))
@@ -219,7 +221,7 @@ def test_a_report_that_has_lost_tests_is_no_success(folder: Path, words: tuple[s
     assert mcptest(folder, "report", "out.json").code == 1
 
 
-def test_a_merge_with_a_shard_that_never_ran_comes_back_as_it_was(folder: Path) -> None:
+def test_a_merge_with_a_shard_that_never_ran_is_returned_unchanged(folder: Path) -> None:
     mcptest(folder, "report", "merge", "bad.json", "none.json", "-o", "all.json")
     saved = (folder / "all.json").read_text(encoding="utf-8")
     assert mcptest(folder, "report", "all.json", "--format", "json").out == saved

@@ -71,7 +71,7 @@ def test_an_old_report_is_replaced_and_keeps_its_mode(folder: Path) -> None:
     assert mcptest(folder, "run", "--reporter", "json=out.json").code == 1
     assert json.loads(old.read_text(encoding="utf-8"))["summary"]["total"] == 2
     assert old.stat().st_mode & 0o777 == 0o640
-    # Whoever was reading the old one still has all of it: it was replaced, not rewritten.
+    # A reader of the old one still sees all of it: it was replaced, not rewritten.
     with reader:
         assert reader.read() == "old"
     assert files(folder) == {"out.json"}
@@ -149,7 +149,7 @@ def test_a_pipe_is_written_to_and_not_replaced(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("run",), ("run", "--json"), ("run", "nope"), ("--help",)])
-def test_standard_output_that_is_full_is_told_and_is_no_fault_of_ours(
+def test_full_standard_output_is_reported_and_is_not_an_internal_error(
     folder: Path, words: tuple[str, ...]
 ) -> None:
     with open("/dev/full", "wb") as full:
@@ -179,7 +179,7 @@ def test_standard_output_that_is_full_is_told_and_is_no_fault_of_ours(
 def test_a_run_that_never_began_leaves_no_old_report(
     folder: Path, words: tuple[str, ...], code: int, kind: str
 ) -> None:
-    """A green report of yesterday must not stand for today's run."""
+    """A green report of yesterday must not pass for today's run."""
     (folder / "bad.test.mcp.yml").write_text("tests: 1\n", encoding="utf-8")
     for name in ("out.xml", "out.json"):
         (folder / name).write_text("old", encoding="utf-8")

@@ -61,7 +61,7 @@ def assert_reads_as(name: str, text: str) -> None:
     assert text.endswith("\n")
 
 
-def test_what_is_said_here_is_about_every_reporter() -> None:
+def test_these_tests_cover_every_reporter() -> None:
     assert set(SAYS) == set(REPORTERS)
 
 
@@ -99,7 +99,7 @@ def test_all_of_them_can_be_written_to_files_in_one_run(folder: Path) -> None:
 def test_when_nothing_could_run_every_report_says_so_in_its_own_way(
     folder: Path, words: tuple[str, ...], code: int, kind: str, why: str
 ) -> None:
-    """A green report of yesterday must not stand for today's run."""
+    """A green report of yesterday must not pass for today's run."""
     (folder / "bad.test.mcp.yml").write_text("description: x\n", encoding="utf-8")
     paths = () if words[0].endswith(".yml") else ("a.test.mcp.yml",)
     for name in TO_FILES:
@@ -143,7 +143,7 @@ def test_reports_that_cannot_be_are_refused(folder: Path, words: tuple[str, ...]
     assert why in ended.err
 
 
-def test_ndjson_arrives_while_the_run_goes_on(folder: Path) -> None:
+def test_ndjson_arrives_while_the_run_continues(folder: Path) -> None:
     """The second test ends only when this test has read of the first, and lets it."""
     os.mkfifo(folder / "gate")
     program = (

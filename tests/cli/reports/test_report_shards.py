@@ -164,7 +164,7 @@ def test_missing_parts_can_be_allowed_and_are_named_in_the_report(folder: Path) 
     assert merge(folder, "most.json", "part-1.json").code == 2
 
 
-def test_to_allow_missing_parts_is_for_merging(folder: Path) -> None:
+def test_allowing_missing_shards_is_only_for_merging(folder: Path) -> None:
     ended = mcptest(folder, "report", "part-1.json", "--allow-missing")
     assert ended.code == 2
     assert "--allow-missing is an option of mcptest report merge" in ended.err
@@ -226,7 +226,7 @@ def test_reports_of_whole_runs_are_merged_as_before(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["file", "stdout"])
-def test_a_part_for_which_no_file_is_left_is_there_all_the_same(folder: Path, by: str) -> None:
+def test_a_shard_without_files_still_has_a_report(folder: Path, by: str) -> None:
     for index in range(1, 6):
         ended = run_part(folder, index, 5, *(["--json"] if by == "stdout" else []), name="five")
         assert ended.code == (7 if index == 5 else 0)

@@ -29,7 +29,7 @@ def pipe(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reader(pipe: Path) -> Iterator[int]:
-    """Somebody who has opened the pipe."""
+    """A reader that has opened the pipe."""
     fd = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     os.set_blocking(fd, True)
     yield fd

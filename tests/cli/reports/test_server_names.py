@@ -95,7 +95,7 @@ def test_different_servers_of_one_program_have_their_own_names(
 
 
 @pytest.mark.parametrize("name", [{}, {"name": "mine"}], ids=["unnamed", "one name"])
-def test_what_one_server_lists_is_not_taken_for_the_list_of_another(
+def test_what_one_server_lists_is_not_mistaken_for_the_list_of_another(
     tmp_path: Path, name: dict[str, str]
 ) -> None:
     """Both tests call a tool that their own server lists, and expect an error."""

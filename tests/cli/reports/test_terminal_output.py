@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S, case, mcptest, write_config, write_suite
+from console import case, mcptest, write_config, write_suite
+from terminal import on_terminal
 
 from mcptest import __version__
 from mcptest.cli.commands.run import COMMAND as RUN
@@ -90,7 +88,7 @@ def test_no_command_is_without_help(capsys: pytest.CaptureFixture[str]) -> None:
         ),
     ],
 )
-def test_a_slip_on_the_command_line_is_answered_with_what_was_meant(
+def test_a_typo_on_the_command_line_gets_a_suggestion(
     words: list[str], first_line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
@@ -98,30 +96,6 @@ def test_a_slip_on_the_command_line_is_answered_with_what_was_meant(
 
 
 # Colour
-
-
-def on_terminal(folder: Path, *words: str, **environment: str) -> str:
-    """What the command writes when standard output is a terminal."""
-    ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mcptest", *words],
-        cwd=folder,
-        env=ENVIRONMENT | {"TERM": "xterm"} | environment,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(theirs)
-    written = b""
-    try:
-        while chunk := os.read(ours, 65536):
-            written += chunk
-    except OSError:
-        # This is how a terminal tells that the other side has closed it.
-        pass
-    finally:
-        os.close(ours)
-        process.wait(PATIENCE_S)
-    return written.decode("utf-8")
 
 
 @pytest.fixture
@@ -132,24 +106,24 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_terminal_gets_colour(folder: Path) -> None:
-    assert COLOUR.search(on_terminal(folder, "run"))
+    assert COLOUR.search(on_terminal(folder, "run", stderr=False).out)
 
 
 @pytest.mark.parametrize(
     ("words", "environment"),
     [(("--no-color",), {}), ((), {"NO_COLOR": "1"}), ((), {"TERM": "dumb"})],
 )
-def test_a_terminal_gets_no_colour_when_somebody_said_so(
+def test_a_terminal_gets_no_colour_when_it_is_switched_off(
     folder: Path, words: tuple[str, ...], environment: dict[str, str]
 ) -> None:
-    written = on_terminal(folder, "run", *words, **environment)
+    written = on_terminal(folder, "run", *words, stderr=False, environment=environment).out
     assert "2 tests: 1 passed, 1 failed" in written
     assert not COLOUR.search(written)
 
 
 def test_an_empty_no_color_says_nothing(folder: Path) -> None:
     """no-color.org: the variable counts when it is not empty."""
-    assert COLOUR.search(on_terminal(folder, "run", NO_COLOR=""))
+    assert COLOUR.search(on_terminal(folder, "run", stderr=False, environment={"NO_COLOR": ""}).out)
 
 
 # Raw bytes

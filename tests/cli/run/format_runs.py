@@ -1,4 +1,4 @@
-"""One test in each format, run by the real command against a server that answers as it is told."""
+"""One test in each format, run by the real command against a server that answers as scripted."""
 
 from __future__ import annotations
 

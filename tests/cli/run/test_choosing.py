@@ -110,7 +110,7 @@ def test_a_config_above_a_file_is_used_up_to_the_folder_that_is_named(folder: Pa
 
 
 @pytest.mark.parametrize("paths", [(".", ".."), ("..", "."), ("fish.test.mcp.yml", "..")])
-def test_several_paths_are_looked_above_and_never_for_ever(
+def test_the_config_is_searched_in_the_parents_of_several_paths_and_the_search_ends(
     folder: Path, paths: tuple[str, ...]
 ) -> None:
     ended = mcptest(folder / "deep", "run", *paths)

@@ -44,7 +44,9 @@ def passes(folder: Path, *words: str, total: int = 1) -> None:
 
 
 @pytest.mark.parametrize("nothing", ["empty/*.yml", "*.nope", "empty", "empty/", "empty/**"])
-def test_what_selects_nothing_beside_a_valid_path_is_named(folder: Path, nothing: str) -> None:
+def test_a_path_that_selects_nothing_beside_a_valid_one_is_named(
+    folder: Path, nothing: str
+) -> None:
     message = f"error: no test file found in {nothing}; {ENDINGS}\n"
     refused(mcptest(folder, "run", GOOD, nothing), message)
     refused(mcptest(folder, "run", nothing, GOOD), message)
@@ -72,7 +74,7 @@ def test_a_path_that_does_not_exist_is_bad_usage_before_that(folder: Path) -> No
     refused(mcptest(folder, "run", GOOD, "empty", "nope.yml"), "no file or folder", code=2)
 
 
-def test_paths_that_name_the_same_files_are_no_mistake(folder: Path) -> None:
+def test_paths_may_name_the_same_files(folder: Path) -> None:
     passes(folder, GOOD, "*.test.mcp.yml", ".")
 
 
@@ -178,7 +180,7 @@ def test_a_linked_folder_that_a_glob_does_not_reach_is_silent(folder: Path) -> N
 
 
 def test_a_linked_folder_is_searched_within_bounds(folder: Path) -> None:
-    """Links behind the link are not followed, and what may not be read is passed over."""
+    """Links behind the link are not followed, and unreadable folders are skipped."""
     there = folder.parent / "data"
     there.mkdir()
     os.symlink(".", there / "self")

@@ -1,4 +1,4 @@
-"""Which revision a run speaks: pinned, agreed on, or found by asking again without a handshake."""
+"""Which revision a run uses: pinned, negotiated, or found by asking again without a handshake."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_server_with_a_handshake_is_never_asked_for_the_other_era(
 
 
 @pytest.mark.parametrize("code", [-32022, -32601, -32602])
-def test_one_that_refuses_the_handshake_is_asked_again_as_a_fresh_process(
+def test_a_server_that_refuses_the_handshake_is_asked_again_in_a_new_process(
     code: int, tmp_path: Path
 ) -> None:
     ran = Ran(tmp_path, f"stateless {code}")
@@ -88,9 +88,9 @@ def test_a_handshake_that_failed_inside_is_a_finding_where_the_other_era_works(
     code: int, findings: int, tmp_path: Path
 ) -> None:
     ran = Ran(tmp_path, f"stateless {code}")
-    told = [each for each in ran.report["findings"] if each["kind"] == "protocol_violation"]
-    assert (ran.status, len(told)) == (0, findings)
-    for each in told:
+    message = [each for each in ran.report["findings"] if each["kind"] == "protocol_violation"]
+    assert (ran.status, len(message)) == (0, findings)
+    for each in message:
         assert "refused initialize: code -32603" in each["message"]
         assert "the stateless era was used instead" in each["message"]
 
@@ -102,7 +102,7 @@ def test_the_era_that_was_found_is_not_asked_for_again(tmp_path: Path) -> None:
     assert ran.methods.count("server/discover") == 2
 
 
-def test_one_that_refuses_both_is_told_with_both_refusals(tmp_path: Path) -> None:
+def test_a_server_that_refuses_both_is_reported_with_both_refusals(tmp_path: Path) -> None:
     ran = Ran(tmp_path, "contrary")
     assert (ran.status, ran.fault["kind"]) == (3, "handshake_refused")
     assert "no initialize today" in ran.fault["message"]
@@ -131,7 +131,7 @@ def test_the_pinned_revision_without_one_is_spoken_at_once(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("version", HANDSHAKE)
 @pytest.mark.parametrize("code", [-32022, -32601])
-def test_a_stateless_server_is_no_broken_one_when_the_other_era_is_pinned(
+def test_a_stateless_server_is_not_called_broken_when_the_other_era_is_pinned(
     version: str, code: int, tmp_path: Path
 ) -> None:
     ran = Ran(tmp_path, f"stateless {code}", "--spec-version", version)
@@ -141,13 +141,13 @@ def test_a_stateless_server_is_no_broken_one_when_the_other_era_is_pinned(
     assert ran.methods == ["start", "initialize"]
 
 
-def test_a_refusal_that_may_mean_anything_comes_with_a_hint(tmp_path: Path) -> None:
+def test_an_ambiguous_refusal_has_a_hint(tmp_path: Path) -> None:
     ran = Ran(tmp_path, "stateless -32602", "--spec-version", "2025-11-25")
     assert (ran.status, ran.fault["kind"]) == (3, "handshake_refused")
     assert f"try --spec-version {STATELESS}" in ran.fault["hint"]
 
 
-def test_a_server_with_a_handshake_is_no_broken_one_when_the_stateless_era_is_pinned(
+def test_a_server_with_a_handshake_is_not_called_broken_when_the_stateless_era_is_pinned(
     tmp_path: Path,
 ) -> None:
     ran = Ran(tmp_path, "handshake", "--spec-version", STATELESS)
@@ -157,7 +157,7 @@ def test_a_server_with_a_handshake_is_no_broken_one_when_the_stateless_era_is_pi
     assert ran.methods == ["start", "server/discover"]
 
 
-def test_one_that_leaves_the_question_unanswered_ends_by_the_limit_with_a_hint(
+def test_a_server_that_never_answers_discovery_times_out_with_a_hint(
     tmp_path: Path,
 ) -> None:
     ran = Ran(tmp_path, "silent", "--spec-version", STATELESS, startupTimeout=700)
@@ -167,7 +167,7 @@ def test_one_that_leaves_the_question_unanswered_ends_by_the_limit_with_a_hint(
     assert ran.methods == ["start", "server/discover"]
 
 
-def test_a_revision_that_nobody_knows_is_a_bad_invocation(tmp_path: Path) -> None:
+def test_an_unknown_revision_is_a_usage_error(tmp_path: Path) -> None:
     write_suite(tmp_path / "a.test.mcp.yml", ANSWERED)
     ended = mcptest(tmp_path, "run", "a.test.mcp.yml", "--spec-version", "2027-01-01")
     assert ended.code == 2

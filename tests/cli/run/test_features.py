@@ -108,7 +108,7 @@ def test_a_captured_value_is_used_by_later_tests_with_its_type(tmp_path: Path) -
     assert results(ended)[-1]["error"]["kind"] == "timeout"
 
 
-def test_what_cannot_be_captured_fails_and_what_needs_it_is_an_error(tmp_path: Path) -> None:
+def test_a_failed_capture_fails_the_test_and_tests_that_need_it_are_errors(tmp_path: Path) -> None:
     capture = echo("hi", capture={"id": "result.structuredContent.id"})
     ended = run(tmp_path, capture, echo("${id}", it="needs it"), echo("fine"))
     first, second, third = results(ended)
@@ -127,7 +127,7 @@ def test_a_captured_value_that_makes_no_sense_where_it_is_used_is_an_error(tmp_p
     assert '"no number"' in results(ended)[1]["error"]["message"]
 
 
-def test_what_was_captured_in_one_file_is_unknown_in_the_next(tmp_path: Path) -> None:
+def test_values_captured_in_one_file_are_unknown_in_the_next(tmp_path: Path) -> None:
     first = echo("hi", capture={"t": "result.content[0].text"})
     write_suite(tmp_path / "a.test.mcp.yml", first, server=features())
     own = echo("ho", capture={"u": "result.content[0].text"})
@@ -222,7 +222,7 @@ SECOND = {"match:partial": {"params": {"data": "second"}}}
 LATE = {"match:partial": {"params": {"data": "late"}}}
 
 
-def test_notifications_that_come_in_order_are_heard(tmp_path: Path) -> None:
+def test_notifications_in_the_expected_order_match(tmp_path: Path) -> None:
     ended = run(
         tmp_path,
         notified(FIRST, SECOND),
@@ -235,7 +235,7 @@ def test_notifications_that_come_in_order_are_heard(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_notification_that_does_not_come_is_a_mismatch(tmp_path: Path) -> None:
+def test_a_notification_that_does_not_arrive_is_a_mismatch(tmp_path: Path) -> None:
     ended = run(tmp_path, notified(SECOND, FIRST), notified("notifications/progress"))
     first, second = (test["mismatches"][0] for test in results(ended))
     assert first["path"] == "notifications[1]"
@@ -276,7 +276,7 @@ def test_tags_and_names_choose_tests(
     assert [test["name"] for test in results(ended)] == names
 
 
-def test_a_tag_that_nobody_has_selects_nothing_and_names_those_there_are(tmp_path: Path) -> None:
+def test_an_unknown_tag_selects_nothing_and_the_known_tags_are_listed(tmp_path: Path) -> None:
     ended = run(tmp_path, *TAGGED, words=("--tag", "nett"))
     assert ended.code == 7
     message = ended.report()["error"]["message"]
@@ -371,7 +371,7 @@ def test_a_failure_has_its_messages_in_the_report_and_a_pass_only_when_asked(
     assert [line["direction"] for line in verbose[0]["log"]] == ["sent", "received"]
 
 
-def test_a_log_is_cut_where_nobody_would_read_on(tmp_path: Path) -> None:
+def test_a_long_log_is_shortened(tmp_path: Path) -> None:
     ended = run(tmp_path, echo("x" * 100_000, it="long") | {"expect": said("y")})
     (test,) = results(ended)
     assert [len(line["text"]) < 5000 for line in test["log"]] == [True, True]
@@ -401,7 +401,7 @@ def test_words_after_two_dashes_start_the_server(tmp_path: Path) -> None:
     assert "--server-command and the words after -- both name a server" in both.err
 
 
-# What comes from a server stays a value
+# Server output stays a value
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def with_commands(first: str, *others: str) -> list[tuple[str, tuple[str, ...]]]
     ("name", "words"),
     with_commands("/proc/self/environ", "/dev/zero", "pipe", "environ-link"),
 )
-def test_what_is_not_a_regular_file_is_refused_where_it_is_named(
+def test_a_path_that_is_not_a_regular_file_is_refused_where_it_is_named(
     name: str, words: tuple[str, ...], stage: Stage
 ) -> None:
     os.mkfifo(stage.home / "pipe")

@@ -55,7 +55,7 @@ def stuck_run(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         run.wait(PATIENCE_S)
 
 
-def test_what_a_killed_run_left_is_removed(folder: Path) -> None:
+def test_leftover_files_of_a_killed_run_are_removed(folder: Path) -> None:
     with stuck_run(folder) as run:
         run.send_signal(signal.SIGKILL)
         run.wait(PATIENCE_S)
@@ -69,14 +69,16 @@ def test_what_a_killed_run_left_is_removed(folder: Path) -> None:
     assert temporaries(folder) == []
 
 
-def test_what_a_killed_run_left_is_removed_when_the_file_is_written_in_one_go(folder: Path) -> None:
+def test_leftover_files_of_a_killed_run_are_removed_when_the_file_is_written_at_once(
+    folder: Path,
+) -> None:
     left = folder / "out.json.mcptest-999999999-2.tmp"
     left.write_text("half", encoding="utf-8")
     assert mcptest(folder, "run", "quick.test.mcp.yml", "--reporter", "json=out.json").code == 0
     assert temporaries(folder) == []
 
 
-def test_what_a_run_is_still_writing_is_left_alone(folder: Path) -> None:
+def test_files_that_a_run_is_still_writing_are_kept(folder: Path) -> None:
     with stuck_run(folder):
         (mine,) = temporaries(folder)
         assert mcptest(folder, "run", "quick.test.mcp.yml", *REPORT).code == 0

@@ -1,4 +1,4 @@
-"""A tool that says neither true nor false in `isError` has not succeeded, whoever asks."""
+"""A tool with neither true nor false in `isError` has not succeeded, in any kind of test."""
 
 from __future__ import annotations
 

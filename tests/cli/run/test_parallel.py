@@ -1,4 +1,4 @@
-"""Files side by side: the same report, sooner; and nobody left when it goes wrong."""
+"""Files side by side: the same report, sooner; and no process is left when it goes wrong."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
 
 
 def servers_in(folder: Path) -> list[int]:
-    """The processes that work in this folder, but for the command itself and its copies."""
+    """The processes that work in this folder, except the command itself and its copies."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -141,7 +141,7 @@ def wait_for(condition: Any, what: str) -> Any:
 
 
 @pytest.mark.long
-def test_an_interrupted_run_tells_what_it_has_and_leaves_nobody(tmp_path: Path) -> None:
+def test_an_interrupted_run_reports_its_results_and_leaves_no_process(tmp_path: Path) -> None:
     write_files(tmp_path, 60_000)
     child = start(tmp_path, "-j", "4", "--json")
     wait_for(lambda: len(servers_in(tmp_path)) == 4, "four servers")
@@ -152,7 +152,7 @@ def test_an_interrupted_run_tells_what_it_has_and_leaves_nobody(tmp_path: Path) 
     assert servers_in(tmp_path) == []
 
 
-def test_nobody_is_left_when_the_command_is_killed(tmp_path: Path) -> None:
+def test_no_process_is_left_when_the_command_is_killed(tmp_path: Path) -> None:
     write_files(tmp_path, 60_000)
     child = start(tmp_path, "-j", "4")
     wait_for(lambda: len(servers_in(tmp_path)) == 4, "four servers")
@@ -194,7 +194,7 @@ def test_a_shard_without_a_file_is_7(tmp_path: Path) -> None:
 
 
 def test_coverage_does_not_depend_on_which_file_could_be_asked(tmp_path: Path) -> None:
-    """The server of the second file is gone before anybody could ask it what it offers."""
+    """The server of the second file is gone before it could be asked what it offers."""
     write_suite(tmp_path / "a.test.mcp.yml", echo("a"), server=features())
     gone = {"it": "dies", "tool": "flaky", "arguments": {}, "expect": said("ok")}
     loud = {"it": "loud", "tool": "echo", "arguments": {"loud": 1}, "expect": said("")}
@@ -225,7 +225,7 @@ def test_no_test_gets_lost_when_a_server_signals_its_worker(tmp_path: Path, numb
     ended = mcptest(tmp_path, "run", ".", "--json", "-j", "1")
     summary = ended.report()["summary"]
     assert (ended.code, summary["total"]) == (1, 12)
-    # A request goes out before the verdict on the test before it is told.
+    # A request is sent before the verdict on the previous test is reported.
     assert summary["errors"] in (1, 2, 3)
     kinds = {test["error"]["kind"] for test in results(ended) if test["error"]}
     assert kinds == {"worker_lost"}
@@ -233,7 +233,9 @@ def test_no_test_gets_lost_when_a_server_signals_its_worker(tmp_path: Path, numb
 
 @pytest.mark.long
 @pytest.mark.parametrize("ignored", [signal.SIGINT, signal.SIGTERM])
-def test_what_we_were_started_to_ignore_is_heeded_by_workers(tmp_path: Path, ignored: int) -> None:
+def test_workers_ignore_the_signals_that_the_command_was_started_to_ignore(
+    tmp_path: Path, ignored: int
+) -> None:
     """As `nohup` and some schedulers start commands."""
     write_files(tmp_path, 60_000)
     previous = signal.signal(ignored, signal.SIG_IGN)
@@ -252,7 +254,7 @@ def test_what_we_were_started_to_ignore_is_heeded_by_workers(tmp_path: Path, ign
 @pytest.mark.long
 @pytest.mark.cold
 def test_a_hangup_that_we_were_started_to_ignore_is_ignored_by_workers_too(tmp_path: Path) -> None:
-    """As `nohup` starts commands: when the terminal goes, all of them go on."""
+    """As `nohup` starts commands: when the terminal closes, all of them continue."""
     write_files(tmp_path, 60_000)
     previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -271,7 +273,7 @@ def test_a_hangup_that_we_were_started_to_ignore_is_ignored_by_workers_too(tmp_p
     assert servers_in(tmp_path) == []
 
 
-def test_nobody_is_left_when_a_stopped_worker_loses_its_parent(tmp_path: Path) -> None:
+def test_no_process_is_left_when_a_stopped_worker_loses_its_parent(tmp_path: Path) -> None:
     write_files(tmp_path, 60_000)
     child = start(tmp_path, "-j", "2")
     servers = wait_for(lambda: len(servers_in(tmp_path)) == 2 and servers_in(tmp_path), "servers")

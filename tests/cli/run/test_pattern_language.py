@@ -51,7 +51,7 @@ def test_several_families_of_patterns_pass_in_one_run(folder: Path) -> None:
     assert (ended.code, "1 passed" in ended.out) == (0, True)
 
 
-def test_every_mistake_is_told_with_its_place_and_nothing_is_started(folder: Path) -> None:
+def test_every_mistake_is_reported_with_its_place_and_nothing_is_started(folder: Path) -> None:
     text = """\
 description: mistakes
 tests:

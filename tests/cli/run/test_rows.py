@@ -48,7 +48,7 @@ def test_every_row_is_a_test_with_its_own_name_line_and_verdict(tmp_path: Path) 
     assert "row" not in str(found[2].get("notes"))
 
 
-def test_rows_come_from_a_file_whose_line_a_failure_names(tmp_path: Path) -> None:
+def test_rows_are_read_from_a_file_and_a_failure_names_its_line(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "rows.csv").write_text(CSV, encoding="utf-8")
     test = echoes({"file": "data/rows.csv"}, it="says ${says}", tags=["all", "${kind}"])

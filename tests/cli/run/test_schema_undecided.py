@@ -1,4 +1,4 @@
-"""A schema validator that gives up says nothing of the value: the test is an error."""
+"""A schema validator that stops early says nothing about the value: the test is an error."""
 
 from __future__ import annotations
 

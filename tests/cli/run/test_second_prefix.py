@@ -23,7 +23,7 @@ HELP = (
 SERVER = scripted({"result": {"content": [{"type": "text", "text": "fine"}]}})
 
 
-def test_it_is_told_with_its_place_and_what_to_write(tmp_path: Path) -> None:
+def test_it_is_reported_with_its_place_and_what_to_write(tmp_path: Path) -> None:
     text = f"""description: d
 tests:
   - it: keeps the secret
@@ -62,7 +62,7 @@ def diagnostics(ended: Any) -> list[tuple[str, str, str]]:
         {"notifications": [{"method": "a", "params": {"data": WRONG}}]},
     ],
 )
-def test_in_test_files_wherever_it_stands(tmp_path: Path, wished: dict[str, Any]) -> None:
+def test_it_is_found_everywhere_in_test_files(tmp_path: Path, wished: dict[str, Any]) -> None:
     ended = run_conductor(tmp_path, SERVER, wished)
     assert ended.code == 2
     assert set(diagnostics(ended)) == {("F012", SAID, HELP)}
@@ -83,8 +83,8 @@ def test_in_suites(tmp_path: Path, wrong: str, is_nested: bool) -> None:
         matcher = {"all": [{"exists": True}, {"any": [{"not": matcher}]}]}
     wished = [{"target": "result.content[0].text", "matcher": matcher}]
     ended = run_suite_entry(tmp_path, SERVER, expect=wished)
-    told = f'the matcher "pattern" is wrong: {SAID}'
-    assert (ended.code, diagnostics(ended)) == (2, [("F012", told, HELP)])
+    message = f'the matcher "pattern" is wrong: {SAID}'
+    assert (ended.code, diagnostics(ended)) == (2, [("F012", message, HELP)])
 
 
 def test_in_python() -> None:

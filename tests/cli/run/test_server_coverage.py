@@ -56,7 +56,7 @@ def test_a_server_in_node_leaves_what_v8_writes(tmp_path: Path) -> None:
     )
 
 
-def test_a_server_whose_python_has_no_coverage_is_told_how_to_get_it(tmp_path: Path) -> None:
+def test_a_server_without_the_coverage_package_fails_with_instructions(tmp_path: Path) -> None:
     """Without its site-packages a Python has nothing but itself."""
     server = features() | {"args": ["-s", str(features()["args"][2])]}
     (tmp_path / "hidden").mkdir()
@@ -70,7 +70,7 @@ def test_a_server_whose_python_has_no_coverage_is_told_how_to_get_it(tmp_path: P
     assert "has no coverage.py (pip install coverage)" in ended.err
 
 
-def test_a_module_that_ours_stands_in_front_of_is_loaded_too(tmp_path: Path) -> None:
+def test_a_module_that_ours_shadows_is_loaded_too(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "sitecustomize.py").write_text(
         "open('was-here', 'w').close()\n", encoding="utf-8"
@@ -113,7 +113,7 @@ def test_files_of_the_users_in_the_folder_are_left_alone(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", [".mcptest-coveragerc", ".mcptest-no-coverage-py"])
 @pytest.mark.parametrize("kind", ["link", "file", "pipe"])
-def test_what_has_our_name_and_is_not_ours_is_neither_written_nor_removed(
+def test_a_foreign_folder_with_our_name_is_neither_written_nor_removed(
     tmp_path: Path, name: str, kind: str
 ) -> None:
     write_suite(tmp_path / "a.test.mcp.yml", echo("hi"), server=features())

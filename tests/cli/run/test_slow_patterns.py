@@ -1,4 +1,4 @@
-"""A pattern that would compute for ever is stopped, named, and nobody else's fault."""
+"""A pattern that would never finish is stopped and named, and affects nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ENDLESS = "match:regex:^(a+)+$"
 
 
 @pytest.mark.long
-def test_an_endless_pattern_is_an_error_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_an_endless_pattern_is_an_error_and_the_run_continues(tmp_path: Path) -> None:
     """Row 118: a hostile regular expression is bounded, and the message names it."""
     endless = case("endless", params={"say": "a" * 40 + "!"}, wants={"say": ENDLESS})
     write_suite(tmp_path / "slow.test.mcp.yml", endless, case("next"))

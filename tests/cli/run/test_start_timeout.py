@@ -56,7 +56,9 @@ def test_a_server_that_takes_longer_is_3_and_names_the_option(
     assert "flush" not in said
 
 
-def test_a_suite_is_told_its_own_key(tmp_path: Path, slow: tuple[str, ...]) -> None:
+def test_the_message_for_a_suite_names_the_key_of_suites(
+    tmp_path: Path, slow: tuple[str, ...]
+) -> None:
     server = {"command": list(slow), "startup_timeout": "100ms"}
     suite = {"servers": {"s": server}, "tools": [{"name": "t", "tool": "echo"}]}
     (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
@@ -66,20 +68,20 @@ def test_a_suite_is_told_its_own_key(tmp_path: Path, slow: tuple[str, ...]) -> N
 
 
 @pytest.mark.long
-def test_a_server_that_does_not_flush_is_told_so(tmp_path: Path, slow: tuple[str, ...]) -> None:
+def test_a_server_that_does_not_flush_gets_a_hint(tmp_path: Path, slow: tuple[str, ...]) -> None:
     ended = mcptest(tmp_path, "list", "--start-timeout", "2", "--", slow[0], "-c", UNFLUSHED)
     said = " ".join((ended.out + ended.err).split())
     assert "its answer came only when its stdin was closed: does it flush stdout" in said
 
 
 @pytest.mark.parametrize("limit", ["30", "30s", "2m"])
-def test_one_that_is_ready_in_time_is_used(
+def test_a_server_that_is_ready_in_time_is_used(
     tmp_path: Path, slow: tuple[str, ...], limit: str
 ) -> None:
     assert mcptest(tmp_path, "list", "--start-timeout", limit, "--", *slow).code == 0
 
 
-def test_it_counts_more_than_a_config(tmp_path: Path, slow: tuple[str, ...]) -> None:
+def test_the_option_has_precedence_over_a_config(tmp_path: Path, slow: tuple[str, ...]) -> None:
     server = {"name": "s", "command": slow[0], "args": ["slow.py"], "startupTimeout": 100}
     write_suite(tmp_path / "a.test.mcp.yml", TEST, server=server)
     assert mcptest(tmp_path, "run", "a.test.mcp.yml").code == 3

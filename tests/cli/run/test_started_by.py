@@ -1,4 +1,4 @@
-"""However oddly mcptest is started, servers start all the same, and the truth is told."""
+"""However oddly mcptest is started, servers start and results are right."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ended(command: tuple[str, ...], place: Path) -> Ended:
     return run([*command], place, {})
 
 
-def test_by_somebody_who_ignores_the_ends_of_children(place: Path) -> None:
+def test_a_run_works_under_a_parent_that_ignores_sigchld(place: Path) -> None:
     """The server ends with status 1, which the second test expects."""
     done = ended((sys.executable, "-c", IGNORES, *MCPTEST, "run"), place)
     assert (done.code, done.err) == (0, "")
@@ -135,7 +135,7 @@ BARE_PLACES = (BARE, ELSEWHERE) if MAY_UNSHARE else (ELSEWHERE,)
 @pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-", ""])
 @pytest.mark.parametrize("words", [("run",), ("run", "-j", "2"), ("run", "--json")])
 @pytest.mark.parametrize("bare", BARE_PLACES)
-def test_where_there_is_no_null_device(
+def test_without_a_null_device(
     place: Path, bare: tuple[str, ...], words: tuple[str, ...], stream: str
 ) -> None:
     shell = ("bash", "-c", f'exec "$0" "$@" {stream}')
@@ -192,7 +192,7 @@ def test_an_interrupt_that_python_drops_is_raised_again(place: Path) -> None:
     assert done.code != 0
 
 
-# Ctrl-C comes while the module with this name is looked for; `entry` is what a script has.
+# Ctrl-C arrives while the module with this name is searched; `entry` is what a script has.
 INTERRUPTED = """
 import os, signal, sys
 class Interrupts:
@@ -216,7 +216,9 @@ SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["mcptest", "conductor"])
-def test_ctrl_c_while_the_commands_are_imported_is_no_traceback(place: Path, name: str) -> None:
+def test_ctrl_c_during_the_import_of_the_commands_prints_no_traceback(
+    place: Path, name: str
+) -> None:
     entry = SCRIPTS[name]
     words = ["validate", "a.test.mcp.yml"] if name == "mcptest" else ["--help"]
     start = (sys.executable, "-c", INTERRUPTED, entry)

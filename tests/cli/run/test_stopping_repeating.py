@@ -73,7 +73,7 @@ def failing(folder: Path) -> Path:
         (["--max-failures", "7"], 9, ""),
     ],
 )
-def test_a_run_stops_after_so_many_failures(
+def test_a_run_stops_after_the_given_number_of_failures(
     failing: Path, words: list[str], ran: int, ending: str, parallel: tuple[str, ...]
 ) -> None:
     ended = mcptest(failing, "run", *words, *parallel)

@@ -40,9 +40,7 @@ def test_a_run_with_closed_streams_still_has_its_verdict(folder: Path, closed: s
 
 
 @pytest.mark.parametrize("broken", ["2>&-", "2>/dev/full"])
-def test_a_complaint_that_nobody_can_hear_does_not_cost_the_report(
-    folder: Path, broken: str
-) -> None:
+def test_an_error_that_cannot_be_printed_is_still_in_the_report(folder: Path, broken: str) -> None:
     ended = shell(folder, f"{MCPTEST} run missing.yml --json {broken}")
     assert (ended.returncode, json.loads(ended.stdout)["error"]["kind"]) == (2, "usage")
 
@@ -55,7 +53,7 @@ def test_a_process_that_the_shell_had_started_is_not_ours_to_end(folder: Path) -
     os.kill(background, signal.SIGKILL)  # it is there to be ended
 
 
-def test_a_pipe_is_no_test_file_and_is_not_waited_for(folder: Path) -> None:
+def test_a_pipe_is_not_a_test_file_and_is_not_opened(folder: Path) -> None:
     os.mkfifo(folder / "pipe.test.mcp.yml")
     ended = mcptest(folder, "run")
     assert (ended.code, ended.err) == (
@@ -87,7 +85,7 @@ def test_links_that_lead_in_circles_are_not_followed(folder: Path) -> None:
         ("--junit", "n" * 300),
     ],
 )
-def test_reports_that_cannot_be_told_apart_or_written_are_refused(
+def test_reports_that_collide_or_cannot_be_written_are_refused(
     folder: Path, words: tuple[str, ...]
 ) -> None:
     ended = mcptest(folder, "run", *words)

@@ -113,7 +113,9 @@ def test_without_the_option_nothing_is_sent_or_shown(transport: str, tmp_path: P
 
 
 @pytest.mark.parametrize("value", ["null", "5", "[a]", "{a: 1}"])
-def test_a_context_that_is_no_text_is_sent_and_not_shown(value: str, tmp_path: Path) -> None:
+def test_a_trace_context_that_is_not_a_string_is_sent_and_not_shown(
+    value: str, tmp_path: Path
+) -> None:
     write(tmp_path, tests=TESTS.replace(OWN, value))
     ended = mcptest(tmp_path, "run", "--trace", "-k", "has its own")
     assert ended.code == 1

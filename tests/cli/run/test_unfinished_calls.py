@@ -1,4 +1,4 @@
-"""Calls that did not come to their end in the stateless era: no success, and it is told why."""
+"""Calls that did not finish in the stateless era do not pass, and the reason is reported."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def call(folder: Path, mode: str) -> Ended:
 
 
 @pytest.mark.parametrize(("mode", "client", "why"), UNFINISHED)
-def test_a_call_of_which_nothing_is_expected_must_come_to_its_end(
+def test_a_call_without_expectations_must_still_finish(
     mode: str, client: dict[str, Any], why: str, tmp_path: Path
 ) -> None:
     result = run_suite(tmp_path, mode, client)
@@ -61,7 +61,7 @@ def test_a_call_of_which_nothing_is_expected_must_come_to_its_end(
 @pytest.mark.parametrize(
     ("mode", "client"), [("rounds 9", ASKED), ("typed complete", {}), ("odd", {})]
 )
-def test_one_that_does_succeeds(mode: str, client: dict[str, Any], tmp_path: Path) -> None:
+def test_a_call_that_finishes_passes(mode: str, client: dict[str, Any], tmp_path: Path) -> None:
     """So does one with a handshake, where the type of a result means nothing."""
     result = run_suite(tmp_path, mode, client)
     assert (result["status"], result.get("notes")) == ("passed", None)

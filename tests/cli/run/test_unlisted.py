@@ -1,4 +1,4 @@
-"""A test that passes because it misspells the name of a tool or a prompt says so."""
+"""A test that passes because it misspells the name of a tool or a prompt has a note."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_test_says_that_it_means_an_unlisted_name(tmp_path: Path) -> None:
     assert notes(run(tmp_path, refused(unlisted=True))) == [("passed", [])]
 
 
-def test_a_test_that_says_so_of_a_listed_name_is_told(tmp_path: Path) -> None:
+def test_a_listed_name_that_a_test_calls_unlisted_is_reported(tmp_path: Path) -> None:
     failed = {"response": {"result": {"match:partial": {"isError": True}}}}
     test = {"it": "needs a path", "tool": "read_file", "unlisted": True, "expect": failed}
     [(status, [note])] = notes(run(tmp_path, test))
@@ -135,7 +135,7 @@ def test_a_resource_cannot_be_unlisted(tmp_path: Path) -> None:
     assert message == '"unlisted" is about a tool or a prompt, and this test calls neither'
 
 
-def test_what_is_expected_is_shown_as_a_description(tmp_path: Path) -> None:
+def test_the_expectation_is_shown_as_a_description(tmp_path: Path) -> None:
     ended = run(tmp_path, refused(), server=naming(strict=True), words=("--no-color",))
     assert "  expected  a tool that the server lists\n" in ended.out
     assert '  actual    "red_file"\n' in ended.out

@@ -30,30 +30,34 @@ SUITE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("wished", CONDUCTOR)
-def test_of_a_test_file(tmp_path: Path, wished: dict[str, Any]) -> None:
+def test_a_refusal_fails_a_test_file_that_expects_nothing_of_the_answer(
+    tmp_path: Path, wished: dict[str, Any]
+) -> None:
     assert verdict(run_conductor(tmp_path, REFUSING, wished)) == ("failed", [("error", SAID)])
     assert verdict(run_conductor(tmp_path, ANSWERING, wished)) == ("passed", [])
 
 
 @pytest.mark.long
-def test_of_a_test_file_that_wants_notifications(tmp_path: Path) -> None:
+def test_a_refusal_fails_a_test_file_that_expects_only_notifications(tmp_path: Path) -> None:
     status, found = verdict(run_conductor(tmp_path, REFUSING, {"notifications": ["a"]}))
     assert (status, ("error", SAID) in found) == ("failed", True)
 
 
-def test_of_a_test_file_that_expects_the_error(tmp_path: Path) -> None:
+def test_a_refusal_passes_in_a_test_file_that_expects_it(tmp_path: Path) -> None:
     wished = {**CONDUCTOR[0], "response": {"jsonrpc": "2.0", "id": 1, "error": ERROR}}
     assert verdict(run_conductor(tmp_path, REFUSING, wished)) == ("passed", [])
 
 
 @pytest.mark.parametrize("wished", SUITE)
-def test_of_a_suite(tmp_path: Path, wished: dict[str, Any]) -> None:
+def test_a_refusal_fails_a_suite_that_expects_nothing_of_the_answer(
+    tmp_path: Path, wished: dict[str, Any]
+) -> None:
     ended = run_suite_entry(tmp_path, REFUSING, expect=[wished])
     assert verdict(ended) == ("failed", [("error", SAID)])
     assert verdict(run_suite_entry(tmp_path, ANSWERING, expect=[wished])) == ("passed", [])
 
 
-def test_of_a_suite_that_expects_the_error(tmp_path: Path) -> None:
+def test_a_refusal_passes_in_a_suite_that_expects_it(tmp_path: Path) -> None:
     code = {"target": "error.code", "matcher": {"exact": -32602}}
     ended = run_suite_entry(tmp_path, REFUSING, expect=[*SUITE, code])
     assert verdict(ended) == ("passed", [])
@@ -65,25 +69,25 @@ def test_no_threshold_excuses_it(tmp_path: Path) -> None:
     assert verdict(ended) == ("failed", [("error", SAID)])
 
 
-def test_of_a_budget_alone(tmp_path: Path) -> None:
+def test_a_refusal_fails_an_entry_with_only_a_budget(tmp_path: Path) -> None:
     assert verdict(run_suite_entry(tmp_path, REFUSING, max_duration_ms=20_000))[0] == "failed"
     assert verdict(run_suite_entry(tmp_path, ANSWERING, max_duration_ms=20_000))[0] == "passed"
 
 
-def test_of_a_contract(tmp_path: Path) -> None:
+def test_a_refusal_fails_a_contract_that_expects_nothing_of_the_answer(tmp_path: Path) -> None:
     found = [("answer to in: error", SAID)]
     assert verdict(run_case(tmp_path, REFUSING)) == ("failed", found)
     assert verdict(run_case(tmp_path, REFUSING, _strict=True)) == ("failed", found)
     assert verdict(run_case(tmp_path, ANSWERING)) == ("passed", [])
 
 
-def test_of_a_contract_that_speaks_of_another_answer(tmp_path: Path) -> None:
+def test_a_refusal_fails_a_contract_that_describes_another_answer(tmp_path: Path) -> None:
     ping = {"in_again": {"jsonrpc": "2.0", "id": 2, "method": "ping"}}
     out = {"jsonrpc": "2.0", "id": 2, "result": {}}
     ended = run_case(tmp_path, REFUSING, **ping, out=out)
     assert verdict(ended) == ("failed", [("answer to in: error", SAID)])
 
 
-def test_of_a_contract_that_expects_the_error(tmp_path: Path) -> None:
+def test_a_refusal_passes_in_a_contract_that_expects_it(tmp_path: Path) -> None:
     out = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602}}
     assert verdict(run_case(tmp_path, REFUSING, out=out)) == ("passed", [])

@@ -49,7 +49,7 @@ def test_a_change_runs_the_file_it_touches_and_nothing_else(
     assert watching.end() in ENDS
 
 
-def test_every_round_shows_failures_in_full_and_what_is_no_failure_once(tmp_path: Path) -> None:
+def test_every_round_shows_failures_in_full_and_everything_else_once(tmp_path: Path) -> None:
     def write(text: str) -> None:
         wrong = echo("in a") | {"expect": said(text), "stderr": "toBeEmpty"}
         write_suite(tmp_path / "a.test.mcp.yml", wrong, server=features())
@@ -98,7 +98,7 @@ def test_a_folder_that_is_used_later_is_named(tmp_path: Path) -> None:
         command.process.wait(PATIENCE_S)
 
 
-def test_what_is_no_test_file_touches_all(tmp_path: Path) -> None:
+def test_a_change_of_a_file_that_is_not_a_test_reruns_all_tests(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_suite(tmp_path / f"{name}.test.mcp.yml", echo("x"), server=features())
     paths = (str(tmp_path),)
@@ -108,7 +108,9 @@ def test_what_is_no_test_file_touches_all(tmp_path: Path) -> None:
     assert find_affected([str(tmp_path / "gone.test.mcp.yml")], paths) == paths
 
 
-def test_what_a_server_writes_is_no_reason_to_run_again(watching: Watching, tmp_path: Path) -> None:
+def test_files_that_a_server_writes_do_not_cause_another_round(
+    watching: Watching, tmp_path: Path
+) -> None:
     watching.wait_for("Ctrl-C ends it")
     before = len(watching.text)
     (tmp_path / "server.log").write_text("x", encoding="utf-8")
@@ -121,7 +123,7 @@ def test_what_a_server_writes_is_no_reason_to_run_again(watching: Watching, tmp_
 
 
 @pytest.mark.long
-def test_nobody_is_left_when_the_watch_is_killed(tmp_path: Path) -> None:
+def test_no_process_is_left_when_the_watch_is_killed(tmp_path: Path) -> None:
     slow = {"it": "slow", "tool": "sleep", "arguments": {"ms": 60_000}, "expect": said("")}
     write_suite(tmp_path / "a.test.mcp.yml", slow, server=features())
     command = Watching(tmp_path)
@@ -148,7 +150,9 @@ def test_a_hangup_that_the_watch_was_started_to_ignore_ends_nothing(tmp_path: Pa
 
 
 @pytest.mark.long
-def test_a_watch_that_ends_in_its_first_round_does_not_say_that_it_goes_on(tmp_path: Path) -> None:
+def test_a_watch_that_ends_in_its_first_round_does_not_say_that_it_continues(
+    tmp_path: Path,
+) -> None:
     slow = {"it": "slow", "tool": "sleep", "arguments": {"ms": 60_000}, "expect": said("")}
     write_suite(tmp_path / "a.test.mcp.yml", slow, server=features())
     command = Watching(tmp_path)

@@ -90,7 +90,7 @@ def test_every_command_has_its_help(tmp_path: Path, words: tuple[str, ...]) -> N
     ],
     ids=" ".join,
 )
-def test_what_starts_nothing_says_the_same_as_anywhere(
+def test_commands_that_start_nothing_have_the_same_output_as_elsewhere(
     recorded: Path, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
@@ -234,7 +234,7 @@ def test_the_console_interprets_escapes_before_the_first_one(recorded: Path) -> 
         assert process.stderr.read() == b""
     assert b"\x1b[" in shown
     assert shown.startswith(b"(escape sequences from here on)")
-    # What is no console is not asked.
+    # A handle that is not a console is not asked.
     assert "from here on" not in on_windows(recorded, "report", "run.json").out
 
 
@@ -352,7 +352,7 @@ def test_ctrl_c_ends_a_run_that_waits(tmp_path: Path, number: signal.Signals) ->
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_needs_a_process_says_so_in_one_sentence(
+def test_commands_that_need_a_process_say_so_in_one_sentence(
     recorded: Path, words: tuple[str, ...], what: str, instead: str
 ) -> None:
     ended = on_windows(recorded, *words)

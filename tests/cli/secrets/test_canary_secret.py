@@ -1,34 +1,30 @@
-"""One secret, a server that tells it everywhere, and every feature that writes: it is nowhere."""
+"""A secret that a server sends everywhere appears in the output of no feature."""
 
 from __future__ import annotations
 
 import base64
 import html
 import json
-import os
-import pty
 import re
-import select
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import pytest
-from console import ENVIRONMENT, PATIENCE_S, mcptest, run, write_suite
+from console import mcptest, run, write_suite
 from leaky_server import LOUD, QUIET, shapes_of
 from record_client import ask, recording
+from terminal import on_terminal
 
 from mcptest.reporters.registry import REPORTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 LEAKY = str(Path(__file__).parents[2] / "servers" / "leaky_server.py")
 
-# Every encoding changes something in it, and its first six characters stand nowhere else.
+# Every encoding changes something in it, and its first six characters occur nowhere else.
 SECRET = 'c4n4ry/&"<\\ ü+%7'
 HEAD = "c4n4ry"
 
@@ -118,7 +114,7 @@ def write_tests(folder: Path) -> None:
         expecting("goes on", "plain", **partial({"content": "match:arrayLength:1"})),
         {**called("plain"), "it": "left out", "skip": "not today"},
         expecting("is tried again", "results", **partial({"content": []})) | {"retries": 1},
-        # It does not come back from that, so this is the last of its process.
+        # It does not recover from that, so this is the last test of its process.
         called("hangs", timeout="300ms", tags="slow"),
     )
     write_suite(
@@ -205,7 +201,7 @@ def test_no_way_to_run_tells_the_secret(folder: Path, words: tuple[str, ...]) ->
 
 
 @pytest.mark.long
-def test_a_test_is_told_live_without_the_secret(folder: Path) -> None:
+def test_the_live_output_of_a_test_is_without_the_secret(folder: Path) -> None:
     raw = shown_on_a_terminal(folder, "run", "--skip-tag", "slow", "--verbose")
     assert b"\x1b[" in raw
     assert_hidden(Written(1, {"terminal": raw}))
@@ -220,7 +216,7 @@ LATER = {
 
 
 @pytest.mark.parametrize("words", LATER.values(), ids=LATER)
-def test_what_is_made_of_a_report_or_a_capture_has_no_secret(
+def test_output_made_from_a_report_or_a_capture_has_no_secret(
     folder: Path, everything: Written, words: tuple[str, ...]
 ) -> None:
     assert "capture.json" in everything.parts
@@ -229,7 +225,7 @@ def test_what_is_made_of_a_report_or_a_capture_has_no_secret(
     assert_hidden(done)
 
 
-def test_a_contract_that_is_broken_is_told_without_the_secret(tmp_path: Path) -> None:
+def test_a_broken_contract_is_reported_without_the_secret(tmp_path: Path) -> None:
     write_config(tmp_path, timeout="5s")
     hook = [sys.executable, "-c", "import os, sys; sys.exit(os.environ['CANARY'])"]
     head = {"jsonrpc": "2.0", "id": 1}
@@ -291,7 +287,7 @@ for line in sys.stdin:
 """
 
 
-def test_a_plugin_does_not_get_it_told(tmp_path: Path) -> None:
+def test_a_plugin_cannot_print_it(tmp_path: Path) -> None:
     """It is given what the server said, and may say it again."""
     write_config(tmp_path)
     (tmp_path / "plugin.py").write_text(PLUGIN, encoding="utf-8")
@@ -311,7 +307,7 @@ BROKEN = ("die", "refuse", "shape", "version", "garble", "silence")
 
 @pytest.mark.parametrize("command", ["run", "list", "discover"])
 @pytest.mark.parametrize("mode", BROKEN)
-def test_a_server_that_never_starts_does_not_get_it_told(
+def test_a_server_that_never_starts_cannot_print_it(
     tmp_path: Path, mode: str, command: str
 ) -> None:
     write_config(tmp_path, mode, startupTimeout="500ms")
@@ -370,7 +366,7 @@ def test_nor_does_it_on_a_terminal(bare_folder: Path, words: tuple[str, ...]) ->
 # Recording
 
 
-def test_a_recording_has_no_secret_that_it_was_told_of(tmp_path: Path) -> None:
+def test_a_recording_has_none_of_the_named_secrets(tmp_path: Path) -> None:
     info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": SECRET}}
     calls = ("structured", "noise", "fails", "notify", "long")
     said = [
@@ -381,10 +377,10 @@ def test_a_recording_has_no_secret_that_it_was_told_of(tmp_path: Path) -> None:
     words = ("-o", "s.json", "--redact", "KEY")
     command = [sys.executable, LEAKY]
     with recording(tmp_path, *words, command=command, env={"KEY": SECRET}) as client:
-        heard = client.converse(data.encode())
+        received = client.converse(data.encode())
         assert client.status() == 0
     # The client gets every byte as the server wrote it.
-    assert SECRET.encode() in heard
+    assert SECRET.encode() in received
     assert_hidden(Written(0, {"s.json": (tmp_path / "s.json").read_bytes()}))
     done = written_by(tmp_path, "cases", "from", "s.json")
     assert done.code == 0
@@ -392,7 +388,7 @@ def test_a_recording_has_no_secret_that_it_was_told_of(tmp_path: Path) -> None:
 
 
 def test_a_contract_of_a_log_has_no_secret_that_its_key_gives_away(tmp_path: Path) -> None:
-    """Nobody has blanked this log: only the key says what is secret in it."""
+    """This log was not blanked before: only the key says what is secret in it."""
     shapes = shapes_of(SECRET)
     call = {"name": "log_in", "arguments": {"password": SECRET}}
     content = [{"type": "text", "text": f"{name}: {shape}"} for name, shape in shapes.items()]
@@ -422,7 +418,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_a_fault_of_mcptest_is_told_without_the_secret(tmp_path: Path) -> None:
+def test_an_internal_error_is_reported_without_the_secret(tmp_path: Path) -> None:
     write_config(tmp_path)
     write_suite(tmp_path / "a.test.mcp.yml", called("plain"))
     words = ("run", "--json", "--reporter", "html=r.html", "--junit", "r.xml")
@@ -474,37 +470,9 @@ def test_a_weak_secret_of_a_suite_is_warned_of_whatever_its_name(tmp_path: Path)
 
 def shown_on_a_terminal(folder: Path, *words: str) -> bytes:
     """All that a command writes to a terminal on which it runs."""
-    ours, theirs = pty.openpty()
-    environment = ENVIRONMENT | {"CANARY": SECRET, "TERM": "xterm", "COLUMNS": "100"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mcptest", *words],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    try:
-        shown = b"".join(chunks_of(ours))
-        assert process.wait(PATIENCE_S) in (0, 1)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
-    return shown
-
-
-def chunks_of(fd: int) -> Iterator[bytes]:
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        readable, _, _ = select.select([fd], [], [], max(0.0, deadline - time.monotonic()))
-        assert readable, "the command took too long"
-        try:
-            yield os.read(fd, 65536)
-        except OSError:
-            # So a terminal says that nobody has its other end any more.
-            return
+    ended = on_terminal(folder, *words, environment={"CANARY": SECRET, "COLUMNS": "100"})
+    assert ended.code in (0, 1)
+    return ended.out.encode()
 
 
 @pytest.mark.parametrize("name", [*shapes_of(SECRET), "half"])

@@ -13,7 +13,7 @@ from test_canary_secret import FILES, LEAKY, SECRET, traces_in, written_by
 if TYPE_CHECKING:
     from pathlib import Path
 
-# A plugin that says what it was given, in its message and on stderr, and breaks when told to.
+# A plugin that repeats its input in its message and on stderr, and breaks on request.
 PLUGIN = """
 import json, sys
 for line in sys.stdin:
@@ -158,7 +158,7 @@ def test_the_name_of_a_snapshot_does_not_say_it(folder: Path) -> None:
     assert (again["summary"]["passed"], again["snapshots"]["stale"]) == (1, {})
 
 
-def test_the_canary_is_heard_where_nobody_named_it(folder: Path) -> None:
+def test_a_canary_that_is_not_declared_secret_is_found_everywhere(folder: Path) -> None:
     """What all of the above rely on: without being named it is everywhere."""
     suite = (folder / "mcptest.yaml").read_text(encoding="utf-8")
     open_ = suite.replace('{"secret_env": "CANARY"}', json.dumps(SECRET))

@@ -100,7 +100,7 @@ def test_a_server_that_dies_before_the_handshake_does_not_get_it_written(tmp_pat
 def test_a_secret_that_is_a_common_word_does_not_break_the_reports(
     tmp_path: Path, secret: str
 ) -> None:
-    """`${PORT}` and `${LOG_LEVEL}` are no secrets to speak of, but nobody can know."""
+    """`${PORT}` and `${LOG_LEVEL}` are hardly secrets, but this cannot be known."""
     write_suite(
         tmp_path / "a.test.mcp.yml",
         case("one", params={"port": 8080, "say": secret}, wants={"port": 8080, "say": "x"}),
@@ -123,7 +123,7 @@ def test_a_variable_that_is_not_set_is_2_and_names_it(tmp_path: Path) -> None:
     assert "error[F016]: the environment variable 'NO_SUCH_VARIABLE_SET' is not set" in ended.err
 
 
-def test_what_a_server_sends_is_never_expanded(tmp_path: Path) -> None:
+def test_variables_in_server_output_are_never_expanded(tmp_path: Path) -> None:
     bait = {"a": "${TOKEN} $TOKEN {{TOKEN}} %TOKEN% $(id) `id` {0} %s <%= x %>"}
     write_suite(tmp_path / "a.test.mcp.yml", case("echoes", params=bait, wants={"a": "x"}))
     write_config(tmp_path / "conductor.config.json")

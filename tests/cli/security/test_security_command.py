@@ -160,7 +160,7 @@ def test_a_tool_that_ends_the_server_does_not_end_the_scan(tmp_path: Path) -> No
     assert report["notes"][0].startswith('the tool "die": exited_during_call: ')
 
 
-def test_what_was_not_read_does_not_pass(tmp_path: Path) -> None:
+def test_rules_about_unread_lists_do_not_pass(tmp_path: Path) -> None:
     script = {"tools": [{"name": "a"}], "refuses": ["templates"]}
     assert scan(tmp_path, script).code == 0
     ended = scan(tmp_path, {**script, "refuses": ["tools"]})
@@ -183,7 +183,7 @@ def test_what_was_not_read_does_not_pass(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_was_not_judged_whole_does_not_pass(
+def test_rules_that_were_judged_in_part_do_not_pass(
     tmp_path: Path, more: dict[str, Any], said: str
 ) -> None:
     ended = scan(tmp_path, {"tools": [{"name": "a"}], **more})
@@ -215,7 +215,7 @@ def test_definitions_that_depend_on_the_name_of_the_client(tmp_path: Path) -> No
     assert '"Adds." became "Something else."' in ended.out
 
 
-def test_definitions_that_come_after_calls_are_judged(tmp_path: Path) -> None:
+def test_definitions_listed_after_calls_are_judged(tmp_path: Path) -> None:
     status = {"name": "status", **READ_ONLY, "inputSchema": NOTHING}
     later: dict[str, Any] = {"tools": [status, {"name": "add", "description": "Adds."}]}
     script = {"tools": [status], "prompts": [{"name": "sum", "description": "Sums."}]}
@@ -637,7 +637,7 @@ def test_nothing_is_probed_that_is_not_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_cannot_be_probed_is_not_run(tmp_path: Path) -> None:
+def test_rules_that_cannot_be_probed_are_not_run(tmp_path: Path) -> None:
     (tmp_path / "hints.yml").write_text("file_root: /\n", encoding="utf-8")
     tools = [{"name": "echo", **string(*(f"part{n}" for n in range(9))), **READ_ONLY}]
     words = ("--probe-tools", "echo", "--hints", "hints.yml", "--format", "json")
@@ -781,7 +781,7 @@ for line in sys.stdin:
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_was_laid_out_is_removed_at_a_signal(tmp_path: Path, number: signal.Signals) -> None:
+def test_decoy_files_are_removed_at_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "server.py").write_text(HANGS_OUTSIDE, encoding="utf-8")
     (tmp_path / "hints.yml").write_text("file_root: root\n", encoding="utf-8")
     root = tmp_path / "root"

@@ -32,11 +32,11 @@ def structured(value: object) -> dict[str, Any]:
     return {"result": {"content": [], "structuredContent": value}}
 
 
-def told(stderr: str) -> dict[str, Any]:
+def wrote(stderr: str) -> dict[str, Any]:
     return {**said("ok"), "stderr": stderr}
 
 
-def heard(*methods: str) -> dict[str, Any]:
+def notified(*methods: str) -> dict[str, Any]:
     messages = [{"method": method, "params": {"level": "info"}} for method in methods]
     return {**said("ok"), "notify": messages}
 
@@ -129,20 +129,20 @@ TOOLS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     ),
     "nothing on stderr": (
         {**wanted("ok"), "stderr": "toBeEmpty"},
-        [told(" \n"), told("oops\n"), said("no")],
+        [wrote(" \n"), wrote("oops\n"), said("no")],
     ),
     "a text on stderr": (
         {"stderr": "two (2) words"},
-        [told("\n two (2) words \n"), told("two words\n"), told("more than two (2) words\n")],
+        [wrote("\n two (2) words \n"), wrote("two words\n"), wrote("more than two (2) words\n")],
     ),
     "a pattern on stderr": (
         {"stderr": "match:regex:^ready on \\d+$"},
-        [told("ready on 80\n"), told("not ready on 80\n"), told("ready on 80, almost\n")],
+        [wrote("ready on 80\n"), wrote("not ready on 80\n"), wrote("ready on 80, almost\n")],
     ),
-    # A notification that does not come is waited for, so there is one of these.
+    # A missing notification is waited for, so there is only one of these.
     "two notifications in order": (
         {"notifications": [LOG, PROGRESS]},
-        [heard(LOG, LOG, PROGRESS), heard(PROGRESS, LOG)],
+        [notified(LOG, LOG, PROGRESS), notified(PROGRESS, LOG)],
     ),
     "an answer in time": (
         {"performance": {"maxResponseTime": "1s"}},

@@ -37,7 +37,7 @@ def migrated(folder: Path, *words: str) -> Ended:
 
 
 def members(folder: Path, suite: str) -> dict[str, list[str]]:
-    """The tests that each entry of a suite stands for, by its name."""
+    """The tests that each entry of a suite expands to, by its name."""
     value: Any = read_document((folder / suite).read_text(encoding="utf-8"), suite).value
     entries = [each for lane in ("tools", "resources", "prompts") for each in value.get(lane, [])]
     return {
@@ -191,7 +191,9 @@ def text_of(folder: Path, name: str) -> str:
     return (folder / name).read_text(encoding="utf-8")
 
 
-def test_what_is_left_behind_is_told_with_its_place_and_the_rest_is_written(tmp_path: Path) -> None:
+def test_parts_that_cannot_be_migrated_are_reported_with_their_place_and_the_rest_is_written(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, "a.test.mcp.yml", PASSES)
     ended = mcptest(tmp_path, "migrate", "a.test.mcp.yml")
     assert ended.code == 1
@@ -355,7 +357,7 @@ def test_nothing_is_written_when_one_of_several_sources_cannot_be_read(tmp_path:
     assert not (tmp_path / "mcptest.yaml").exists()
 
 
-def test_what_is_not_a_regular_file_is_not_written_to(tmp_path: Path) -> None:
+def test_an_output_that_is_not_a_regular_file_is_not_written(tmp_path: Path) -> None:
     write(tmp_path, "a.test.mcp.yml", PASSES)
     (tmp_path / "mcptest.yaml").symlink_to("/dev/null")
     ended = mcptest(tmp_path, "migrate", "a.test.mcp.yml", "-o", "mcptest.yaml", "--force")

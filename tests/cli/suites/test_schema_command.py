@@ -22,7 +22,7 @@ def id_in(file: Path) -> str:
     "text",
     ["precious\n", "", "{}", '{"$id": "urn:mine"}', f'{{"$id": ["{SUITE}"]}}', "[]"],
 )
-def test_a_file_that_is_no_schema_of_ours_is_left_as_it_is(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_one_of_our_schemas_is_not_changed(tmp_path: Path, text: str) -> None:
     file = tmp_path / "a.json"
     file.write_text(text, encoding="utf-8")
     ended = mcptest(tmp_path, "schema", "-o", "a.json")
@@ -34,7 +34,7 @@ def test_a_file_that_is_no_schema_of_ours_is_left_as_it_is(tmp_path: Path, text:
     assert [file.read_text(encoding="utf-8"), os.listdir(tmp_path)] == [text, ["a.json"]]
 
 
-def test_by_force_any_file_is_replaced(tmp_path: Path) -> None:
+def test_with_force_any_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("precious", encoding="utf-8")
     assert mcptest(tmp_path, "schema", "-o", "a.json", "--force").code == 0
     assert id_in(tmp_path / "a.json") == SUITE

@@ -102,8 +102,10 @@ def test_a_server_whose_tests_are_all_skipped_is_not_left_out(
     )
     ended = run(tmp_path)
     assert ended.code == code
-    told = "coverage of tools is not known: t could not be asked, for all of its tests are skipped"
-    assert ended.report()["gates"] == ([told] if skip else [])
+    message = (
+        "coverage of tools is not known: t could not be asked, for all of its tests are skipped"
+    )
+    assert ended.report()["gates"] == ([message] if skip else [])
 
 
 def spread(folder: Path, *offered: str) -> None:
@@ -131,7 +133,7 @@ def spread(folder: Path, *offered: str) -> None:
         ),
     ],
 )
-def test_the_gates_of_a_suite_in_two_shards_are_asked_by_whoever_merges_them(
+def test_the_gates_of_a_suite_in_two_shards_are_checked_when_the_reports_are_merged(
     tmp_path: Path, offered: tuple[str, ...], code: int, gates: list[str]
 ) -> None:
     spread(tmp_path, *offered)

@@ -17,7 +17,7 @@ TEXT = {"$ref": "#/$defs/text", "$defs": {"text": {"type": "string"}}}
 
 
 def deep_schema(levels: int = 1000) -> dict[str, Any]:
-    """Each level must know what the next one has looked at: more than there is room for."""
+    """Each level must know what the next one has evaluated: more than fits into memory."""
     defs: dict[str, object] = {
         f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}], "unevaluatedProperties": {}}
         for n in range(levels)
@@ -67,7 +67,7 @@ SECRET = "Zq9xWv7k.[Lm3Pt5Rj2"
 
 
 @pytest.mark.parametrize(
-    ("url", "target", "told"),
+    ("url", "target", "message"),
     [
         ("http://127.0.0.1:${token}/", "result", "is not the URL of a server: its "),
         ("http://[${token}/", "result", "its host is not the name or number of a machine"),
@@ -77,7 +77,7 @@ SECRET = "Zq9xWv7k.[Lm3Pt5Rj2"
     ],
 )
 def test_no_part_of_a_secret_is_in_a_mistake(
-    tmp_path: Path, url: str, target: str, told: str
+    tmp_path: Path, url: str, target: str, message: str
 ) -> None:
     expect = [{"target": target, "matcher": {"exact": 1}}]
     suite = {
@@ -87,7 +87,7 @@ def test_no_part_of_a_secret_is_in_a_mistake(
     }
     write(tmp_path, suite)
     ended = mcptest(tmp_path, "validate", SHOP_TOKEN=SECRET)
-    assert (ended.code, told in ended.err) == (2, True)
+    assert (ended.code, message in ended.err) == (2, True)
     for begin in range(len(SECRET) - 3):
         assert SECRET[begin : begin + 4].lower() not in ended.err.lower()
 

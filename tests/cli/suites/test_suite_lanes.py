@@ -1,4 +1,4 @@
-"""The lanes of a suite: what `compliance` sees, and how what cannot be run is told."""
+"""The lanes of a suite: what `compliance` sees, and how checks that cannot run are reported."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ BREACHES: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("check", "script", "path"), BREACHES)
-def test_what_is_wrong_is_a_mismatch_that_names_its_place(
+def test_a_violation_is_a_mismatch_that_names_its_place(
     tmp_path: Path, check: str, script: dict[str, Any], path: str
 ) -> None:
     write(tmp_path, script, compliance={"tests": ["ping", check] if check == "rules" else [check]})
@@ -114,14 +114,14 @@ def test_an_invariant_that_the_calls_of_a_suite_show_broken_fails_the_check(tmp_
     assert ended.code == 1
 
 
-def test_what_no_session_could_show_is_a_note_and_not_a_pass_of_its_own(tmp_path: Path) -> None:
+def test_a_rule_that_was_not_applicable_is_a_note_and_not_a_pass(tmp_path: Path) -> None:
     test, _ = checked(tmp_path, "invariants", tools=CALLS)
     assert test["status"] == "passed"
     assert "INV-006 does not apply: no error was sent" in test["notes"]
     assert not [note for note in test["notes"] if note.startswith("INV-001")]
 
 
-def test_what_is_only_recommended_is_a_note(tmp_path: Path) -> None:
+def test_a_violated_recommendation_is_a_note(tmp_path: Path) -> None:
     test, ended = checked(tmp_path, "rules", {"stderr": "na\xefve\n"})
     (note,) = test["notes"]
     assert note.startswith("STDIO-08 is only recommended, and not followed: ")
@@ -129,7 +129,7 @@ def test_what_is_only_recommended_is_a_note(tmp_path: Path) -> None:
 
 
 def test_the_rules_see_what_the_other_checks_have_asked_for(tmp_path: Path) -> None:
-    """A tool without a schema is only known to whoever has seen the list."""
+    """A tool without a schema is known only from the list."""
     script = {"tools/list": {"result": {"tools": [{"name": "echo"}]}}}
     write(tmp_path, script, compliance={"tests": ["rules"]})
     tests, _ = ran(tmp_path)
@@ -201,7 +201,7 @@ def test_no_check_passes_on_a_server_that_never_opened_a_session(
     assert (tests["echoes"]["status"], ended.code) == ("passed", 1)
 
 
-def test_judging_ends_the_session_and_whoever_comes_next_is_told(tmp_path: Path) -> None:
+def test_judging_ends_the_session_and_the_next_test_has_a_note(tmp_path: Path) -> None:
     write(tmp_path, compliance={"tests": ["ping", "invariants", "rules", "ping"]})
     ended = mcptest(tmp_path, "run", "--json", "--capture", "all.json")
     (suite,) = ended.report()["suites"]
@@ -319,7 +319,7 @@ def test_a_name_that_resembles_nothing_is_answered_with_all_there_are(tmp_path: 
         ({"evals": [{"name": "a", "prompt": "b", "rubric": {}}]}, "F007", '"criteria"'),
     ],
 )
-def test_a_mistake_in_a_lane_is_told_once_with_its_place(
+def test_a_mistake_in_a_lane_is_reported_once_with_its_place(
     tmp_path: Path, lanes: dict[str, Any], code: str, words: str
 ) -> None:
     write(tmp_path, tools=CALLS, **lanes)
@@ -347,7 +347,7 @@ CLOSING = (
 )
 
 
-def test_what_cannot_be_run_is_reported_one_by_one_and_fails_the_run(tmp_path: Path) -> None:
+def test_checks_that_cannot_run_are_reported_one_by_one_and_fail_the_run(tmp_path: Path) -> None:
     write(tmp_path, tools=CALLS, **LEFT)
     tests, ended = ran(tmp_path)
     for name, reason in REASONS.items():
@@ -358,7 +358,7 @@ def test_what_cannot_be_run_is_reported_one_by_one_and_fails_the_run(tmp_path: P
     assert (report["not_run"], report["not_run_allowed"], ended.code) == (2, False, 1)
 
 
-def test_whoever_accepts_it_passes_if_anything_did(tmp_path: Path) -> None:
+def test_with_allow_not_run_the_run_passes_if_any_test_passed(tmp_path: Path) -> None:
     write(tmp_path, tools=CALLS, **LEFT)
     tests, ended = ran(tmp_path, "--allow-not-run")
     assert (tests["tone"]["status"], tests["tone"]["not_run"]) == ("skipped", True)
@@ -406,7 +406,7 @@ def test_a_run_without_such_a_test_among_the_selected_succeeds(tmp_path: Path) -
     assert (set(tests), ended.report()["not_run"], ended.code) == ({"echoes"}, 0, 0)
 
 
-def test_one_that_its_author_skips_is_only_skipped(tmp_path: Path) -> None:
+def test_a_check_that_its_author_skips_is_only_skipped(tmp_path: Path) -> None:
     agent = {"name": "refunds", "prompt": "a", "skip": "not now"}
     write(tmp_path, tools=CALLS, agents=[agent])
     tests, ended = ran(tmp_path)
@@ -457,7 +457,7 @@ def test_a_gate_of_a_suite_is_reported_as_one_of_the_command_line(tmp_path: Path
 # Over several files
 
 
-def test_checks_come_after_the_calls_of_what_is_imported(tmp_path: Path) -> None:
+def test_checks_run_after_the_calls_of_imported_suites(tmp_path: Path) -> None:
     write(
         tmp_path,
         {"tools/call": {"result": {"text": "hi"}}},
@@ -478,7 +478,7 @@ FINE_OR_NOT = {"target": "duration_ms", "matcher": {"gte": 0}}
 # What fails a run without failing a test
 
 
-def test_a_schema_that_is_none_is_told_by_every_report_that_fails(tmp_path: Path) -> None:
+def test_an_invalid_schema_is_in_every_report_that_fails(tmp_path: Path) -> None:
     tool = {"name": "odd", "inputSchema": {"type": "objct"}}
     listed = {"result": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}, tool]}}
     write(tmp_path, {"tools/list": listed}, tools=CALLS)
@@ -490,7 +490,7 @@ def test_a_schema_that_is_none_is_told_by_every_report_that_fails(tmp_path: Path
         assert "bad_schema" in (tmp_path / name).read_text(encoding="utf-8")
 
 
-# Thirty levels, each twice the next: no validator comes to the end of them.
+# Thirty levels, each twice the next: no validator ever finishes.
 BOMB = {
     "$ref": "#/$defs/d0",
     "$defs": {
@@ -507,7 +507,7 @@ BOMB = {
 
 
 @pytest.mark.parametrize("key", ["inputSchema", "outputSchema"])
-def test_a_schema_that_nobody_can_read_ends_no_run(tmp_path: Path, key: str) -> None:
+def test_an_unreadable_schema_does_not_end_the_run(tmp_path: Path, key: str) -> None:
     tool = {"name": "odd", "inputSchema": {"type": "object"}, key: BOMB}
     write(tmp_path, {"tools/list": {"result": {"tools": [tool]}}}, tools=CALLS)
     tests, ended = ran(tmp_path)

@@ -43,7 +43,7 @@ def findings(ended: Ended) -> list[tuple[str, str, int]]:
 # Lists
 
 
-def test_outputs_that_could_not_be_checked_are_told(tmp_path: Path) -> None:
+def test_outputs_that_could_not_be_checked_are_reported(tmp_path: Path) -> None:
     ended = run_suite(tmp_path, restless("list-error", add(), add("adds more")))
     assert (ended.code, findings(ended)) == (0, [("unchecked_output", "s", 2)])
     said = ended.report()["findings"][0]["message"]
@@ -79,7 +79,7 @@ def again(**keys: Any) -> dict[str, Any]:
     return {"name": "again", "tool": "again", "expect": text_is("right"), **keys}
 
 
-def test_a_second_answer_to_one_try_is_not_taken_for_the_next(tmp_path: Path) -> None:
+def test_a_second_answer_to_one_try_is_not_mistaken_for_the_next(tmp_path: Path) -> None:
     ended = run_suite(tmp_path, restless("plain", again(retries=2)))
     assert (ended.code, results_of(ended)[0]["attempts"]) == (1, 3)
     assert findings(ended) == [("duplicate_response", "s", 2)]
@@ -102,7 +102,7 @@ def test_so_it_is_with_the_ids_of_a_test_file(id: object, kinds: list[str], tmp_
     words = ("--json", "--retries", "1", "--", *command("plain"))
     ended = mcptest(tmp_path, "run", "a.test.mcp.yml", *words)
     assert ended.code == 1
-    # The id that was sent is nobody's concern: only the text differs.
+    # The id does not matter: only the text differs.
     assert [path for path, _ in mismatches(ended)] == ["result.content[0].text"]
     assert [kind for kind, _, _ in findings(ended) if not kind.startswith("BASE")] == kinds
 
@@ -127,7 +127,7 @@ def interrupted(folder: Path, listener: Listener, times: int = 1) -> dict[str, A
         # Each time the server is asked to wait it calls.
         for _ in range(times):
             listener.next_caller()
-            # The same signal at once would be taken for the one before.
+            # The same signal at once would be merged with the one before.
             time.sleep(0.15)
             run.signal(signal.SIGINT)
         ended = run.finish()
@@ -148,7 +148,7 @@ def test_an_interrupted_test_is_torn_down(tmp_path: Path, listener: Listener) ->
     assert report["findings"] == []
 
 
-def test_a_call_that_was_given_up_for_an_interrupt_may_be_answered_late(
+def test_a_call_that_was_cancelled_by_an_interrupt_may_be_answered_late(
     tmp_path: Path, listener: Listener
 ) -> None:
     write(tmp_path, waiting("answer-late", NOTE))
@@ -162,20 +162,20 @@ def test_a_test_without_teardown_is_just_interrupted(tmp_path: Path, listener: L
     assert (report["interrupted"], notes(tmp_path), report["findings"]) == (True, [], [])
 
 
-def test_a_teardown_that_fails_then_is_told(tmp_path: Path, listener: Listener) -> None:
+def test_a_teardown_that_fails_then_is_reported(tmp_path: Path, listener: Listener) -> None:
     write(tmp_path, waiting("hang", NOTE, {"tool": "again", "expect": text_is("right")}))
     report = interrupted(tmp_path, listener)
     assert notes(tmp_path) == ["torn down"]
     [found] = report["findings"]
     assert (found["kind"], found["server"]) == ("teardown_failed", "s")
-    told = "the teardown of waits was not done when it was interrupted: failed at result"
-    assert found["message"].startswith(told)
+    message = "the teardown of waits was not done when it was interrupted: failed at result"
+    assert found["message"].startswith(message)
 
 
 def test_a_second_interrupt_ends_the_teardown(tmp_path: Path, listener: Listener) -> None:
     write(tmp_path, waiting("hang", {"tool": "wait"}, NOTE))
     report = interrupted(tmp_path, listener, times=2)
     assert notes(tmp_path) == []
-    told = [each["message"] for each in report["findings"] if each["kind"] == "teardown_failed"]
+    message = [each["message"] for each in report["findings"] if each["kind"] == "teardown_failed"]
     why = "was not done when it was interrupted: it was interrupted again"
-    assert told == [f"the teardown of waits {why}"]
+    assert message == [f"the teardown of waits {why}"]

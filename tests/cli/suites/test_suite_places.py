@@ -1,4 +1,4 @@
-"""Where a suite's failures are told, and what a run of it needs of the environment."""
+"""The places of a suite's failures, and what a run of it needs of the environment."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def write(folder: Path, setup: str = "echo", read: str = "read", delete: str = "
     ],
     ids=["nothing", "setup", "step", "end of the server", "teardown"],
 )
-def test_a_failure_is_told_at_the_line_of_its_step(
+def test_a_failure_is_reported_at_the_line_of_its_step(
     keys: dict[str, str], line: int, tmp_path: Path
 ) -> None:
     write(tmp_path, **keys)
@@ -61,7 +61,7 @@ def test_a_failure_is_told_at_the_line_of_its_step(
     assert (ended.code, result["line"]) == (1 if keys else 0, line)
 
 
-def test_a_step_that_cannot_be_sent_is_told_at_its_line(tmp_path: Path) -> None:
+def test_a_step_that_cannot_be_sent_is_reported_at_its_line(tmp_path: Path) -> None:
     first = "{tool: echo, args: {text: ''}, capture: {x: 'result.content[0].text'}}"
     second = '{tool: echo, expect: [{target: result, matcher: {contains: "${x}"}}]}'
     steps = f"    steps:\n      - {first}\n      - {second}\n"
@@ -118,7 +118,7 @@ def test_a_run_needs_only_the_secrets_of_its_tests(secrets: Path) -> None:
     assert (ended.code, [each["name"] for each in results_of(ended)]) == (0, ["plain"])
 
 
-def test_a_secret_that_no_selected_test_uses_is_blanked_all_the_same(secrets: Path) -> None:
+def test_a_secret_that_no_selected_test_uses_is_still_blanked(secrets: Path) -> None:
     text = (secrets / "mcptest.yaml").read_text(encoding="utf-8")
     expect = '[{target: "result.content[0].text", matcher: {exact: "no"}}]'
     text = text.replace("{text: hello}", f"{{text: correct-horse-9}}, expect: {expect}")

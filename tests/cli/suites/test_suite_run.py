@@ -1,4 +1,4 @@
-"""Suites, run by the real command: which servers are started when, what is chosen, what is told."""
+"""Suites, run by the real command: which servers are started, what is selected and reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TWO = {"a": server("a_"), "b": server("b_")}
 # Servers
 
 
-def test_each_server_is_started_once_however_its_tests_stand_in_the_file(tmp_path: Path) -> None:
+def test_each_server_is_started_once_in_any_order_of_its_tests(tmp_path: Path) -> None:
     tests = [
         call("1", "a_echo", server="a"),
         call("2", "b_echo", server="b"),
@@ -156,7 +156,7 @@ def test_servers_run_side_by_side_and_the_report_is_in_order(
 # Which server
 
 
-def test_a_command_on_the_command_line_stands_in_for_the_only_server(tmp_path: Path) -> None:
+def test_a_command_on_the_command_line_replaces_the_only_server(tmp_path: Path) -> None:
     suite = {
         "servers": {"a": {"command": ["/nowhere"], "env": server()["env"]}},
         "tools": [call("1", "z_echo")],
@@ -167,7 +167,7 @@ def test_a_command_on_the_command_line_stands_in_for_the_only_server(tmp_path: P
     assert ended.report()["suites"][0]["server"] == "a"
 
 
-def test_a_command_on_the_command_line_cannot_stand_in_for_two_servers(tmp_path: Path) -> None:
+def test_a_command_on_the_command_line_cannot_replace_two_servers(tmp_path: Path) -> None:
     tests = [call("1", "a_echo", server="a"), call("2", "b_echo", server="b")]
     ended = run_suite(tmp_path, {"servers": TWO, "tools": tests}, "--server-command", "x")
     assert ended.code == 2
@@ -253,7 +253,7 @@ def test_skip_and_only_are_kept_to(tmp_path: Path) -> None:
     assert [each["code"] for each in ended.report()["warnings"]] == ["W002"]
 
 
-def test_a_run_in_which_nothing_is_chosen_is_no_success(tmp_path: Path) -> None:
+def test_a_run_in_which_nothing_is_selected_does_not_succeed(tmp_path: Path) -> None:
     ended = run_suite(tmp_path, {"tools": [call("1")]}, "-k", "nothing like it")
     assert (ended.code, journal(tmp_path)) == (7, [])
 
@@ -264,7 +264,7 @@ def test_tags_of_defaults_choose_as_well(tmp_path: Path) -> None:
     assert outcomes(run_suite(tmp_path, None, "--tag", "own")) == {"1": "passed"}
 
 
-# All lanes, and what is told of a failure
+# All lanes, and how a failure is reported
 
 
 def test_tools_resources_and_prompts_are_called_with_what_is_written(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_a_server_that_ends_in_a_step_is_an_error_and_the_next_test_gets_a_fresh
     assert journal(tmp_path).count("starts") == 2
 
 
-def test_a_call_that_is_refused_fails_and_the_server_s_words_are_told(tmp_path: Path) -> None:
+def test_a_call_that_is_refused_fails_with_the_message_of_the_server(tmp_path: Path) -> None:
     ended = run_suite(tmp_path, entry(tool="refuse"))
     assert mismatches(ended) == [("result", "is missing: the answer has no result")]
     said = 'the server answered with an error: code -32602, "I would rather not"'
@@ -227,7 +227,7 @@ def test_a_call_that_takes_too_long_is_an_error(keys: Keys, tmp_path: Path) -> N
 # Budgets and thresholds
 
 
-def test_a_call_within_its_budgets_passes_and_one_beyond_is_told(tmp_path: Path) -> None:
+def test_a_call_within_its_budgets_passes_and_one_beyond_fails(tmp_path: Path) -> None:
     # With five letters the result is 60 bytes long, which are 15 tokens; the sixth is too many.
     budgets = {"max_duration_ms": 20_000, "max_response_tokens": 15}
     tests = [
@@ -299,7 +299,7 @@ def test_notifications_and_stderr_may_be_asserted_and_are_waited_for(tmp_path: P
 
 
 @pytest.mark.long
-def test_a_notification_that_never_comes_fails_in_the_end(tmp_path: Path) -> None:
+def test_a_notification_that_never_arrives_fails_in_the_end(tmp_path: Path) -> None:
     expect = [{"target": "notifications[0].params.data", "matcher": {"exact": "one"}}]
     ended = run_suite(tmp_path, {"tools": [call("n", expect=expect)]})
     assert mismatches(ended) == [

@@ -1,4 +1,4 @@
-"""Snapshots of suites: written, held against, accepted, and named when nobody asks for them."""
+"""Snapshots of suites: written, compared, accepted, and named when they are unused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def snapshots(ended: Ended) -> dict[str, Any]:
 NONE: dict[str, Any] = {}
 
 
-def test_what_is_new_is_written_once_and_held_against_from_then_on(tmp_path: Path) -> None:
+def test_a_new_snapshot_is_written_once_and_compared_from_then_on(tmp_path: Path) -> None:
     write(tmp_path, "greets")
     first = run(tmp_path)
     assert (first.code, snapshots(first)["written"]) == (0, {"mcptest.yaml": ["greets > result"]})
@@ -154,7 +154,7 @@ def test_files_that_run_side_by_side_write_all_of_them(tmp_path: Path) -> None:
     assert run(tmp_path, "--parallel", "2", ci=True).code == 0
 
 
-def test_a_terminal_is_told_what_became_of_them(tmp_path: Path) -> None:
+def test_the_terminal_report_says_what_happened_to_them(tmp_path: Path) -> None:
     write(tmp_path, "greets", "leaves")
     first = mcptest(tmp_path, "run", CI="")
     assert "2 snapshots written" in first.out
@@ -163,7 +163,7 @@ def test_a_terminal_is_told_what_became_of_them(tmp_path: Path) -> None:
     assert "1 stale snapshot of mcptest.yaml: leaves > result" in second.out
 
 
-def test_a_snapshot_file_that_is_no_good_is_a_mistake_before_anything_runs(tmp_path: Path) -> None:
+def test_an_invalid_snapshot_file_is_a_mistake_before_anything_runs(tmp_path: Path) -> None:
     write(tmp_path, "greets")
     (tmp_path / STORED).parent.mkdir()
     (tmp_path / STORED).write_text("snapshots: 3\n", encoding="utf-8")

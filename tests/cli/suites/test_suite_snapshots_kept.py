@@ -1,4 +1,4 @@
-"""Snapshots that cannot be written, must not be accepted, or are written while somebody watches."""
+"""Snapshots that cannot be written, must not be accepted, or are written in watch mode."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(folder: Path, *words: str) -> Ended:
 REPORTS = ("junit", "markdown", "github", "sarif", "tap", "html", "agent", "ndjson", "minimal")
 
 
-def test_a_file_that_cannot_be_written_costs_no_report_and_is_told_in_each(tmp_path: Path) -> None:
+def test_a_snapshot_file_that_cannot_be_written_is_reported_in_every_report(tmp_path: Path) -> None:
     write(tmp_path, entry("greets", SNAPSHOT))
     (tmp_path / FOLDER).write_text("in the way", encoding="utf-8")
     words = [f"--reporter={name}={name}.out" for name in REPORTS]
@@ -85,7 +85,7 @@ def test_the_snapshot_of_a_test_that_fails_otherwise_is_held_back(
     assert "1 snapshot of mcptest.yaml held back: greets > result" in shown.out
 
 
-def test_what_is_held_back_is_accepted_once_the_test_passes(tmp_path: Path) -> None:
+def test_a_snapshot_that_is_held_back_is_accepted_once_the_test_passes(tmp_path: Path) -> None:
     write(tmp_path, entry("greets", SNAPSHOT, WRONG))
     run(tmp_path)
     write(tmp_path, entry("greets", SNAPSHOT))
@@ -114,14 +114,12 @@ def test_tests_that_share_a_name_and_do_not_agree_are_never_accepted(tmp_path: P
         ("/a/mcptest.yaml.snap.yaml", True),
     ],
 )
-def test_what_a_run_writes_of_snapshots_is_no_reason_to_run_again(
-    path: str, is_reason: bool
-) -> None:
+def test_snapshots_that_a_run_writes_do_not_cause_another_round(path: str, is_reason: bool) -> None:
     is_wanted = run_modes._filter(pytest.importorskip("watchfiles"), ())
     assert is_wanted(None, path) is is_reason
 
 
-def test_a_watch_that_writes_snapshots_waits_for_a_change_of_somebody_else(tmp_path: Path) -> None:
+def test_a_watch_that_writes_snapshots_waits_for_a_change_by_someone_else(tmp_path: Path) -> None:
     write(tmp_path, entry("greets", SNAPSHOT))
     command = Watching(tmp_path, "--update-snapshots")
     try:

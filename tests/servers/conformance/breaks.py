@@ -206,7 +206,7 @@ SETTINGS = Settings()
 
 
 def broken(check: str) -> bool:
-    """True if this run shall fail this check."""
+    """True if this run is to fail this check."""
     if check not in BREAKS:
         raise KeyError(f"{check} is not in BREAKS")
     return check in SETTINGS.breaks

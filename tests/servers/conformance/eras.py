@@ -105,7 +105,7 @@ def meta_of(message: Message) -> Message:
 
 
 def kind_of(message: object) -> str:
-    """Tell requests, notifications and responses apart; raise an error for anything else."""
+    """Distinguish requests, notifications and responses; raise an error for anything else."""
     if not isinstance(message, dict):
         raise RpcError(INVALID_REQUEST, "a message is an object", status=400)
     if message.get("jsonrpc") != "2.0":
@@ -159,7 +159,7 @@ class Connection:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})
 
 
-# The sessions and processes with a handshake, which hear of changes without a subscription.
+# The sessions and processes with a handshake, which get changes without a subscription.
 CONNECTIONS: list[Connection] = []
 
 
@@ -237,7 +237,7 @@ class Call:
             self.notify("notifications/message", params)
 
     def ask(self, method: str, params: Message) -> Message | None:
-        """Send a request to the client; return its response, or None if none came."""
+        """Send a request to the client; return its response, or None if there was none."""
         connection = self.connection
         connection.asked += 1
         id = f"server-{connection.asked}"

@@ -272,7 +272,7 @@ def _ask(call: Call, name: str, params: Message) -> Message | None:
             call.cancelled.set()
         answer = response.get("result") if response else None
         return answer if isinstance(answer, dict) else None
-    # The state holds for any process of this server, so the key is not made anew.
+    # The state is valid for any process of this server, so the key is not generated again.
     subject = f"{call.params['name']} {json.dumps(call.params.get('arguments', {}))}"
     state = hmac.new(b"conformance", subject.encode(), "sha256").hexdigest()
     _states.add(state)

@@ -183,7 +183,7 @@ class Headers:
 
 
 def decode_header(header: str, value: str) -> str:
-    """The string that a header stands for."""
+    """The string that a header encodes."""
     if value.startswith("=?base64?") and value.endswith("?="):
         try:
             return base64.b64decode(value[9:-2], validate=True).decode("utf-8")
@@ -210,7 +210,7 @@ class Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         self.had_token = False
-        # Without sessions, breaks remember what came before on the TCP connection.
+        # Without sessions, breaks remember earlier requests on the TCP connection.
         self.stateless = Connection(lambda _: None, "http")
         self.stateless.era = "stateless"
 

@@ -3,7 +3,7 @@
     server.py [--http PORT] [--host HOST] [--break ID[,ID…]] [--era handshake|stateless|both]
               [--auth TOKEN] [--no CAPABILITY]… [--list-breaks]
 
-It speaks on stdio, or over HTTP with `--http` (0 chooses a port; the address is written to stderr).
+It serves stdio, or HTTP with `--http` (0 chooses a port; the address is written to stderr).
 `breaks.py` lists the ids; `--no` leaves out tools, resources, subscribe, prompts, completions,
 logging or tasks. With `--auth` every request over HTTP needs this token, or
 one of several with commas between them, each of which is a user.
@@ -20,7 +20,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-# Started as a program, this folder is a package all the same.
+# Even when started as a program, this folder is a package.
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from conformance import features  # noqa: E402  # found by the line above

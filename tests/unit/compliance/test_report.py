@@ -70,13 +70,6 @@ def test_an_entry_about_another_server_or_revision_changes_nothing() -> None:
         assert ([check.id for check in found.failures], found.problems) == (["BASE-18"], ())
 
 
-def test_an_entry_that_no_longer_fails_is_a_problem() -> None:
-    found = report(Ran([result("BASE-18", "passed")]), entry())
-    assert found.problems == (
-        "e.yml:3: BASE-18 is expected to fail and does not; take the entry out",
-    )
-
-
 def test_an_entry_about_a_check_that_did_not_run_is_none() -> None:
     assert report(Ran([result("BASE-18", "could_not_run")]), entry()).problems == ()
     assert report(Ran([result("LOG-04", "passed")]), entry()).problems == ()

@@ -66,7 +66,7 @@ def test_a_cache_is_off_by_default(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
-def test_what_is_stored_again_replaces_what_was_there(tmp_path: Path) -> None:
+def test_a_result_stored_again_replaces_the_old_one(tmp_path: Path) -> None:
     cache(tmp_path).keep("echo", {}, RESULT)
     cache(tmp_path, "refresh").keep("echo", {}, {"content": []})
     assert cache(tmp_path).find("echo", {}) == {"content": []}
@@ -202,7 +202,7 @@ def test_a_file_with_another_shape_is_as_good_as_none(
     assert cache(tmp_path).find("echo", {}) is ABSENT
 
 
-def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_instead_of_a_file_is_not_opened(tmp_path: Path) -> None:
     cache(tmp_path).keep("echo", {}, RESULT)
     file = kept_file(tmp_path)
     file.unlink()
@@ -246,21 +246,23 @@ def test_a_linked_default_folder_is_not_written_to(
         folder.mkdir()
     (project / ".mcptest").symlink_to(outside)
     monkeypatch.chdir(project)
-    told: list[str] = []
-    made = Cache(cache_folder({}), SERVER, told.append)
+    message: list[str] = []
+    made = Cache(cache_folder({}), SERVER, message.append)
     made.mode = "read_write"
     made.keep("echo", {}, RESULT)
     made.keep("echo", {}, {"isError": True})
     assert list(outside.iterdir()) == []
-    (words,) = told
+    (words,) = message
     assert f"the link .mcptest leads out of this folder, to {outside}" in words
-    named = Cache(cache_folder({"MCPTEST_CACHE_DIR": ".mcptest/mine"}), SERVER, told.append)
+    named = Cache(cache_folder({"MCPTEST_CACHE_DIR": ".mcptest/mine"}), SERVER, message.append)
     named.mode = "read_write"
     named.keep("echo", {}, RESULT)
     assert kept_file(outside / "mine").is_file()
 
 
-def test_what_a_killed_process_left_is_removed_with_the_next_result(tmp_path: Path) -> None:
+def test_leftover_files_of_a_killed_process_are_removed_with_the_next_result(
+    tmp_path: Path,
+) -> None:
     left = tmp_path / "0123abcd.json.mcptest-999999999.tmp"
     left.write_text("half", encoding="utf-8")
     cache(tmp_path).keep("echo", {}, RESULT)
@@ -272,14 +274,14 @@ def test_what_a_killed_process_left_is_removed_with_the_next_result(tmp_path: Pa
 
 @pytest.mark.parametrize("folder", ["/dev/null/cache", "a\0b"])
 def test_a_bad_folder_is_one_warning_and_breaks_nothing(folder: str) -> None:
-    told: list[str] = []
-    made = Cache(folder, SERVER, told.append)
+    message: list[str] = []
+    made = Cache(folder, SERVER, message.append)
     made.mode = "read_write"
     for _ in range(3):
         made.keep("echo", {}, RESULT)
         made.keep("echo", {}, {"isError": True})
         assert made.find("echo", {}) is ABSENT
-    (words,) = told
+    (words,) = message
     assert words.startswith("results cannot be kept in the cache ")
     assert "\0" not in words
 
@@ -291,9 +293,9 @@ def test_a_folder_instead_of_a_file_is_a_warning_and_nothing_is_left_beside_it(
     file = kept_file(tmp_path)
     file.unlink()
     file.mkdir()
-    told: list[str] = []
-    made = Cache(str(tmp_path), SERVER, told.append)
+    message: list[str] = []
+    made = Cache(str(tmp_path), SERVER, message.append)
     made.mode = "read_write"
     made.keep("echo", {}, RESULT)
-    assert len(told) == 1
+    assert len(message) == 1
     assert list(tmp_path.iterdir()) == [file]

@@ -1,4 +1,4 @@
-"""Tapes: written, read back, played in their order, and refused when they are none."""
+"""Cassettes: written, read back, replayed in order, and refused if invalid."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_the_first_difference_to_the_nearest_entry_is_named() -> None:
     )
 
 
-def test_what_only_one_side_has_is_a_difference_to_nothing() -> None:
+def test_a_member_on_one_side_only_is_a_difference() -> None:
     recorded = RecordedCall(method="m", params={"a": 1}, result={})
     assert missed(player(recorded), "m", {"a": 1, "b": 2}).endswith(
         "differs at b: recorded nothing, asked 2"
@@ -228,7 +228,8 @@ def test_a_huge_request_is_quoted_in_part() -> None:
 
 def test_a_hostile_method_is_made_visible() -> None:
     take = RecordedCall(method="\x1b[2J", params={}, result={})
-    assert "\x1b" not in missed(player(take), "tools/list", {})
+    words = missed(player(take), "tools/list", {})
+    assert ("\\u001b" in words, "\x1b" in words) == (True, False)
 
 
 def test_values_that_differ_in_order_only_have_one_canonical_form() -> None:

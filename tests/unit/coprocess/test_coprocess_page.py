@@ -66,10 +66,10 @@ def test_the_modes_of_the_cache_are_in_their_table() -> None:
 
 
 def test_every_code_is_in_the_table_of_errors() -> None:
-    told = {int(cells[0]) for cells in rows(section("Errors"))}
+    message = {int(cells[0]) for cells in rows(section("Errors"))}
     declared = {**vars(jsonrpc), **vars(refusals)}
     ours = {value for value in declared.values() if type(value) is int and value < 0}
-    assert told == ours
+    assert message == ours
 
 
 def test_the_frames_shown_are_frames() -> None:

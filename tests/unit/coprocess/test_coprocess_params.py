@@ -49,7 +49,7 @@ def refused(method: str, params: object) -> str:
 
 
 @each_case(("method", "params"), GOOD)
-def test_good_params_come_back_as_they_are(method: str, params: dict[str, Any]) -> None:
+def test_good_params_are_returned_unchanged(method: str, params: dict[str, Any]) -> None:
     assert check_params(method, params, CONNECTION_METHODS[method]) == params
 
 

@@ -90,7 +90,7 @@ def test_nothing_else_is_a_target(text: str, why: str) -> None:
     assert why in str(caught.value)
 
 
-def test_what_is_refused_is_shown_in_part_and_visibly() -> None:
+def test_a_refused_target_is_shown_shortened_and_escaped() -> None:
     with pytest.raises(BadTargetError) as caught:
         read_target("http://example.com/" + "\x1b" * 100_000)
     assert len(str(caught.value)) < 1500

@@ -58,7 +58,7 @@ def test_a_uri_uses_the_template_it_fits(template: str, uri: str, is_hit: bool) 
     assert bool(found.calls) is is_hit
 
 
-def test_servers_of_one_name_in_two_suites_are_told_apart_by_their_files() -> None:
+def test_servers_of_one_name_in_two_suites_are_distinguished_by_their_files() -> None:
     one = ServerCoverage(server="s", offers=(offer("a", 1),), home="one.yaml")
     two = ServerCoverage(server="s", offers=(offer("b", 1),), home="two.yaml")
     apart = merge_coverage([[one, two]])

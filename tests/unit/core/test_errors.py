@@ -25,7 +25,7 @@ def test_every_exception_is_drawn_in_the_tree_and_exported() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(CLASSES))
-def test_every_exception_stands_below_the_root_and_says_what_it_is(name: str) -> None:
+def test_every_exception_derives_from_the_root_and_says_what_it_is(name: str) -> None:
     assert issubclass(CLASSES[name], errors.McptestError)
     assert CLASSES[name].__doc__
 

@@ -1,4 +1,4 @@
-"""A JSON text that comes in pieces, however it is cut."""
+"""A JSON text that arrives in pieces, however it is cut."""
 
 from __future__ import annotations
 

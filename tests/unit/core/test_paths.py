@@ -46,7 +46,7 @@ def test_a_trail_is_written_like_the_path_it_is(steps: list[str | int]) -> None:
     assert render_trail(trail_of(steps)) == render_path(steps)
 
 
-def test_the_step_to_every_element_is_no_key_and_no_single_place() -> None:
+def test_a_wildcard_step_is_neither_a_key_nor_a_single_place() -> None:
     steps = ("tools", EVERY, "name")
     assert render_path(steps) == "tools[*].name"
     assert parse_path("tools[*].name") is None
@@ -54,5 +54,5 @@ def test_the_step_to_every_element_is_no_key_and_no_single_place() -> None:
 
 
 @pytest.mark.parametrize("text", ["a..b", "a[", "a[x]", "a]", ".", "a.", 'a["b]', "[0]a"])
-def test_text_that_is_no_path_is_not_read_as_one(text: str) -> None:
+def test_a_string_that_is_not_a_path_is_not_parsed_as_one(text: str) -> None:
     assert parse_path(text) is None

@@ -96,7 +96,7 @@ def test_text_without_the_secret_is_left_alone() -> None:
 
 
 def test_every_text_of_a_result_is_redacted_and_no_word_or_number_of_ours() -> None:
-    """A secret may be a word or a number that also stands in our own fields."""
+    """A secret may be a word or a number that also occurs in our own fields."""
     result = CaseResult(
         name="says fatal",
         status="error",
@@ -165,7 +165,7 @@ def test_one_secret_among_many_texts_is_found() -> None:
     assert blanked == [*texts, {"k": b"[secret]\xff"}, *texts]
 
 
-def test_bytes_that_are_no_text_stay_as_they_are() -> None:
+def test_bytes_that_are_not_text_are_not_changed() -> None:
     redact = redactor(["hunter2"])
     assert redact_bytes(b"\xff\0hunter2\xc3\x80", redact) == b"\xff\0[secret]\xc3\x80"
 
@@ -177,7 +177,7 @@ def test_bytes_that_are_no_text_stay_as_they_are() -> None:
         ("begins with correct hor", "begins with [secret]"),
         ("correct horse battery", "[secret]"),
         ("nothing of it", "nothing of it"),
-        # Too little to be of use, and to be told from anything else.
+        # Too short to be of use, or to be distinguished from anything else.
         ("ttery", "ttery"),
         # In the middle nothing was cut.
         ("a correct horse is not it", "a correct horse is not it"),
@@ -207,12 +207,12 @@ def test_a_weak_secret_is_left_alone_and_the_reason_is_known(weak: str, reason: 
 
 
 @pytest.mark.parametrize("strong", ["abcd", "1234", "password", "truer"])
-def test_a_secret_that_is_no_everyday_word_has_no_reason_to_be_left(strong: str) -> None:
+def test_a_secret_that_is_not_an_everyday_word_is_always_blanked(strong: str) -> None:
     assert why_not_blanked(strong) == ""
     assert redactor([strong])(f"it is {strong}") == f"it is {BLANK}"
 
 
-def test_what_is_learned_is_blanked_by_all_that_blank(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_learned_secret_is_blanked_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LEARNED, "secrets", ())
     alone, beside = redactor([]), redactor(["hunter2"])
     value = {"a": "learned-1"}
@@ -224,7 +224,7 @@ def test_what_is_learned_is_blanked_by_all_that_blank(monkeypatch: pytest.Monkey
     assert beside("learned-1 hunter2 learned-2") == f"{BLANK} {BLANK} {BLANK}"
 
 
-def test_what_is_learned_twice_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_learned_twice_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LEARNED, "secrets", ())
     LEARNED.add("one", "two")
     LEARNED.add("two", "three")
@@ -233,7 +233,7 @@ def test_what_is_learned_twice_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.slow
 @given(SECRETS, st.text())
-def test_what_has_been_blanked_is_not_blanked_again(secret: str, text: str) -> None:
+def test_blanked_text_is_not_blanked_again(secret: str, text: str) -> None:
     redact = redactor([secret])
     blanked = redact(f"{text} {secret}")
     assert redact(blanked) == blanked

@@ -123,7 +123,7 @@ def test_base64_is_found_escaped_and_in_broken_lines() -> None:
     assert BLANK in redact(quote(encoded, safe=""))
 
 
-def test_a_secret_that_is_no_text_is_found_as_bytes_and_as_it_is_shown() -> None:
+def test_a_secret_that_is_not_utf8_is_found_as_bytes_and_as_it_is_shown() -> None:
     secret = b"key\xff\xfe\x80bytes".decode("utf-8", "surrogateescape")
     redact = redactor([secret])
     assert redact_bytes(b"a key\xff\xfe\x80bytes", redact) == b"a [secret]"
@@ -195,13 +195,13 @@ def test_no_bytes_around_a_secret_can_hide_it(secret: str, before: bytes, after:
         quote(SECRET[:-3]),
     ],
 )
-def test_what_holds_no_secret_stays_as_it_is(text: str) -> None:
+def test_text_without_a_secret_is_not_changed(text: str) -> None:
     redact = redactor([SECRET])
     assert redact(text) == text
     assert redact(text * 3) == text * 3
 
 
-# What can stand alone
+# What can be a value of its own
 
 
 @pytest.mark.parametrize(
@@ -213,13 +213,13 @@ def test_what_holds_no_secret_stays_as_it_is(text: str) -> None:
         ("-----BEGIN KEY-----\n  MIIEpQIBAAKCAQEA\n-----END KEY-----", "MIIEpQIBAAKCAQEA"),
     ],
 )
-def test_what_is_secret_in_a_value_is_so_without_the_rest(secret: str, shown: str) -> None:
+def test_the_secret_part_of_a_value_is_blanked_alone_too(secret: str, shown: str) -> None:
     redact = redactor([secret])
     assert redact(f"it is {shown}!") == f"it is {BLANK}!"
     assert redact(f"it is {quote(shown, safe='')}!") == f"it is {BLANK}!"
 
 
-def test_what_is_not_secret_in_an_address_stays() -> None:
+def test_the_public_part_of_an_address_is_not_changed() -> None:
     text = "user at db, postgres"
     assert redactor(["postgres://user:pass-word@db/x"])(text) == text
 
@@ -237,7 +237,7 @@ def test_what_is_not_secret_in_an_address_stays() -> None:
         f"{base64.b64encode(RAW).decode()[:12]}…",
     ],
 )
-def test_what_is_left_of_a_secret_beside_a_cut_is_blanked(shown: str) -> None:
+def test_the_rest_of_a_secret_beside_a_cut_is_blanked(shown: str) -> None:
     blanked = redactor([SECRET])(shown)
     assert BLANK in blanked
     assert "c4n4ry" not in blanked
@@ -265,10 +265,10 @@ def test_a_large_text_is_still_read_in_each_way() -> None:
         assert BLANK in redactor([SECRET])(f"{filling}{shape}{filling}")
 
 
-# Where they stand
+# Where they are
 
 
-def test_the_places_of_secrets_are_told_in_characters() -> None:
+def test_the_places_of_secrets_are_counted_in_characters() -> None:
     text = f"ä {SECRET} ö {quote(SECRET, safe='')}{RAW.hex()} ü"
     found = [text[start:end] for start, end in Redactor([SECRET]).places(text)]
     assert found == [SECRET, quote(SECRET, safe=""), RAW.hex()]

@@ -56,7 +56,7 @@ def od(text: str) -> str:
 
 
 def shifted(shift: int, encode: Callable[[bytes], bytes], encoding: str = "utf-8") -> Encode:
-    """Base64 of a longer text in which the secret begins after so many characters."""
+    """Base64 of a longer text in which the secret begins after this many characters."""
     return lambda text: encode(f"{'.' * shift}{text}:end".encode(encoding)).decode()
 
 

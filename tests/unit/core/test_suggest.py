@@ -76,7 +76,7 @@ def test_with_a_limit_the_distance_is_the_same_as_far_as_it_goes(
     assert edit_distance(left, right, limit) == min(edit_distance(left, right), limit + 1)
 
 
-def test_only_the_first_of_very_many_names_are_looked_at() -> None:
+def test_only_the_first_of_very_many_names_are_compared() -> None:
     names = iter([*("x" * 8 for _ in range(MAX_KNOWN - 1)), "command", "comman", "comand"])
     assert closest("comand", names) == "command"
     assert next(names) == "comman"

@@ -1,4 +1,4 @@
-"""Which addresses a URI template stands for."""
+"""Which addresses a URI template matches."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_each_ending_has_its_exit_status(finished: RunFinished, code: int) -> No
         (WayRun(way=HTTP, refusal="not that one"), 0, 0),
     ],
 )
-def test_a_way_that_broke_is_no_success_and_a_test_that_failed_counts_for_more(
+def test_a_way_that_broke_fails_and_a_failed_test_has_precedence(
     way: WayRun, failed: int, code: int
 ) -> None:
     finished = RunFinished(

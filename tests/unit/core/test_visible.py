@@ -53,11 +53,11 @@ def test_no_byte_from_outside_survives_raw(raw: bytes) -> None:
         ("heart\ufe0f", "heart\\ufe0f"),
     ],
 )
-def test_what_cannot_be_seen_is_written_as_an_escape(text: str, shown: str) -> None:
+def test_invisible_characters_are_written_as_escapes(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
-def test_bytes_that_are_no_text_are_shown_in_hex() -> None:
+def test_bytes_that_are_not_text_are_shown_in_hex() -> None:
     assert quote_bytes(b"caf\xc3\xa9 \xff\x00") == '"café \\xff\\u0000"'
 
 

@@ -22,7 +22,7 @@ JSON = st.recursive(
 
 @pytest.mark.slow
 @given(JSON)
-def test_what_is_written_is_read_back_as_it_was(value: object) -> None:
+def test_a_written_value_is_read_back_unchanged(value: object) -> None:
     assert repr(parse_json(dump_json(value))) == repr(value)
 
 
@@ -59,7 +59,7 @@ def test_a_message_is_one_line(value: object) -> None:
         ("\ufeff{}", "expecting value", 1),
     ],
 )
-def test_what_is_not_strict_json_is_refused_with_the_reason(
+def test_text_that_is_not_strict_json_is_refused_with_the_reason(
     text: str, reason: str, column: int
 ) -> None:
     with pytest.raises(NotJsonError) as caught:
@@ -80,7 +80,7 @@ def test_what_is_not_strict_json_is_refused_with_the_reason(
         ('{"a": {"a": 1}, "b": {"a": 1}}', {"a": {"a": 1}, "b": {"a": 1}}),
     ],
 )
-def test_what_is_strict_json_is_read(text: str, value: object) -> None:
+def test_strict_json_is_read(text: str, value: object) -> None:
     found = parse_json(text)
     assert value is None or found == value
 

@@ -140,7 +140,7 @@ def suite_of(text: str) -> Suite:
 
 
 def docs_of_texts(text: str, *, is_live: bool = True) -> ServerDoc:
-    """A docs in which every text that comes from outside is this one."""
+    """A docs in which every text from outside is this one."""
     suites = [suite_of(text), suite_of(text)]
     described = ServerDescription(
         source="the server",

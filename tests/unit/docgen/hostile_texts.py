@@ -1,4 +1,4 @@
-"""Texts that want to be something else: markup, links, commands, nothing at all."""
+"""Texts that try to be something else: markup, links, commands, nothing at all."""
 
 from __future__ import annotations
 

@@ -39,10 +39,6 @@ def test_docs_of_several_files_without_a_name_are_called_something() -> None:
     assert docs_of(cases(text, "a_test.yaml"), cases(text, "b_test.yaml")).title == "MCP server"
 
 
-def test_a_title_that_is_given_counts_most() -> None:
-    assert docs_of(cases(SMALL), title="My dice").title == "My dice"
-
-
 def test_the_overview_counts_everything() -> None:
     assert docs_of(cases(SMALL)).overview == (
         "The server offers 2 tools. 3 dialogues show how it is used."
@@ -89,7 +85,7 @@ in: {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "n
     ]
 
 
-def test_an_address_that_is_listed_is_no_use_of_a_template() -> None:
+def test_reading_a_listed_address_does_not_use_a_template() -> None:
     text = """
 in: {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "note://paris"}}
 """
@@ -105,7 +101,7 @@ def test_features_of_one_name_are_one_and_those_without_are_left_out() -> None:
     assert [feature.title for feature in build_docs(server(tools=tools), ()).features] == ["first"]
 
 
-def test_more_features_than_anybody_reads_are_counted() -> None:
+def test_very_many_features_are_only_counted() -> None:
     tools = [{"name": f"t{number}"} for number in range(MAX_FEATURES + 3)]
     docs = build_docs(server(tools=tools), ())
     assert len(docs.features) == MAX_FEATURES
@@ -300,6 +296,6 @@ def test_lines_that_were_only_full_are_one_again() -> None:
     assert split_paragraphs(f"{long}\n    in") == [[(0, long.strip()), (4, "in")]]
 
 
-def test_what_cannot_be_seen_is_written_as_an_escape() -> None:
+def test_invisible_characters_are_written_as_escapes() -> None:
     assert split_paragraphs("a\x1b[31m\u202eb\x85c") == [[(0, "a\\u001b[31m\\u202eb\\u0085c")]]
     assert split_paragraphs(" \n\n ") == []

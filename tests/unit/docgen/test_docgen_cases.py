@@ -38,7 +38,7 @@ out: {{"jsonrpc": "2.0", "id": 1, "result": {result}}}
 """
 
 
-def test_what_another_server_says_of_itself_is_not_mixed_in() -> None:
+def test_the_description_of_another_server_is_not_mixed_in() -> None:
     first = introduction('{"serverInfo": {"name": "a"}}')
     other = introduction('{"serverInfo": {"name": "b"}, "instructions": "of b"}')
     again = introduction('{"serverInfo": {"name": "a"}, "protocolVersion": "1"}')
@@ -94,7 +94,7 @@ out_1: {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "t"}]}}
     assert (found["tools"], found["prompts"]) == (({"name": "t"},), ({"name": "p"},))
 
 
-def test_answers_to_a_batch_are_told_apart_by_id() -> None:
+def test_answers_to_a_batch_are_distinguished_by_id() -> None:
     text = """
 in: [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
   {"jsonrpc": "2.0", "id": "1", "method": "prompts/list"}]
@@ -119,7 +119,7 @@ def test_a_list_that_is_a_tag_offers_nothing() -> None:
     assert describe_server([cases(listing("!!type array"))]).features["tools"] == ()
 
 
-def test_what_the_client_answers_describes_nobody() -> None:
+def test_answers_of_the_client_describe_no_feature() -> None:
     text = """
 out: {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 in: {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "a"}]}}
@@ -231,7 +231,7 @@ def test_the_tests_of_a_conductor_file_are_read_as_dialogues() -> None:
     ]
 
 
-def test_what_a_test_captured_is_shown_by_its_name() -> None:
+def test_captured_values_are_shown_by_their_names() -> None:
     case = docs_of(conductor(CONDUCTOR)).cases[2]
     shown = [
         "".join(text for _, pieces in said.lines for _, text in pieces) for said in case.messages

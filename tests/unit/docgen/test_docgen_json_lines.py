@@ -19,14 +19,14 @@ def text_of(value: object) -> str:
     return "\n".join(map(line_text, json_lines(value)))
 
 
-def test_what_is_short_stays_on_one_line() -> None:
+def test_a_short_value_stays_on_one_line() -> None:
     assert text_of({"a": [1, 2], "b": {"c": None}}) == '{ "a": [1, 2], "b": { "c": null } }'
     assert text_of({}) == "{}"
     assert text_of([]) == "[]"
     assert text_of({"a": {}, "b": []}) == '{ "a": {}, "b": [] }'
 
 
-def test_what_is_long_has_a_line_for_each_member() -> None:
+def test_a_long_value_has_a_line_for_each_member() -> None:
     value = {"first": "x" * 40, "second": ["y" * 40, {"z": 1}]}
     assert text_of(value).splitlines() == [
         "{",
@@ -88,7 +88,7 @@ def test_a_long_message_is_cut_and_says_by_how_much() -> None:
     assert line_text(lines[-1]) == "… 10 more lines"
 
 
-def test_nothing_invisible_stands_in_a_line() -> None:
+def test_a_line_has_no_invisible_characters() -> None:
     value = {"\u202e": "\x00\n\u200b\ud800\U000e0041\ufe0f\U000e0100", "n": Ref(name="a")}
     assert text_of(value) == (
         '{ "\\u202e": "\\u0000\\n\\u200b\\ud800\\udb40\\udc41\\ufe0f\\udb40\\udd00", "n": !!ref a }'
@@ -101,7 +101,7 @@ def test_one_line_is_one_line_and_bounded() -> None:
     assert len(one_line(["x" * 40] * 300, 60)) <= 60
 
 
-def test_what_is_nested_very_deep_is_cut() -> None:
+def test_a_deeply_nested_value_is_shortened() -> None:
     value: object = 1
     for _ in range(400):
         value = [value]

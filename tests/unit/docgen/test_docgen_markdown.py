@@ -170,7 +170,7 @@ def test_a_small_contract_as_markdown() -> None:
     assert render_markdown(docs_of(cases(TWO_CASES))) == TWO_CASES_AS_MARKDOWN
 
 
-def test_what_the_server_says_of_itself_comes_first() -> None:
+def test_the_description_of_the_server_is_first() -> None:
     text = render_markdown(docs_of(cases(SMALL)))
     assert text.startswith(
         "# dice\n\n"
@@ -185,7 +185,7 @@ def test_what_the_server_says_of_itself_comes_first() -> None:
     )
 
 
-def test_dialogues_of_several_files_stand_under_the_names_of_these() -> None:
+def test_dialogues_of_several_files_are_under_the_names_of_the_files() -> None:
     both = docs_of(cases(SMALL, "a_test.yaml"), cases(TWO_CASES, "b_test.yaml"))
     headings = re.findall("^#{2,4} .*", render_markdown(both).partition("## Dialogues")[2], re.M)
     assert headings == [
@@ -331,7 +331,7 @@ def test_a_file_full_of_random_hostile_texts_has_no_markup_but_ours(text: str) -
     assert_harmless(render_markdown(docs_of_texts(text)), text)
 
 
-def test_no_line_can_be_taken_for_a_command_to_a_ci_system() -> None:
+def test_no_line_can_be_mistaken_for_a_command_to_a_ci_system() -> None:
     text = render_markdown(docs_of_texts("::error::x ##[error]y"))
     assert not re.search(r"^\s*::|##\[", text, re.M)
 

@@ -101,7 +101,7 @@ def test_a_type_is_said_in_words(part: object, words: str) -> None:
         ({"type": "string"}, []),
     ],
 )
-def test_what_else_must_hold_is_said_in_words(part: object, words: list[str]) -> None:
+def test_further_constraints_are_described_in_words(part: object, words: list[str]) -> None:
     assert words_of(row_of(part)) == words
 
 
@@ -129,7 +129,7 @@ def test_an_object_that_may_be_null_still_shows_its_members() -> None:
     assert (found["at.lat"].required, found["at.lon"].required) == ("yes", "no")
 
 
-def test_what_only_one_of_two_choices_requires_is_not_required() -> None:
+def test_a_member_that_only_one_of_two_choices_requires_is_not_required() -> None:
     choices = [
         {"properties": {"a": {}, "kind": {}}, "required": ["a", "kind"]},
         {"properties": {"b": {}, "kind": {}}, "required": ["b", "kind"]},
@@ -181,7 +181,7 @@ def test_an_object_of_objects_shows_the_members_of_these() -> None:
     ]
 
 
-def test_what_the_type_says_already_needs_no_row() -> None:
+def test_constraints_implied_by_the_type_have_no_row() -> None:
     env = {"type": "object", "additionalProperties": {"type": "string"}}
     found = rows_of({"properties": {"env": env}})
     assert [(row.name, row.type) for row in found.values()] == [("env", "object of string")]
@@ -219,7 +219,7 @@ def test_a_title_is_a_description_unless_it_repeats_the_name() -> None:
         (None, ["The schema is not an object: null."]),
     ],
 )
-def test_what_no_row_can_say_is_a_note(schema: object, notes: list[str]) -> None:
+def test_constraints_that_fit_no_row_are_notes(schema: object, notes: list[str]) -> None:
     assert ["".join(words) for words in table_of(schema).notes] == notes
 
 

@@ -1,4 +1,4 @@
-"""Assertions of suites: what stands at a target, against its matcher; thresholds and budgets."""
+"""Assertions of suites: the value at a target, against its matcher; thresholds and budgets."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def judged(*assertions: Assertion, came: Reply | None = None, **more: Any) -> li
         ("result.m", {"exists": False}),
     ],
 )
-def test_what_holds_is_silent(target: str, matcher: dict[str, object]) -> None:
+def test_an_assertion_that_holds_reports_nothing(target: str, matcher: dict[str, object]) -> None:
     assert judged(assertion(target, matcher)) == []
 
 
@@ -113,14 +113,14 @@ def test_what_holds_is_silent(target: str, matcher: dict[str, object]) -> None:
         ),
     ],
 )
-def test_what_does_not_hold_is_told_with_its_path(
+def test_an_assertion_that_does_not_hold_is_reported_with_its_path(
     target: str, matcher: dict[str, object], path: str, message: str
 ) -> None:
     [found] = judged(assertion(target, matcher))
     assert (found.path, found.message) == (path, message)
 
 
-def test_the_author_s_own_words_come_first() -> None:
+def test_the_message_of_the_author_is_first() -> None:
     [found] = judged(assertion("result.n", {"exact": 6}, message="the count is echoed"))
     assert found.message == "the count is echoed: differs"
     [found] = judged(assertion("result.m", {"exact": 6}, message="the count is echoed"))
@@ -128,7 +128,7 @@ def test_the_author_s_own_words_come_first() -> None:
     assert (found.expected, found.actual) == (6, ABSENT)
 
 
-def test_every_assertion_is_looked_at() -> None:
+def test_every_assertion_is_checked() -> None:
     found = judged(
         assertion("result.n", {"exact": 6}),
         assertion("stderr", {"contains": "warn"}),
@@ -138,9 +138,9 @@ def test_every_assertion_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("message", [ABSENT, [], "text", 5])
-def test_an_answer_that_is_no_object_has_nothing_in_it(message: object) -> None:
-    came = reply().but(message=message)
-    [found] = judged(assertion("result", {"exists": True}), came=came)
+def test_an_answer_that_is_not_an_object_has_nothing_in_it(message: object) -> None:
+    outcome = reply().but(message=message)
+    [found] = judged(assertion("result", {"exists": True}), came=outcome)
     assert found.message == "is missing: the answer has no result"
 
 
@@ -160,7 +160,7 @@ def test_an_answer_that_is_no_object_has_nothing_in_it(message: object) -> None:
         ({"all": [{"exists": False}, {"not": {"exists": True}}]}, True),
         ({"all": [{"exists": False}, {"exact": 1}]}, False),
         ({"exists": False, "exact": 1}, False),
-        # A matcher that speaks of a value wants one, also when it says what it must not be.
+        # A matcher about a value needs one, also in its negated form.
         ({"not": {"exact": 1}}, False),
         ({"not": {"contains": "x"}}, False),
         ({"not": {"all": [{"exists": False}, {"exact": 1}]}}, False),
@@ -210,13 +210,13 @@ def test_so_much_must_hold_by_weight_and_no_less(
     ]
     found = judged(*assertions, threshold=threshold)
     assert (found == []) == is_enough
-    # When it is not enough, everything that does not hold is told, and how much does.
-    told = [mismatch for mismatch in found if mismatch.path != "threshold"]
-    assert len(told) in (0, len(weights) - held)
-    assert (len(found) > len(told)) == (not is_enough and threshold < 1)
+    # Below the threshold, everything that does not hold is reported, and how much does.
+    message = [mismatch for mismatch in found if mismatch.path != "threshold"]
+    assert len(message) in (0, len(weights) - held)
+    assert (len(found) > len(message)) == (not is_enough and threshold < 1)
 
 
-def test_what_is_allowed_to_fail_is_told_all_the_same() -> None:
+def test_an_assertion_that_may_fail_is_still_reported() -> None:
     expectation = Expectation(
         assertions=(
             assertion("result.n", {"exact": 5}),
@@ -261,9 +261,9 @@ def test_tokens_are_a_quarter_of_the_bytes_of_the_result_rounded_up(
 
 
 def test_a_budget_of_tokens_is_kept_to_the_last_and_missed_by_one_more() -> None:
-    came = reply({"result": {"text": "x" * 388}})
-    assert judged(came=came, max_tokens=100) == []
-    assert judged(came=came, max_tokens=99) == [
+    outcome = reply({"result": {"text": "x" * 388}})
+    assert judged(came=outcome, max_tokens=100) == []
+    assert judged(came=outcome, max_tokens=99) == [
         Mismatch(
             path="max_response_tokens",
             expected=99,

@@ -28,7 +28,7 @@ def test_answers_are_kept_by_id_and_its_type() -> None:
     assert inbox.answers == {("int", 1): ANSWER}
 
 
-def test_messages_are_claimed_in_the_order_in_which_they_came() -> None:
+def test_messages_are_claimed_in_the_order_of_their_arrival() -> None:
     inbox = DialogueInbox(frozenset())
     for message in (NOTE, OTHER, NOTE):
         assert inbox.take_event(NotificationReceived(message=message))
@@ -79,7 +79,7 @@ def test_a_question_that_was_carried_over_counts_as_held() -> None:
     assert not after.take_event(RequestReceived(message=QUESTION, reply=REPLY))
 
 
-def test_what_is_passed_over_is_not_claimed_any_more() -> None:
+def test_a_skipped_message_cannot_be_claimed_later() -> None:
     inbox = DialogueInbox(frozenset())
     inbox.take_event(NotificationReceived(message=NOTE))
     inbox.skip()
@@ -87,7 +87,9 @@ def test_what_is_passed_over_is_not_claimed_any_more() -> None:
     assert [each.message for each in inbox.unclaimed] == [NOTE]
 
 
-def test_what_is_spoken_of_is_kept_however_much_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_that_the_contract_mentions_are_kept_however_many_arrive(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("mcptest.engine.dialogue._MAX_RECEIVED", 2)
     inbox = DialogueInbox(frozenset(["notifications/b"]))
     for _ in range(5):
@@ -98,7 +100,7 @@ def test_what_is_spoken_of_is_kept_however_much_comes(monkeypatch: pytest.Monkey
     assert inbox.arrivals() == "what did arrive: notifications/a (2) and 3 more"
 
 
-def test_strays_are_noted_and_left_to_others_as_are_violations() -> None:
+def test_unexpected_responses_and_violations_are_recorded_and_not_claimed() -> None:
     inbox = DialogueInbox(frozenset())
     assert not inbox.take_event(UnexpectedResponse(message=ANSWER, kind="unknown_id"))
     assert not inbox.take_event(UnexpectedResponse(message=OTHER, kind="late_response"))
@@ -106,7 +108,7 @@ def test_strays_are_noted_and_left_to_others_as_are_violations() -> None:
     assert inbox.unknown == [ANSWER]
 
 
-def test_what_arrived_is_put_in_words() -> None:
+def test_arrived_messages_are_described() -> None:
     inbox = DialogueInbox(frozenset())
     assert inbox.arrivals() == "nothing else arrived"
     inbox.take_event(ResponseReceived(message=ANSWER, id=1))

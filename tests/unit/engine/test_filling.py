@@ -23,7 +23,7 @@ def filled(fill: Callable[[Mapping[str, object]], Step]) -> Step:
     return performer._fill(PLAIN.but(template=Template(needs=(), fill=fill)))
 
 
-def test_what_takes_too_long_to_put_in_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_takes_too_long_to_fill_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(case, "_FILL_LIMIT", CpuLimit(0.01))
 
     def fill(values: Mapping[str, object]) -> Step:
@@ -36,5 +36,5 @@ def test_what_takes_too_long_to_put_in_is_not_sent(monkeypatch: pytest.MonkeyPat
     assert "took more than 0.01 s" in caught.value.fault.message
 
 
-def test_what_can_be_put_in_is_sent() -> None:
+def test_a_request_that_can_be_filled_is_sent() -> None:
     assert filled(lambda values: PLAIN) is PLAIN

@@ -1,4 +1,4 @@
-"""What is told of a server beside its tests."""
+"""Findings about a server beside its tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_end_of_a_server_that_was_killed_at_once_is_ours() -> None:
     assert list(findings) == []
 
 
-def test_whoever_writes_a_banner_is_told_where_it_belongs() -> None:
+def test_a_banner_on_stdout_gets_the_advice_to_use_stderr() -> None:
     findings = Findings("shop")
     findings.add_noise(Noise(raw=b"hi", size=2, reason="it does not begin like JSON", line=1))
     (found,) = findings

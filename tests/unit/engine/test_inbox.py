@@ -1,4 +1,4 @@
-"""What arrives is sorted: the awaited answer from everything that could be taken for it."""
+"""Messages are sorted: the awaited answer from everything that could be mistaken for it."""
 
 from __future__ import annotations
 
@@ -39,71 +39,71 @@ class Desk:
         return [finding.kind for finding in self.findings]
 
 
-def test_the_answer_is_taken_and_nobody_waits_any_more() -> None:
-    desk = Desk()
-    assert desk.inbox.is_waiting
-    assert desk.inbox.take([frame(result(1))]) == []
-    assert desk.inbox.answer == result(1)
-    assert (desk.inbox.is_waiting, desk.inbox.messages, desk.kinds) == (False, 1, [])
+def test_the_answer_is_taken_and_no_request_is_pending() -> None:
+    manager = Desk()
+    assert manager.inbox.is_waiting
+    assert manager.inbox.take([frame(result(1))]) == []
+    assert manager.inbox.answer == result(1)
+    assert (manager.inbox.is_waiting, manager.inbox.messages, manager.kinds) == (False, 1, [])
 
 
 @pytest.mark.parametrize("id", ["1", 2, True, 1.0], ids=repr)
 def test_an_answer_with_another_id_is_not_the_awaited_one(id: object) -> None:
-    desk = Desk()
-    desk.inbox.take([frame(result(id))])
-    assert desk.inbox.is_waiting
-    assert len(desk.kinds) == 1
+    manager = Desk()
+    manager.inbox.take([frame(result(id))])
+    assert manager.inbox.is_waiting
+    assert len(manager.kinds) == 1
 
 
 def test_an_answer_to_another_open_request_is_not_the_awaited_one() -> None:
-    desk = Desk()
-    desk.session.open_request(2)
-    desk.inbox.take([frame(result(2))])
-    assert desk.inbox.is_waiting
-    desk.inbox.take([frame(result(1))])
-    assert (desk.inbox.answer, desk.kinds) == (result(1), [])
+    manager = Desk()
+    manager.session.open_request(2)
+    manager.inbox.take([frame(result(2))])
+    assert manager.inbox.is_waiting
+    manager.inbox.take([frame(result(1))])
+    assert (manager.inbox.answer, manager.kinds) == (result(1), [])
 
 
-def test_what_comes_in_the_same_read_is_sorted_as_well() -> None:
-    desk = Desk()
+def test_messages_in_the_same_read_are_sorted_as_well() -> None:
+    manager = Desk()
     items: list[Frame | Noise] = [frame(CHANGED), NOISE, frame(result(1)), frame(PING)]
     items.append(frame(result(1)))
-    assert desk.inbox.take(items) == [{"jsonrpc": "2.0", "id": 7, "result": {}}]
-    assert desk.inbox.answer == result(1)
-    assert (desk.inbox.messages, desk.inbox.tool_changes) == (5, 1)
-    assert desk.kinds == ["malformed_line", "duplicate_response"]
+    assert manager.inbox.take(items) == [{"jsonrpc": "2.0", "id": 7, "result": {}}]
+    assert manager.inbox.answer == result(1)
+    assert (manager.inbox.messages, manager.inbox.tool_changes) == (5, 1)
+    assert manager.kinds == ["malformed_line", "duplicate_response"]
 
 
-def test_whoever_listens_hears_of_a_plain_answer_first() -> None:
-    desk, heard = Desk(), list[SessionEvent]()
+def test_a_listener_gets_a_plain_answer_first() -> None:
+    manager, received = Desk(), list[SessionEvent]()
 
     def listen(event: SessionEvent) -> bool:
-        heard.append(event)
+        received.append(event)
         return True
 
-    desk.inbox.listener = listen
-    desk.inbox.take([frame(result(1))])
-    assert heard == [ResponseReceived(message=result(1), id=1)]
-    assert desk.inbox.is_waiting
+    manager.inbox.listener = listen
+    manager.inbox.take([frame(result(1))])
+    assert received == [ResponseReceived(message=result(1), id=1)]
+    assert manager.inbox.is_waiting
 
 
-def test_a_step_begins_without_the_clues_of_the_one_before() -> None:
-    desk = Desk()
-    desk.inbox.take([NOISE])
-    hints, noise = desk.inbox.hints, desk.inbox.noise
-    desk.inbox.start_step()
-    assert (desk.inbox.hints, desk.inbox.noise, desk.inbox.messages) == ([], [], 0)
-    # They may be part of a fault that is still to be told.
+def test_a_step_begins_without_the_hints_of_the_step_before() -> None:
+    manager = Desk()
+    manager.inbox.take([NOISE])
+    hints, noise = manager.inbox.hints, manager.inbox.noise
+    manager.inbox.start_step()
+    assert (manager.inbox.hints, manager.inbox.noise, manager.inbox.messages) == ([], [], 0)
+    # They may be part of a fault that is still to be reported.
     assert (len(hints), len(noise)) == (1, 1)
 
 
 def test_notifications_are_kept_for_the_step_that_looks_at_them_only() -> None:
-    desk = Desk()
-    desk.inbox.take([frame(CHANGED)])
-    assert desk.inbox.notifications == []
-    desk.inbox.keep_notifications()
-    desk.inbox.take([frame(CHANGED)])
-    assert desk.inbox.notifications == [CHANGED]
-    desk.inbox.start_step()
-    desk.inbox.take([frame(CHANGED)])
-    assert desk.inbox.notifications == []
+    manager = Desk()
+    manager.inbox.take([frame(CHANGED)])
+    assert manager.inbox.notifications == []
+    manager.inbox.keep_notifications()
+    manager.inbox.take([frame(CHANGED)])
+    assert manager.inbox.notifications == [CHANGED]
+    manager.inbox.start_step()
+    manager.inbox.take([frame(CHANGED)])
+    assert manager.inbox.notifications == []

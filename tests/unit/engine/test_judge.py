@@ -1,4 +1,4 @@
-"""What a step brought, judged against what it was expected to bring."""
+"""The outcome of a step, judged against its expectation."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def reply(
     return Reply(message=message, stderr=stderr, elapsed_s=elapsed_s, exit_code=exit_code)
 
 
-def judged(expectation: Expectation, came: Reply) -> list[Mismatch]:
-    return list(judge(expectation, came))
+def judged(expectation: Expectation, outcome: Reply) -> list[Mismatch]:
+    return list(judge(expectation, outcome))
 
 
 def test_nothing_is_wrong_when_nothing_was_asked_for() -> None:
-    came = reply({"id": 1}, stderr="noise", elapsed_s=99.0, exit_code=1)
-    assert judged(Expectation(), came) == []
+    outcome = reply({"id": 1}, stderr="noise", elapsed_s=99.0, exit_code=1)
+    assert judged(Expectation(), outcome) == []
 
 
-def test_every_expectation_is_looked_at_even_when_the_first_failed() -> None:
+def test_every_expectation_is_checked_even_when_the_first_failed() -> None:
     expectation = Expectation(
         response={"id": 1},
         stderr="",
         exit_code=0,
         performance=Performance(max_response_s=0.05, min_response_s=0.2),
     )
-    came = reply({"id": 2}, stderr=" oops\n", elapsed_s=0.1, exit_code=3)
-    assert judged(expectation, came) == [
+    outcome = reply({"id": 2}, stderr=" oops\n", elapsed_s=0.1, exit_code=3)
+    assert judged(expectation, outcome) == [
         Mismatch(path="id", expected=1, actual=2, message="differs"),
         Mismatch(path="stderr", expected="", actual="oops", message="expected nothing on stderr"),
         Mismatch(path="exitCode", expected=0, actual=3, message="differs"),
@@ -62,7 +62,7 @@ def test_every_expectation_is_looked_at_even_when_the_first_failed() -> None:
     ]
 
 
-def test_what_is_met_is_silent() -> None:
+def test_an_expectation_that_holds_reports_nothing() -> None:
     expectation = Expectation(
         response={"id": 1},
         stderr="ready",
@@ -84,7 +84,7 @@ def test_a_server_that_did_not_exit_has_no_exit_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stderr", "came", "passes"),
+    ("stderr", "outcome", "passes"),
     [
         ("", "", True),
         ("", " \n", True),
@@ -100,13 +100,13 @@ def test_a_server_that_did_not_exit_has_no_exit_code() -> None:
     ],
 )
 def test_stderr_is_compared_without_the_space_around_it(
-    stderr: str, came: str, passes: bool
+    stderr: str, outcome: str, passes: bool
 ) -> None:
-    assert (judged(wanted(stderr), reply(stderr=came)) == []) is passes
+    assert (judged(wanted(stderr), reply(stderr=outcome)) == []) is passes
 
 
 @pytest.mark.parametrize(
-    ("stderr", "came", "may"),
+    ("stderr", "outcome", "may"),
     [
         ("", "", False),
         ("", "oops", False),
@@ -122,9 +122,9 @@ def test_stderr_is_compared_without_the_space_around_it(
     ],
 )
 def test_waiting_helps_only_where_it_could_turn_a_failure_into_a_pass(
-    stderr: str, came: str, may: bool
+    stderr: str, outcome: str, may: bool
 ) -> None:
-    assert stderr_may_still_come(wanted(stderr), came) is may
+    assert stderr_may_still_come(wanted(stderr), outcome) is may
 
 
 def test_nothing_is_waited_for_when_stderr_does_not_matter() -> None:
@@ -150,14 +150,12 @@ DIFFERS = (Mismatch(path="result", expected={}, actual=ABSENT, message="is missi
         ([], []),
     ],
 )
-def test_what_the_server_says_about_a_failure_is_passed_on(
-    message: object, words: list[str]
-) -> None:
+def test_the_error_message_of_the_server_is_included(message: object, words: list[str]) -> None:
     assert list(quote_server_errors(message, DIFFERS)) == words
     assert list(quote_server_errors(message, ())) == []
 
 
-def test_what_a_mismatch_shows_already_is_not_said_again() -> None:
+def test_details_shown_by_a_mismatch_are_not_repeated() -> None:
     shown = Mismatch(path="error.code", expected=1, actual=2, message="differs")
     assert list(quote_server_errors({"error": {"code": 2, "message": "m"}}, (shown,))) == []
     text = Mismatch(path="result.content[0].text", expected="a", actual="b", message="differs")
@@ -169,7 +167,7 @@ PLAIN = Expectation(response={"id": 1, "ok": True}, stderr="")
 
 
 @pytest.mark.parametrize(
-    ("expectation", "came", "is_plain"),
+    ("expectation", "outcome", "is_plain"),
     [
         (PLAIN, reply({"id": 1, "ok": True}), True),
         (PLAIN.but(stderr=ABSENT), reply({"id": 1, "ok": True}, stderr="noise"), True),
@@ -187,8 +185,8 @@ PLAIN = Expectation(response={"id": 1, "ok": True}, stderr="")
         (Expectation(stderr=""), reply({"id": 1}), False),
     ],
 )
-def test_what_is_plainly_met_needs_no_closer_look(
-    expectation: Expectation, came: Reply, is_plain: bool
+def test_an_exact_match_needs_no_full_comparison(
+    expectation: Expectation, outcome: Reply, is_plain: bool
 ) -> None:
-    assert is_plainly_met(expectation, came) is is_plain
-    assert not (is_plain and judged(expectation, came))
+    assert is_plainly_met(expectation, outcome) is is_plain
+    assert not (is_plain and judged(expectation, outcome))

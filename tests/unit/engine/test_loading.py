@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
+from mcptest.core.errors import FormatError, NothingSelectedError
 from mcptest.engine.loading import Selection, Wanted, load_plan, load_suites
 
 CONFIG = {"name": "from config", "command": "node", "args": ["a.js"]}
@@ -38,14 +38,6 @@ def write_config(path: Path, **changes: object) -> None:
 
 
 # Which server
-
-
-def test_the_config_in_the_folder_is_used(folder: Path) -> None:
-    write_config(folder / "conductor.config.json")
-    plan = load_plan(Wanted(paths=("sub",)), {})
-    ((suite, spec),) = plan.suites
-    assert (suite.name, spec.name, spec.command) == ("Weather", "from config", ("node", "a.js"))
-    assert spec.cwd == str(folder)
 
 
 def test_a_config_on_the_command_line_wins_over_the_one_in_the_folder(folder: Path) -> None:
@@ -86,23 +78,6 @@ def test_the_server_of_a_file_gives_way_to_a_config_on_the_command_line(folder: 
     assert spec.name == "from config"
 
 
-def test_without_any_server_the_ways_to_name_one_are_listed(folder: Path) -> None:
-    assert folder.exists()
-    with pytest.raises(UsageError) as caught:
-        load_plan(Wanted(paths=("sub",)), {})
-    assert caught.value.message == "no server to test sub/a.test.mcp.yml against"
-    assert caught.value.help == (
-        "give --config FILE or --server-command, put a conductor.config.json in this folder or "
-        "beside the test file, or a server: block into it"
-    )
-
-
-def test_a_config_that_is_not_there_is_bad_usage(folder: Path) -> None:
-    assert folder.exists()
-    with pytest.raises(UsageError, match=r"^there is no config file 'nope\.json'$"):
-        load_plan(Wanted(paths=("sub",), config="nope.json"), {})
-
-
 # Its working folder
 
 
@@ -137,24 +112,6 @@ def test_an_absolute_folder_is_taken_as_it_is(folder: Path) -> None:
 # Which cases
 
 
-@pytest.mark.parametrize(
-    ("filter", "names"),
-    [
-        ("", ["says sunny", "says rain"]),
-        ("SUN", ["says sunny"]),
-        ("weather", ["says sunny", "says rain"]),
-        ("says", ["says sunny", "says rain"]),
-    ],
-)
-def test_the_filter_is_looked_for_in_the_names_of_tests_and_suites(
-    folder: Path, filter: str, names: list[str]
-) -> None:
-    write_config(folder / "conductor.config.json")
-    plan = load_plan(Wanted(paths=("sub",), selection=Selection(filters=(filter,))), {})
-    assert [case.name for suite, _ in plan.suites for case in suite.cases] == names
-    assert plan.total == len(names)
-
-
 def test_a_filter_that_matches_nothing_selects_nothing(folder: Path) -> None:
     write_config(folder / "conductor.config.json")
     with pytest.raises(
@@ -172,7 +129,7 @@ def test_a_timeout_on_the_command_line_wins_over_the_config(folder: Path) -> Non
 # Mistakes
 
 
-def test_the_mistakes_of_all_files_and_the_config_are_told_together(folder: Path) -> None:
+def test_the_mistakes_of_all_files_and_the_config_are_reported_together(folder: Path) -> None:
     (folder / "sub" / "b.test.mcp.yml").write_text("descripton: d\ntests: []\n", encoding="utf-8")
     (folder / "sub" / "c.test.mcp.yml").write_bytes(b"\xff")
     (folder / "conductor.config.json").write_text('{"name": 5}', encoding="utf-8")

@@ -26,7 +26,7 @@ def test_tests_of_all_ways_are_added_up() -> None:
     assert merged.summary == Summary(passed=5, failed=1, flaky=1)
 
 
-def test_what_was_found_says_in_which_way() -> None:
+def test_a_finding_names_its_way() -> None:
     rule = Finding(kind="BASE-01", server="shop", message="bad")
     wire = Finding(kind="crlf", server="shop [http, 2025-11-25]", message="odd")
     nobody = Finding(kind="gates_not_asked", server="", message="left out")
@@ -91,7 +91,7 @@ def test_a_transport_without_any_era_is_a_fault_that_says_what_to_do() -> None:
     assert "--http-command is what starts the one at --url" in fault.hint
 
 
-def test_what_broke_in_one_era_is_told_before_what_is_not_spoken() -> None:
+def test_a_way_that_broke_is_reported_before_one_that_is_not_supported() -> None:
     broken = Fault(kind="http_status", message="status 500")
     later = Way(transport="http", revision="2026-07-28")
     probes = [Probe(way=HTTP, fault=REFUSED), Probe(way=later, fault=broken, is_broken=True)]

@@ -12,7 +12,7 @@ def ending(**members: object) -> Ending:
     return Ending(finished=finished.but(**members))
 
 
-def test_counts_add_up_and_a_finding_that_several_have_is_told_once() -> None:
+def test_counts_add_up_and_a_shared_finding_is_reported_once() -> None:
     crlf = Finding(kind="crlf", server="s", message="m", count=2)
     other = crlf.but(server="t")
     merged = merge_endings([ending(findings=(crlf,)), ending(findings=(other, crlf))])

@@ -82,7 +82,7 @@ def test_a_server_that_says_no_name_keeps_the_one_it_has() -> None:
     assert emitted(STARTED, ENDED) == [STARTED, ENDED]
 
 
-def test_a_name_that_comes_too_late_is_not_used() -> None:
+def test_a_name_that_arrives_too_late_is_not_used() -> None:
     assert emitted(STARTED, SUITE, finished("error"), NAMED, SUITE)[-1] == SUITE
 
 

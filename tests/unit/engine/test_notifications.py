@@ -24,7 +24,7 @@ def judged(wanted: list[object], got: list[object]) -> list[tuple[str, str]]:
     ("wanted", "got"),
     [([A], [A]), ([A, C], [A, B, C]), ([A, A], [A, B, A]), ([{"match:partial": A}], [B, A])],
 )
-def test_what_came_in_order_is_heard(wanted: list[object], got: list[object]) -> None:
+def test_notifications_in_order_match(wanted: list[object], got: list[object]) -> None:
     assert judged(wanted, got) == []
 
 
@@ -46,7 +46,7 @@ def test_what_came_in_order_is_heard(wanted: list[object], got: list[object]) ->
         ([A, B, C], [C], [("notifications[0]", ""), ("notifications[1]", "")]),
     ],
 )
-def test_what_did_not_come_is_told_with_its_place(
+def test_a_missing_notification_is_reported_with_its_place(
     wanted: list[object], got: list[object], missing: list[tuple[str, str]]
 ) -> None:
     assert judged(wanted, got) == missing

@@ -61,7 +61,7 @@ def tool(name: str = "add", **schemas: object) -> dict[str, object]:
     return {"name": name, "inputSchema": {"type": "object"}, **schemas}
 
 
-def came(**result: object) -> Reply:
+def reply_with(**result: object) -> Reply:
     return Reply(message={"id": 1, "result": {"content": [], **result}}, elapsed_s=0.1, stderr="")
 
 
@@ -71,7 +71,7 @@ def judged(
     return (outputs or Outputs()).judge(cast(Server, server), name, reply)
 
 
-def told(server: FakeServer) -> list[tuple[str, str]]:
+def found_by(server: FakeServer) -> list[tuple[str, str]]:
     return [(finding.kind, finding.message) for finding in server.findings]
 
 
@@ -81,14 +81,16 @@ def told(server: FakeServer) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("schema", [SUM, NO_VALIDATOR_NEEDED, NEEDS_VALIDATOR, {}, True])
 def test_output_that_is_valid_is_silent(schema: object) -> None:
     server = FakeServer(page(tool(outputSchema=schema)))
-    assert judged(server, came(structuredContent={"sum": 5})) == ()
+    assert judged(server, reply_with(structuredContent={"sum": 5})) == ()
     assert list(server.findings) == []
 
 
 @pytest.mark.parametrize("schema", [SUM, NEEDS_VALIDATOR])
 def test_output_that_is_not_valid_is_a_mismatch_that_says_why(schema: object) -> None:
     value = {"sum": "five"}
-    [found] = judged(FakeServer(page(tool(outputSchema=schema))), came(structuredContent=value))
+    [found] = judged(
+        FakeServer(page(tool(outputSchema=schema))), reply_with(structuredContent=value)
+    )
     assert found == Mismatch(
         path="result.structuredContent",
         expected="what outputSchema says",
@@ -106,11 +108,11 @@ def test_formats_are_checked_however_simple_the_schema_is(value: object, is_righ
     text = {"type": "string", "format": "date-time"}
     schema = {"type": "object", "properties": {"when": text}}
     server = FakeServer(page(tool(outputSchema=schema)))
-    assert (judged(server, came(structuredContent={"when": value})) == ()) == is_right
+    assert (judged(server, reply_with(structuredContent={"when": value})) == ()) == is_right
 
 
 def test_output_that_is_missing_is_a_mismatch() -> None:
-    [found] = judged(FakeServer(page(tool(outputSchema=SUM))), came())
+    [found] = judged(FakeServer(page(tool(outputSchema=SUM))), reply_with())
     assert (found.path, found.actual) == ("result.structuredContent", ABSENT)
     assert found.message == (
         "is missing: the tool declares an outputSchema, so it must answer with it"
@@ -118,15 +120,15 @@ def test_output_that_is_missing_is_a_mismatch() -> None:
 
 
 def test_null_is_an_output_and_a_wrong_one() -> None:
-    [found] = judged(FakeServer(page(tool(outputSchema=SUM))), came(structuredContent=None))
+    [found] = judged(FakeServer(page(tool(outputSchema=SUM))), reply_with(structuredContent=None))
     assert found.actual is None
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        came(isError=True),
-        came(isError=True, structuredContent={"sum": "five"}),
+        reply_with(isError=True),
+        reply_with(isError=True, structuredContent={"sum": "five"}),
         Reply(message={"id": 1, "error": {"code": 1}}, elapsed_s=0.1, stderr=""),
         Reply(message={"id": 1, "result": []}, elapsed_s=0.1, stderr=""),
         Reply(message=ABSENT, elapsed_s=0.1, stderr=""),
@@ -139,7 +141,7 @@ def test_an_answer_that_is_an_error_needs_no_output(reply: Reply) -> None:
 def test_a_tool_without_a_schema_and_one_that_is_not_listed_may_answer_anything() -> None:
     server = FakeServer(page(tool(), tool("other", outputSchema=SUM)))
     for name in ("add", "unheard of"):
-        assert judged(server, came(structuredContent={"sum": "five"}), name) == ()
+        assert judged(server, reply_with(structuredContent={"sum": "five"}), name) == ()
 
 
 # Schemas
@@ -174,11 +176,11 @@ def test_a_schema_that_is_none_is_a_finding_and_fails_the_test_that_calls_its_to
     server = FakeServer(page(tool() | schemas, tool("fine")))
     lead = "is not a JSON Schema that can be used: "
     outputs = Outputs()
-    [found] = judged(server, came(structuredContent={}), "add", outputs)
+    [found] = judged(server, reply_with(structuredContent={}), "add", outputs)
     assert (found.path, found.expected) == (f"tools/list add.{key}", "a JSON Schema")
     assert found.message.startswith(lead + why)
-    # Whoever calls another tool is not to blame, but the finding is there.
-    assert judged(server, came(), "fine", outputs) == ()
+    # A test that calls another tool does not fail, but the finding is there.
+    assert judged(server, reply_with(), "fine", outputs) == ()
     [finding] = server.findings
     assert (finding.kind, finding.count) == ("bad_schema", 1)
     assert finding.message.startswith(f"the {key} of the tool add {lead}{why}")
@@ -186,15 +188,17 @@ def test_a_schema_that_is_none_is_a_finding_and_fails_the_test_that_calls_its_to
 
 def test_both_schemas_of_a_tool_can_be_wrong() -> None:
     server = FakeServer(page(tool(inputSchema=5, outputSchema=5)))
-    paths = [each.path for each in judged(server, came())]
+    paths = [each.path for each in judged(server, reply_with())]
     assert paths == ["tools/list add.inputSchema", "tools/list add.outputSchema"]
     assert [finding.kind for finding in server.findings] == ["bad_schema", "bad_schema"]
 
 
 def test_a_name_from_a_server_is_made_visible() -> None:
     server = FakeServer(page(tool("\x1b[31m", inputSchema=5)))
-    judged(server, came())
-    assert all("\x1b" not in finding.message for finding in server.findings)
+    judged(server, reply_with())
+    [finding] = server.findings
+    assert "\x1b" not in finding.message
+    assert "\\u001b" in finding.message
 
 
 # Asking
@@ -204,53 +208,53 @@ def test_a_server_is_asked_once_for_all_pages_and_another_one_as_well() -> None:
     outputs = Outputs()
     first = FakeServer(page(tool("x"), nextCursor="two"), page(tool(outputSchema=SUM)))
     for _ in range(3):
-        assert len(judged(first, came(), "add", outputs)) == 1
+        assert len(judged(first, reply_with(), "add", outputs)) == 1
     assert first.asked == [("tools/list", {}), ("tools/list", {"cursor": "two"})]
     # The same name in another file can be another server.
     for other in (FakeServer(page(tool()), name="b"), FakeServer(page(tool()), cwd="/elsewhere")):
-        assert judged(other, came(), "add", outputs) == ()
+        assert judged(other, reply_with(), "add", outputs) == ()
         assert len(other.asked) == 1
 
 
 def test_the_next_process_of_a_server_is_not_asked_again() -> None:
     outputs = Outputs()
-    judged(FakeServer(page(tool(outputSchema=SUM))), came(), "add", outputs)
+    judged(FakeServer(page(tool(outputSchema=SUM))), reply_with(), "add", outputs)
     again = FakeServer(page(tool()))
-    assert len(judged(again, came(), "add", outputs)) == 1
+    assert len(judged(again, reply_with(), "add", outputs)) == 1
     assert again.asked == []
 
 
 def test_a_server_that_ends_over_the_question_is_asked_again_in_its_next_process() -> None:
     outputs = Outputs()
     gone = FakeServer(Fault(kind="exited_during_call", message="gone"))
-    assert judged(gone, came(), "add", outputs) == ()
-    assert told(gone) == [("unclean_end", "gone"), ("unchecked_output", f"{UNCHECKED} gone")]
-    assert len(judged(FakeServer(page(tool(outputSchema=SUM))), came(), "add", outputs)) == 1
+    assert judged(gone, reply_with(), "add", outputs) == ()
+    assert found_by(gone) == [("unclean_end", "gone"), ("unchecked_output", f"{UNCHECKED} gone")]
+    assert len(judged(FakeServer(page(tool(outputSchema=SUM))), reply_with(), "add", outputs)) == 1
 
 
 @pytest.mark.parametrize("capabilities", [{}, None, {"resources": {}}, []])
 def test_a_server_that_does_not_say_that_it_has_tools_is_not_asked(capabilities: object) -> None:
     server = FakeServer(page(tool(outputSchema=SUM)))
     server.capabilities = capabilities
-    assert (judged(server, came()), server.asked) == ((), [])
-    assert told(server) == [("unchecked_output", f"{UNCHECKED} the server does not declare tools")]
+    assert (judged(server, reply_with()), server.asked) == ((), [])
+    assert found_by(server) == [
+        ("unchecked_output", f"{UNCHECKED} the server does not declare tools")
+    ]
 
 
 def test_without_an_answer_to_check_it_need_not_say_that_it_has_tools() -> None:
     server = FakeServer(page())
     server.capabilities = {}
-    assert (judged(server, came(isError=True)), told(server)) == ((), [])
+    assert (judged(server, reply_with(isError=True)), found_by(server)) == ((), [])
 
 
 @pytest.mark.parametrize(
     ("kind", "kinds"),
     [("malformed_line", ["malformed_line", "unchecked_output"]), ("timeout", ["unchecked_output"])],
 )
-def test_what_a_server_does_wrong_while_it_is_asked_is_a_finding(
-    kind: str, kinds: list[str]
-) -> None:
+def test_a_fault_while_the_tools_are_listed_is_a_finding(kind: str, kinds: list[str]) -> None:
     server = FakeServer(Fault(kind=kind, message="that was no JSON"))
-    assert judged(server, came()) == ()
+    assert judged(server, reply_with()) == ()
     assert [finding.kind for finding in server.findings] == kinds
 
 
@@ -272,7 +276,7 @@ def test_an_answer_that_could_not_be_checked_is_a_finding_that_says_why(
 ) -> None:
     server, outputs = FakeServer(answer), Outputs()
     for _ in range(2):
-        assert judged(server, came(), "add", outputs) == ()
+        assert judged(server, reply_with(), "add", outputs) == ()
     [found] = server.findings
     assert (found.kind, found.server, found.count) == ("unchecked_output", "a", 2)
     assert found.message == f"{UNCHECKED} {why}"
@@ -280,26 +284,29 @@ def test_an_answer_that_could_not_be_checked_is_a_finding_that_says_why(
 
 def test_a_list_that_never_ends_is_read_to_a_bound() -> None:
     server = FakeServer(*(page(nextCursor=str(number)) for number in range(2 * MAX_TOOL_PAGES)))
-    assert judged(server, came()) == ()
+    assert judged(server, reply_with()) == ()
     assert len(server.asked) == MAX_TOOL_PAGES
     why = f"tools/list does not end (pages read: {MAX_TOOL_PAGES}, entries: 0)"
-    assert told(server) == [("unchecked_output", f"{UNCHECKED} {why}")]
+    assert found_by(server) == [("unchecked_output", f"{UNCHECKED} {why}")]
 
 
 @pytest.mark.parametrize(
     "reply",
-    [came(isError=True), Reply(message={"id": 1, "error": {"code": 1}}, elapsed_s=0.1, stderr="")],
+    [
+        reply_with(isError=True),
+        Reply(message={"id": 1, "error": {"code": 1}}, elapsed_s=0.1, stderr=""),
+    ],
 )
-def test_an_answer_that_needs_no_check_is_not_told_of(reply: Reply) -> None:
+def test_an_answer_that_needs_no_check_is_not_reported(reply: Reply) -> None:
     server = FakeServer({"error": {"code": -32601, "message": "no"}})
     assert judged(server, reply) == ()
-    assert told(server) == []
+    assert found_by(server) == []
 
 
 def test_a_tool_that_was_read_is_checked_although_the_list_breaks_off() -> None:
     server = FakeServer(page(tool(outputSchema=SUM), nextCursor="two"), {"error": {"code": 1}})
-    assert len(judged(server, came())) == 1
-    assert told(server) == []
+    assert len(judged(server, reply_with())) == 1
+    assert found_by(server) == []
 
 
 @pytest.mark.parametrize(
@@ -307,8 +314,8 @@ def test_a_tool_that_was_read_is_checked_although_the_list_breaks_off() -> None:
 )
 def test_a_list_without_names_has_no_schemas(answer: object) -> None:
     server = FakeServer(answer)
-    assert judged(server, came()) == ()
-    assert told(server) == []
+    assert judged(server, reply_with()) == ()
+    assert found_by(server) == []
 
 
 # Lists that say two things
@@ -318,27 +325,27 @@ def test_a_list_without_names_has_no_schemas(answer: object) -> None:
 def test_a_tool_that_is_listed_twice_is_held_against_both_schemas(first: bool) -> None:
     both = [tool(outputSchema=SUM), tool()]
     server = FakeServer(page(*(both if first else reversed(both))))
-    assert len(judged(server, came(structuredContent={"sum": "five"}))) == 1
+    assert len(judged(server, reply_with(structuredContent={"sum": "five"}))) == 1
     why = "with other schemas each time; what it answers is held against all of them"
-    assert told(server) == [("listed_twice", f"the tool add is listed twice, {why}")]
+    assert found_by(server) == [("listed_twice", f"the tool add is listed twice, {why}")]
 
 
-def test_a_tool_that_is_listed_twice_in_the_same_way_is_no_matter_of_outputs() -> None:
+def test_a_tool_that_is_listed_twice_identically_is_no_finding_about_outputs() -> None:
     server = FakeServer(page(tool(outputSchema=SUM), tool(outputSchema=SUM)))
-    assert len(judged(server, came())) == 1
-    assert told(server) == []
+    assert len(judged(server, reply_with())) == 1
+    assert found_by(server) == []
 
 
 def test_a_list_that_has_changed_is_read_again() -> None:
     server, outputs = FakeServer(page(tool()), page(tool(outputSchema=SUM))), Outputs()
-    assert judged(server, came(), "add", outputs) == ()
+    assert judged(server, reply_with(), "add", outputs) == ()
     server.connection.inbox.tool_changes = 1
     for _ in range(2):
-        assert len(judged(server, came(), "add", outputs)) == 1
+        assert len(judged(server, reply_with(), "add", outputs)) == 1
     assert len(server.asked) == 2
     # The next process has not changed its list yet, so it is asked for it.
     fresh = FakeServer(page(tool()))
-    assert judged(fresh, came(), "add", outputs) == ()
+    assert judged(fresh, reply_with(), "add", outputs) == ()
     assert len(fresh.asked) == 1
 
 
@@ -346,7 +353,7 @@ def test_no_two_requests_for_a_list_have_the_same_id() -> None:
     server, outputs = FakeServer(page(tool())), Outputs()
     for changes in range(3):
         server.connection.inbox.tool_changes = changes
-        judged(server, came(), "add", outputs)
+        judged(server, reply_with(), "add", outputs)
     assert len(server.ids) == 3
 
 
@@ -357,49 +364,51 @@ def test_a_list_that_changes_with_the_answer_excuses_nothing() -> None:
     server, outputs = FakeServer(page(tool(outputSchema=SUM)), page(tool())), Outputs()
     outputs.learn(cast(Server, server))
     server.connection.inbox.tool_changes = 1
-    [found] = judged(server, came(structuredContent={"sum": "five"}), "add", outputs)
+    [found] = judged(server, reply_with(structuredContent={"sum": "five"}), "add", outputs)
     assert found.message.startswith(
         "does not meet the tool's own outputSchema, as it was listed when the call was sent: "
     )
     # By now the list was there before the call.
-    assert judged(server, came(structuredContent={"sum": "five"}), "add", outputs) == ()
+    assert judged(server, reply_with(structuredContent={"sum": "five"}), "add", outputs) == ()
 
 
 def test_another_process_is_held_against_the_list_that_all_begin_with() -> None:
     outputs = Outputs()
-    judged(FakeServer(page(tool(outputSchema=SUM))), came(), "add", outputs)
+    judged(FakeServer(page(tool(outputSchema=SUM))), reply_with(), "add", outputs)
     server = FakeServer(page(tool()))
     server.connection.inbox.tool_changes = 1
-    assert len(judged(server, came(), "add", outputs)) == 1
+    assert len(judged(server, reply_with(), "add", outputs)) == 1
 
 
-def test_a_list_that_becomes_the_same_again_is_told_once() -> None:
+def test_a_list_that_becomes_the_same_again_is_reported_once() -> None:
     server, outputs = FakeServer(page(tool(outputSchema=SUM))), Outputs()
     outputs.learn(cast(Server, server))
     server.connection.inbox.tool_changes = 1
-    assert len(judged(server, came(), "add", outputs)) == 1
+    assert len(judged(server, reply_with(), "add", outputs)) == 1
 
 
-def test_who_announces_other_tools_and_never_lists_them_is_asked_once() -> None:
+def test_after_a_list_change_the_tools_are_listed_only_once() -> None:
     gone = Fault(kind="timeout", message="no answer")
     server, outputs = FakeServer(page(tool(outputSchema=SUM)), gone), Outputs()
     for changes in range(4):
         server.connection.inbox.tool_changes = changes
-        assert len(judged(server, came(), "add", outputs)) == 1
+        assert len(judged(server, reply_with(), "add", outputs)) == 1
     assert len(server.asked) == 2
     why = "the server said that its tools are others, and it is not known which: no answer"
-    assert told(server) == [("unchecked_output", f"{why}; what it listed before is what counts")]
-    # Nor is another process of the same server.
+    assert found_by(server) == [
+        ("unchecked_output", f"{why}; what it listed before is what counts")
+    ]
+    # Another process of the same server is not known either.
     other = FakeServer(page(tool()))
-    assert (len(judged(other, came(), "add", outputs)), other.asked) == (1, [])
+    assert (len(judged(other, reply_with(), "add", outputs)), other.asked) == (1, [])
 
 
 def test_a_server_that_could_not_list_its_tools_at_first_is_asked_when_it_announces_them() -> None:
     refused = {"error": {"code": -32603, "message": "not yet"}}
     server, outputs = FakeServer(refused, page(tool(outputSchema=SUM))), Outputs()
-    assert judged(server, came(), "add", outputs) == ()
+    assert judged(server, reply_with(), "add", outputs) == ()
     server.connection.inbox.tool_changes = 1
-    assert len(judged(server, came(), "add", outputs)) == 1
+    assert len(judged(server, reply_with(), "add", outputs)) == 1
 
 
 # Servers that are not one and the same
@@ -418,16 +427,16 @@ def test_a_server_that_could_not_list_its_tools_at_first_is_asked_when_it_announ
 )
 def test_the_schemas_of_one_server_are_not_those_of_another(other: dict[str, Any]) -> None:
     outputs = Outputs()
-    assert judged(FakeServer(page(tool())), came(), "add", outputs) == ()
+    assert judged(FakeServer(page(tool())), reply_with(), "add", outputs) == ()
     server = FakeServer(page(tool(outputSchema=SUM)), **other)
-    assert len(judged(server, came(), "add", outputs)) == 1
+    assert len(judged(server, reply_with(), "add", outputs)) == 1
 
 
 def test_two_processes_of_one_server_are_asked_once() -> None:
     outputs = Outputs()
     for count in (1, 0):
         server = FakeServer(page(tool(outputSchema=SUM)), env={"A": "1"})
-        assert len(judged(server, came(), "add", outputs)) == 1
+        assert len(judged(server, reply_with(), "add", outputs)) == 1
         assert len(server.asked) == count
 
 
@@ -435,7 +444,7 @@ def test_two_processes_of_one_server_are_asked_once() -> None:
 
 
 def deep_schema(levels: int = 1000) -> dict[str, object]:
-    """Each level must know what the next one has looked at: more than there is room for."""
+    """Each level must know what the next one has evaluated: more than fits into memory."""
     defs: dict[str, object] = {
         f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}], "unevaluatedProperties": {}}
         for n in range(levels)
@@ -447,20 +456,20 @@ def test_a_schema_that_breaks_what_reads_it_is_a_bad_one_and_harms_no_other_tool
     tools = page(tool("deep", outputSchema=deep_schema()), tool(outputSchema=SUM))
     server, outputs = FakeServer(tools), Outputs()
     for _ in range(2):
-        assert judged(server, came(structuredContent={"sum": 5}), "add", outputs) == ()
-        [found] = judged(server, came(structuredContent={}), "deep", outputs)
+        assert judged(server, reply_with(structuredContent={"sum": 5}), "add", outputs) == ()
+        [found] = judged(server, reply_with(structuredContent={}), "deep", outputs)
         assert (found.path, len(server.asked)) == ("tools/list deep.outputSchema", 1)
-    [(kind, message)] = told(server)
+    [(kind, message)] = found_by(server)
     assert kind == "bad_schema"
     assert re.search(r"it (ends the program that reads it: |takes over 1 s to read$)", message)
 
 
-def test_a_value_that_breaks_what_judges_it_is_not_taken_for_right(
+def test_a_value_that_breaks_the_validator_does_not_count_as_valid(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("mcptest.engine.compliance._CHECK", lambda *_: os._exit(7))
     schema = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}
-    [found] = judged(FakeServer(page(tool(outputSchema=schema))), came(structuredContent={}))
+    [found] = judged(FakeServer(page(tool(outputSchema=schema))), reply_with(structuredContent={}))
     assert found.message == (
         "cannot be held against the tool's outputSchema: that ends the program that does it: "
         "exit status 7"

@@ -91,7 +91,7 @@ def test_a_file_with_two_servers_is_in_one_shard() -> None:
     assert found == [["one", "two"], ["three"]]
 
 
-def test_what_only_leaves_out_is_skipped_and_was_not_to_be_run() -> None:
+def test_a_test_excluded_by_only_is_skipped_and_not_counted_as_not_run() -> None:
     left = Case(name="agent", line=1, skip="cannot be run", not_run=True)
     found = select([suite("a", case("one", only=True), left)], Selection())[0].cases[1]
     assert (found.skip, found.not_run) == ("another test of this file says only", False)

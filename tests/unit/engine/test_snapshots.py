@@ -113,7 +113,7 @@ def test_a_file_that_is_not_there_has_no_snapshots(suite: str) -> None:
     assert Snapshots("check").book(suite).stored("a") is ABSENT
 
 
-def test_nothing_is_read_before_somebody_asks(suite: str) -> None:
+def test_nothing_is_read_before_it_is_needed(suite: str) -> None:
     book = Snapshots("check").book(suite)
     put(suite, a=1)
     assert book.stored("a") == 1
@@ -121,17 +121,7 @@ def test_nothing_is_read_before_somebody_asks(suite: str) -> None:
     assert book.stored("a") == 1
 
 
-def test_a_broken_file_is_told_of_when_the_first_test_that_needs_it_is_loaded(suite: str) -> None:
-    put(suite)
-    with open(snapshot_path(suite), "w", encoding="utf-8") as file:
-        file.write("version: 1\nsnapshots: [\n")
-    with pytest.raises(FormatError) as caught:
-        snapshot_pattern(Snapshots("update").book(suite), "a", True)
-    (found,) = caught.value.diagnostics
-    assert (found.code, found.file, found.line) == ("F002", snapshot_path(suite), 2)
-
-
-def test_a_folder_in_the_place_of_the_file_is_told_of(suite: str) -> None:
+def test_a_folder_instead_of_the_file_is_reported(suite: str) -> None:
     os.makedirs(snapshot_path(suite))
     with pytest.raises(FormatError) as caught:
         Snapshots("check").book(suite).stored("a")
@@ -196,7 +186,7 @@ def test_the_mode_of_the_file_stays_and_no_other_file_is_left(suite: str) -> Non
     assert os.listdir(os.path.dirname(snapshot_path(suite))) == ["mcptest.yaml.snap.yaml"]
 
 
-def test_what_somebody_else_wrote_during_the_run_is_kept(suite: str) -> None:
+def test_changes_by_others_during_the_run_are_kept(suite: str) -> None:
     put(suite, a=1)
     snapshots = Snapshots("write_new")
     look(snapshots, suite, a=1, b=2)
@@ -205,16 +195,7 @@ def test_what_somebody_else_wrote_during_the_run_is_kept(suite: str) -> None:
     assert kept(suite) == {"a": 1, "b": 2, "theirs": 3}
 
 
-def test_a_place_that_cannot_be_written_to_is_told_of(suite: str, tmp_path: Path) -> None:
-    (tmp_path / "__snapshots__").write_text("in the way", encoding="utf-8")
-    snapshots = Snapshots("write_new")
-    look(snapshots, suite, a=1)
-    report, problem = in_vain(snapshots)
-    assert report == SnapshotReport(unwritten={suite: ("a",)})
-    assert problem == f"cannot write {snapshot_path(suite)}: File exists"
-
-
-def test_a_file_that_turned_into_a_folder_meanwhile_is_told_of(suite: str) -> None:
+def test_a_file_that_turned_into_a_folder_meanwhile_is_reported(suite: str) -> None:
     snapshots = Snapshots("write_new")
     look(snapshots, suite, a=1)
     os.makedirs(snapshot_path(suite))
@@ -223,7 +204,9 @@ def test_a_file_that_turned_into_a_folder_meanwhile_is_told_of(suite: str) -> No
     assert problem.startswith(f"cannot keep the snapshots of {suite}: ")
 
 
-def test_what_cannot_be_written_keeps_no_other_file_from_being_written(tmp_path: Path) -> None:
+def test_one_unwritable_file_does_not_prevent_other_files_from_being_written(
+    tmp_path: Path,
+) -> None:
     bad, good = str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")
     snapshots = Snapshots("write_new")
     look(snapshots, bad, x=1)
@@ -249,15 +232,7 @@ def test_more_than_a_file_can_hold_is_refused_and_the_old_file_stays(
     assert kept(suite) == {"a": 1}
 
 
-# Names that nobody asks for
-
-
-def test_what_no_test_asks_for_is_removed_after_a_whole_update(suite: str) -> None:
-    put(suite, a=1, old=2)
-    snapshots = Snapshots("update")
-    look(snapshots, suite, a=1)
-    assert ended(snapshots) == SnapshotReport(removed={suite: ("old",)})
-    assert kept(suite) == {"a": 1}
+# Names that are not used
 
 
 @pytest.mark.parametrize(
@@ -310,7 +285,7 @@ def test_a_name_for_two_values_is_called_unstable(suite: str) -> None:
     assert kept(suite) == {"a": 2, "b": 1}
 
 
-def test_what_was_taken_is_given_once(suite: str) -> None:
+def test_collected_snapshots_are_returned_once(suite: str) -> None:
     snapshots = Snapshots("write_new")
     look(snapshots, suite, a=1)
     assert snapshots.taken() == (SnapshotTaken(file=suite, key="a", status="new", value=1),)
@@ -328,7 +303,7 @@ def test_a_value_travels_only_when_it_is_to_be_written(suite: str) -> None:
     ]
 
 
-def test_what_several_processes_saw_becomes_one_file_each(tmp_path: Path) -> None:
+def test_snapshots_of_several_processes_are_merged_into_one_file_each(tmp_path: Path) -> None:
     first, second = str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")
     parent = Snapshots("write_new")
     sent = []
@@ -358,7 +333,7 @@ def test_a_secret_reaches_neither_the_file_nor_the_comparison(suite: str) -> Non
     assert look(again, suite, a={"key": "my hunter2-and-more", "hunter2-and-more": 1}) == [True]
 
 
-def test_what_is_told_to_the_book_itself_is_blanked_as_well(suite: str) -> None:
+def test_values_given_directly_to_the_snapshot_book_are_blanked_as_well(suite: str) -> None:
     snapshots = Snapshots("write_new", redactor(["hunter2-and-more"]))
     snapshots.book(suite).saw("a", "hunter2-and-more", is_same=False)
     assert [taken.value for taken in snapshots.taken()] == ["[secret]"]

@@ -1,4 +1,4 @@
-"""Snapshots that several want: several tests, several runs at once, and tests that fail."""
+"""Shared snapshots: several tests, several runs at once, and tests that fail."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Scene:
 
 @pytest.mark.parametrize("mode", ["write_new", "update"])
 @pytest.mark.parametrize("status", ["failed", "error"])
-def test_what_a_test_brings_that_does_not_pass_is_held_back(
+def test_snapshots_of_a_test_that_does_not_pass_are_held_back(
     suite: str, mode: SnapshotMode, status: Status
 ) -> None:
     put(suite, a=1)
@@ -134,7 +134,7 @@ def test_two_tests_that_agree_may_share_a_name(suite: str) -> None:
     assert scene.end() == (SnapshotReport(written={suite: ("shared",)}), ())
 
 
-def test_one_test_that_varies_from_try_to_try_is_no_mistake(suite: str) -> None:
+def test_a_test_may_vary_between_tries(suite: str) -> None:
     scene = Scene("update", suite)
     snapshot_pattern(scene.snapshots.book(suite), "", "a").is_met(1)
     scene.run("flaky", a=2)
@@ -154,12 +154,12 @@ def test_one_test_with_two_values_for_one_name_is_the_same_mistake(
     scene.run("greets")
     report, [problem] = scene.end()
     assert report == SnapshotReport(clashing={suite: ("twice",)})
-    told = 'the test "greets" has different values for one snapshot, "twice" of '
-    assert (problem.kind, problem.message.startswith(told)) == ("snapshot_shared", True)
+    message = 'the test "greets" has different values for one snapshot, "twice" of '
+    assert (problem.kind, problem.message.startswith(message)) == ("snapshot_shared", True)
     assert kept(suite) == {}
 
 
-def test_one_value_at_two_places_of_a_test_is_no_mistake(suite: str) -> None:
+def test_one_value_may_be_at_two_places_of_a_test(suite: str) -> None:
     scene = Scene("update", suite)
     book = scene.snapshots.book(suite)
     for place in (PLACE, ELSEWHERE):
@@ -171,7 +171,7 @@ def test_one_value_at_two_places_of_a_test_is_no_mistake(suite: str) -> None:
 # Tests that are tried again
 
 
-def test_what_a_try_saw_that_did_not_pass_is_not_kept(suite: str) -> None:
+def test_snapshots_of_a_failed_try_are_not_kept(suite: str) -> None:
     put(suite, old=1)
     scene = Scene("update", suite)
     book = scene.snapshots.book(suite)
@@ -184,7 +184,7 @@ def test_what_a_try_saw_that_did_not_pass_is_not_kept(suite: str) -> None:
     assert (problems, kept(suite)) == ((), {"old": 1, "varies": 3})
 
 
-def test_two_places_that_disagree_in_a_try_that_did_not_pass_are_no_mistake(suite: str) -> None:
+def test_two_places_may_disagree_in_a_try_that_did_not_pass(suite: str) -> None:
     scene = Scene("write_new", suite)
     book = scene.snapshots.book(suite)
     for place, value in ((PLACE, 1), (ELSEWHERE, 2)):
@@ -205,7 +205,7 @@ def test_a_name_that_was_made_for_two_places_is_refused(suite: str) -> None:
     assert caught.value.help
 
 
-def test_the_same_place_may_be_read_again_and_a_given_name_stand_anywhere(suite: str) -> None:
+def test_the_same_place_may_be_read_again_and_a_given_name_be_anywhere(suite: str) -> None:
     book = Snapshots("check").book(suite)
     for _ in range(2):
         snapshot_pattern(book, "t > result", True, PLACE)
@@ -231,7 +231,7 @@ def test_runs_that_end_at_once_lose_nothing_of_each_other(suite: str) -> None:
     assert kept(suite) == {f"k{number}": number for number in range(12)}
 
 
-def test_whoever_finds_the_folder_taken_for_too_long_says_so(
+def test_a_folder_that_stays_locked_for_too_long_is_reported(
     suite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(suite, a=1)
@@ -250,7 +250,7 @@ def test_whoever_finds_the_folder_taken_for_too_long_says_so(
     )
 
 
-def test_what_another_run_has_accepted_first_stays_and_is_told(suite: str) -> None:
+def test_a_snapshot_that_another_run_accepted_first_stays_and_is_reported(suite: str) -> None:
     scene = Scene("write_new", suite)
     scene.run("greets", a=1, b=1, c=1)
     put(suite, a=1, b=2)
@@ -259,7 +259,7 @@ def test_what_another_run_has_accepted_first_stays_and_is_told(suite: str) -> No
     assert (problems, kept(suite)) == ((), {"a": 1, "b": 2, "c": 1})
 
 
-def test_what_another_run_has_added_is_not_stale(suite: str) -> None:
+def test_a_snapshot_that_another_run_added_is_not_stale(suite: str) -> None:
     put(suite, a=1, old=1)
     scene = Scene("update", suite)
     scene.run("greets", a=1)

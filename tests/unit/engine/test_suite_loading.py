@@ -65,7 +65,7 @@ def test_files_that_only_look_alike_are_each_taken_in() -> None:
 
 
 @pytest.mark.parametrize("importer", ["a", "c"], ids=["read first", "read last"])
-def test_what_is_imported_by_another_name_is_not_run_by_itself_as_well(importer: str) -> None:
+def test_a_suite_imported_under_another_path_is_not_run_alone_as_well(importer: str) -> None:
     write("b.mcptest.yaml", f"{SERVER}tools: [{{name: b, tool: t}}]\n")
     os.symlink("b.mcptest.yaml", "link.yaml")
     write(f"{importer}.mcptest.yaml", "imports: [link.yaml]\ntools: [{name: main, tool: t}]\n")
@@ -127,12 +127,12 @@ def test_a_run_needs_nothing_for_tests_that_are_not_run() -> None:
     assert missed(Selection(tags=("quick",))) == []
 
 
-def test_whoever_only_validates_is_warned() -> None:
+def test_validating_alone_warns() -> None:
     write("mcptest.yaml", SECRETS)
     _, mistakes, warnings = load_suites(Wanted(paths=("mcptest.yaml",)), {})
     assert mistakes == []
-    told = [(each.severity, each.code, each.line, each.column) for each in warnings]
-    assert told == [("warning", "F016", 4, 21), ("warning", "F016", 3, 36)]
+    message = [(each.severity, each.code, each.line, each.column) for each in warnings]
+    assert message == [("warning", "F016", 4, 21), ("warning", "F016", 3, 36)]
     _, _, warnings = load_suites(
         Wanted(paths=("mcptest.yaml",)), {"TOKEN": "tok-12345", "MAIL_KEY": "key-12345"}
     )

@@ -78,7 +78,7 @@ def test_the_number_never_makes_it_the_name_of_another_test(file: str, turn: int
     assert found[turn] == "dup (2) > result"
 
 
-def test_names_that_come_out_the_same_are_refused_with_their_place(file: str) -> None:
+def test_names_that_become_the_same_are_refused_with_their_place(file: str) -> None:
     steps = {"name": "a", "steps": [{"tool": "echo", "expect": [SNAPSHOT]}]}
     [found] = refused(file, steps, entry("a > step 1"))
     assert found.code == "F013"
@@ -96,7 +96,7 @@ def test_two_of_one_target_in_one_test_are_refused_unless_one_has_a_name(file: s
     assert names(file, entry("a", SNAPSHOT, named)) == ["a > result", "b"]
 
 
-def test_what_defaults_say_for_all_is_no_clash(file: str) -> None:
+def test_names_from_defaults_do_not_clash(file: str) -> None:
     setup = {"setup": [{"tool": "echo", "expect": [SNAPSHOT]}]}
     found = names(file, entry("a"), entry("b"), defaults=setup)
     assert sorted(found) == [

@@ -101,7 +101,7 @@ def test_a_value_that_its_schema_cannot_mean_is_refused(part: object, text: str)
 
 
 @given(st.text(min_size=1, max_size=20))
-def test_a_text_is_never_taken_for_something_else(text: str) -> None:
+def test_a_string_is_never_read_as_another_type(text: str) -> None:
     assert built(of({"type": "string"}), f"a={text}") == {"a": text}
 
 

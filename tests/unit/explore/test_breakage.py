@@ -1,4 +1,4 @@
-"""Errors of a server that is broken are told from errors about a made-up value."""
+"""Errors of a broken server are distinguished from errors about a generated value."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_call_without_an_argument_may_be_refused_in_any_words(
     assert bool(find_breakage(answer, {}, missing="a")) == is_broken
 
 
-def test_what_the_server_said_is_quoted_short_and_without_secrets() -> None:
+def test_server_output_is_quoted_shortened_and_without_secrets() -> None:
     found = find_breakage(failed(f"fetch failed\nwith sk-abcdef123456 {'x' * 500}"), {})
     assert found
     assert found.said.startswith('"fetch failed with REDACTED xxx')

@@ -333,7 +333,7 @@ def test_a_destination_beside_a_source_says_where_to_write() -> None:
         ("text", {"type": "string", "const": "delete from users"}),
     ],
 )
-def test_a_tool_whose_made_up_arguments_may_do_harm_is_not_called(
+def test_a_tool_whose_generated_arguments_may_do_harm_is_not_called(
     name: str, part: dict[str, Any]
 ) -> None:
     tool = taking(name, part, name)

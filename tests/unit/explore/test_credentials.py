@@ -102,7 +102,7 @@ def test_a_credential_in_a_command_becomes_a_reference(args: list[str], hidden: 
         ["https://example.com/mcp?page=2"],
     ],
 )
-def test_what_is_no_credential_stays(args: list[str]) -> None:
+def test_an_argument_that_is_not_a_credential_is_kept(args: list[str]) -> None:
     hider = CredentialHider({"MY_KEY": "abc"}, os.path.isfile)
     assert hider.hide_args(args) == args
     assert hider.found == {}

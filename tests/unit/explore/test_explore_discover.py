@@ -73,13 +73,6 @@ def test_an_argument_that_may_do_harm_is_never_left_out() -> None:
     ]
 
 
-def test_a_tool_that_is_listed_twice_is_tried_once() -> None:
-    staged = Staged(TEXT)
-    probes = survey(staged, listing("tools", tool("x"), tool("y"), tool("x"), tool("y")))
-    assert [probe.name for probe in probes] == ["lists its tools", "calls x", "calls y"]
-    assert len(staged.asked) == 2
-
-
 def test_a_tool_that_is_listed_twice_with_different_hints_is_not_called() -> None:
     staged = Staged(TEXT)
     other = {"name": "x", "annotations": {"destructiveHint": True}}
@@ -88,7 +81,7 @@ def test_a_tool_that_is_listed_twice_with_different_hints_is_not_called() -> Non
     assert [params["name"] for _, params in staged.asked] == ["y"]
 
 
-def test_a_call_that_lacks_something_and_is_answered_all_the_same_is_told() -> None:
+def test_a_call_without_a_required_argument_that_still_succeeds_is_reported() -> None:
     probes = survey(Staged(TEXT), listing("tools", tool("x", inputSchema=NEEDY)))
     assert probes[-1].name == "answers x without a"
 
@@ -101,7 +94,7 @@ def test_a_tool_that_could_do_harm_is_a_placeholder_and_is_not_called() -> None:
     assert probes[-1].skip.startswith("not called: its name says")
 
 
-def test_a_call_that_brought_nothing_is_a_placeholder_that_says_what_happened() -> None:
+def test_a_call_without_a_result_is_a_placeholder_that_says_what_happened() -> None:
     probes = survey(Staged("timeout: no answer"), listing("tools", tool("x", inputSchema=NEEDY)))
     assert [probe.skip for probe in probes] == ["", "timeout: no answer"]
 
@@ -124,7 +117,7 @@ def error_text(text: str) -> dict[str, Any]:
     return {"result": {"content": [{"type": "text", "text": text}], "isError": True}}
 
 
-def test_made_up_arguments_that_cause_an_error_have_a_comment() -> None:
+def test_generated_arguments_that_cause_an_error_have_a_comment() -> None:
     staged = Staged(error_text("Unknown city"), error_text("a is required"))
     probes = survey(staged, listing("tools", tool("x", inputSchema=NEEDY)))
     probes.pop()
@@ -206,7 +199,7 @@ def test_templates_are_read_at_the_address_that_the_server_proposes() -> None:
     assert probes[-1].skip == ""
 
 
-def test_a_template_whose_made_up_address_is_refused_is_a_placeholder() -> None:
+def test_a_template_whose_generated_address_is_refused_is_a_placeholder() -> None:
     refusal = {"error": {"code": -32002, "message": "none"}}
     probes = survey(Staged(refusal), listing("resourceTemplates", {"uriTemplate": "a://{id}"}))
     assert probes[-1].params == {"uri": "a://1"}
@@ -244,14 +237,6 @@ def test_a_list_that_a_server_need_not_have_is_expected_to_be_refused() -> None:
     assert probes[0].skip == ""
 
 
-def test_a_list_that_fails_is_not_expected_to_fail() -> None:
-    refusal = {"error": {"code": -32603, "message": "no"}}
-    refused = list_features(lambda *_: refusal, KINDS["tools"])
-    probes = survey(Staged(TEXT), {"tools": refused})
-    assert "result" in probes[0].response
-    assert "it declares tools and cannot list them" in probes[0].skip
-
-
 def test_a_list_ends_when_time_is_over() -> None:
     page = {"result": {"tools": [{"name": "a"}], "nextCursor": "1"}}
     left_s = iter([1.0, 0.0])
@@ -266,7 +251,7 @@ HOSTILE = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size
 
 @pytest.mark.slow
 @given(HOSTILE, HOSTILE, HOSTILE)
-def test_whatever_a_server_calls_things_the_file_loads(
+def test_the_written_file_is_valid_for_any_names_of_the_server(
     name: str, description: str, key: str
 ) -> None:
     schema = {"properties": {key: {"default": name}}, "required": [key]}

@@ -45,14 +45,14 @@ def test_a_folder_that_says_nothing_gives_no_guess(files: dict[str, str]) -> Non
     assert guess_server(files, "folder") is None
 
 
-def test_a_server_of_node_brings_node_into_the_workflow() -> None:
+def test_a_node_server_adds_node_to_the_workflow() -> None:
     for command, runtime in (("npx", "node"), ("/usr/bin/node", "node"), ("python3", "python")):
         assert ordered_by_user((command, "x"), "folder").runtime == runtime
     assert "setup-node" in render_workflow("node")
     assert "setup-node" not in render_workflow("python")
 
 
-def test_a_server_of_python_brings_its_requirements_into_the_workflow() -> None:
+def test_a_python_server_adds_its_requirements_to_the_workflow() -> None:
     for command in ("pip install -r requirements.txt", "pip install ."):
         assert f"then {command}; fi" in render_workflow("python")
         assert command not in render_workflow("node")

@@ -36,7 +36,7 @@ def test_many_of_a_kind_are_expected_however_many_there_are() -> None:
     assert mismatches(shape, {"result": {"content": [item, image]}})
 
 
-def test_a_failure_is_not_taken_for_the_success_that_was_seen() -> None:
+def test_a_failure_does_not_match_the_recorded_success() -> None:
     item = {"type": "text", "text": "a"}
     shape = answer_shape({"result": {"content": [item]}})
     assert mismatches(shape, {"result": {"content": [item]}}) == []
@@ -84,7 +84,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_whatever_came_meets_its_own_shape(result: Any) -> None:
+def test_every_value_matches_its_own_shape(result: Any) -> None:
     assert mismatches(answer_shape({"result": result}), {"result": result}) == []
 
 

@@ -30,10 +30,10 @@ __all__ = [
     "load",
     "mistakes",
     "refusals",
+    "reported_at",
     "sent",
     "step_of",
     "suites_of",
-    "told_at",
     "warnings_of",
 ]
 
@@ -85,7 +85,7 @@ def warnings_of(text: str) -> list[tuple[str, int, int, str]]:
 def mistakes(
     text: str, files: Mapping[str, str] | None = None, **environment: str
 ) -> list[tuple[str, int, int, str]]:
-    """Code, line, column and words of every mistake, in the order in which they are told."""
+    """Code, line, column and words of every mistake, in the order in which they are reported."""
     found = refusals(text, files, **environment)
     return [(each.code, each.line, each.column, each.message) for each in found]
 
@@ -98,8 +98,8 @@ def refusals(
     return [each for each in caught.value.diagnostics if each.severity == "error"]
 
 
-def told_at(text: str) -> tuple[str, str]:
-    """Code and words of the one mistake in a text, which must be told at the mark (§) in it."""
+def reported_at(text: str) -> tuple[str, str]:
+    """Code and words of the one mistake in a text, which must be reported at the mark (§) in it."""
     before = text[: text.index("§")]
     place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
     [found] = refusals(text.replace("§", ""))

@@ -38,10 +38,10 @@ def mistakes(text: str, *, for_mock: bool = False) -> list[tuple[str, int, int]]
 
 def warnings(text: str) -> list[tuple[str, str]]:
     _, slips = load_cases(text, "c.cases.yaml", builtin_registry(), {})
-    return [(slip.code, slip.message) for slip in slips]
+    return [(mistake.code, mistake.message) for mistake in slips]
 
 
-def test_turns_stand_in_written_order_under_their_keys() -> None:
+def test_turns_are_in_written_order_under_their_keys() -> None:
     case = only_case(f"case: a\n{CALL}\nout_note: {{method: n}}\n{ANSWER}\nin_b: {{method: m}}")
     assert case.dialogue is not None
     seen = [(turn.key, turn.is_ours, turn.kind, turn.line) for turn in case.dialogue.turns]
@@ -121,11 +121,11 @@ def test_an_extension_that_is_nearly_ours_is_warned_of() -> None:
         ),
     ],
 )
-def test_what_is_probably_a_slip_is_warned_of(text: str, message: str) -> None:
+def test_a_probable_typo_causes_a_warning(text: str, message: str) -> None:
     assert warnings(text) == [("W001", message)]
 
 
-def test_what_is_meant_as_it_is_written_is_not_warned_of() -> None:
+def test_a_plausible_key_causes_no_warning() -> None:
     pattern = f'_patterns: true\n{CALL}\nout: {{id: 1, result: "match:type:string"}}'
     question = 'out: {id: 77, method: ask}\nin: {jsonrpc: "2.0", id: 77, result: {}}'
     assert warnings(pattern) == warnings(question) == []
@@ -138,7 +138,7 @@ def message_of(text: str) -> tuple[str, str]:
     return found.message, found.help
 
 
-def test_a_key_that_begins_with_a_slip_is_known_by_its_end() -> None:
+def test_a_key_with_a_typo_in_its_prefix_is_recognized_by_its_suffix() -> None:
     message, _ = message_of(f"{CALL}\not_log: {{method: n}}")
     assert message == 'a case has no key "ot_log"; did you mean "out_log"?'
 
@@ -240,16 +240,16 @@ def test_the_first_document_may_hold_nothing_but_the_server() -> None:
         (f"_patterns: true\n{CALL}\nout: {{id: 1, result: 'match:startWith:a'}}", ("F012", 3, 29)),
     ],
 )
-def test_a_mistake_is_told_with_its_place(text: str, found: tuple[str, int, int]) -> None:
+def test_a_mistake_is_reported_with_its_place(text: str, found: tuple[str, int, int]) -> None:
     assert mistakes(text) == [found]
 
 
-def test_all_mistakes_of_all_documents_are_told_in_one_go() -> None:
+def test_all_mistakes_of_all_documents_are_reported_in_one_go() -> None:
     text = f"{CALL}\nfoo: 1\n---\nin: 3\n---\n{CALL}\nout: {{id: 9, result: !!type t}}"
     assert [code for code, _, _ in mistakes(text)] == ["F006", "F008", "F017", "F013"]
 
 
-def test_what_must_be_sent_must_be_possible_to_make_up() -> None:
+def test_a_message_to_send_must_be_possible_to_generate() -> None:
     hopeless = r'!!re "^(?=a)(?=b)"'
     assert mistakes(f"in: {{method: m, params: {hopeless}}}") == [("F013", 1, 25)]
     text = f"{CALL}\nout: {{id: 1, result: {hopeless}}}"

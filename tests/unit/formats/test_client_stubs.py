@@ -18,7 +18,7 @@ def load(client: object) -> ClientSpec:
     return spec.client
 
 
-def test_what_is_scripted_is_declared() -> None:
+def test_scripted_capabilities_are_declared() -> None:
     spec = load({"roots": [], "sampling": "x", "capabilities": {"sampling": {"tools": {}}}})
     assert spec.capabilities == {"roots": {}, "sampling": {"tools": {}}}
 
@@ -55,7 +55,7 @@ def test_nothing_scripted_is_nothing_declared() -> None:
         ({"sampling": {"error": "no"}}, "F009", "an error answer is {error: {code: NUMBER"),
     ],
 )
-def test_a_mistake_is_told(client: object, code: str, message: str) -> None:
+def test_a_mistake_is_reported(client: object, code: str, message: str) -> None:
     with pytest.raises(FormatError) as caught:
         load(client)
     (found,) = caught.value.diagnostics

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 REGISTRY = builtin_registry()
 
-# The examples of the specification the format comes from, as they are printed there.
+# The examples of the specification that defines the format, as they are printed there.
 TABLE_2 = """\
 description: "Test suite for the Filesystem Tool"
 tests:
@@ -297,7 +297,7 @@ def test_a_test_is_skipped_with_a_reason_or_without(value: str, reason: str | No
     assert case.skip == reason
 
 
-# Slips that are accepted
+# Mistakes that are accepted
 
 
 def test_stderr_and_performance_one_level_too_high_are_read_with_a_warning() -> None:
@@ -327,7 +327,7 @@ def test_stderr_and_performance_one_level_too_high_are_read_with_a_warning() -> 
     ]
 
 
-def test_a_test_whose_only_expectation_slipped_out_is_read_with_a_warning() -> None:
+def test_a_test_whose_only_expectation_is_indented_wrongly_is_read_with_a_warning() -> None:
     case, warnings = only_case("    stderr: toBeEmpty\n")
     assert case.steps[0].expectation == Expectation(stderr="")
     assert [warning.code for warning in warnings] == ["W001"]
@@ -363,7 +363,7 @@ def test_unknown_keys_that_are_empty_and_a_config_key_are_left_out_with_a_warnin
 # A server of its own
 
 
-def test_a_file_may_bring_its_own_server() -> None:
+def test_a_file_may_define_its_own_server() -> None:
     suite, warnings = load(
         "description: d\n"
         "server: {name: s, command: node, args: [a.js], env: {KEY: '${TOKEN}'}}\n"
@@ -379,7 +379,7 @@ def test_a_file_may_bring_its_own_server() -> None:
     assert (suite.server.env, suite.server.secrets) == ({"KEY": "s3cret"}, ("s3cret",))
 
 
-def test_the_mistakes_of_its_own_server_are_told_with_the_others() -> None:
+def test_the_mistakes_of_its_own_server_are_reported_with_the_others() -> None:
     with pytest.raises(FormatError) as caught:
         load("description: d\nserver: {name: s, comand: x}\ntests: []\n")
     assert [(d.code, d.line, d.column) for d in caught.value.diagnostics] == [

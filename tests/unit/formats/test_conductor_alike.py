@@ -41,7 +41,7 @@ TEST = """\
           isError: false
       stderr: "toBeEmpty"
 """
-# What may stand in a test instead: the same number of lines or not, right or wrong.
+# Replacements for a test: the same number of lines or not, valid or invalid.
 OTHERS = [
     ('it: "case', "it: 7 #"),
     ('jsonrpc: "2.0"', "jsonrpc: 2.0"),
@@ -138,7 +138,7 @@ def test_tests_of_many_shapes_mean_what_each_means_alone(seed: int) -> None:
     assert_same_alone_and_together(tests)
 
 
-def test_what_the_slow_reader_read_is_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_full_reader_returns_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     text = HEAD + "".join(TEST.format(n=n) for n in range(40))
     quick = load_conductor(text, "f", REGISTRY, {})
     with monkeypatch.context() as patch:

@@ -59,7 +59,7 @@ def test_the_example_of_the_source_loads_unchanged() -> None:
     )
 
 
-def test_what_is_not_written_has_the_documented_default() -> None:
+def test_missing_keys_have_the_documented_default() -> None:
     spec = load(LEAST)
     assert (spec.cwd, spec.inherit_env, spec.startup_timeout_s, spec.timeout_s) == (
         "",
@@ -229,7 +229,7 @@ def test_a_variable_that_is_not_set_is_an_error_for_each_use() -> None:
     ("text", "kind"),
     [("[]", "a list"), ("", "empty"), ("5", "a number"), ("text", "text"), ("null", "empty")],
 )
-def test_a_config_that_is_no_object_is_none(text: str, kind: str) -> None:
+def test_a_config_must_be_an_object(text: str, kind: str) -> None:
     assert mistakes(text) == [("F005", 1, 1, f"a config must be an object and is {kind}")]
 
 
@@ -241,7 +241,7 @@ def test_all_missing_keys_are_named() -> None:
     ]
 
 
-def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
+def test_all_mistakes_are_reported_in_the_order_of_the_file() -> None:
     text = """{
   "name": 1,
   "command": 5,

@@ -61,7 +61,7 @@ def test_a_short_form_is_a_whole_request(
     assert sent(form) == {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
 
 
-def test_the_ids_of_short_forms_are_told_apart() -> None:
+def test_the_ids_of_short_forms_are_distinguished() -> None:
     ids = [case.steps[0].id for case in cases(*[{"list": "tools", "expect": EXPECT}] * 3)]
     assert ids == [f"a.test.mcp.yml#{number}" for number in (1, 2, 3)]
 
@@ -125,7 +125,7 @@ def test_a_request_says_what_it_exercises(test: dict[str, Any], use: object) -> 
         ),
     ],
 )
-def test_a_mistake_is_told(test: dict[str, Any], code: str, message: str) -> None:
+def test_a_mistake_is_reported(test: dict[str, Any], code: str, message: str) -> None:
     (found,) = mistakes({"expect": EXPECT} | test)
     assert found[0] == code
     assert found[1].startswith(message)
@@ -152,7 +152,7 @@ def test_a_capture_is_a_name_and_a_path() -> None:
         {"request": {"id": 1, "method": "x", "params": ["${usr}"]}},
     ],
 )
-def test_a_name_that_nobody_captured_is_an_error_with_a_suggestion(use: dict[str, Any]) -> None:
+def test_a_name_that_was_never_captured_is_an_error_with_a_suggestion(use: dict[str, Any]) -> None:
     (found,) = mistakes(CAPTURES, {"expect": EXPECT} | use)
     message = "no earlier test of this file captures 'usr'; did you mean ${user}?"
     assert found == ("F020", message)
@@ -174,7 +174,7 @@ def test_a_step_is_filled_with_what_was_captured() -> None:
     assert json.loads(step.line)["params"]["arguments"] == {"id": 5, "t": "u5"}
 
 
-def test_what_a_prompt_is_given_stays_text() -> None:
+def test_arguments_of_a_prompt_stay_strings() -> None:
     _, case = cases(CAPTURES, {"prompt": "b", "arguments": {"id": "${user}"}, "expect": EXPECT})
     template = case.steps[0].template
     assert template is not None

@@ -35,11 +35,13 @@ def mistakes(text: str) -> list[tuple[str, int, int, str]]:
         ("[1, 2]", "F005", "a test file must be a mapping and is a list"),
     ],
 )
-def test_a_file_that_is_no_mapping_is_no_test_file(text: str, code: str, message: str) -> None:
+def test_a_file_that_is_not_a_mapping_is_not_a_test_file(
+    text: str, code: str, message: str
+) -> None:
     assert mistakes(text) == [(code, 1, 1, message)]
 
 
-def test_all_mistakes_of_a_file_are_told_in_the_order_of_the_file() -> None:
+def test_all_mistakes_of_a_file_are_reported_in_the_order_of_the_file() -> None:
     text = (
         "descripton: d\n"
         "tests:\n"
@@ -300,7 +302,7 @@ def test_a_timeout_that_json_has_no_number_for_is_refused_by_the_reader(value: s
     assert (code, line, column) == ("F004", 5, 14)
 
 
-def test_a_response_to_a_notification_cannot_come() -> None:
+def test_a_notification_cannot_expect_a_response() -> None:
     with pytest.raises(FormatError) as caught:
         load_conductor(
             "description: d\ntests:\n  - it: a\n    request: {method: ping}\n"
@@ -353,7 +355,9 @@ def file_with(response: str, request: str = "{jsonrpc: '2.0', id: 2, method: pin
         ),
     ],
 )
-def test_what_no_answer_can_be_is_refused(response: str, column: int, message: str) -> None:
+def test_an_expectation_that_no_answer_can_meet_is_refused(
+    response: str, column: int, message: str
+) -> None:
     assert mistakes(file_with(response)) == [("F017", 6, column, message)]
 
 
@@ -368,8 +372,9 @@ def test_what_no_answer_can_be_is_refused(response: str, column: int, message: s
         "{error: {code: 1}}",
     ],
 )
-def test_what_an_answer_may_be_is_accepted(response: str) -> None:
-    load_conductor(file_with(response), FILE, REGISTRY, {})
+def test_an_expectation_that_an_answer_can_meet_is_accepted(response: str) -> None:
+    suite, warnings = load_conductor(file_with(response), FILE, REGISTRY, {})
+    assert (len(suite.cases), warnings) == (1, ())
 
 
 def test_one_misspelt_key_is_one_mistake() -> None:
@@ -380,7 +385,7 @@ def test_one_misspelt_key_is_one_mistake() -> None:
 
 
 @pytest.mark.parametrize("word", ["no", "Off", "'false'", "yes", "n", "''"])
-def test_a_word_that_is_no_boolean_any_more_is_no_reason_to_skip(word: str) -> None:
+def test_a_word_that_yaml_1_2_does_not_read_as_a_boolean_is_not_a_reason_to_skip(word: str) -> None:
     text = file_with("{id: 2}").replace("    expect", f"    skip: {word}\n    expect")
     assert [code for code, *_ in mistakes(text)] == ["F008"]
 
@@ -404,7 +409,7 @@ def test_a_near_miss_of_the_word_for_empty_stderr_is_refused() -> None:
         ("{response: {result: 'match:not:Error'}}", []),
     ],
 )
-def test_what_looks_like_a_check_and_is_none_is_refused(expect: str, codes: list[str]) -> None:
+def test_a_key_that_looks_like_a_check_is_refused(expect: str, codes: list[str]) -> None:
     head = "description: d\ntests:\n  - it: a\n    request: {id: 1, method: ping}\n"
     text = f"{head}    expect: {expect}\n"
     found = [code for code, *_ in mistakes(text)] if codes else []
@@ -413,7 +418,7 @@ def test_what_looks_like_a_check_and_is_none_is_refused(expect: str, codes: list
         load_conductor(text, FILE, REGISTRY, {})
 
 
-def test_the_time_of_an_answer_that_never_comes_cannot_be_checked() -> None:
+def test_the_time_of_an_answer_that_never_arrives_cannot_be_checked() -> None:
     text = (
         "description: d\ntests:\n  - it: a\n    request: {method: notifications/x}\n"
         "    expect: {performance: {maxResponseTime: 1s}}\n"
@@ -421,7 +426,7 @@ def test_the_time_of_an_answer_that_never_comes_cannot_be_checked() -> None:
     assert [code for code, *_ in mistakes(text)] == ["F017"]
 
 
-def test_a_word_that_is_short_for_a_key_is_told_the_key() -> None:
+def test_an_abbreviated_key_gets_the_full_key_as_suggestion() -> None:
     text = "description: d\ntests:\n  - it: a\n    tool: t\n    args: {a: 1}\n" + FINE
     message = 'a test has no key "args"; did you mean "arguments"?'
     assert mistakes(text) == [("F006", 5, 5, message)]

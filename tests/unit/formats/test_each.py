@@ -202,7 +202,7 @@ def test_columns_that_are_not_used_are_warnings() -> None:
     assert warnings == ["no column of this file is used, so every row is the same test"]
 
 
-def test_a_reserved_name_is_no_column_of_a_suite() -> None:
+def test_a_reserved_name_cannot_be_a_column_of_a_suite() -> None:
     entry = {"name": "n", "tool": "t", "each": [{"CONFIG_DIR": 1}]}
     suite = {"servers": {"s": {"command": ["x"]}}, "tools": [entry]}
     with pytest.raises(FormatError) as caught:

@@ -55,7 +55,9 @@ def mistake(text: str) -> Diagnostic:
         ("a: *b", "the alias *b has no anchor &b before it", 1, 4),
     ],
 )
-def test_common_slips_have_a_sentence(text: str, message: str, line: int, column: int) -> None:
+def test_common_mistakes_have_a_message_of_their_own(
+    text: str, message: str, line: int, column: int
+) -> None:
     found = mistake(text)
     assert (found.code, found.message) == ("F002", message)
     assert (found.line, found.column) == (line, column)

@@ -1,4 +1,4 @@
-"""What PyYAML would change or refuse comes through unchanged, at the same positions."""
+"""Text that PyYAML would change or refuse is read unchanged, at the same positions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mcptest.formats.yaml.full import read_fully
         ('"\u2028 \U000f0000"', "\u2028 \U000f0000"),
     ],
 )
-def test_scalars_come_back_as_they_were_written(text: str, value: str) -> None:
+def test_scalars_are_read_as_they_were_written(text: str, value: str) -> None:
     assert read_fully(text, "f.yml")[0] == value
 
 

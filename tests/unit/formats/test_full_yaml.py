@@ -105,7 +105,7 @@ def test_a_repeated_key_names_both_lines() -> None:
     assert mistakes("{a: 1, a: 2}") == [("F003", 1, 8)]
 
 
-def test_the_same_key_in_another_mapping_is_no_repetition() -> None:
+def test_the_same_key_in_another_mapping_is_not_a_duplicate() -> None:
     assert value_of("a: {a: 1}\nb: {a: 2}\n") == {"a": {"a": 1}, "b": {"a": 2}}
 
 

@@ -45,7 +45,7 @@ def test_json_is_read(text: str, value: object) -> None:
         "[" + "1," * 1_000_000 + "1]",
     ],
 )
-def test_what_is_not_json_or_not_acceptable_is_left_to_the_yaml_reader(text: str) -> None:
+def test_text_that_is_not_acceptable_json_is_left_to_the_yaml_reader(text: str) -> None:
     assert read_json(text) is NOT_JSON
 
 

@@ -75,11 +75,11 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_items_that_differ_in_values_are_read_at_once(filled: list[int]) -> None:
     text = suite(*(ITEM.format(n=n) for n in range(12)))
     assert_agreement(text)
-    # Two show that they repeat, and the last one could still go on.
+    # Two show that they repeat, and the last one could still continue.
     assert filled == [3 + 16 * n for n in range(2, 11)]
 
 
-def test_what_comes_after_the_last_item_belongs_where_its_column_says(filled: list[int]) -> None:
+def test_the_column_decides_what_a_line_after_the_last_item_belongs_to(filled: list[int]) -> None:
     item = '- it: "{n}"\n  expect:\n    a: {n}\n'
     items = "".join(item.format(n=n) for n in range(12))
     for tail in ("    b: 1\n", "  b: 1\n", "b: 1\n", "    - b\n", "   b: 1\n"):
@@ -165,7 +165,7 @@ def test_items_of_changing_length_are_read_line_by_line(filled: list[int]) -> No
     assert filled == []
 
 
-def test_a_quoted_item_is_not_taken_for_a_mapping_that_begins_like_it() -> None:
+def test_a_quoted_item_is_not_mistaken_for_a_mapping_that_begins_like_it() -> None:
     assert_agreement(suite(*['  - "a: b"\n'] * 3, *['  - "a: c": d\n'] * 9))
 
 
@@ -196,7 +196,7 @@ def test_long_runs_are_read_to_the_first_item_that_is_different(filled: list[int
     assert len(filled) > 8 * 300
 
 
-def test_texts_that_come_again_are_kept_once() -> None:
+def test_repeated_strings_are_kept_once() -> None:
     found = read_quickly(suite(*(f'  - a: "x {n}"\n    b: "x {n}"\n' for n in range(12))))
     assert found is not None
     items = found[0]["tests"]  # type: ignore[index]  # a mapping, as written above

@@ -204,7 +204,7 @@ def test_generated_json_reads_the_same_everywhere(
 @given(
     value=BLOCKS, flow=st.sampled_from([None, True, False]), width=st.sampled_from([20, 80, 4000])
 )
-def test_what_pyyaml_writes_reads_the_same(
+def test_output_of_pyyaml_is_read_the_same(
     value: dict[str, object], flow: bool | None, width: int
 ) -> None:
     text = yaml.safe_dump(value, default_flow_style=flow, width=width, allow_unicode=True)

@@ -1,4 +1,4 @@
-"""The schemas for editors agree with the loaders, on files by hand and on every slip in them.
+"""The schemas for editors agree with the loaders, on files by hand and on every mistake in them.
 
 In `tests/schemas` there is a folder for each format. What is `right` both accept and what is
 `wrong` both refuse. What is `beyond` a schema only the loader refuses, and a comment says why;
@@ -172,7 +172,7 @@ def test_both_refuse_what_is_wrong(path: Path) -> None:
 
 
 @each_case("path", corpus("beyond"))
-def test_what_a_schema_cannot_say_only_the_loader_refuses(path: Path) -> None:
+def test_mistakes_a_schema_cannot_express_are_refused_by_the_loader_only(path: Path) -> None:
     reason = path.read_text(encoding="utf-8").partition("\n")[0]
     assert re.fullmatch(r"# [A-Z].+\.", reason), "its first line says why"
     assert errors(diagnostics_of(path))
@@ -203,11 +203,11 @@ def test_the_examples_are_valid(format: str, path: Path) -> None:
     assert schema_errors(format, path.read_text(encoding="utf-8")) == []
 
 
-# Every slip in them
+# Every mistake in them
 
 OTHERS: tuple[object, ...] = (None, True, 7, 2.5, -1, 10**12, "zzz", "", [], {})
 
-# What a schema cannot say, and a slip can bring about; in words of the loader.
+# Mistakes that a schema cannot express, in words of the loader.
 BEYOND = {
     "F001 the baseline": "it is another file",
     "F002 this is not JSON": "no schema reads JSON in a text",
@@ -259,7 +259,7 @@ def misspelling(holder: Any, key: Any) -> Any:
     return {f"{each}x" if each == key else each: value for each, value in holder.items()}
 
 
-def slips(value: object) -> Iterator[tuple[str, object]]:
+def spoilt(value: object) -> Iterator[tuple[str, object]]:
     """The value with one thing wrong or missing, for every place in it, and what it is."""
     for steps in places(value):
         part, at = around(value, steps)
@@ -290,10 +290,10 @@ def disagreement(format: str, value: object) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", corpus("right", "every-"))
-def test_both_judge_every_slip_alike(path: Path) -> None:
+def test_both_accept_and_refuse_the_same_spoilt_values(path: Path) -> None:
     format = format_of(path)
     (value,) = documents(format, path.read_text(encoding="utf-8"))
-    found = {what: disagreement(format, slip) for what, slip in slips(value)}
+    found = {what: disagreement(format, mistake) for what, mistake in spoilt(value)}
     assert len(found) > 20
     assert {what: words for what, words in found.items() if words} == {}
 
@@ -338,7 +338,7 @@ def known_keys(node: Node) -> set[str]:
 
 
 def listed_keys(format: str, value: object, steps: Steps) -> set[str] | None:
-    """The keys of a mapping that the loader names to whoever writes another one."""
+    """The keys of a mapping that the loader lists for an unknown one."""
     key = "qqqqqq"
     text = json.dumps(changed(value, (*steps, key), replacing(1)))
     for found in diagnostics(format, text):
@@ -493,7 +493,7 @@ def test_the_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["suites"], "there is no format 'suites'; did you mean suite?"),
         (["suite", "cases"], "mcptest schema takes one format"),
@@ -503,11 +503,11 @@ def test_the_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_wrong_call_is_refused(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["schema", *words]) == ExitCode.BAD_INPUT
     printed = capsys.readouterr()
-    assert told in printed.err
+    assert message in printed.err
     assert printed.out == ""
 
 

@@ -1,4 +1,4 @@
-"""Snapshots become a file that a person can review, and come back as they were."""
+"""Snapshots become a file that a person can review, and are read back unchanged."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def mistakes(text: str) -> list[tuple[str, int, int]]:
 
 @pytest.mark.slow
 @given(st.dictionaries(NAMES, VALUES, max_size=4))
-def test_every_value_comes_back_as_it_was(entries: dict[str, object]) -> None:
+def test_every_value_is_read_back_unchanged(entries: dict[str, object]) -> None:
     assert same(read_snapshots(write_snapshots(entries, "a.yaml"), "a.snap.yaml"), entries)
 
 
@@ -86,18 +86,18 @@ def test_the_parser_without_libyaml_reads_the_same(entries: dict[str, object]) -
 
 
 @pytest.mark.parametrize("depth", [1, 38, 39, 40, 41, 64, 150, 199])
-def test_a_deep_value_comes_back(depth: int) -> None:
+def test_a_deep_value_is_read_back_unchanged(depth: int) -> None:
     entries = {"deep": nested(depth)}
     assert same(read_snapshots(write_snapshots(entries, "a.yaml"), "a.snap.yaml"), entries)
 
 
-def test_a_large_value_comes_back() -> None:
+def test_a_large_value_is_read_back_unchanged() -> None:
     entries = {"large": {"text": 'line "one"\n' * 20_000, "items": [{"n": n} for n in range(9000)]}}
     assert same(read_snapshots(write_snapshots(entries, "a.yaml"), "a.snap.yaml"), entries)
 
 
 @pytest.mark.parametrize("length", [1000, 1024, 3000])
-def test_a_long_name_and_long_keys_come_back(length: int) -> None:
+def test_a_long_name_and_long_keys_are_read_back_unchanged(length: int) -> None:
     entries = {"n" * length: {"k" * length: [{"é" * length: 1}]}}
     assert same(read_snapshots(write_snapshots(entries, "a.yaml"), "a.snap.yaml"), entries)
 
@@ -143,7 +143,7 @@ def test_the_order_in_which_snapshots_were_seen_does_not_show() -> None:
     assert write_snapshots(entries, "a.yaml") == write_snapshots(backwards, "a.yaml")
 
 
-def test_what_yaml_cannot_carry_stands_as_json() -> None:
+def test_values_that_yaml_cannot_hold_are_written_as_json() -> None:
     text = write_snapshots({"half": {"a": "\ud800"}, "whole": "😀"}, "mcptest.yaml")
     half = 'json:\n  half: |-\n    {"a": "\\ud800"}\n'
     assert text == f'{HEADER}snapshots:\n  whole: "😀"\n{half}'
@@ -177,7 +177,7 @@ def test_a_file_without_snapshots_can_be_read() -> None:
         ("version: 1\nsnapshots:\n  a: [1\n", [("F002", 3, 6)]),
     ],
 )
-def test_every_mistake_is_told_with_its_place(
+def test_every_mistake_is_reported_with_its_place(
     text: str, wanted: list[tuple[str, int, int]]
 ) -> None:
     assert mistakes(text) == wanted

@@ -180,7 +180,7 @@ def test_a_key_with_a_number_of_its_own_is_a_key() -> None:
     assert values_of("in#2: 1\nin: 2\nin#2: 3\n") == [{"in#2": 1, "in": 2, "in#2#2": 3}]
 
 
-def test_merged_keys_are_no_repetition_and_have_the_line_they_are_written_at() -> None:
+def test_merged_keys_are_not_duplicates_and_have_the_line_they_are_written_at() -> None:
     text = "# first\n_x: &x\n  # not of the root\n  in: 1\n# merged\n<<: *x\n# own\nout: 2\n"
     (document,) = stream_of(text).documents
     assert document.value == {"_x": {"in": 1}, "in": 1, "out": 2}
@@ -268,12 +268,12 @@ def test_places_reach_through_aliases_and_merges() -> None:
     assert places.key((1, "e", "x", "gone")).line == 7
 
 
-def test_a_value_that_is_missing_at_the_end_is_placed_on_the_last_line() -> None:
+def test_a_value_missing_at_the_end_is_reported_on_the_last_line() -> None:
     found = stream_of("a: 1\n---\n? b").places().value((1, "b"))
     assert (found.line, found.column) == (3, 4)
 
 
-def test_complaints_about_a_stream_get_their_places() -> None:
+def test_diagnostics_about_a_stream_have_their_places() -> None:
     diagnostics = [
         PathDiagnostic(code="F008", message="second", steps=(2, "in"), on_key=False),
         PathDiagnostic(code="F006", message="first", steps=(0, "out"), on_key=True),
@@ -285,7 +285,7 @@ def test_complaints_about_a_stream_get_their_places() -> None:
     ]
 
 
-def test_the_mistakes_of_all_documents_are_told_in_order() -> None:
+def test_the_mistakes_of_all_documents_are_reported_in_order() -> None:
     text = (
         "a: 1\na: 2\n---\nb: [1\n---\nfine: 1\n---\nc: *gone\nd: 'x\n---\n? [k]\n: v\n"
         '---\ne: "\x01"\n---\nf: ]\n'
@@ -312,7 +312,7 @@ def test_the_mistakes_of_all_documents_are_told_in_order() -> None:
         ("a: 1\n---\nb:\n  - 1\n  c: 1\n", 'expected "- " here', (5, 3)),
     ],
 )
-def test_a_syntax_error_is_told_as_in_a_file_of_its_own(
+def test_a_syntax_error_is_reported_as_in_a_single_document(
     text: str, message: str, place: tuple[int, int]
 ) -> None:
     assert messages(text) == [message]

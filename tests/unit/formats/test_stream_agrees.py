@@ -40,7 +40,7 @@ def described(value: object) -> object:
 
 
 def places_in(stream: Stream) -> list[object]:
-    """Where every key stands, and every value that is not missing."""
+    """The place of every key, and of every value that is not missing."""
     places = stream.places()
     found: list[object] = []
     waiting: list[tuple[tuple[str | int, ...], object]] = [
@@ -198,7 +198,7 @@ VALUES = st.recursive(
     raw=st.booleans(),
     seed=st.integers(),
 )
-def test_pasted_json_comes_back_with_its_comments(
+def test_pasted_json_is_read_with_its_comments(
     values: list[object], indent: int | str | None, raw: bool, seed: int
 ) -> None:
     chance = random.Random(seed)

@@ -127,7 +127,7 @@ def test_a_file_that_is_one_json_value_is_read_whatever_its_keys() -> None:
 
 
 @pytest.mark.parametrize("text", ['in:\n{\n  "a": 1\n}\n', "in:\n[\n  1\n]\n"])
-def test_an_opening_bracket_below_its_key_is_told_to_be_indented(text: str) -> None:
+def test_an_opening_bracket_below_its_key_gets_the_advice_to_indent_it(text: str) -> None:
     with pytest.raises(FormatError) as caught:
         stream_of(f"x\n---\n{text}")
     (found,) = caught.value.diagnostics

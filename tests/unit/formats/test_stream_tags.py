@@ -1,4 +1,4 @@
-"""Tags that the caller asks for: where they may stand, and what is said when they may not."""
+"""Tags that the caller enables: where they are allowed, and the error elsewhere."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ ANY = Tagged(tag="any", text="")
         ("a: !!map {b: !!seq []}", {"a": {"b": []}}),
     ],
 )
-def test_a_tag_of_ours_keeps_the_text_it_stands_on(text: str, value: object) -> None:
+def test_a_tag_of_ours_keeps_the_text_of_its_scalar(text: str, value: object) -> None:
     assert value_of(text) == value
 
 
-def test_a_tag_that_nobody_asked_for_is_refused_as_in_any_file() -> None:
+def test_a_tag_that_is_not_enabled_is_refused_as_in_any_file() -> None:
     found = mistake("a: !!re x", ())
     assert (found.code, found.column, found.width) == ("F004", 4, 4)
     assert found.message == "the tag !!re is refused: object tags are not allowed"
@@ -153,7 +153,7 @@ def test_a_tag_of_ours_on_a_key_is_refused(text: str, place: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize("text", ['a: !!re"x"', 'a: [1, !!re"x"]', "a: !!re{}"])
-def test_a_tag_without_a_space_after_it_is_told(text: str) -> None:
+def test_a_tag_without_a_space_after_it_is_reported(text: str) -> None:
     found = mistake(text)
     assert (found.code, found.column) == ("F002", text.index("re") + 3)
     assert found.message == "a tag ends with a space, and this is not one"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from case_tables import each_case
-from suite_reading import SERVER, entry, load, mistakes
+from suite_reading import SERVER, case_of, entry, load, mistakes
 
 from mcptest.formats.suite.variables import choosing
 
@@ -32,8 +32,8 @@ def assertion(matcher: str) -> str:
     return f"expect: [{{target: result, matcher: {matcher}}}]"
 
 
-def told(keys: str) -> list[tuple[str, int, int, str]]:
-    """The mistakes of a second step in which the mark (§) shows where one must be told."""
+def marked_mistakes(keys: str) -> list[tuple[str, int, int, str]]:
+    """The mistakes of a second step in which the mark (§) shows where one must be reported."""
     return mistakes(steps_with(keys).replace("§", ""))
 
 
@@ -89,7 +89,7 @@ def place_in(keys: str) -> tuple[int, int]:
     ],
 )
 def test_where_it_would_decide_it_is_refused_when_the_file_is_read(keys: str, message: str) -> None:
-    assert ("F013", *place_in(keys), message) in told(keys)
+    assert ("F013", *place_in(keys), message) in marked_mistakes(keys)
 
 
 @each_case(
@@ -115,17 +115,17 @@ def test_where_it_would_decide_it_is_refused_when_the_file_is_read(keys: str, me
         assertion("{regex: '$${x}'}"),
     ],
 )
-def test_where_it_is_compared_with_or_sent_it_may_stand(keys: str) -> None:
-    load(steps_with(keys))
+def test_it_may_be_in_values_that_are_compared_or_sent(keys: str) -> None:
+    assert len(case_of(steps_with(keys)).steps) == 2
 
 
-def test_a_variable_of_the_file_may_stand_where_a_captured_value_may_not() -> None:
+def test_a_variable_of_the_file_may_be_where_a_captured_value_may_not() -> None:
     keys = "threshold: '${half}', " + assertion("{regex: '^${word}', type: '${kind}'}")
     head = SERVER + "variables: {half: 0.5, word: a, kind: string}\n"
-    load(head + steps_with(keys).removeprefix(SERVER))
+    assert len(case_of(head + steps_with(keys).removeprefix(SERVER)).steps) == 2
 
 
-def test_every_place_is_told() -> None:
+def test_every_place_is_reported() -> None:
     call: dict[str, Any] = {
         "threshold": "${x}",
         "expect": [

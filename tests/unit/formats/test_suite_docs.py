@@ -32,7 +32,7 @@ ENTRIES = tuple(dict.fromkeys(key for keys in ENTRY_KEYS.values() for key in key
 
 
 def section(title: str) -> str:
-    """What stands under a heading, down to the next one of any level."""
+    """The text under a heading, down to the next one of any level."""
     found = re.search(rf"(?ms)^##+ {re.escape(title)}\n(.*?)(?=^##|\Z)", PAGE)
     assert found, title
     return found[1]

@@ -1,4 +1,4 @@
-"""Whatever stands in a suite: no crash, and for everything that is wrong a mistake with a place."""
+"""Whatever a suite contains: no crash, and for every mistake a diagnostic with a place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from case_tables import each_case
-from suite_reading import FILE, SERVER, context, entry, load, mistakes, refusals
+from suite_reading import FILE, SERVER, case_of, context, entry, load, mistakes, refusals
 
 from mcptest.core.diagnostics import CODES
 from mcptest.core.errors import FormatError
@@ -231,7 +231,7 @@ def kind(value: Any) -> str:
 
 
 def read(value: Any) -> bool:
-    """Whether it is read without an error; whatever is told has a code and a place."""
+    """True if it is read without an error; every diagnostic has a code and a place."""
     try:
         suites, _ = load_suite(json.dumps(value), FILE, context(FILES, ENVIRONMENT))
     except FormatError as error:
@@ -322,7 +322,8 @@ def test_nesting_without_end_is_refused() -> None:
 
 def test_nesting_as_deep_as_may_be_is_read() -> None:
     deep = "{not: " * 180 + "{exact: 1}" + "}" * 180
-    load(entry(f"name: n, tool: t, expect: [{{target: result, matcher: {deep}}}]"))
+    case = case_of(entry(f"name: n, tool: t, expect: [{{target: result, matcher: {deep}}}]"))
+    assert case.steps
 
 
 @pytest.mark.parametrize(
@@ -351,9 +352,9 @@ def test_names_of_any_kind_are_only_names() -> None:
     assert [case.name for case in found.cases] == names
 
 
-def test_keys_that_are_no_texts_are_refused() -> None:
+def test_keys_that_are_not_strings_are_refused() -> None:
     assert refusals(f"{SERVER}tools: [{{name: n, tool: t, args: {{? [1] : 2}}}}]\n")
 
 
-def test_bytes_that_are_no_text_of_yaml_are_refused() -> None:
+def test_bytes_that_are_not_yaml_text_are_refused() -> None:
     assert {each.code for each in refusals(SERVER + "tools: \x00\n")} == {"F002"}

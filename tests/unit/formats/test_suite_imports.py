@@ -66,7 +66,7 @@ def test_a_file_with_nothing_but_imports_runs_what_they_hold() -> None:
     assert names(suites) == [("a.yaml", "shop", ["main"]), ("b.yaml", "shop", ["b"])]
 
 
-def test_the_suites_of_one_server_stand_together_so_that_it_is_started_once() -> None:
+def test_the_suites_of_one_server_are_adjacent_so_that_it_is_started_once() -> None:
     servers = "servers: {a: {command: [x]}, b: {command: [y]}}\n"
     entries = "tools: [{name: 1, server: a, tool: t}, {name: 2, server: b, tool: t}]\n"
     entries = entries.replace("1,", "'1',").replace("2,", "'2',")
@@ -89,7 +89,7 @@ def test_the_suites_of_one_server_stand_together_so_that_it_is_started_once() ->
         ("[deep.yaml]", "of deep"),
     ],
 )
-def test_of_two_imports_the_later_counts_and_an_importer_counts_more_than_what_it_imports(
+def test_a_later_import_overrides_an_earlier_one_and_the_importer_overrides_both(
     imports: str, value: str
 ) -> None:
     files = {
@@ -200,7 +200,7 @@ def test_a_chain_of_very_many_imports_ends_with_a_mistake() -> None:
     ("imports", "place"),
     [("[nope.yaml]", (1, 11)), ("{suites: [x.yaml, nope.yaml]}", (1, 28))],
 )
-def test_a_missing_file_is_told_at_its_name_and_nothing_that_follows_from_it(
+def test_a_missing_file_is_reported_at_its_name_without_consequential_errors(
     imports: str, place: tuple[int, int]
 ) -> None:
     text = f"imports: {imports}\ntools: [{{name: n, server: theirs, tool: '${{theirs}}'}}]\n"
@@ -208,7 +208,7 @@ def test_a_missing_file_is_told_at_its_name_and_nothing_that_follows_from_it(
     assert mistakes(text, {"x.yaml": "{}"}) == [expected]
 
 
-def test_mistakes_of_all_files_are_told_at_once_each_in_its_own_file() -> None:
+def test_mistakes_of_all_files_are_reported_at_once_each_in_its_own_file() -> None:
     files = {
         "a.yaml": "tools: [{name: a}]\nwht: 1\n",
         "sub/b.yaml": "servers: {shop: {command: x}}\n",
@@ -246,7 +246,7 @@ def test_two_servers_of_one_name_are_an_error_that_names_both_files() -> None:
         ("tools: [{name: *x}]\n", ("F002", 1, None)),
     ],
 )
-def test_a_file_that_is_no_suite_cannot_be_imported(
+def test_a_file_that_is_not_a_suite_cannot_be_imported(
     content: str, expected: tuple[str, int, str | None]
 ) -> None:
     found = refusals(f"imports: [other.yml]\n{SERVER}{TEST}", {"other.yml": content})
@@ -256,7 +256,7 @@ def test_a_file_that_is_no_suite_cannot_be_imported(
 
 
 @pytest.mark.parametrize("error", [OSError("disk on fire"), ValueError("embedded null byte")])
-def test_a_file_that_cannot_be_read_is_told_with_the_reason(error: Exception) -> None:
+def test_a_file_that_cannot_be_read_is_reported_with_the_reason(error: Exception) -> None:
     def read_beside(name: str) -> str:
         raise error
 

@@ -72,7 +72,7 @@ compliance: [{name: k, server: c, check: ping}]
     assert found == [("a", ["r", "t2"]), ("c", ["t1", "t3", "p", "k"])]
 
 
-def test_checks_of_conformance_come_last_wherever_they_stand() -> None:
+def test_conformance_checks_run_last_wherever_they_are_written() -> None:
     text = SERVER + "compliance: [{name: k, check: ping}]\nresources: [{name: r, uri: 'x:y'}]\n"
     [suite] = suites_of(text)
     assert [(case.name, case.check) for case in suite.cases] == [("r", ""), ("k", "ping")]
@@ -145,7 +145,7 @@ def test_a_package_runner_gets_time_to_fetch() -> None:
         ("A: {from_env: API_TOKEN}", "tok-4711-tok", ("tok-4711-tok",)),
     ],
 )
-def test_a_variable_of_a_server_is_text_or_comes_from_the_environment(
+def test_a_variable_of_a_server_is_a_string_or_read_from_the_environment(
     env: str, value: str, secrets: tuple[str, ...]
 ) -> None:
     spec = server_of(f"env: {{{env}}}", HERE="here!", API_TOKEN="tok-4711-tok")
@@ -200,7 +200,7 @@ def test_every_mark_of_an_entry_is_read() -> None:
     )
 
 
-def test_one_tag_need_not_be_a_list_and_true_is_no_reason() -> None:
+def test_one_tag_need_not_be_a_list_and_true_is_not_a_skip_reason() -> None:
     case = case_of(entry("name: n, tool: t, tags: x, skip: true"))
     assert (case.tags, case.skip) == (("x",), "")
 
@@ -233,7 +233,7 @@ tools:
 """
 
 
-def test_steps_setup_and_teardown_are_told_apart_by_labels_and_ids() -> None:
+def test_steps_setup_and_teardown_are_distinguished_by_labels_and_ids() -> None:
     case = case_of(STEPS)
     assert [(step.label, step.id) for step in (*case.steps, *case.teardown)] == [
         ("setup 1: tool log_in", f"{FILE}#tools-1/setup-1"),
@@ -295,12 +295,12 @@ def test_defaults_hold_for_every_entry_of_every_lane_that_says_nothing_else() ->
         before, call, after = (*case.steps, *case.teardown)
         assert call.expectation.performance == Performance(max_response_s=0.8)
         assert call.expectation.max_tokens == 70
-        # What stands around the calls has no budget but its own.
+        # Setup and teardown have no budget except their own.
         for step in (before, after):
             assert (step.expectation.performance, step.expectation.max_tokens) == (None, None)
 
 
-def test_what_an_entry_says_itself_counts_more_than_defaults_and_tags_are_added() -> None:
+def test_an_entry_overrides_defaults_and_adds_tags() -> None:
     text = DEFAULTS + (
         "tools:\n"
         "  - {name: n, tool: t, server: a, tags: [own, all], timeout: 1s, retries: 0,\n"
@@ -329,7 +329,9 @@ def test_default_budgets_are_those_of_every_step_that_has_none() -> None:
     assert limits == [Performance(max_response_s=0.8), Performance(max_response_s=0.001)]
 
 
-def test_a_default_threshold_weighs_assertions_and_never_the_success_of_a_bare_call() -> None:
+def test_a_default_threshold_applies_to_assertions_and_never_to_the_success_of_a_bare_call() -> (
+    None
+):
     head = "servers: {a: {command: [x]}}\ndefaults: {threshold: 0.5}\ntools:\n"
     checked = "  - {name: n, tool: t, expect: [{target: result, matcher: {exact: 1}}]}\n"
     [suite] = suites_of(head + checked + "  - {name: m, tool: t}\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from case_tables import each_case
-from suite_reading import SERVER, entry, mistakes, refusals, told_at
+from suite_reading import SERVER, entry, mistakes, refusals, reported_at
 
 TEST = "tools: [{name: a, tool: t}]\n"
 TWO = "servers: {shop: {command: [x]}, bank: {command: [y]}}\n"
@@ -12,7 +12,7 @@ NOT_A_TIME = 'must be a number of milliseconds or a text such as "500ms" or "2s"
 CHECKS_NOTHING = "is empty: this test would check nothing"
 
 
-def test_all_mistakes_of_a_file_are_told_at_once_in_the_order_of_the_file() -> None:
+def test_all_mistakes_of_a_file_are_reported_at_once_in_the_order_of_the_file() -> None:
     text = """\
 nam: Shop
 servers:
@@ -117,9 +117,7 @@ tools:
         (SERVER + "---\n" + TEST, ("F005", 2, 1, None)),
     ],
 )
-def test_what_is_no_mapping_is_no_suite(
-    text: str, expected: tuple[str, int, int, str | None]
-) -> None:
+def test_a_suite_must_be_a_mapping(text: str, expected: tuple[str, int, int, str | None]) -> None:
     [(code, line, column, message)] = mistakes(text)
     assert (code, line, column) == expected[:3]
     assert expected[3] in (None, message)
@@ -231,7 +229,7 @@ def test_a_suite_needs_servers_with_names_and_commands(
         ("command: [x], port: 5", "F006", 'a server has no key "port"'),
     ],
 )
-def test_a_key_of_a_server_that_is_wrong_is_told(keys: str, code: str, message: str) -> None:
+def test_a_wrong_key_of_a_server_is_reported(keys: str, code: str, message: str) -> None:
     [found] = refusals(f"servers:\n  s: {{{keys}}}\n{TEST}")
     assert (found.code, found.message, found.line) == (code, message, 2)
 
@@ -246,7 +244,7 @@ def test_a_key_of_a_server_that_is_wrong_is_told(keys: str, code: str, message: 
     ],
 )
 def test_an_entry_names_a_server_that_is_there(keys: str, code: str, message: str) -> None:
-    assert told_at(entry(f"name: n, {keys}", head=TWO)) == (code, message)
+    assert reported_at(entry(f"name: n, {keys}", head=TWO)) == (code, message)
 
 
 def test_a_server_that_has_mistakes_is_not_missed_as_well() -> None:
@@ -314,13 +312,13 @@ def test_a_server_that_has_mistakes_is_not_missed_as_well() -> None:
         ),
     ],
 )
-def test_an_entry_or_a_step_that_is_wrong_is_told(keys: str, code: str, message: str) -> None:
-    assert told_at(entry(keys)) == (code, message)
+def test_a_wrong_entry_or_step_is_reported(keys: str, code: str, message: str) -> None:
+    assert reported_at(entry(keys)) == (code, message)
 
 
-def test_what_a_prompt_is_given_is_text() -> None:
+def test_arguments_of_a_prompt_are_strings() -> None:
     expected = ("F008", '"a" must be text and is a number')
-    assert told_at(entry("name: n, prompt: p, args: {a: §5}", "prompts")) == expected
+    assert reported_at(entry("name: n, prompt: p, args: {a: §5}", "prompts")) == expected
 
 
 @pytest.mark.parametrize(
@@ -347,7 +345,7 @@ def test_what_a_prompt_is_given_is_text() -> None:
     ],
 )
 def test_a_capture_is_a_name_and_a_path_into_the_answer(keys: str, code: str, message: str) -> None:
-    assert told_at(entry(f"name: n, tool: t, {keys}")) == (code, message)
+    assert reported_at(entry(f"name: n, tool: t, {keys}")) == (code, message)
 
 
 # Expectations
@@ -394,10 +392,10 @@ def test_a_capture_is_a_name_and_a_path_into_the_answer(keys: str, code: str, me
         ),
     ],
 )
-def test_an_expectation_that_checks_nothing_or_cannot_be_read_is_told(
+def test_an_expectation_that_checks_nothing_or_is_invalid_is_reported(
     keys: str, code: str, message: str
 ) -> None:
-    assert told_at(entry(f"name: n, tool: t, {keys}")) == (code, message)
+    assert reported_at(entry(f"name: n, tool: t, {keys}")) == (code, message)
 
 
 @pytest.mark.parametrize(
@@ -422,14 +420,14 @@ def test_an_expectation_that_checks_nothing_or_cannot_be_read_is_told(
         ("target: result, matcher: §{}", "F011", "the matcher is empty: every value meets it"),
     ],
 )
-def test_an_assertion_that_is_wrong_is_told(keys: str, code: str, message: str) -> None:
-    assert told_at(entry(f"name: n, tool: t, expect: [{{{keys}}}]")) == (code, message)
+def test_a_wrong_assertion_is_reported(keys: str, code: str, message: str) -> None:
+    assert reported_at(entry(f"name: n, tool: t, expect: [{{{keys}}}]")) == (code, message)
 
 
-def test_a_threshold_of_nothing_would_pass_whatever_comes() -> None:
+def test_a_threshold_of_zero_is_refused_because_it_always_passes() -> None:
     keys = "expect: {threshold: §0, assertions: [{target: result, matcher: {exact: 1}}]}"
     expected = ("F011", '"threshold" is 0: this test would pass whatever comes')
-    assert told_at(entry(f"name: n, tool: t, {keys}")) == expected
+    assert reported_at(entry(f"name: n, tool: t, {keys}")) == expected
 
 
 # The rest of the file
@@ -467,11 +465,11 @@ def test_a_threshold_of_nothing_would_pass_whatever_comes() -> None:
         ),
     ],
 )
-def test_a_key_of_the_file_that_is_wrong_is_told(keys: str, code: str, message: str) -> None:
-    assert told_at(f"{SERVER}{TEST}{keys}\n") == (code, message)
+def test_a_wrong_key_of_the_file_is_reported(keys: str, code: str, message: str) -> None:
+    assert reported_at(f"{SERVER}{TEST}{keys}\n") == (code, message)
 
 
-def test_a_mistake_in_defaults_is_told_once_and_where_it_stands() -> None:
+def test_a_mistake_in_defaults_is_reported_once_at_its_place() -> None:
     text = """\
 servers: {a: {command: [x]}, b: {command: [y]}}
 defaults:
@@ -492,7 +490,7 @@ prompts: [{name: three, prompt: p}]
     ]
 
 
-def test_defaults_that_no_entry_uses_have_their_mistakes_told_as_well() -> None:
+def test_mistakes_in_unused_defaults_are_reported_as_well() -> None:
     text = """\
 servers: {a: {command: [x]}, b: {command: [y]}}
 defaults: {server: cafe, teardown: [5]}
@@ -508,9 +506,7 @@ tools: [{name: n, server: a, tool: t, teardown: [{tool: t}]}]
     ("key", "meant"),
     [("max_duration: 5", "max_duration_ms"), ("arguments: {a: 1}", "args")],
 )
-def test_a_key_that_is_short_for_another_or_the_other_way_round_is_told_it(
-    key: str, meant: str
-) -> None:
+def test_an_abbreviated_or_lengthened_key_gets_a_suggestion(key: str, meant: str) -> None:
     word = key.partition(":")[0]
     message = f'an entry of tools has no key "{word}"; did you mean "{meant}"?'
-    assert told_at(entry(f"name: n, tool: t, §{key}")) == ("F006", message)
+    assert reported_at(entry(f"name: n, tool: t, §{key}")) == ("F006", message)

@@ -1,4 +1,4 @@
-"""`${name}` stands for a value of any size: what would fill the memory is refused beforehand."""
+"""`${name}` may be a value of any size: what would fill the memory is refused beforehand."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from suite_reading import SERVER, case_of, load, refusals, sent
+from suite_reading import SERVER, case_of, refusals, sent, suites_of
 
 from mcptest.formats.suite import variables as suite_sizes
 from mcptest.formats.suite.variables import Size, TooLargeError, size_put_in
 
 
 def suite(variables: dict[str, Any], *tests: dict[str, Any]) -> str:
-    """A suite with these variables, each on a line of its own; the first stands in line 3."""
+    """A suite with these variables, each on a line of its own; the first is in line 3."""
     lines = "".join(f"  {name}: {json.dumps(value)}\n" for name, value in variables.items())
     entries = json.dumps([{"name": "n", "tool": "t", **test} for test in tests or ({},)])
     return f"{SERVER}variables:\n{lines}tools: {entries}\n"
@@ -95,7 +95,7 @@ def test_keys_count_as_well() -> None:
     assert [(each.code, each.message) for each in found] == [("F004", message)]
 
 
-def test_what_is_too_much_beside_a_captured_value_is_told_when_the_file_is_read() -> None:
+def test_a_value_too_large_beside_a_captured_value_is_reported_when_the_file_is_read() -> None:
     variables = grown("a" * 1000, "${v}" * 100, 2)
     steps = [
         {"tool": "a", "capture": {"x": "result"}},
@@ -110,7 +110,7 @@ def test_what_is_too_much_beside_a_captured_value_is_told_when_the_file_is_read(
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_all_values_of_a_suite_together_have_a_limit_and_are_told_once() -> None:
+def test_all_values_of_a_suite_together_have_a_limit_and_are_reported_once() -> None:
     variables = {"v0": [1] * 90_000}
     found = refusals(suite(variables, *({"args": {"a": "${v0}"}} for _ in range(30))))
     message = "with ${v0} in its place, all that is put in has more than 1,000,000 keys and values"
@@ -119,20 +119,20 @@ def test_all_values_of_a_suite_together_have_a_limit_and_are_told_once() -> None
 
 @pytest.mark.slow
 def test_values_within_the_limits_are_put_in() -> None:
-    load(suite(grown("a" * 100, "${v}" * 10, 5), {"args": {"a": "${v4}"}}))
-    load(suite(grown(["a"], ["${v}"] * 10, 5), {"args": {"a": "${v4}"}}))
-    load(suite(grown("x", ["${v}"], 150), {"args": {"a": "${v149}"}}))
-    load(suite({"v0": [1] * 90_000}, *({"args": {"a": "${v0}"}} for _ in range(5))))
+    assert suites_of(suite(grown("a" * 100, "${v}" * 10, 5), {"args": {"a": "${v4}"}}))
+    assert suites_of(suite(grown(["a"], ["${v}"] * 10, 5), {"args": {"a": "${v4}"}}))
+    assert suites_of(suite(grown("x", ["${v}"], 150), {"args": {"a": "${v149}"}}))
+    assert suites_of(suite({"v0": [1] * 90_000}, *({"args": {"a": "${v0}"}} for _ in range(5))))
 
 
-def test_what_is_written_out_is_no_value_that_is_put_in() -> None:
-    load(suite({"v0": "x"}, {"args": {"a": "b" * 2_000_000 + "${v0}"}}))
+def test_a_literal_value_does_not_count_as_inserted() -> None:
+    assert suites_of(suite({"v0": "x"}, {"args": {"a": "b" * 2_000_000 + "${v0}"}}))
 
 
 # Values from a server
 
 
-def test_what_a_server_sent_is_not_put_in_so_often_that_it_fills_the_memory() -> None:
+def test_inserting_captured_values_has_a_size_limit() -> None:
     text = capturing({"a": ["${x}"] * 100, "b": "${x}" * 100})
     with pytest.raises(ValueError, match=r"^with \$\{x\} in its place, it has more than 67,108"):
         filled(text, x="a" * 1_000_000)

@@ -1,4 +1,4 @@
-"""What the environment does not have: a mistake of those who are run and use it, of nobody else."""
+"""Unset variables are an error only for the tests that are selected and use them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_test_needs_what_it_uses(keys: str, needed: list[tuple[str, str]]) -> 
     assert found == {"n": needed, "other": []}
 
 
-def test_what_a_server_needs_each_of_its_tests_needs() -> None:
+def test_variables_of_a_server_are_needed_by_each_of_its_tests() -> None:
     found = needs(
         "  - {name: a, server: shop, tool: t}\n"
         "  - {name: b, server: mail, tool: t}\n"
@@ -63,19 +63,19 @@ def test_what_a_server_needs_each_of_its_tests_needs() -> None:
     assert found == {"a": [], "b": [MAIL_KEY], "c": [MAIL_KEY, TOKEN]}
 
 
-def test_what_the_defaults_need_every_test_needs() -> None:
+def test_variables_of_the_defaults_are_needed_by_every_test() -> None:
     head = HEAD + "defaults: {server: shop, setup: [{tool: t, args: {a: '${region}'}}]}\n"
     assert needs("  - {name: a, tool: t}\n", head) == {"a": [REGION]}
     assert needs("  - {name: a, tool: t, setup: [{tool: u}]}\n", head) == {"a": []}
 
 
-def test_what_is_set_is_needed_by_nobody() -> None:
+def test_a_variable_that_is_set_is_not_missing() -> None:
     entries = "  - {name: n, server: mail, tool: t, args: {a: '${greeting} ${region}'}}\n"
     found = needs(entries, TOKEN="tok-12345", REGION="", MAIL_KEY="key-12345")
     assert found == {"n": []}
 
 
-def test_a_variable_that_is_set_anew_needs_what_its_new_value_needs() -> None:
+def test_a_redefined_variable_needs_what_its_new_value_needs() -> None:
     files = {"part.yaml": "variables: {token: {secret_env: THEIRS}}\n"}
     text = "imports: [part.yaml]\nvariables: {token: ours}\n" + SERVER
     [suite], _ = load(text + "tools: [{name: n, tool: t, args: {a: '${token}'}}]\n", files)
@@ -92,7 +92,7 @@ def test_the_place_is_in_the_file_that_names_the_variable() -> None:
     assert need.help == "export THEIRS=… before the run"
 
 
-def test_where_it_must_not_be_empty_what_is_not_set_is_no_mistake() -> None:
+def test_an_unset_variable_is_not_a_mistake_where_a_value_must_not_be_empty() -> None:
     matchers = "{contains: '${token}', starts-with: '${token}', regex: '${token}'}"
     expect = f"[{{target: result, matcher: {matchers}}}]"
     found = needs(f"  - {{name: n, server: shop, tool: '${{token}}', expect: {expect}}}\n")

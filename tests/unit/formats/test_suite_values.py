@@ -11,9 +11,9 @@ from suite_reading import (
     entry,
     mistakes,
     refusals,
+    reported_at,
     sent,
     suites_of,
-    told_at,
     warnings_of,
 )
 
@@ -66,7 +66,7 @@ def test_a_reference_alone_is_the_value_and_inside_a_text_it_is_text(
     assert arguments(written) == value
 
 
-def test_references_may_stand_in_calls_expectations_budgets_and_servers() -> None:
+def test_references_may_be_in_calls_expectations_budgets_and_servers() -> None:
     text = """\
 servers:
   shop: {command: ["${program}", "${count}"], cwd: "${place}", env: {N: "${count}", F: "${flag}"},
@@ -114,14 +114,12 @@ def test_a_whole_matcher_may_be_a_variable_of_the_file() -> None:
         ("{b: §'${HOME}'}", "F020", "nothing is known as 'HOME'"),
     ],
 )
-def test_a_name_that_nobody_knows_is_told_where_it_stands(
-    written: str, code: str, message: str
-) -> None:
+def test_an_unknown_name_is_reported_at_its_place(written: str, code: str, message: str) -> None:
     text = entry(f"name: n, tool: t, args: {{a: {written}}}", head=VARIABLES)
-    assert told_at(text) == (code, message)
+    assert reported_at(text) == (code, message)
 
 
-def test_every_unknown_name_is_told_and_the_help_lists_those_there_are() -> None:
+def test_every_unknown_name_is_reported_and_the_help_lists_the_known_ones() -> None:
     text = entry("name: n, tool: '${a1}', args: {x: '${b2} ${c3}'}", head=VARIABLES)
     found = refusals(text)
     assert [each.message for each in found] == [
@@ -139,7 +137,7 @@ def test_the_help_says_how_a_suite_reads_an_environment_variable() -> None:
     assert found.help.startswith(f"for the environment variable, {declared}")
 
 
-def test_a_reference_that_is_never_closed_is_taken_as_it_stands_with_a_warning() -> None:
+def test_an_unclosed_reference_is_kept_literally_with_a_warning() -> None:
     words = "a ${ that is never closed is taken as written"
     text = entry("name: n, tool: t, args: {a: 'x ${order'}")
     assert warnings_of(text) == [("W001", 3, 34, words)]
@@ -201,7 +199,7 @@ def test_two_keys_that_become_one_are_an_error() -> None:
         ),
     ],
 )
-def test_a_variable_that_is_wrong_is_told(variables: str, code: str, message: str) -> None:
+def test_a_wrong_variable_is_reported(variables: str, code: str, message: str) -> None:
     text = f"{SERVER}variables: {variables}\ntools: [{{name: n, tool: t}}]\n"
     before = text[: text.index("§")]
     [found] = refusals(text.replace("§", ""), None, SET="value")
@@ -212,7 +210,7 @@ def test_a_variable_that_is_wrong_is_told(variables: str, code: str, message: st
 @pytest.mark.parametrize(
     "value", ["{from: Oslo, to: Rome}", "{default: x}", "{from_end: 1, to_end: 2}", "{}", "[]"]
 )
-def test_a_mapping_that_is_no_source_is_a_value(value: str) -> None:
+def test_a_mapping_that_is_not_a_source_is_a_plain_value(value: str) -> None:
     text = f"{SERVER}variables: {{a: {value}}}\ntools: [{{name: n, tool: t}}]\n"
     assert len(suites_of(text)) == 1
 
@@ -236,7 +234,7 @@ def test_secrets_are_known_to_the_server_and_others_are_not() -> None:
     assert suite.server.secrets == ("tok-1", "hunter2!", "key-2")
 
 
-def test_whoever_starts_no_server_needs_no_variable_to_be_set() -> None:
+def test_without_a_server_to_start_no_variable_needs_to_be_set() -> None:
     text = "servers: {s: {command: [x], env: {K: {secret_env: KEY}}}}\n"
     text += "variables: {a: {from_env: A}, b: {from_env: B, default: d}}\n"
     text += "tools: [{name: n, tool: '${b}'}]\n"
@@ -277,7 +275,7 @@ def test_a_step_that_needs_nothing_waits_for_nothing() -> None:
     assert steps_of("tool: b, args: {x: '${order}'}").steps[1].template is None
 
 
-def test_what_another_entry_has_captured_does_not_take_the_place_of_a_variable() -> None:
+def test_a_value_captured_by_another_entry_does_not_replace_a_variable() -> None:
     step = filled("tool: b, args: {x: '${id}', y: '${order}'}", id=1, n=2, order="theirs")
     assert sent(step)["params"]["arguments"] == {"x": 1, "y": "A-17"}
 
@@ -289,7 +287,7 @@ def test_a_captured_value_counts_more_than_a_variable_of_its_name() -> None:
     assert sent(template.fill({"order": "new"}))["params"]["arguments"] == {"x": "new"}
 
 
-def test_captured_values_may_stand_in_expectations_and_prompts() -> None:
+def test_captured_values_may_be_in_expectations_and_prompts() -> None:
     expect = (
         "expect: [{target: result, matcher: {all: [{contains: '${id}'}, {not: {exact: '${n}'}}]}}]"
     )
@@ -331,7 +329,7 @@ def test_a_captured_value_is_compared_as_it_is_even_if_it_looks_like_a_matcher()
         "[§'${id}']",
     ],
 )
-def test_what_a_server_sent_never_chooses_what_is_checked(expect: str) -> None:
+def test_captured_values_cannot_choose_what_is_checked(expect: str) -> None:
     steps = f"[{{tool: a, capture: {{id: result}}}}, {{tool: b, expect: {expect}}}]"
     text = entry(f"name: n, steps: {steps}")
     before = text[: text.index("§")]
@@ -350,7 +348,7 @@ def test_what_a_server_sent_never_chooses_what_is_checked(expect: str) -> None:
         "{gt: '${n}'}",
     ],
 )
-def test_what_a_server_sent_may_be_compared_with(matcher: str) -> None:
+def test_captured_values_may_be_compared_with(matcher: str) -> None:
     case = steps_of(f"tool: b, expect: [{{target: result, matcher: {matcher}}}]")
     assert case.steps[1].template is not None
 
@@ -405,18 +403,18 @@ def test_a_captured_value_with_which_a_step_makes_no_sense_is_refused_when_it_is
         ),
     ],
 )
-def test_the_mistakes_of_steps_with_captured_values_are_told_when_the_file_is_read(
+def test_the_mistakes_of_steps_with_captured_values_are_reported_when_the_file_is_read(
     steps: str, code: str, message: str
 ) -> None:
-    assert told_at(entry(f"name: n, steps: {steps}")) == (code, message)
+    assert reported_at(entry(f"name: n, steps: {steps}")) == (code, message)
 
 
-def test_what_one_entry_captures_is_not_known_in_the_next() -> None:
+def test_values_captured_by_one_entry_are_unknown_in_the_next() -> None:
     text = SERVER + (
         "tools:\n  - {name: a, tool: t, capture: {id: result}}\n"
         "  - {name: b, tool: t, args: {x: §'${id}'}}\n"
     )
-    assert told_at(text) == ("F020", "nothing is known as 'id'")
+    assert reported_at(text) == ("F020", "nothing is known as 'id'")
 
 
 def test_two_keys_with_captured_values_may_turn_out_to_be_different() -> None:
@@ -424,7 +422,7 @@ def test_two_keys_with_captured_values_may_turn_out_to_be_different() -> None:
     assert sent(step)["params"]["arguments"] == {"x": 1, "y": 2}
 
 
-def test_two_keys_that_become_one_beside_a_captured_value_are_told_once() -> None:
+def test_two_keys_that_become_one_beside_a_captured_value_are_reported_once() -> None:
     steps = "{tool: a, capture: {id: result}}, {tool: b, args: {A-17: 1, '${order}': '${id}'}}"
     [found] = refusals(entry(f"name: n, steps: [{steps}]", head=VARIABLES))
     assert (found.code, found.message) == ("F003", 'the key "A-17" would be there twice')

@@ -1,4 +1,4 @@
-"""`${name}`: where it stands and what becomes of it."""
+"""`${name}`: where it is and what it expands to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values become YAML and come back as the same values, whatever text is in them."""
+"""Values become YAML and are read back as the same values, whatever text is in them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def same(left: object, right: object) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("render", [render_yaml, render_compact])
 @given(VALUES)
-def test_a_value_comes_back_from_both_readers_as_it_was(
+def test_both_readers_read_a_value_back_unchanged(
     render: Callable[[Mapping[str, object]], str], value: object
 ) -> None:
     document = {"a": value, "b": [value], "yes": {"expect": value}}
@@ -59,12 +59,12 @@ def test_a_value_comes_back_from_both_readers_as_it_was(
     assert same(read_fully(text, "a.yml")[0], document)
 
 
-# What makes the writing of lines hard: breaks, blanks, signs of YAML, characters nobody sees.
+# What makes writing lines hard: breaks, blanks, signs of YAML, invisible characters.
 LINES = st.text(st.sampled_from("\n\n\n  \tab#:-|>'\"\\%&*!?{}[],\x00\x85\u2028é"), max_size=30)
 
 
 @given(LINES)
-def test_a_text_comes_back_from_its_lines_as_it_was(text: str) -> None:
+def test_a_string_written_over_several_lines_is_read_back_unchanged(text: str) -> None:
     lines = LiteralBlock(text=text)
     written = {"a": lines, "b": [lines, [lines], {"c": lines, "d": 1}], "e": [[[lines]], lines]}
     meant = {"a": text, "b": [text, [text], {"c": text, "d": 1}], "e": [[[text]], text]}
@@ -73,7 +73,7 @@ def test_a_text_comes_back_from_its_lines_as_it_was(text: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-def test_a_remark_changes_no_value(remark: str, value: str) -> None:
+def test_a_comment_changes_no_value(remark: str, value: str) -> None:
     item = Commented(comments=(remark,), value={"it": value})
     document = Commented(comments=(remark,), value={"tests": [item, item]})
     read = read_document(render_yaml(document), "a.yml").value
@@ -82,14 +82,14 @@ def test_a_remark_changes_no_value(remark: str, value: str) -> None:
 
 @each_case("render", [render_yaml, render_compact])
 @each_case("text", ODD_TEXTS)
-def test_a_string_that_could_be_something_else_comes_back(
+def test_an_ambiguous_string_is_read_back_as_a_string(
     render: Callable[[Mapping[str, object]], str], text: str
 ) -> None:
     value = {"name": text, "list": [{text: text, "list": [text], "in": {"a": [[text]]}}]}
     assert same(read_document(render(value), "a.yml").value, value)
 
 
-def test_plain_keys_stand_without_quotes_and_text_in_quotes() -> None:
+def test_plain_keys_are_unquoted_and_strings_quoted() -> None:
     assert render_yaml({"a": {"b-c": "d", "match:type": 1}, "e": [], "true": {}}) == (
         'a:\n  b-c: "d"\n  "match:type": 1\ne: []\n"true": {}\n'
     )
@@ -108,14 +108,14 @@ def test_a_long_list_in_a_list_has_lines_of_its_own() -> None:
 
 @pytest.mark.parametrize("render", [render_yaml, render_compact])
 @pytest.mark.parametrize("length", [990, 1000, 1030, 5000])
-def test_a_key_of_any_length_comes_back(
+def test_a_key_of_any_length_is_read_back_unchanged(
     render: Callable[[Mapping[str, object]], str], length: int
 ) -> None:
     value = {"k" * length: 1, "é" * length: {"a": [{"\x00" * length: "b"}]}}
     assert read_document(render(value), "a.yml").value == value
 
 
-def test_a_text_of_several_lines_stands_as_it_reads() -> None:
+def test_a_string_of_several_lines_is_written_as_a_block() -> None:
     value = {"a": LiteralBlock(text="one\n  two\n\nthree"), "b": [LiteralBlock(text="four\n")]}
     assert render_yaml(value) == "a: |-\n  one\n    two\n\n  three\nb:\n  - |\n    four\n"
 
@@ -138,7 +138,7 @@ def test_no_character_that_acts_on_a_terminal_is_written() -> None:
     assert all(char == "\n" or char.isprintable() for char in text)
 
 
-def test_long_remarks_are_folded_between_words() -> None:
+def test_long_comments_are_wrapped_between_words() -> None:
     text = render_yaml(Commented(comments=("word " * 50,), value=1))
     assert max(map(len, text.splitlines())) <= 97
     assert text.count("word") == 50
@@ -152,7 +152,7 @@ TAGGED = (("any", ""), ("bind", "name"), ("re", "^it's \\d+$"), ("ere", "a\nb"),
 
 
 @pytest.mark.parametrize(("tag", "text"), TAGGED)
-def test_a_tag_comes_back_alone_and_inside_brackets(tag: str, text: str) -> None:
+def test_a_tag_is_read_back_alone_and_inside_brackets(tag: str, text: str) -> None:
     tagged = Tagged(tag=tag, text=text)
     value = {"a": tagged, "b": [tagged, [tagged, {"c": tagged}]]}
     for written in (render_yaml(value), render_compact(value)):

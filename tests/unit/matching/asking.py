@@ -17,7 +17,7 @@ def is_met(pattern: str, actual: object) -> bool:
 
 
 def why_not(pattern: str, actual: object) -> tuple[str, str]:
-    """What was wanted and came, and the hint; the value must not meet the pattern."""
+    """The expected and the actual value, and the hint; the value must not match the pattern."""
     mismatch = parse_pattern(f"match:{pattern}", REGISTRY).mismatch(actual, None)
     assert mismatch is not None
     return mismatch.message.removeprefix("expected "), mismatch.hint

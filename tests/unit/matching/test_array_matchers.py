@@ -35,7 +35,7 @@ def test_a_text_has_as_many_characters_as_code_points() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 3, True, {"a": 1}])
-def test_what_has_no_length_meets_no_length(value: object) -> None:
+def test_a_value_without_a_length_matches_no_length(value: object) -> None:
     for kind in ("string", "array"):
         assert not is_met(f"{kind}LengthGreaterThanOrEqual:0", value)
 

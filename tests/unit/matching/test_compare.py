@@ -51,7 +51,7 @@ def diagnostics(expected: object) -> list[PathDiagnostic]:
     return compiler.diagnostics
 
 
-def told(expected: object, actual: object) -> list[tuple[str, str]]:
+def differing(expected: object, actual: object) -> list[tuple[str, str]]:
     return [(found.path, found.message) for found in differences(expected, actual)]
 
 
@@ -108,7 +108,7 @@ def test_values_that_json_calls_equal_are_equal(expected: object, actual: object
         ("ab", "a\u200bb", "differs", f"{UNSEEN}: nothing against U+200B"),
         ("ab\U000e0100", "ab", "differs", f"{UNSEEN}: U+E0100 against nothing"),
         ("a\u200b\u200cb", "a\u200db", "differs", f"{UNSEEN}: U+200B U+200C against U+200D"),
-        # More of them than anybody would read.
+        # More of them than fit into a report.
         ("ab", "a" + "\u200b" * 30 + "b", "differs", f"{UNSEEN}: U+0062 against U+200B"),
         ("it's", "it’s", "differs", "differs only in the kind of quotes or dashes"),
         (0.1, 0.2, "differs", ""),
@@ -137,22 +137,22 @@ def test_a_value_equals_itself_strictly_and_partially(value: object) -> None:
         assert differences({"match:partial": value}, value) == []
 
 
-def test_a_missing_key_is_not_null_and_is_told_at_its_own_path() -> None:
+def test_a_missing_key_is_not_null_and_is_reported_at_its_own_path() -> None:
     assert differences({"result": {"next": None}}, {"result": {}}) == [
         Mismatch(path="result.next", expected=None, actual=ABSENT, message="is missing")
     ]
 
 
-def test_a_surplus_key_is_told_at_its_own_path() -> None:
+def test_a_surplus_key_is_reported_at_its_own_path() -> None:
     assert differences({"result": {}}, {"result": {"_meta": {"a": 1}}}) == [
         Mismatch(path="result._meta", expected=ABSENT, actual={"a": 1}, message="is not expected")
     ]
 
 
-def test_mismatches_come_in_the_order_of_the_file_then_of_the_answer() -> None:
+def test_mismatches_are_in_the_order_of_the_file_then_of_the_answer() -> None:
     expected = {"z": 1, "a": {"y": 1, "b": 2}, "gone": 1, "list": [1, 2, 3]}
     actual = {"extra": 0, "list": [1, 5], "a": {"b": 3, "y": 2, "new": 1}, "z": 2, "more": 0}
-    assert told(expected, actual) == [
+    assert differing(expected, actual) == [
         ("z", "differs"),
         ("a.y", "differs"),
         ("a.b", "differs"),
@@ -166,12 +166,12 @@ def test_mismatches_come_in_the_order_of_the_file_then_of_the_answer() -> None:
 
 
 def test_arrays_differ_by_position_and_length() -> None:
-    assert told([1, 2], [2, 1]) == [("[0]", "differs"), ("[1]", "differs")]
-    assert told([1], [1, 2, 3]) == [("[1]", "is not expected"), ("[2]", "is not expected")]
+    assert differing([1, 2], [2, 1]) == [("[0]", "differs"), ("[1]", "differs")]
+    assert differing([1], [1, 2, 3]) == [("[1]", "is not expected"), ("[2]", "is not expected")]
 
 
-def test_keys_that_are_no_plain_words_are_quoted_in_the_path() -> None:
-    assert told({"x y": {"a.b": 1}}, {"x y": {"a.b": 2}}) == [('["x y"]["a.b"]', "differs")]
+def test_keys_that_are_not_plain_words_are_quoted_in_the_path() -> None:
+    assert differing({"x y": {"a.b": 1}}, {"x y": {"a.b": 2}}) == [('["x y"]["a.b"]', "differs")]
 
 
 def test_a_misspelt_key_is_pointed_out() -> None:
@@ -204,7 +204,7 @@ def test_only_the_first_of_many_missing_keys_are_looked_for_under_another_name(
 def test_a_huge_object_from_a_server_does_not_slow_the_search_for_a_misspelt_key() -> None:
     actual: dict[str, object] = {f"key{index}": index for index in range(20_000)}
     actual["n" * 1_000_000] = 1
-    assert told({"match:partial": {"name": 1, "value": 2}}, actual) == [
+    assert differing({"match:partial": {"name": 1, "value": 2}}, actual) == [
         ("name", "is missing"),
         ("value", "is missing"),
     ]
@@ -220,7 +220,7 @@ def test_partial_checks_only_what_is_written_all_the_way_down() -> None:
 
 def test_partial_still_finds_what_differs_or_is_missing() -> None:
     expected = {"match:partial": {"a": {"b": [{"c": 1}, 2]}, "x": None}}
-    assert told(expected, {"a": {"b": [{"c": 2}]}}) == [
+    assert differing(expected, {"a": {"b": [{"c": 2}]}}) == [
         ("a.b[0].c", "differs"),
         ("a.b[1]", "is missing"),
         ("x", "is missing"),
@@ -229,11 +229,11 @@ def test_partial_still_finds_what_differs_or_is_missing() -> None:
 
 def test_partial_takes_an_array_as_a_prefix_by_position() -> None:
     assert differences({"match:partial": [1, 2]}, [1, 2, 3]) == []
-    assert told({"match:partial": [2]}, [1, 2]) == [("[0]", "differs")]
+    assert differing({"match:partial": [2]}, [1, 2]) == [("[0]", "differs")]
 
 
 def test_partial_does_not_forgive_another_type() -> None:
-    assert told({"match:partial": {"a": {}}}, {"a": []}) == [
+    assert differing({"match:partial": {"a": {}}}, {"a": []}) == [
         ("a", "expected an object, got an array")
     ]
 
@@ -249,13 +249,13 @@ def test_below_partial_a_negated_pattern_wants_the_key() -> None:
     assert missed.hint == f"to allow an absent key, write match:any: {json.dumps(optional)}"
     assert differences({"match:partial": {"error": {"match:any": optional}}}, {}) == []
     assert differences(expected, {"errors": 1})[0].hint == 'there is "errors"'
-    assert told(expected, {"error": "axb"}) == [
+    assert differing(expected, {"error": "axb"}) == [
         ("error", 'expected anything but a string that contains "x"; it is just that')
     ]
 
 
 def test_elsewhere_a_negated_pattern_wants_the_key_unless_it_is_not_exists() -> None:
-    assert told({"error": "match:not:contains:x"}, {}) == [
+    assert differing({"error": "match:not:contains:x"}, {}) == [
         ("error", 'no such path; expected anything but a string that contains "x"')
     ]
     assert differences({"error": "match:not:exists"}, {}) == []
@@ -267,20 +267,20 @@ def test_elsewhere_a_negated_pattern_wants_the_key_unless_it_is_not_exists() -> 
 def test_siblings_of_a_directive_are_checked_and_more_may_be_there() -> None:
     expected = {"match:partial": {"a": 1}, "b": 2}
     assert differences(expected, {"a": 1, "b": 2, "c": 3}) == []
-    assert told(expected, {"a": 2, "b": 3}) == [("a", "differs"), ("b", "differs")]
+    assert differing(expected, {"a": 2, "b": 3}) == [("a", "differs"), ("b", "differs")]
 
 
-def test_several_directives_speak_of_one_value() -> None:
+def test_several_directives_can_apply_to_one_value() -> None:
     expected = {"match:arrayElements": "match:type:number", "match:partial": [1]}
     assert differences(expected, [1, 2]) == []
-    assert told(expected, [2, "x"]) == [
+    assert differing(expected, [2, "x"]) == [
         ("[1]", "expected a value of type number; it is a string"),
         ("[0]", "differs"),
     ]
 
 
 def test_value_is_an_ordinary_sibling_without_extract_field() -> None:
-    assert told({"match:partial": {"a": 1}, "value": 2}, {"a": 1, "value": 3}) == [
+    assert differing({"match:partial": {"a": 1}, "value": 2}, {"a": 1, "value": 3}) == [
         ("value", "differs")
     ]
 
@@ -291,7 +291,7 @@ def test_value_is_an_ordinary_sibling_without_extract_field() -> None:
 def test_every_element_must_match_strictly() -> None:
     expected = {"match:arrayElements": {"type": "text"}}
     assert differences(expected, [{"type": "text"}, {"type": "text"}]) == []
-    assert told(expected, [{"type": "text", "x": 1}, {"type": "image"}]) == [
+    assert differing(expected, [{"type": "text", "x": 1}, {"type": "image"}]) == [
         ("[0].x", "is not expected"),
         ("[1].type", "differs"),
     ]
@@ -300,7 +300,7 @@ def test_every_element_must_match_strictly() -> None:
 def test_elements_are_compared_partially_when_the_file_says_so() -> None:
     expected = {"match:arrayElements": {"match:partial": {"type": "text"}}}
     assert differences(expected, [{"type": "text", "x": 1}]) == []
-    assert told(expected, [{"type": "image", "x": 1}]) == [("[0].type", "differs")]
+    assert differing(expected, [{"type": "image", "x": 1}]) == [("[0].type", "differs")]
 
 
 def test_an_empty_array_has_no_element_that_differs() -> None:
@@ -308,7 +308,7 @@ def test_an_empty_array_has_no_element_that_differs() -> None:
 
 
 @pytest.mark.parametrize(("actual", "seen"), [({}, "an object"), ("x", "a string"), (None, "null")])
-def test_what_is_no_array_has_no_elements(actual: object, seen: str) -> None:
+def test_a_value_that_is_not_an_array_has_no_elements(actual: object, seen: str) -> None:
     assert differences({"list": {"match:arrayElements": 1}}, {"list": actual}) == [
         Mismatch(
             path="list",
@@ -350,22 +350,22 @@ def test_a_field_is_pulled_by_its_path(path: str, value: object) -> None:
     assert differences({"match:extractField": path, "value": value}, ANSWER) == []
 
 
-def test_what_was_pulled_is_compared_strictly_and_told_at_its_path() -> None:
+def test_an_extracted_value_is_compared_strictly_and_reported_at_its_path() -> None:
     expected = {"result": {"match:extractField": "tools.*.name", "value": ["a", "c"]}}
-    assert told(expected, {"result": ANSWER}) == [("result.tools[*].name[1]", "differs")]
+    assert differing(expected, {"result": ANSWER}) == [("result.tools[*].name[1]", "differs")]
     expected = {"result": {"match:extractField": "tools[1].name", "value": "c"}}
-    assert told(expected, {"result": ANSWER}) == [("result.tools[1].name", "differs")]
+    assert differing(expected, {"result": ANSWER}) == [("result.tools[1].name", "differs")]
 
 
-def test_what_was_pulled_may_be_met_by_a_pattern_and_has_siblings() -> None:
+def test_an_extracted_value_may_match_a_pattern_and_have_siblings() -> None:
     expected = {
         "match:extractField": "tools.*.name",
         "value": "match:arrayContains:b",
         "by": {"one": "match:exists"},
     }
     assert differences(expected, ANSWER) == []
-    assert told({"match:extractField": "by.one.n", "value": 1, "tools": []}, ANSWER) == []
-    assert told({"match:extractField": "by.one.n", "value": 1, "tools": {}}, ANSWER) == [
+    assert differing({"match:extractField": "by.one.n", "value": 1, "tools": []}, ANSWER) == []
+    assert differing({"match:extractField": "by.one.n", "value": 1, "tools": {}}, ANSWER) == [
         ("tools", "expected an object, got an array")
     ]
 
@@ -433,7 +433,7 @@ def test_a_pattern_written_as_a_key_is_explained() -> None:
     assert diagnostic.help == "this one is a pattern: write it as a value, not as a key"
 
 
-def test_every_mistake_is_told_with_its_place() -> None:
+def test_every_mistake_is_reported_with_its_place() -> None:
     expected = {"a": ["match:containz:x", {"b": "match:type:txt"}], "match:partail": 1}
     assert [(found.code, found.steps) for found in diagnostics(expected)] == [
         ("F012", ("a", 0)),

@@ -138,7 +138,7 @@ def test_dates_with_less_or_more_in_them(text: str, moment: datetime) -> None:
         {},
     ],
 )
-def test_other_values_are_no_dates(value: object) -> None:
+def test_other_values_are_not_dates(value: object) -> None:
     assert epoch_ms(value) is None
     assert is_met("not:dateValid", value)
 
@@ -147,7 +147,9 @@ def test_other_values_are_no_dates(value: object) -> None:
 
 
 @given(MOMENTS, MOMENTS)
-def test_two_dates_are_told_apart_whatever_colons_they_hold(one: datetime, other: datetime) -> None:
+def test_two_dates_are_separated_whatever_colons_they_contain(
+    one: datetime, other: datetime
+) -> None:
     written = f"{one.isoformat()}:{other.isoformat()}"
     assert next(split_dates(written)) == (one.isoformat(), other.isoformat())
 

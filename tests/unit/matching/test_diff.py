@@ -62,7 +62,7 @@ def test_the_caret_counts_an_escape_as_it_is_written() -> None:
     ]
 
 
-def test_the_caret_stands_behind_a_text_that_only_goes_on() -> None:
+def test_the_caret_is_behind_a_string_that_is_only_longer() -> None:
     assert texts(render_mismatch(mismatch("x", "ab", "abc")))[-1] == "               ^"
 
 
@@ -178,7 +178,7 @@ def test_the_answer_is_opened_only_where_it_leads_to_a_mismatch() -> None:
     assert "".join(line.sign for line in found) == " …   …-+- … +…  "
 
 
-def test_a_missing_item_stands_at_the_end_of_its_array() -> None:
+def test_a_missing_item_is_at_the_end_of_its_array() -> None:
     found = context_diff({"result": [1]}, [mismatch("result[1]", 2, ABSENT)])
     assert texts(found) == [
         "  {",
@@ -211,7 +211,7 @@ def test_a_container_with_a_mismatch_of_its_own_says_what_was_expected_of_it() -
     ]
 
 
-def test_two_expectations_of_one_value_share_the_line_of_what_came() -> None:
+def test_two_expectations_of_one_value_share_the_line_of_the_actual_value() -> None:
     found = context_diff({"n": 5}, [mismatch("n", "match:type:string", 5), mismatch("n", 6, 5)])
     assert texts(found) == [
         "  {",

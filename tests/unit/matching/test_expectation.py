@@ -1,4 +1,4 @@
-"""Directives that speak of elements, of fields, and of several patterns at once."""
+"""Directives about elements, fields, and several patterns at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def differences(expected: object, actual: object) -> list[Mismatch]:
     return mismatches
 
 
-def told(expected: object, actual: object) -> list[tuple[str, str]]:
+def differing(expected: object, actual: object) -> list[tuple[str, str]]:
     return [(found.path, found.message) for found in differences(expected, actual)]
 
 
@@ -55,8 +55,8 @@ def test_when_no_element_matches_the_nearest_is_named() -> None:
 
 
 def test_an_empty_array_or_no_array_has_no_such_element() -> None:
-    assert told(ANY_READER, []) == [("", "expected an element that matches; it is empty")]
-    assert told(ANY_READER, {"name": "read"}) == [
+    assert differing(ANY_READER, []) == [("", "expected an element that matches; it is empty")]
+    assert differing(ANY_READER, {"name": "read"}) == [
         ("", "expected an array for match:anyElement, got an object")
     ]
 
@@ -64,10 +64,10 @@ def test_an_empty_array_or_no_array_has_no_such_element() -> None:
 # `match:all` and `match:any`
 
 
-def test_all_of_several_must_hold_and_each_that_does_not_is_told() -> None:
+def test_all_of_several_must_hold_and_each_that_does_not_is_reported() -> None:
     expected = {"match:all": ["match:contains:sun", "match:endsWith:.", "match:type:string"]}
     assert differences({"text": expected}, {"text": "sunny."}) == []
-    assert told({"text": expected}, {"text": "rain"}) == [
+    assert differing({"text": expected}, {"text": "rain"}) == [
         ("text", 'expected a string that contains "sun"; it does not'),
         ("text", 'expected a string that ends with "."; it does not'),
     ]
@@ -90,20 +90,20 @@ def test_when_none_holds_the_nearest_is_named() -> None:
             hint="number 2 is nearest: b: differs",
         )
     ]
-    assert told({"match:any": ["match:type:null"]}, 1) == [("", "does not hold")]
+    assert differing({"match:any": ["match:type:null"]}, 1) == [("", "does not hold")]
 
 
 def test_a_key_may_be_absent_when_one_of_several_allows_it() -> None:
     optional = {"match:any": ["match:not:exists", "match:type:string"]}
     assert differences({"a": optional}, {}) == []
     assert differences({"a": optional}, {"a": "x"}) == []
-    assert told({"a": optional}, {"a": 1}) == [("a", "expected one of 2 to hold; none does")]
+    assert differing({"a": optional}, {"a": 1}) == [("a", "expected one of 2 to hold; none does")]
     both = {"match:all": ["match:not:exists", "match:not:type:array"]}
-    assert told({"a": both}, {}) == [("a", "is missing")]
-    assert told({"match:partial": {"a": both}}, {}) == [("a", "is missing")]
-    assert told({"a": {"match:any": ["match:exists"]}}, {}) == [("a", "is missing")]
-    assert told({"a": {"match:partial": {"b": 1}}}, {}) == [("a", "is missing")]
-    assert told({"a": optional | {"b": 1}}, {}) == [("a", "is missing")]
+    assert differing({"a": both}, {}) == [("a", "is missing")]
+    assert differing({"match:partial": {"a": both}}, {}) == [("a", "is missing")]
+    assert differing({"a": {"match:any": ["match:exists"]}}, {}) == [("a", "is missing")]
+    assert differing({"a": {"match:partial": {"b": 1}}}, {}) == [("a", "is missing")]
+    assert differing({"a": optional | {"b": 1}}, {}) == [("a", "is missing")]
 
 
 # `match:crossField`
@@ -126,7 +126,7 @@ def test_fields_of_the_enclosing_object_are_compared_and_siblings_too() -> None:
 def test_a_negated_relation_must_not_hold() -> None:
     expected = {"match:not:crossField": "used > limit"}
     assert differences(expected, {"used": 1, "limit": 2}) == []
-    assert told(expected, {"used": 3, "limit": 2}) == [
+    assert differing(expected, {"used": 3, "limit": 2}) == [
         ("", "expected anything but used greater than limit; it is just that")
     ]
 
@@ -158,14 +158,14 @@ def test_nothing_is_denied_of_a_path_that_leads_nowhere(value: object) -> None:
     expected = {"match:extractField": "tools.*.nmae", "value": value}
     tools = [{"name": "a"}, {"name": "b"}]
     message = 'no such path: no key "nmae"; there is "name"'
-    assert told(expected, {"tools": tools}) == [("tools[*].nmae", message)]
+    assert differing(expected, {"tools": tools}) == [("tools[*].nmae", message)]
     assert differences(expected, {"tools": [*tools, {"nmae": "z"}]}) == []
 
 
 def test_nothing_is_denied_of_the_elements_of_an_empty_array() -> None:
     expected = {"match:extractField": "tools.*.name", "value": "match:not:contains:x"}
     message = "no such path: there are no elements"
-    assert told(expected, {"tools": []}) == [("tools[*].name", message)]
+    assert differing(expected, {"tools": []}) == [("tools[*].name", message)]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_nothing_is_denied_of_the_elements_of_an_empty_array() -> None:
         {"match:any": ["match:empty", "match:not:contains:x"]},
     ],
 )
-def test_what_is_said_of_no_elements_themselves_may_hold(value: object) -> None:
+def test_an_assertion_about_no_elements_may_hold(value: object) -> None:
     expected = {"match:extractField": "tools.*.name", "value": value}
     found = differences(expected, {"tools": []})
     assert (found == []) == (value != "match:not:exists")
@@ -277,7 +277,7 @@ def diagnostics(expected: object) -> list[tuple[str, tuple[str | int, ...], str]
         ),
     ],
 )
-def test_a_mistake_is_told_once_at_its_place(
+def test_a_mistake_is_reported_once_at_its_place(
     expected: object, code: str, steps: tuple[str | int, ...], message: str
 ) -> None:
     assert diagnostics(expected) == [(code, steps, message)]

@@ -93,8 +93,8 @@ def test_a_relation_that_holds(relation: str, value: object) -> None:
 def test_a_relation_that_does_not_hold_says_why(
     relation: str, value: object, why: str, hint: str
 ) -> None:
-    message, told = why_not(f"crossField:{relation}", value)
-    assert (message.partition("; ")[2], told) == (why, hint)
+    message, text = why_not(f"crossField:{relation}", value)
+    assert (message.partition("; ")[2], text) == (why, hint)
 
 
 def test_a_relation_is_put_in_words() -> None:

@@ -100,7 +100,7 @@ def test_only_text_is_it(name: str) -> None:
 
 @pytest.mark.long
 @given(st.uuids(), st.ip_addresses(v=4), st.ip_addresses(v=6))
-def test_what_the_standard_library_writes_is_it(
+def test_output_of_the_standard_library_matches(
     some: uuid.UUID, v4: ipaddress.IPv4Address, v6: ipaddress.IPv6Address
 ) -> None:
     assert is_met("uuid", str(some))
@@ -111,7 +111,7 @@ def test_what_the_standard_library_writes_is_it(
 
 @pytest.mark.long
 @given(st.binary(min_size=1), st.dictionaries(st.text(), st.integers()))
-def test_what_was_encoded_is_known_again(raw: bytes, claims: dict[str, int]) -> None:
+def test_encoded_values_match(raw: bytes, claims: dict[str, int]) -> None:
     assert is_met("base64", base64.b64encode(raw).decode())
     assert is_met("json", json.dumps(claims))
     parts = [base64.urlsafe_b64encode(json.dumps(part).encode()) for part in ({"alg": "x"}, claims)]

@@ -23,7 +23,7 @@ def hints(expected: object, actual: object) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("expected", "actual", "found"),
     [
-        # The key, with what was wanted of it, one level deeper.
+        # The key, with its expected value, one level deeper.
         ({"name": "read"}, {"data": {"name": "read"}}, [("name", "it is at data.name")]),
         (
             {"name": "match:type:string"},
@@ -66,7 +66,7 @@ def hints(expected: object, actual: object) -> list[tuple[str, str]]:
         ),
     ],
 )
-def test_what_stands_at_another_place_is_found_there(
+def test_an_item_at_another_place_is_found_there(
     expected: object, actual: object, found: list[tuple[str, str]]
 ) -> None:
     assert hints(expected, actual) == found
@@ -84,7 +84,7 @@ def test_what_stands_at_another_place_is_found_there(
         ({"a": "Weather"}, {"a": "Climate"}),
     ],
 )
-def test_what_is_like_many_others_is_not_looked_for(expected: object, actual: object) -> None:
+def test_an_item_similar_to_many_others_gets_no_hint(expected: object, actual: object) -> None:
     assert hints(expected, actual) == []
 
 
@@ -102,7 +102,7 @@ def test_only_the_first_mismatches_are_looked_into() -> None:
     assert found == [(f"key{index:03}", "the expected value is at label") for index in range(50)]
 
 
-def test_texts_that_nobody_compares_by_eye_get_no_hint() -> None:
+def test_very_long_strings_get_no_hint() -> None:
     assert hints({"a": "x" * 30_000}, {"a": "X" * 30_000}) == []
 
 

@@ -80,12 +80,12 @@ def test_a_text_that_is_a_number_is_read_as_one(text: str, number: tuple[int, in
     "text",
     ["", ".", "-", "1,000", "1_000", "0x10", "five", "5%", "1e", "1e9999", "\u0663", "9" * 401],
 )
-def test_other_text_is_no_number(text: str) -> None:
+def test_other_strings_are_not_numbers(text: str) -> None:
     assert parse_exact(text) is None
 
 
 @pytest.mark.parametrize("value", [True, False, None, [], {}, [1]])
-def test_other_values_are_no_numbers(value: object) -> None:
+def test_other_values_are_not_numbers(value: object) -> None:
     assert exact_number(value) is None
     assert not is_met("greaterThan:-1", value)
     assert not is_met("between:0:1", value)

@@ -96,7 +96,7 @@ def test_a_named_pattern_has_its_matcher_and_parameter(
         "été:1",
     ],
 )
-def test_text_that_is_no_near_miss_of_a_name_is_searched_as_an_expression(body: str) -> None:
+def test_a_string_that_is_not_close_to_a_name_is_a_regular_expression(body: str) -> None:
     pattern = parsed(f"match:{body}")
     assert (pattern.matcher.name, pattern.parameter.source) == ("regex", body)
 
@@ -506,7 +506,7 @@ def test_the_very_text_can_be_meant_with_equals(left: str, right: str) -> None:
 # Messages
 
 
-def test_a_mismatch_says_what_was_wanted_what_came_and_gives_a_hint() -> None:
+def test_a_mismatch_says_what_was_expected_what_was_found_and_gives_a_hint() -> None:
     assert parsed("match:contains:Sunny").mismatch("sunny", ((None, "result"), "text")) == Mismatch(
         path="result.text",
         expected="match:contains:Sunny",

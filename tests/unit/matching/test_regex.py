@@ -76,13 +76,13 @@ def test_a_control_character_in_a_class(source: str, found: str, others: str) ->
 
 
 @pytest.mark.parametrize(("source", "text"), FOUND)
-def test_what_javascript_finds_is_found(source: str, text: str) -> None:
+def test_expressions_match_as_in_javascript(source: str, text: str) -> None:
     assert compile_expression(source).compiled.search(text)
     assert regress.Regex(source).find(text)
 
 
 @pytest.mark.parametrize(("source", "text"), NOT_FOUND)
-def test_what_javascript_does_not_find_is_not_found(source: str, text: str) -> None:
+def test_expressions_do_not_match_where_javascript_does_not(source: str, text: str) -> None:
     assert not compile_expression(source).compiled.search(text)
     assert not regress.Regex(source).find(text)
 
@@ -103,7 +103,7 @@ def test_what_javascript_does_not_find_is_not_found(source: str, text: str) -> N
         ("^(a)?(?(1)b|c)$", "c"),
     ],
 )
-def test_what_is_found_here_on_purpose(source: str, text: str) -> None:
+def test_deliberate_differences_from_javascript_match(source: str, text: str) -> None:
     assert compile_expression(source).compiled.search(text)
 
 
@@ -172,7 +172,7 @@ def test_any_expression_finds_what_javascript_finds(source: str) -> None:
         (f"a{{{'9' * 5000}}}", "the repetition number is too large"),
     ],
 )
-def test_what_cannot_be_searched_is_refused_with_its_reason(source: str, reason: str) -> None:
+def test_unsupported_expressions_are_refused_with_the_reason(source: str, reason: str) -> None:
     with pytest.raises(ValueError, match=f"^is not a regular expression: {re.escape(reason)}$"):
         compile_expression(source)
 

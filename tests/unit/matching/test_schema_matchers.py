@@ -82,7 +82,7 @@ def refused(text: str) -> str:
         ),
     ],
 )
-def test_a_value_is_valid_or_is_told_why_not(
+def test_an_invalid_value_is_reported_with_the_reason(
     schema: object, good: object, bad: object, why: str
 ) -> None:
     assert mismatch(schema, good) is None
@@ -93,7 +93,7 @@ def test_a_value_is_valid_or_is_told_why_not(
     )
 
 
-def test_a_value_that_is_wrong_in_many_places_is_told_some_of_them() -> None:
+def test_only_some_of_many_errors_in_a_value_are_reported() -> None:
     found = mismatch({"items": {"type": "null"}}, [1, 2, 3, 4, 5])
     assert found is not None
     assert found.message.count("is not of type") == 3
@@ -130,7 +130,7 @@ def test_an_expression_in_a_schema_that_never_ends_is_stopped() -> None:
         ({"$defs": {"a": {"pattern": HARD}}, "anyOf": [{"$ref": "#/$defs/a"}, False]}, TEXT),
     ],
 )
-def test_wherever_it_stands_it_is_named(schema: object, value: object) -> None:
+def test_it_is_named_wherever_it_occurs(schema: object, value: object) -> None:
     with pytest.raises(CheckError) as caught:
         mismatch(schema, value)
     assert f'gave up on the pattern "{HARD}" of' in str(caught.value)
@@ -231,7 +231,7 @@ def test_only_what_refers_to_something_is_tried(schema: object, count: int) -> N
 @pytest.mark.parametrize(
     ("given", "lead"), [("s.json", "reads s.json, "), (REFERRING, "holds a schema ")]
 )
-def test_what_cannot_be_tried_is_not_read_here(given: object, lead: str) -> None:
+def test_a_schema_that_cannot_be_tried_is_not_compiled_here(given: object, lead: str) -> None:
     matcher = builtin_registry(try_schema=lambda *_: "takes for ever").get("jsonSchema")
     assert matcher is not None
     with pytest.raises(BadSchemaError) as caught:

@@ -27,7 +27,7 @@ ACCEPT = "run with --update-snapshots to accept it"
 
 
 class Book:
-    """Snapshots in memory, with what was told about them."""
+    """Snapshots in memory, with the recorded values."""
 
     def __init__(self, mode: SnapshotMode, secret: str = "", **entries: object) -> None:
         self.mode = mode
@@ -120,7 +120,7 @@ def test_very_many_differences_are_not_counted() -> None:
     assert found.message.endswith("result[1], result[2], result[3] and many more places")
 
 
-def test_what_is_missing_and_what_is_more_is_said() -> None:
+def test_missing_and_additional_members_are_reported() -> None:
     (found,) = mismatches(Book("check", a={"b": 1}), {})
     assert (found.path, found.actual) == ("result.b", ABSENT)
     assert found.message == 'snapshot "a": is missing'
@@ -147,7 +147,7 @@ def test_a_pattern_can_be_asked_by_itself_and_says_where_it_differs() -> None:
     assert unknown.hint.startswith("run it outside CI")
 
 
-def test_a_text_that_reads_like_a_pattern_is_no_pattern_in_a_snapshot() -> None:
+def test_a_string_that_looks_like_a_pattern_is_literal_in_a_snapshot() -> None:
     assert not is_met(pattern(Book("check", a="match:contains:x")), "x")
     assert is_met(pattern(Book("check", a={"match:type": "x"})), {"match:type": "x"})
 
@@ -204,7 +204,7 @@ def test_without_a_name_the_key_is_declared() -> None:
         "result.items[0].at",
     ],
 )
-def test_what_is_ignored_is_neither_compared_nor_kept(path: str) -> None:
+def test_ignored_members_are_neither_compared_nor_kept(path: str) -> None:
     book = Book("check", a={"items": [{"n": 1}]})
     assert mismatches(book, {"items": [{"n": 1, "at": 5}]}, {"ignore": [path]}) == []
 
@@ -313,7 +313,7 @@ def nested(depth: int) -> object:
     ],
 )
 @each_case("mode", ["check", "write_new", "update"])
-def test_what_is_too_large_to_be_reviewed_is_refused_and_not_kept(
+def test_a_value_too_large_for_review_is_refused_and_not_kept(
     mode: SnapshotMode, value: object, why: str
 ) -> None:
     book = Book(mode)
@@ -325,7 +325,7 @@ def test_what_is_too_large_to_be_reviewed_is_refused_and_not_kept(
     assert book.seen == []
 
 
-def test_what_is_ignored_may_be_as_large_as_it_likes() -> None:
+def test_ignored_members_may_be_of_any_size() -> None:
     book = Book("write_new")
     actual = {"big": "x" * (MAX_CHARS + 1), "deep": nested(100_000), "n": 1}
     assert mismatches(book, actual, {"ignore": ["big", "deep"]}) == []

@@ -251,7 +251,7 @@ def test_values_that_meet_a_word_pass(word: str, parameter: object, values: list
         for message, value in fails.items()
     ],
 )
-def test_a_value_that_does_not_meet_a_word_is_told_with_the_reason(
+def test_a_value_that_does_not_match_is_reported_with_the_reason(
     word: str, parameter: object, value: object, message: str
 ) -> None:
     found = [said for _, said in misses({word: parameter}, value)]
@@ -275,7 +275,7 @@ def test_several_words_in_one_matcher_must_all_hold() -> None:
     assert len(misses(matcher, "b!!")) == 3
 
 
-def test_groups_may_stand_in_groups() -> None:
+def test_groups_may_be_nested() -> None:
     matcher = {
         "any": [
             {"exists": False},
@@ -291,7 +291,7 @@ def test_groups_may_stand_in_groups() -> None:
     ]
 
 
-def test_a_difference_inside_a_value_is_told_with_its_path() -> None:
+def test_a_difference_inside_a_value_is_reported_with_its_path() -> None:
     assert misses({"exact": {"a": [{"b": 1}]}}, {"a": [{"b": 2}]}) == [("a[0].b", "differs")]
     assert misses({"all": [{"partial": {"a": {"b": 1}}}]}, {"a": {}}) == [("a.b", "is missing")]
 
@@ -310,7 +310,7 @@ def test_a_plugin_is_asked_with_the_value_its_parameters_and_the_place() -> None
     assert geo.asked == [("geo", "near", params)]
 
 
-def test_what_is_slow_foreign_or_remote_is_remembered_for_the_expectation() -> None:
+def test_slow_foreign_and_remote_matchers_are_flagged_on_the_expectation() -> None:
     registry = builtin_registry().replaced(plugin_matcher(Geo()))
     words = SuiteMatchers(registry, [], read_beside)
 
@@ -329,7 +329,7 @@ def test_what_is_slow_foreign_or_remote_is_remembered_for_the_expectation() -> N
     assert flags() == (False, False, True)
 
 
-# What is no matcher
+# Values that are not matchers
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_a_matcher_is_a_mapping(matcher: object, code: str, message: str, help: 
         ("len", "length"),
     ],
 )
-def test_a_slip_or_a_habit_is_answered_with_the_word_that_was_meant(word: str, meant: str) -> None:
+def test_a_misspelt_or_foreign_word_gets_a_suggestion(word: str, meant: str) -> None:
     _, [diagnostic] = compiled({word: 1})
     assert diagnostic.code == "F012"
     assert diagnostic.message == f'unknown matcher "{word}"; did you mean "{meant}"?'
@@ -376,7 +376,7 @@ def test_a_slip_or_a_habit_is_answered_with_the_word_that_was_meant(word: str, m
 
 
 @pytest.mark.parametrize("word", ["", "-", "x", "unheard of", "\ud800", "a" * 1000])
-def test_a_word_that_nobody_knows_is_refused(word: str) -> None:
+def test_an_unknown_word_is_refused(word: str) -> None:
     _, [diagnostic] = compiled({word: 1})
     assert (diagnostic.code, diagnostic.message) == ("F012", f'unknown matcher "{word}"')
 
@@ -471,7 +471,7 @@ def test_a_matcher_of_other_formats_is_shown_as_a_pattern() -> None:
         ({"snapshot": True}, "F013", "cannot be used here", ("snapshot",)),
     ],
 )
-def test_a_parameter_that_makes_no_sense_is_refused_where_it_stands(
+def test_a_parameter_that_makes_no_sense_is_refused_at_its_place(
     matcher: dict[str, object], code: str, message: str, steps: tuple[object, ...]
 ) -> None:
     word = next(iter(matcher), "")
@@ -479,7 +479,7 @@ def test_a_parameter_that_makes_no_sense_is_refused_where_it_stands(
     assert refused(matcher) == [(code, whole, steps)]
 
 
-def test_every_mistake_in_a_nested_matcher_is_told() -> None:
+def test_every_mistake_in_a_nested_matcher_is_reported() -> None:
     matcher = {"all": [{"not": {"gt": "a"}}, {"any": [5, {"containz": 1}]}], "length": "x"}
     assert [(code, steps) for code, _, steps in refused(matcher)] == [
         ("F013", ("all", 0, "not", "gt")),
@@ -574,7 +574,7 @@ def test_a_target_is_a_path_of_keys_and_numbers(text: str, steps: tuple[object, 
         ("duration_ms[0]", "goes on after 'duration_ms', which has nothing in it"),
     ],
 )
-def test_what_is_no_target_is_refused_with_a_sentence(text: str, message: str) -> None:
+def test_an_invalid_target_is_refused_with_the_reason(text: str, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011  # the whole sentence is compared
         parse_target(text)
     assert str(caught.value) == message
@@ -598,7 +598,7 @@ def test_a_long_text_is_refused_at_once() -> None:
         ("result.content[0].text", "one"),
         ("result.content.1.type", "image"),
         ("result.content[*].type", ["text", "image"]),
-        # One that has no such member stands as null, so that places stay what they are.
+        # An item without such a member counts as null, so that positions stay the same.
         ("result.content[*].text", ["one", None]),
         ("result.nested[*][0]", [1, 3]),
         ("result.nested[*][*]", [[1, 2], [3]]),
@@ -609,7 +609,7 @@ def test_a_long_text_is_refused_at_once() -> None:
         ("result.content[*].none[*]", [None, None]),
     ],
 )
-def test_what_stands_at_a_target_is_pulled_out(text: str, value: object) -> None:
+def test_the_value_at_a_target_is_extracted(text: str, value: object) -> None:
     assert pull(VALUE, parse_target(text)[1:]) == (value, "")
 
 

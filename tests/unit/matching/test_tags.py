@@ -1,4 +1,4 @@
-"""Tags of case files: what each stands for, and what it is not content with."""
+"""Tags of case files: what each matches, and what it does not."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ def tag(name: str, text: str = "") -> Pattern:
 
 
 @pytest.mark.parametrize("name", [name for name in TAGS if name != "type"])
-def test_what_a_tag_says_of_its_examples_holds(name: str) -> None:
+def test_the_examples_of_a_tag_are_true(name: str) -> None:
     matcher = TAGS[name]
     _, _, written = matcher.example.partition(" ")
     pattern = tag(name, written.strip("'\""))
+    assert matcher.passes
     assert all(pattern.is_met(value) for value in matcher.passes)
     assert not any(pattern.is_met(value) for value in matcher.fails)
 
@@ -63,7 +64,7 @@ def test_the_parts_of_an_ere_alternate() -> None:
     assert literal_parts("") == [""]
 
 
-def test_a_regular_expression_is_not_searched_in_what_is_no_text() -> None:
+def test_a_regular_expression_matches_only_strings() -> None:
     [mismatch] = compare({"a": tag("re", "1")}, {"a": 1})
     assert (mismatch.path, mismatch.expected, mismatch.actual) == ("a", "!!re 1", 1)
     assert mismatch.message == "expected a string that matches /1/; it is a number"
@@ -100,18 +101,18 @@ def test_a_bind_knows_its_name_and_nothing_else_has_one() -> None:
 # Blanks
 
 
-def test_refs_are_filled_wherever_they_stand() -> None:
+def test_refs_are_filled_wherever_they_occur() -> None:
     value = {"a": [Ref(name="x"), {"b": Ref(name="y")}], "c": 1}
     assert fill(value, {"x": 1, "y": [2]}) == {"a": [1, {"b": [2]}], "c": 1}
 
 
-def test_what_is_bound_is_pulled_out_and_what_is_missing_left_out() -> None:
+def test_bound_values_are_extracted_and_missing_ones_left_out() -> None:
     binds = (Bind(name="x", steps=("a", 0)), Bind(name="y", steps=("b",)))
     assert pull_bound(binds, {"a": [None]}) == {"x": None}
     assert pull_bound(binds, {"a": [], "b": 0}) == {"y": 0}
 
 
-def test_blanks_are_seen_wherever_they_stand() -> None:
+def test_blanks_are_seen_wherever_they_occur() -> None:
     assert has_blanks({"a": [tag("any")]})
     assert has_blanks([Ref(name="x")])
     assert not has_blanks({"a": [1, "!!any", None]})
@@ -132,11 +133,11 @@ def test_blanks_are_seen_wherever_they_stand() -> None:
         (tag("bind", "x"), "uri", "https://example.com/"),
     ],
 )
-def test_a_value_is_made_up_that_meets_the_tag(pattern: Pattern, key: str, value: object) -> None:
+def test_a_value_is_generated_that_meets_the_tag(pattern: Pattern, key: str, value: object) -> None:
     assert make_value({key: pattern}) == {key: value}
     assert pattern.is_met(value)
 
 
-def test_what_cannot_be_made_up_is_said() -> None:
+def test_a_value_that_cannot_be_generated_is_reported() -> None:
     with pytest.raises(ValueError, match=r"^no value that meets !!re \^\(\?=a\)b can be made up$"):
         make_value({"a": tag("re", "^(?=a)b")})

@@ -1,4 +1,4 @@
-"""Convert tests into suites, and judge responses by what comes out, without any server."""
+"""Convert tests into suites, and judge responses by the result, without any server."""
 
 from __future__ import annotations
 

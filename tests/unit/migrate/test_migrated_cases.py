@@ -15,13 +15,13 @@ def call(id: object = 1, name: str = "t", arguments: str = "{}") -> str:
     return f'{{"jsonrpc": "2.0", "id": {id}, "method": "tools/call", "params": {params}}}'
 
 
-def told(result: str, id: object = 1) -> str:
+def answer(result: str, id: object = 1) -> str:
     return f'{{"jsonrpc": "2.0", "id": {id}, "result": {result}}}'
 
 
 def pair(result: str, arguments: str = "{}") -> str:
     """A case with one request and its answer."""
-    return f"in: {call(arguments=arguments)}\nout: {told(result)}\n"
+    return f"in: {call(arguments=arguments)}\nout: {answer(result)}\n"
 
 
 def entries(text: str) -> list[Any]:
@@ -33,7 +33,7 @@ def entries(text: str) -> list[Any]:
 
 
 def asserted(result: str, more: str = "") -> list[tuple[str, Any]]:
-    (entry,) = entries(f"case: c\n{more}in: {call()}\nout: {told(result)}\n")
+    (entry,) = entries(f"case: c\n{more}in: {call()}\nout: {answer(result)}\n")
     return [(each["target"], each["matcher"]) for each in entry["expect"]]
 
 
@@ -80,10 +80,10 @@ def test_a_text_that_looks_like_a_reference_stays_a_text() -> None:
 
 
 def test_requests_one_after_the_other_become_steps_and_names_become_captures() -> None:
-    bound = told('{"id": !!bind ticket }')
+    bound = answer('{"id": !!bind ticket }')
     second = call(2, "u", '{"id": !!ref ticket }')
     text = f"in_1: {call()}\nout_1: {bound}\n"
-    text += f"in_2: {second}\nout_2: {told('!!ref ticket', 2)}\n"
+    text += f"in_2: {second}\nout_2: {answer('!!ref ticket', 2)}\n"
     (entry,) = entries(text)
     first, last = entry["steps"]
     assert (first["capture"], last["args"]) == ({"ticket": "result.id"}, {"id": "${ticket}"})
@@ -93,13 +93,13 @@ def test_requests_one_after_the_other_become_steps_and_names_become_captures() -
 
 def test_marks_are_kept_and_a_case_without_a_name_has_a_number() -> None:
     marks = "_tags: [a]\n_skip: later\n_only: true\n_timeout: 2s\n"
-    (entry,) = entries(f"{marks}in: {call()}\nout: {told('{}')}\n")
+    (entry,) = entries(f"{marks}in: {call()}\nout: {answer('{}')}\n")
     kept = {key: entry[key] for key in ("name", "tags", "skip", "only", "timeout")}
     assert kept == {"name": "case 1", "tags": ["a"], "skip": "later", "only": True, "timeout": "2s"}
 
 
 def test_keys_that_mean_nothing_to_a_suite_are_noted() -> None:
-    _, notes = contract_from(f"_owner: me\n_description: d\nin: {call()}\nout: {told('{}')}\n")
+    _, notes = contract_from(f"_owner: me\n_description: d\nin: {call()}\nout: {answer('{}')}\n")
     assert [(note.reason, note.is_loss) for note in notes] == [
         ("_owner is not a key of mcptest", False),
         ("_description has no counterpart in a suite", False),
@@ -114,11 +114,17 @@ NOTICE = '{"jsonrpc": "2.0", "method": "notifications/x"}'
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (f"in: {PING}\nout: {told('{}', 2)}\n", "it sends ping, and a suite only calls tools"),
+        (
+            f"in: {PING}\nout: {answer('{}', 2)}\n",
+            "it sends ping, and a suite only calls tools",
+        ),
         (f"in: {call()}\n", "it does not say what the response must be"),
         (f"in: {NOTICE}\n", MORE),
-        (f"in: {call()}\nout_n: {NOTICE}\nout: {told('{}')}\n", MORE),
-        (f"in_1: {call()}\nin_2: {PING}\nout_1: {told('{}')}\nout_2: {told('{}', 2)}\n", MORE),
+        (f"in: {call()}\nout_n: {NOTICE}\nout: {answer('{}')}\n", MORE),
+        (
+            f"in_1: {call()}\nin_2: {PING}\nout_1: {answer('{}')}\nout_2: {answer('{}', 2)}\n",
+            MORE,
+        ),
         (f"in: [{call()}, {PING}]\n", "it sends a batch"),
         (f"_strict: true\n{pair('{}')}", "with _strict it allows no other messages"),
         ("_before: {command: a}\n" + pair("{}"), "it runs a command before"),
@@ -138,8 +144,8 @@ def test_a_name_that_another_case_binds_is_left_behind() -> None:
 
 
 def test_a_name_that_no_suite_has_is_left_behind() -> None:
-    text = f"in_1: {call()}\nout_1: {told('!!bind a-b')}\nin_2: {call(2)}\n"
-    assert reasons(f"{text}out_2: {told('!!ref a-b', 2)}\n") == [
+    text = f"in_1: {call()}\nout_1: {answer('!!bind a-b')}\nin_2: {call(2)}\n"
+    assert reasons(f"{text}out_2: {answer('!!ref a-b', 2)}\n") == [
         "a-b cannot be the name of a value in a suite"
     ]
 
@@ -147,7 +153,7 @@ def test_a_name_that_no_suite_has_is_left_behind() -> None:
 def test_sessions_that_a_contract_opens_itself_are_left_to_the_suite() -> None:
     hello = '{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": '
     hello += '{"protocolVersion": "2025-06-18", "capabilities": {"roots": {}}}}'
-    opening = f"case: opens\nin: {hello}\nout: {told('{}', 0)}\n"
+    opening = f"case: opens\nin: {hello}\nout: {answer('{}', 0)}\n"
     cases = [f"case: {name}\n{pair('{}')}" for name in ("early", "in time", "late")]
     text = "---\n".join([cases[0], opening, cases[1], opening, cases[2]])
     suite, notes = contract_from(text)

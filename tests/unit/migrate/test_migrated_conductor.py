@@ -23,7 +23,7 @@ RAW: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "param
 
 
 def asserted(expect: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The targets and matchers that come of an expectation."""
+    """The targets and matchers that an expectation becomes."""
     found = carried(calling(expect))["tools"][0]["expect"]
     return [(each["target"], each["matcher"]) for each in found]
 
@@ -55,7 +55,7 @@ def test_around_a_pattern_nothing_may_be_left_over() -> None:
     ]
 
 
-def test_of_a_part_only_what_is_written_is_asserted() -> None:
+def test_only_the_written_members_of_a_part_are_asserted() -> None:
     wish = {"a": {"b": 1, "0": 2}, "c": [{"d": "match:uuid"}], "e": [], "f": {}, "g": {"0": 1}}
     assert asserted(partly(wish)) == [
         ("result.a", {"partial": {"b": 1, "0": 2}}),
@@ -73,14 +73,14 @@ def test_a_key_of_any_name_can_be_a_target() -> None:
     ]
 
 
-def test_what_must_not_be_there_leaves_its_object_to_be_asserted() -> None:
+def test_an_absent_member_asserts_that_its_object_exists() -> None:
     assert asserted(partly({"a": {"b": "match:not:exists"}})) == [
         ("result.a", {"type": "object"}),
         ("result.a.b", {"exists": False}),
     ]
 
 
-def test_what_must_not_be_so_must_be_there_below_a_part() -> None:
+def test_a_negated_member_below_a_part_must_exist() -> None:
     assert asserted(partly({"a": 1, "b": "match:not:contains:x"})) == [
         ("result.a", {"exact": 1}),
         ("result.b", {"not": {"contains": "x"}}),
@@ -123,7 +123,7 @@ def test_directives_about_the_whole_answer_are_taken_apart() -> None:
     ]
 
 
-def test_what_is_pulled_out_of_many_is_compared_as_one_array() -> None:
+def test_values_extracted_from_many_items_are_compared_as_one_array() -> None:
     pulled = {"match:extractField": "a.*", "value": ["match:type:string"]}
     items = {"type": "array", "minItems": 1, "prefixItems": [{"type": "string"}], "maxItems": 1}
     assert asserted({"response": {"result": pulled}}) == [("result.a[*]", {"schema": items})]
@@ -132,7 +132,7 @@ def test_what_is_pulled_out_of_many_is_compared_as_one_array() -> None:
     assert (target, list(matcher)) == ("result.a[*]", ["schema"])
 
 
-def test_null_in_the_place_of_nothing_is_null() -> None:
+def test_null_instead_of_an_absent_value_is_null() -> None:
     assert asserted(partly(["match:not:exists", "match:not:contains:a"])) == [
         ("result[0]", {"exact": None}),
         ("result[1]", {"not": {"contains": "a"}}),
@@ -193,7 +193,7 @@ def test_short_forms_and_raw_requests_become_calls() -> None:
     ]
 
 
-def test_arguments_that_are_sent_all_the_same_are_noted() -> None:
+def test_arguments_that_are_still_sent_have_a_comment() -> None:
     _, notes = suite_from(conductor(raw({**RAW, "params": {"name": "t"}})))
     assert [(note.reason, note.is_loss) for note in notes] == [
         ('it is sent with "arguments": {}, which its request left out', False)
@@ -278,8 +278,8 @@ def test_an_envelope_that_no_answer_has_is_left_behind(response: Any, reason: st
 
 def test_a_list_and_a_notification_are_left_behind() -> None:
     listing = {"list": "tools", "expect": {"response": {"result": {}}}}
-    told = {"jsonrpc": "2.0", "method": "notifications/x"}
-    notice = {"request": told, "expect": {"stderr": "toBeEmpty"}}
+    message = {"jsonrpc": "2.0", "method": "notifications/x"}
+    notice = {"request": message, "expect": {"stderr": "toBeEmpty"}}
     assert left(listing, notice) == [
         "it lists tools, and a suite only makes calls",
         "it sends a notification, and a suite only makes calls",

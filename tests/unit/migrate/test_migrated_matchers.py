@@ -55,7 +55,7 @@ def test_a_pattern_becomes_a_matcher_that_makes_the_same_check(
     assert convert_pattern(pattern, setting()) == matcher
 
 
-def test_what_holds_a_captured_value_stays_a_pattern() -> None:
+def test_a_pattern_with_a_captured_value_stays_a_pattern() -> None:
     found = convert_pattern("match:contains:${id}", setting(has_references=True))
     assert found == {"pattern": "contains:${id}"}
 
@@ -128,6 +128,6 @@ def test_an_expectation_for_elements_becomes_a_schema(value: object, schema: Any
         {"match:crossField": "a < b"},
     ],
 )
-def test_what_no_schema_says_is_left_behind(value: object) -> None:
+def test_expectations_that_no_schema_expresses_are_left_out(value: object) -> None:
     with pytest.raises(LeftBehindError):
         convert_to_schema(value)

@@ -60,12 +60,12 @@ def test_groups_that_overlap_are_one() -> None:
     assert names(suite) == [["test 1", "test 2", "test 3", "test 4"], ["test 5", "test 6"]]
 
 
-def test_a_capture_that_nobody_uses_stays_with_its_test() -> None:
+def test_an_unused_capture_stays_with_its_test() -> None:
     (entry,) = carried(keeps("x"))["tools"]
     assert (entry["tool"], entry["capture"]) == ("t", {"x": "result.id"})
 
 
-def test_who_uses_what_a_test_captures_that_is_left_behind_is_left_behind_too() -> None:
+def test_tests_that_use_captures_of_an_omitted_test_are_omitted_too() -> None:
     listing = {"list": "tools", "expect": OK, "capture": {"x": "result.id"}}
     text, notes = suite_from(conductor(listing, uses("x"), calling(OK)))
     assert losses(notes) == [
@@ -75,7 +75,7 @@ def test_who_uses_what_a_test_captures_that_is_left_behind_is_left_behind_too() 
     assert names(value_of(text)) == ["test 3"]
 
 
-def test_marks_of_a_group_are_those_that_all_have_and_the_others_are_told() -> None:
+def test_marks_of_a_group_are_those_that_all_have_and_the_others_are_reported() -> None:
     text, notes = suite_from(
         conductor(keeps("x", tags=["a"], timeout=5), uses("x", tags=["a"], retries=2))
     )
@@ -88,7 +88,7 @@ def test_marks_of_a_group_are_those_that_all_have_and_the_others_are_told() -> N
     assert "timeout" not in entry
 
 
-def test_a_skipped_test_stands_outside_of_a_group_or_is_left_behind() -> None:
+def test_a_skipped_test_is_outside_of_a_group_or_left_out() -> None:
     text, notes = suite_from(conductor(keeps("x"), calling(OK, skip=True), uses("x")))
     assert names(value_of(text)) == ["test 2", ["test 1", "test 3"]]
     text, notes = suite_from(conductor(keeps("x"), uses("x", skip=True), uses("x")))
@@ -120,7 +120,7 @@ def prompt() -> dict[str, Any]:
     return {"prompt": "p", "expect": OK}
 
 
-def test_tests_that_come_lane_by_lane_stand_in_their_lanes() -> None:
+def test_tests_ordered_by_lane_are_written_in_their_lanes() -> None:
     suite = carried(calling(OK), resource(), prompt())
     assert [list(suite[lane][0]) for lane in LANES] == [
         ["name", "tool", "expect"],
@@ -240,7 +240,7 @@ def test_texts_that_look_like_references_stay_texts() -> None:
     assert found.value["ready_pattern"] == "a$${b}"
 
 
-def test_what_a_suite_cannot_say_of_a_server_is_told() -> None:
+def test_server_settings_that_a_suite_cannot_express_are_reported() -> None:
     found = server({**SERVER, "strictInvariants": True, "env": {"A": "$${B}"}})
     assert [(note.file, note.reason) for note in found.notes] == [
         ("a.json", "strictInvariants: run the suite with --strict-invariants instead"),

@@ -1,4 +1,4 @@
-"""Whatever is expected and whatever comes: a test that is carried over judges as it did before."""
+"""For any expectation and any answer, a migrated test judges as it did before."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PATTERNS = (
 
 
 class Chance:
-    """Values, expectations and answers that may come."""
+    """Values, expectations and possible answers."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)

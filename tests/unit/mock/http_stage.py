@@ -32,7 +32,7 @@ _PREFIX = "io.modelcontextprotocol/"
 
 
 def head(method: str = "POST", target: str = "/mcp", /, **headers: str | None) -> WebRequest:
-    """A request that nothing is wrong with, but for these headers; None leaves one out."""
+    """A correct request, except for these headers; None leaves one out."""
     known: dict[str, str | None] = {
         "host": f"127.0.0.1:{PORT}",
         "accept": BOTH,

@@ -61,7 +61,7 @@ class Stage:
         return self
 
     def ask(self, method: str, params: object = None, id: object = 1) -> Message:
-        """The one message that comes of a request, which is its answer."""
+        """The one message that a request causes, which is its answer."""
         (answer,) = self.send(request(method, params, id))
         assert answer["id"] == id
         assert isinstance(answer, dict)

@@ -68,7 +68,7 @@ def test_in_an_exact_case_an_answer_may_not_say_more() -> None:
     assert [each["path"] for each in answer["error"]["data"]["differences"]] == ["result.more"]
 
 
-def test_an_error_in_the_place_of_a_result_differs() -> None:
+def test_an_error_instead_of_a_result_differs() -> None:
     stage = contract(ASKS_BACK)
     stage.send(call())
     error = {"code": -32601, "message": "I cannot"}
@@ -135,7 +135,7 @@ def test_an_id_that_was_answered_is_used_again() -> None:
 
 
 @pytest.mark.parametrize("id", ["!!bind q", "!!any"])
-def test_an_id_that_is_not_written_is_made_up(id: str) -> None:
+def test_an_id_that_is_not_written_is_generated(id: str) -> None:
     reply = REPLY.replace("id: 77", "id: !!ref q" if "bind" in id else "id: !!any")
     stage = contract(CALL + ASK.replace("id: 77", f"id: {id}") + reply + ANSWER)
     (question,) = stage.send(call())
@@ -159,7 +159,7 @@ def test_a_question_without_a_written_answer_holds_up_nothing() -> None:
     assert stage.report.wrong == ()
 
 
-def test_a_question_behind_the_answer_comes_behind_it() -> None:
+def test_a_server_request_written_after_the_answer_is_sent_after_it() -> None:
     stage = contract(
         CALL + "out: {jsonrpc: '2.0', id: 4, result: {}}\n" + ASK + REPLY + log("done")
     )
@@ -167,7 +167,7 @@ def test_a_question_behind_the_answer_comes_behind_it() -> None:
     assert said(stage.reply(77, ACCEPTED)) == ["done"]
 
 
-def test_what_follows_upon_a_request_is_said_in_written_order() -> None:
+def test_messages_after_a_request_are_sent_in_written_order() -> None:
     stage = contract(
         CALL
         + log("before", "out_a")
@@ -178,7 +178,7 @@ def test_what_follows_upon_a_request_is_said_in_written_order() -> None:
 
 
 def test_an_answer_that_waits_for_nothing_is_sent_at_once() -> None:
-    """The question has to do with another request: whoever only sends this one must not wait."""
+    """The question belongs to another request: a client that only sends this one must not wait."""
     other = "in_other: {jsonrpc: '2.0', id: 5, method: other}\n"
     rest = "out_other: {jsonrpc: '2.0', id: 5, result: {}}\n"
     plain = "out: {jsonrpc: '2.0', id: 4, result: {}}\n"
@@ -217,7 +217,7 @@ def test_a_case_of_which_nothing_is_asked_is_exercised_when_it_was_said() -> Non
     assert stage.exercised == ["Welcomes"]
 
 
-def test_an_opening_that_needs_a_name_comes_when_the_name_is_bound() -> None:
+def test_an_opening_that_needs_a_name_is_sent_when_the_name_is_bound() -> None:
     binds = (
         "in: {jsonrpc: '2.0', id: 1, method: bind, params: {v: !!bind v}}\n"
         "out: {jsonrpc: '2.0', id: 1, result: {}}\n"
@@ -273,7 +273,7 @@ def test_a_notification_that_the_contract_does_not_have_is_wrong() -> None:
         "notifications/roots/list_changed",
     ],
 )
-def test_what_a_client_may_always_say_is_never_wrong(method: str) -> None:
+def test_messages_that_a_client_may_always_send_are_never_wrong(method: str) -> None:
     stage = contract(noticed(""), once=True)
     assert stage.notify(method, {"x": 1}) == []
     assert stage.report.wrong == ()
@@ -315,7 +315,7 @@ def test_a_notification_that_needs_a_name_nothing_has_bound_is_wrong() -> None:
 
 
 def test_a_request_is_never_answered_twice() -> None:
-    """What follows upon the client's answer cannot be said, and the request has its own."""
+    """Messages after the client's answer cannot be sent, and the request has its own."""
     binds = "in: {jsonrpc: '2.0', id: 1, method: bind, params: {v: !!bind v}}\n"
     plain = "out: {jsonrpc: '2.0', id: 4, result: {}}\n"
     stage = contract(cases(binds, CALL + plain + ASK + REPLY + log("!!ref v")))

@@ -1,4 +1,4 @@
-"""A contract writes what it is about; what is sent is a whole message all the same."""
+"""A contract has only the members that matter; complete messages are sent."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TEXT = {"type": "text", "text": ""}
         ("tools/call", "[1]", [1]),
     ],
 )
-def test_what_the_protocol_requires_is_added(method: str, written: str, sent: object) -> None:
+def test_members_the_protocol_requires_are_added(method: str, written: str, sent: object) -> None:
     params = "{uri: 'note://one'}"
     stage = contract(case(method, written, params))
     assert stage.result(method, {"uri": "note://one"}) == sent
@@ -63,7 +63,7 @@ def test_an_error_has_a_code_and_a_message() -> None:
     assert contract(text).error("x") == {"code": -5, "message": "error"}
 
 
-def test_what_is_written_is_never_replaced() -> None:
+def test_written_members_are_never_replaced() -> None:
     text = case("tools/call", "{content: [{type: text, text: 5}], isError: maybe}")
     result = contract(text).result("tools/call")
     assert result == {"content": [{"type": "text", "text": 5}], "isError": "maybe"}
@@ -89,7 +89,7 @@ def test_an_exact_answer_to_initialize_is_sent_as_it_is() -> None:
     assert initialized(case("initialize", "{a: 1}") + "_match: exact\n") == {"a": 1}
 
 
-def test_what_was_recorded_is_said_again_as_it_was() -> None:
+def test_recorded_messages_are_sent_unchanged() -> None:
     suite: Suite = load_cases(
         case("tools/call", "{isError: true}"), "c.json", builtin_registry(), {}
     )[0]

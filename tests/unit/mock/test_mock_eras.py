@@ -33,7 +33,7 @@ def modern(
 
 
 def answer(stage: Stage, method: str, id: object = 1, **params: Any) -> Any:
-    """The one message that comes of such a request."""
+    """The one message that such a request causes."""
     (message,) = modern(stage, method, id, **params)
     assert message["id"] == id
     return message
@@ -109,7 +109,7 @@ def test_lists_say_how_long_they_may_be_kept(method: str) -> None:
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
-def test_what_a_contract_says_of_it_stays() -> None:
+def test_a_value_in_the_contract_is_not_changed() -> None:
     text = ADD.replace(
         "result: {",
         f"result: {{resultType: task, ttlMs: 5, _meta: {{{SERVER_INFO}: mine, x: 1}}, ",
@@ -171,10 +171,10 @@ def test_a_case_that_this_era_cannot_have_is_missed_with_a_note() -> None:
     )
 
 
-# What is told beside the answer
+# Notifications beside the answer
 
 
-def told(method: str, params: str) -> str:
+def sending_first(method: str, params: str) -> str:
     line = f"out_told: {{jsonrpc: '2.0', method: {method}, params: {params}}}\nout:"
     return ADD.replace("out:", line)
 
@@ -186,14 +186,14 @@ def told(method: str, params: str) -> str:
 def test_log_messages_are_for_who_asks_for_their_level(
     wanted: str | None, level: str, count: int
 ) -> None:
-    stage = contract(told("notifications/message", f"{{level: {level}, data: x}}"))
+    stage = contract(sending_first("notifications/message", f"{{level: {level}, data: x}}"))
     meta = envelope(logLevel=wanted) if wanted else envelope()
     sent = modern(stage, "tools/call", meta=meta, **ADDING)
     assert [each.get("method") for each in sent] == ["notifications/message"] * count + [None]
 
 
 def test_progress_is_for_who_gives_a_token() -> None:
-    text = told("notifications/progress", "{progressToken: t, progress: 1}").replace(
+    text = sending_first("notifications/progress", "{progressToken: t, progress: 1}").replace(
         "{name: add", "{_meta: {progressToken: t}, name: add"
     )
     stage = contract(text)
@@ -203,7 +203,7 @@ def test_progress_is_for_who_gives_a_token() -> None:
 
 
 def test_changes_are_for_who_listens_until_it_cancels() -> None:
-    stage = contract(told("notifications/tools/list_changed", "{}"))
+    stage = contract(sending_first("notifications/tools/list_changed", "{}"))
     assert len(modern(stage, "tools/call", **ADDING)) == 1
     (acknowledged,) = modern(
         stage, "subscriptions/listen", "l", notifications={"toolsListChanged": True}

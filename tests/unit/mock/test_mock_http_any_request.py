@@ -1,4 +1,4 @@
-"""Whatever comes over HTTP: nothing breaks, and every request is answered, once."""
+"""Any request over HTTP: nothing breaks, and every request is answered once."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_every_request_is_answered_once_or_waits_for_the_client(requests: list[A
     assert session == "session-1"
     for method, headers, body, leaves in requests:
         response = stage.send(head(method, **headers).but(body=body))
-        # A stream may stay open; that nothing follows upon its end is looked at as it happens.
+        # A stream may stay open; that nothing follows its end is checked as it happens.
         assert response.status in (200, 202, 204, 400, 403, 404, 405, 406, 409)
         if response.status >= 400:
             assert response.has_ended()

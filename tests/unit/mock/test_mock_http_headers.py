@@ -59,7 +59,7 @@ def test_a_method_that_is_missing_or_another_is_a_fault(method: str | None) -> N
     ("method", "member"),
     [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")],
 )
-def test_what_is_used_is_named_in_a_header(method: str, member: str) -> None:
+def test_the_used_name_must_be_in_a_header(method: str, member: str) -> None:
     assert fault(method, {member: "a b"}, mcp_name="a b") == ""
     assert fault(method, {member: "a b"}, mcp_name=encoded("a b")) == ""
     assert fault(method, {member: "ü"}, mcp_name=encoded("ü")) == ""
@@ -76,7 +76,7 @@ def test_other_methods_need_no_name_and_a_body_without_one_is_not_the_headers_fa
     assert fault("tools/call", {}) == ""
 
 
-def test_a_header_that_comes_twice_is_a_fault() -> None:
+def test_a_repeated_header_is_a_fault() -> None:
     request = head(mcp_protocol_version=STATELESS, mcp_method="tools/list")
     twice = request.but(headers=(*request.headers, ("mcp-method", "tools/list")))
     found = check_headers(twice, asking("tools/list", _meta=envelope()), lambda _: None)
@@ -123,7 +123,7 @@ def test_the_value_of_such_a_header_is_never_shown() -> None:
     assert "hunter2" not in call({"region": "eu"}, mcp_param_region="hunter2")
 
 
-def test_annotations_that_mean_nothing_are_passed_over() -> None:
+def test_annotations_without_meaning_are_ignored() -> None:
     assert call({"items": ["x"], "bad": "y"}) == ""
     schemas: list[Any] = [None, True, [], {"properties": []}, {"properties": {"a": 5}}]
     for schema in schemas:

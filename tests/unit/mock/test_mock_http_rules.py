@@ -1,4 +1,4 @@
-"""What is refused by the head of a request, before anybody looks at its body."""
+"""Requests that are refused by their head, before the body is read."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_there_is_one_endpoint(target: str) -> None:
     assert status(target=target) == 404
 
 
-def test_what_is_behind_a_question_mark_does_not_matter() -> None:
+def test_the_query_of_the_url_is_ignored() -> None:
     assert status(target="/mcp?x=1") == 0
 
 
@@ -135,7 +135,7 @@ def test_another_content_type_is_415(kind: str | None) -> None:
         "application/*, text/*",
     ],
 )
-def test_who_takes_both_kinds_of_answers_is_let_in(accept: str) -> None:
+def test_a_client_that_accepts_both_kinds_of_answers_is_served(accept: str) -> None:
     assert status(accept=accept) == 0
 
 
@@ -151,11 +151,11 @@ def test_who_takes_both_kinds_of_answers_is_let_in(accept: str) -> None:
         "application/jsonp, text/event-stream",
     ],
 )
-def test_who_takes_only_one_kind_of_answer_is_406(accept: str | None) -> None:
+def test_a_client_that_accepts_only_one_kind_of_answer_gets_406(accept: str | None) -> None:
     assert status(accept=accept) == 406
 
 
-def test_who_listens_must_take_a_stream() -> None:
+def test_a_listening_client_must_accept_a_stream() -> None:
     assert status("GET", mcp_session_id="x", accept="text/event-stream") == 0
     assert status("GET", mcp_session_id="x", accept="application/json") == 406
 
@@ -163,12 +163,12 @@ def test_who_listens_must_take_a_stream() -> None:
 def test_a_refusal_says_in_json_what_to_do() -> None:
     refusal = check_head(head(accept="text/html\x1b[2J"), PORT)
     assert refusal is not None
-    told = json.loads(refusal.body())
-    assert (told["id"], told["error"]["code"]) == (None, -32600)
-    assert "it lacks application/json and text/event-stream" in told["error"]["message"]
+    message = json.loads(refusal.body())
+    assert (message["id"], message["error"]["code"]) == (None, -32600)
+    assert "it lacks application/json and text/event-stream" in message["error"]["message"]
 
 
-def test_what_a_stranger_says_is_shown_without_harm() -> None:
+def test_text_of_a_client_is_shown_escaped() -> None:
     refusal = check_head(head(host="\x1b[2J" + "x" * 500), PORT)
     assert refusal is not None
     assert "\x1b" not in refusal.sentence

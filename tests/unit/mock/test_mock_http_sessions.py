@@ -1,4 +1,4 @@
-"""A mock over HTTP for clients that make a handshake: sessions, streams, and coming back."""
+"""A mock over HTTP for clients that make a handshake: sessions, streams, and reconnecting."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_too_many_sessions_that_are_all_in_use_are_503(monkeypatch: pytest.Monke
 # Messages
 
 
-def test_what_is_not_json_is_400() -> None:
+def test_a_body_that_is_not_json_gets_400() -> None:
     stage = http_contract(ADD)
     client = stage.open()
     for body in (b"", b"{", b"\xff", b'{"a": NaN}'):
@@ -195,7 +195,7 @@ def test_json_may_be_spread_over_lines() -> None:
     "value",
     [5, {}, {"id": 5}, {"jsonrpc": "2.0", "method": 5}, [], [asking("ping")], asking("ping", [])],
 )
-def test_what_is_not_a_message_is_400_with_an_error(value: object) -> None:
+def test_a_body_that_is_not_a_message_gets_400_with_an_error(value: object) -> None:
     stage = http_contract(ADD)
     response = stage.open("2025-06-18").post(value)
     assert (response.status, response.message["error"]["code"]) == (400, -32600)
@@ -218,8 +218,8 @@ def test_a_batch_is_answered_as_one_where_there_are_batches() -> None:
 
 
 def test_one_message_is_json_and_several_are_a_stream_that_ends() -> None:
-    told = ADD.replace("out:", "out_log: {jsonrpc: '2.0', method: notifications/message}\nout:")
-    client = http_contract(told).open("2025-06-18")
+    message = ADD.replace("out:", "out_log: {jsonrpc: '2.0', method: notifications/message}\nout:")
+    client = http_contract(message).open("2025-06-18")
     response = client.ask("tools/call", 7, name="add", arguments={"a": 1, "b": 2})
     assert response.headers["X-Accel-Buffering"] == "no"
     assert [each.get("id") for each in response.messages] == [None, 7]
@@ -290,7 +290,7 @@ def test_there_is_one_listener_for_each_session() -> None:
     assert (again.status, again.messages) == (200, [])
 
 
-def test_who_comes_back_hears_what_came_after_the_last_event() -> None:
+def test_a_client_that_reconnects_gets_the_messages_after_its_last_event() -> None:
     stage = http_contract(GROWS)
     client = stage.open("2025-06-18")
     own = client.listen()
@@ -350,7 +350,7 @@ def test_events_have_ids_of_their_own_in_all_streams() -> None:
 # Faults and delays
 
 
-def test_a_late_answer_comes_when_it_is_due() -> None:
+def test_a_late_answer_is_sent_when_it_is_due() -> None:
     stage = http_contract(ADD, latency=("tools/list=2s",))
     client = stage.open()
     late = client.ask("tools/list")
@@ -360,7 +360,7 @@ def test_a_late_answer_comes_when_it_is_due() -> None:
     assert late.status == 200
 
 
-def test_a_late_answer_finds_who_has_come_back_for_it() -> None:
+def test_a_late_answer_is_sent_to_the_client_that_reconnected() -> None:
     stage = http_contract(ASKS, latency=("tools/call=2s",))
     client = stage.open("2025-11-25", "elicitation")
     asked = client.ask("tools/call", 5, name="ask")
@@ -416,7 +416,7 @@ def test_a_request_refused_by_its_head_is_reported() -> None:
 # Bounds
 
 
-def test_of_what_was_said_long_ago_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_sent_long_ago_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_sessions, "_MAX_EVENTS", 2)
     client = http_contract(GROWS).open()
     for _ in range(5):

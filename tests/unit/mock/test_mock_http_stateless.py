@@ -1,4 +1,4 @@
-"""A mock over HTTP for clients of the stateless era: every POST stands for itself."""
+"""A mock over HTTP for clients of the stateless era: every POST is independent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_request_is_answered_with_json() -> None:
     assert stage.exercised == ["Adds"]
 
 
-def test_what_belongs_to_a_request_makes_a_stream_of_its_answer() -> None:
+def test_messages_that_belong_to_a_request_turn_its_answer_into_a_stream() -> None:
     stage = http_contract(PROGRESS)
     response = stage.ask("tools/call", meta=envelope() | {"progressToken": "mine"}, name="go")
     assert [id for id, _ in response.events] == ["", ""]
@@ -175,12 +175,12 @@ def test_notifications_are_taken_and_answers_are_not() -> None:
 
 
 @pytest.mark.parametrize("value", [[asking("tools/list", _meta=envelope())], 5, {"id": 1}])
-def test_what_is_not_a_message_of_this_era_is_400(value: object) -> None:
+def test_a_message_of_another_era_gets_400(value: object) -> None:
     response = http_contract(ADD).post(value, mcp_protocol_version=STATELESS)
     assert (response.status, response.message["error"]["code"]) == (400, -32600)
 
 
-def test_a_session_is_neither_made_nor_looked_at() -> None:
+def test_a_session_is_neither_created_nor_checked() -> None:
     stage = http_contract(ADD)
     message = asking("tools/list", _meta=envelope())
     response = stage.post(

@@ -65,7 +65,7 @@ def test_the_session_is_answered_from_the_top_of_the_file(stage: Stage) -> None:
     assert stage.result("server/discover")["instructions"] == "Ask nicely."
 
 
-def test_what_the_file_does_not_have_is_not_declared_and_not_answered() -> None:
+def test_features_missing_in_the_file_are_not_declared_and_not_answered() -> None:
     stage = manifest("tools: []")
     assert stage.result("initialize")["capabilities"] == {"tools": {}}
     assert stage.result("initialize")["serverInfo"]["name"] == "manifest"
@@ -112,7 +112,7 @@ def test_an_error_is_sent_with_its_data(stage: Stage) -> None:
     assert stage.report.wrong == ()
 
 
-def test_what_is_put_in_is_not_read_again(stage: Stage) -> None:
+def test_inserted_values_are_not_expanded_again(stage: Stage) -> None:
     assert stage.call("greet", who="${args.who}") == "Hello ${args.who}, not ${args.who}"
 
 

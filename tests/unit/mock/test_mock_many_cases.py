@@ -81,13 +81,15 @@ def test_only_cases_that_differ_in_their_tags_are_compared_one_by_one(
     assert len(compared) == 3
 
 
-def test_the_nearest_is_looked_for_among_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_case_is_searched_among_a_limited_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(lookup, "_MAX_COMPARED", 100)
     stage = many("plain", 120)
     compared = counting(monkeypatch, lookup, "_expected_body")
     error = stage.error("tools/call", {"name": "t", "arguments": {"a": 5, "b": [6]}})
     assert error["data"]["nearest"]["case"] == "Case 5"
-    # Once more for the mismatches of the nearest.
+    # One more comparison for the mismatches of the nearest.
     assert len(compared) == 100 + 1
 
 

@@ -139,7 +139,7 @@ def test_empty_arguments_hinder_no_match(written: str, sent: dict[str, Any]) -> 
     assert "result" in stage.ask("tools/call", {"name": "go", **sent})
 
 
-def test_tags_stand_for_many_requests() -> None:
+def test_tags_match_many_requests() -> None:
     stage = contract(
         a_case("Greets", "{name: greet, arguments: {who: !!re '^A', n: !!type number}}", "hi")
     )
@@ -181,7 +181,7 @@ def test_with_once_the_session_can_still_be_asked_for() -> None:
         assert "protocolVersion" in stage.result("initialize", {})
 
 
-def test_files_are_looked_at_in_the_order_they_are_given() -> None:
+def test_files_are_searched_in_the_order_they_are_given() -> None:
     stage = contract(
         a_case("one", "{name: next}", "first"), a_case("two", "{name: next}", "second")
     )
@@ -230,7 +230,7 @@ def test_a_request_without_an_answer_gets_one_that_says_nothing(
     assert stage.exercised == ["Open"]
 
 
-def test_what_a_tag_stands_for_in_an_answer_is_made_up() -> None:
+def test_a_value_is_generated_for_a_tag_in_an_answer() -> None:
     stage = contract(
         "in: {jsonrpc: '2.0', id: 1, method: a}\n"
         "out: {jsonrpc: '2.0', id: !!any, result: {n: !!type integer,"
@@ -241,6 +241,6 @@ def test_what_a_tag_stands_for_in_an_answer_is_made_up() -> None:
     assert (result["t"], list(result)) == ("v1", ["n", "t", "a"])
 
 
-def test_the_same_is_made_up_each_time() -> None:
+def test_the_same_value_is_generated_each_time() -> None:
     stage = contract(EMPTY.format("").replace("result: {}", "result: {x: !!type string}"))
     assert stage.result("a/b") == stage.result("a/b")

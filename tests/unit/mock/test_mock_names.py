@@ -11,7 +11,7 @@ def test_a_name_bound_in_a_request_is_used_in_its_answer() -> None:
     assert contract(GREETS).call("greet", who="Ada") == "Ada"
 
 
-def test_a_name_is_bound_anew_each_time() -> None:
+def test_a_name_is_bound_again_each_time() -> None:
     stage = contract(GREETS)
     assert [stage.call("greet", who=who) for who in ("Ada", "Bob")] == ["Ada", "Bob"]
 
@@ -69,7 +69,7 @@ def test_a_request_with_a_ref_that_nothing_has_bound_does_not_match() -> None:
     assert error["data"]["differences"][0]["message"] == "nothing has bound the name who yet"
 
 
-def test_what_is_made_up_for_a_bind_in_an_answer_is_bound() -> None:
+def test_the_value_generated_for_a_bind_in_an_answer_is_bound() -> None:
     opens = (
         "in: {jsonrpc: '2.0', id: 1, method: open}\n"
         "out: {jsonrpc: '2.0', id: 1, result: {session: !!bind session}}\n"
@@ -112,14 +112,14 @@ def test_progress_carries_the_token_of_the_client() -> None:
         assert answer["result"] == {}
 
 
-def test_a_client_that_gives_no_token_hears_of_no_progress() -> None:
+def test_a_client_without_a_progress_token_gets_no_progress() -> None:
     for text in (progress("abc", "abc"), progress("!!bind t", "!!ref t")):
         stage = contract(text)
         stage.send(request("work", {"_meta": {"progressToken": 77}}))
         assert stage.result("work") == {}
 
 
-def test_progress_of_which_no_request_speaks_has_the_token_of_the_latest_one() -> None:
+def test_progress_without_a_matching_request_has_the_token_of_the_latest_one() -> None:
     text = progress("abc", "abc").replace("_meta: {progressToken: abc}", "")
     first, _ = contract(text).send(request("work", {"_meta": {"progressToken": 77}}))
     assert first["params"]["progressToken"] == 77
@@ -149,7 +149,7 @@ def test_a_request_may_use_its_own_id() -> None:
     assert "error" in stage.ask("echo", {"of": 5}, "5")
 
 
-def test_what_a_request_binds_itself_must_be_there_to_be_used() -> None:
+def test_a_name_that_a_request_binds_must_be_present_to_be_used() -> None:
     text = (
         "in: {jsonrpc: '2.0', id: 1, method: go, params: {_meta: {t: !!bind t}, copy: !!ref t}}\n"
         "out: {jsonrpc: '2.0', id: 1, result: {}}\n"
@@ -170,7 +170,7 @@ PAGES = cases(
 )
 
 
-def test_a_name_that_is_bound_anew_has_its_old_value_above_and_its_new_one_below() -> None:
+def test_a_name_that_is_bound_again_has_its_old_value_above_and_its_new_one_below() -> None:
     stage = contract(PAGES)
     stage.result("start", {"k": "old"})
     result = stage.result("go")
@@ -180,7 +180,7 @@ def test_a_name_that_is_bound_anew_has_its_old_value_above_and_its_new_one_below
     assert stage.result("end", {"k": result["next"]}) == {}
 
 
-def test_a_request_that_reads_a_name_and_binds_it_anew_is_compared_with_both() -> None:
+def test_a_request_that_reads_a_name_and_binds_it_again_is_compared_with_both() -> None:
     text = cases(
         PAGES,
         "in: {jsonrpc: '2.0', id: 1, method: swap, params: {a: !!ref k, b: !!bind k, c: !!ref k}}\n"

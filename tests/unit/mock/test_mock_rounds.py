@@ -1,4 +1,4 @@
-"""Questions to a client that cannot be asked: `input_required`, and the request once more."""
+"""Requests to a client that cannot be asked: `input_required`, and the repeated request."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ask(
     return message
 
 
-def test_a_question_is_the_result_and_the_answer_comes_with_the_request_once_more() -> None:
+def test_a_server_request_is_the_result_and_its_answer_is_in_the_repeated_request() -> None:
     stage = contract(ASKS)
     first = ask(stage)["result"]
     assert first["resultType"] == "input_required"
@@ -133,7 +133,7 @@ def test_a_state_is_good_for_its_own_request_and_once() -> None:
     assert "error" in ask(stage, inputResponses={"who": ADA}, requestState=state)
 
 
-def test_who_did_not_say_that_it_can_answer_is_not_asked() -> None:
+def test_a_client_without_the_capability_is_not_asked() -> None:
     stage = contract(cases(ASKS, TWICE))
     error = ask(stage, able=("roots",))["error"]
     assert error["code"] == -32021
@@ -145,7 +145,7 @@ def test_who_did_not_say_that_it_can_answer_is_not_asked() -> None:
     assert ask(stage)["result"]["resultType"] == "input_required"
 
 
-def test_a_ping_is_taken_for_answered() -> None:
+def test_a_ping_counts_as_answered() -> None:
     text = ASKS.replace("elicitation/create, params: {message: Who?}", "ping").replace(
         "{action: accept, content: {name: !!bind name}}", "{}"
     )

@@ -1,4 +1,4 @@
-"""Secrets of the client are told nowhere, and what a recording has blanked out is open."""
+"""Secrets of the client are shown nowhere, and blanked values of a recording match anything."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOGIN = a_case("Logs in", "{name: login, arguments: {user: ada, password: right-
 
 
 def everything(stage: Stage, error: Any) -> str:
-    """All that is told about a session, in one text."""
+    """The whole report about a session, in one text."""
     return json.dumps(error) + render_report(stage.report) + render_summary(stage.report)
 
 
@@ -51,15 +51,15 @@ def refused(stage: Stage, tool: str, **arguments: Any) -> str:
     ],
 )
 def test_a_secret_of_the_client_is_in_no_answer_and_no_report(arguments: Any) -> None:
-    told = refused(contract(LOGIN), "login", **arguments)
-    assert SECRET not in told
-    assert HIDDEN in told
+    message = refused(contract(LOGIN), "login", **arguments)
+    assert SECRET not in message
+    assert HIDDEN in message
 
 
-def test_what_is_not_secret_is_shown_beside_a_secret() -> None:
+def test_values_that_are_not_secret_are_shown_beside_a_secret() -> None:
     stage = contract(LOGIN)
-    told = refused(stage, "login", user="bob", password=SECRET)
-    assert "differs, expected 'ada', got 'bob'" in told or '"bob"' in told
+    message = refused(stage, "login", user="bob", password=SECRET)
+    assert "differs, expected 'ada', got 'bob'" in message or '"bob"' in message
     paths = [each["path"] for each in stage.report.wrong[0].differences]
     assert paths == ["params.arguments.user", "params.arguments.password"]
 
@@ -77,7 +77,7 @@ def test_a_secret_in_an_answer_of_the_client_is_not_shown() -> None:
     assert SECRET not in everything(stage, answer)
 
 
-def test_a_secret_that_was_bound_before_is_not_told_as_what_was_expected() -> None:
+def test_a_secret_that_was_bound_before_is_not_shown_as_expected_value() -> None:
     sets = a_case("Sets", "{name: set, arguments: {password: !!bind p}}", "ok")
     uses = a_case("Uses", "{name: use, arguments: {password: !!ref p}}", "ok")
     stage = contract(cases(sets, uses))
@@ -108,9 +108,9 @@ def test_a_manifest_tells_what_else_is_wrong_with_the_arguments() -> None:
 
 
 def test_a_manifest_says_that_what_is_wrong_is_hidden() -> None:
-    told = refused(manifest(MANIFEST), "login", pwd=1234567)
-    assert "a hidden value" in told
-    assert "1234567" not in told
+    message = refused(manifest(MANIFEST), "login", pwd=1234567)
+    assert "a hidden value" in message
+    assert "1234567" not in message
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ OTHERS = [
 
 
 @each_case("key", KEYS)
-def test_what_is_blanked_out_of_a_recording_is_hidden_here(key: str) -> None:
+def test_values_blanked_in_a_recording_are_hidden_here(key: str) -> None:
     assert is_secret(key, SECRET)
     assert hide_secrets({key: SECRET}) == {key: HIDDEN}
 
 
 @each_case("key", OTHERS)
-def test_what_is_kept_in_a_recording_is_reported_here(key: str) -> None:
+def test_values_kept_in_a_recording_are_reported_here(key: str) -> None:
     assert not is_secret(key, SECRET)
     assert hide_secrets({key: SECRET}) == {key: SECRET}
 
@@ -191,12 +191,12 @@ def test_a_difference_with_a_secret_loses_whatever_might_quote_it() -> None:
 
 @pytest.mark.parametrize("blank", ["REDACTED", "'[secret]'"])
 @pytest.mark.parametrize("value", [SECRET, "", 7, {"a": 1}])
-def test_what_was_blanked_out_may_be_anything(blank: str, value: object) -> None:
+def test_a_blanked_value_matches_anything(blank: str, value: object) -> None:
     stage = contract(a_case("Logs in", f"{{name: login, arguments: {{password: {blank}}}}}", "in"))
     assert stage.call("login", password=value) == "in"
 
 
-def test_what_was_blanked_out_must_be_there() -> None:
+def test_a_blanked_value_must_be_present() -> None:
     stage = contract(a_case("Logs in", "{name: login, arguments: {password: REDACTED}}", "in"))
     error = stage.error("tools/call", {"name": "login"})
     assert [each["path"] for each in error["data"]["differences"]] == ["params.arguments.password"]

@@ -1,4 +1,4 @@
-"""What is answered although no case speaks of it: the session, and lists."""
+"""Requests that are answered without a case: those of the session, and lists."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_case_for_initialize_answers_any_client() -> None:
     assert stage.report.wrong == ()
 
 
-def test_a_case_for_this_very_client_comes_first() -> None:
+def test_a_case_for_exactly_this_client_has_precedence() -> None:
     stage = contract(cases(INITIALIZE % ("somebody", "one"), INITIALIZE % ("me", "two")))
     assert stage.result("initialize", opening("me"))["serverInfo"]["name"] == "two"
 
@@ -84,7 +84,7 @@ def test_a_case_that_refuses_a_client_is_not_for_all_of_them() -> None:
     assert "Refuses" in stage.exercised
 
 
-def test_a_contract_that_only_refuses_refuses_everybody() -> None:
+def test_a_contract_that_only_refuses_refuses_every_client() -> None:
     assert "error" in contract(REFUSES).ask("initialize", opening())
 
 
@@ -183,7 +183,7 @@ def test_the_type_of_an_argument_is_what_the_contract_says_of_it(
     assert tool["inputSchema"]["properties"]["v"] == schema
 
 
-def test_what_the_server_refuses_is_not_listed() -> None:
+def test_names_the_server_refuses_are_not_listed() -> None:
     refused = (
         "in: {jsonrpc: '2.0', id: 1, method: tools/call, params: {name: nope}}\n"
         "out: {jsonrpc: '2.0', id: 1, error: {code: -32602, message: unknown tool}}\n"
@@ -235,6 +235,6 @@ def test_a_page_that_the_contract_does_not_have_is_an_error(text: str) -> None:
     assert [each["path"] for each in error["data"]["differences"]] == ["params.cursor"]
 
 
-def test_the_first_page_is_made_up_when_only_later_ones_are_written() -> None:
+def test_the_first_page_is_generated_when_only_later_ones_are_written() -> None:
     stage = contract(cases(ADD, LISTS % (", params: {cursor: p2}", "p3")))
     assert [tool["name"] for tool in stage.result("tools/list")["tools"]] == ["add"]

@@ -1,4 +1,4 @@
-"""Packages with matchers that sleep: none of them holds up a run for ever."""
+"""Packages with matchers that sleep: none of them delays a run forever."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG_S = 60.0
 
 
 class Point:
-    """What a package brings, as an entry point of no distribution."""
+    """An entry point of a package, without a distribution."""
 
     name, value, dist = "slow", "slow:add", None
 

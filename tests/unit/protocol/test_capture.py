@@ -19,7 +19,7 @@ def test_a_session_that_never_opened_has_no_capabilities_and_no_exchanges() -> N
     }
 
 
-def test_an_exchange_has_a_response_only_when_one_came() -> None:
+def test_an_exchange_has_a_response_only_if_one_arrived() -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     answer = {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -43,7 +43,7 @@ def test_an_exchange_has_a_response_only_when_one_came() -> None:
     }
 
 
-def test_what_else_is_known_stands_beside_what_every_reader_knows() -> None:
+def test_additional_members_are_beside_the_standard_ones() -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/n"}
     exchange = Exchange(
         request=note,

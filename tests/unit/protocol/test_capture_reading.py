@@ -57,13 +57,13 @@ def test_members_and_exchanges_of_each_session_are_read() -> None:
     ]
 
 
-def test_what_is_not_taken_of_a_session_is_skipped() -> None:
+def test_the_unread_rest_of_a_session_is_skipped() -> None:
     session = {"exchanges": [{"request": request(1)}, {"request": request(2)}]}
     sessions = read_capture(pieces(json.dumps([session, session])), FILE)
     assert [next(each)[1]["request"]["id"] for each in sessions] == [1, 1]
 
 
-def test_a_long_capture_is_read_while_it_comes() -> None:
+def test_a_long_capture_is_read_while_it_is_written() -> None:
     exchange = json.dumps(numbered(1, 1, 2))
     sent: list[str] = []
 
@@ -170,7 +170,7 @@ def test_messages_are_ordered_by_their_numbers() -> None:
     assert [value["id"] for _, value in found] == [1, 2, 2, 1, 3, 3]
 
 
-def test_a_message_is_returned_as_soon_as_no_other_can_come_before_it() -> None:
+def test_a_message_is_returned_as_soon_as_no_other_can_precede_it() -> None:
     order = MessageOrder()
     assert list(order.add(numbered(1, 1, 3))) == []
     assert [each.order for each in order.add(numbered(2, 2, 4))] == [1]

@@ -35,7 +35,7 @@ def test_every_revision_with_a_handshake_opens_a_session(version: str) -> None:
     assert list(handshake_gaps(answer["result"])) == []
 
 
-def test_an_answer_without_a_version_opens_a_session_all_the_same() -> None:
+def test_an_answer_without_a_version_still_opens_a_session() -> None:
     assert handshake_fault({"result": without("protocolVersion")}) is None
 
 
@@ -52,7 +52,7 @@ def test_an_answer_without_a_version_opens_a_session_all_the_same() -> None:
         ({}, "{}"),
     ],
 )
-def test_a_version_nobody_knows_opens_no_session(version: object, shown: str) -> None:
+def test_an_unknown_version_opens_no_session(version: object, shown: str) -> None:
     fault = handshake_fault({"result": GOOD | {"protocolVersion": version}})
     assert fault is not None
     assert fault.kind == "unsupported_version"
@@ -61,14 +61,14 @@ def test_a_version_nobody_knows_opens_no_session(version: object, shown: str) ->
 
 
 @pytest.mark.parametrize(("result", "shown"), [(None, "null"), ([], "[]"), ("ok", '"ok"')])
-def test_a_result_that_is_no_object_opens_no_session(result: object, shown: str) -> None:
+def test_a_result_that_is_not_an_object_opens_no_session(result: object, shown: str) -> None:
     assert handshake_fault({"result": result}) == Fault(
         kind="protocol_violation",
         message=f"the result of initialize must be an object and is {shown}",
     )
 
 
-def test_a_refusal_is_told_in_the_words_of_the_server() -> None:
+def test_a_refusal_is_reported_in_the_words_of_the_server() -> None:
     refusal = {"code": -32602, "message": "Unsupported\x07", "data": {"supported": ["x"]}}
     assert handshake_fault({"error": refusal}) == Fault(
         kind="handshake_refused",

@@ -58,7 +58,7 @@ def test_a_url_is_taken_apart(url: str, scheme: str, host: str, port: int, targe
         ("http://" + "ü" * 300 + "/", "can be looked up"),
     ],
 )
-def test_what_is_no_url_of_a_server_is_refused_with_the_reason(url: str, why: str) -> None:
+def test_an_invalid_server_url_is_refused_with_the_reason(url: str, why: str) -> None:
     with pytest.raises(BadUrlError, match=why):
         parse_url(url)
 
@@ -103,7 +103,7 @@ def test_one_origin_is_scheme_host_and_port(one: str, other: str, is_same: bool)
         ("https://b/c#d", "https://b/c"),
     ],
 )
-def test_a_reference_is_read_from_where_it_stands(location: str, goal: str) -> None:
+def test_a_reference_is_resolved_against_its_base(location: str, goal: str) -> None:
     assert redirected(parse_url("http://a:1/dir/mcp"), location).url == goal
 
 
@@ -150,7 +150,7 @@ def test_a_reference_that_leads_nowhere_is_refused(location: str) -> None:
         ("0x", False),
     ],
 )
-def test_loopback_is_told_by_the_name(host: str, is_loopback: bool) -> None:
+def test_loopback_is_recognized_by_the_name(host: str, is_loopback: bool) -> None:
     address = Address(scheme="http", host=host, port=80, target="/")
     assert address.is_loopback is is_loopback
 

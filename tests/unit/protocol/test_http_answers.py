@@ -1,4 +1,4 @@
-"""What the answer to a POST, or a stream, brings: messages, or a trouble with a name."""
+"""The response to a POST, or a stream: messages, or a named fault."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def reader(id: object = 7, said: str = "tools/call", **more: Any) -> AnswerReade
 def read(
     found: AnswerReader, body: object = b"", status: int = 200, kind: str = JSON, **headers: str
 ) -> list[Frame | TransportFault]:
-    """All that comes of an answer with this body; in names of headers `_` stands for `-`."""
+    """All items of an answer with this body; in names of headers `_` means `-`."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     items = found.began(status, {"content-type": kind, **named})
     return [*items, *found.brought(raw), *found.ended()]
 
 
-def the_trouble(items: list[Frame | TransportFault]) -> TransportFault:
+def the_fault(items: list[Frame | TransportFault]) -> TransportFault:
     (found,) = [item for item in items if isinstance(item, TransportFault)]
     return found
 
@@ -74,12 +74,14 @@ def test_a_refusal_in_a_message_is_an_answer_like_any_other(status: int) -> None
 
 
 @pytest.mark.parametrize("message", [REFUSED | {"id": "server-error"}, NAMELESS])
-def test_a_refusal_under_another_id_is_told_and_the_status_counts(message: dict[str, Any]) -> None:
+def test_a_refusal_under_another_id_is_reported_and_the_status_counts(
+    message: dict[str, Any],
+) -> None:
     items = read(reader(), message, 400)
     assert values(items) == [message]
-    trouble = the_trouble(items)
-    assert (trouble.kind, trouble.id) == ("http_status", 7)
-    assert "refused tools/call with status 400" in trouble.message
+    fault = the_fault(items)
+    assert (fault.kind, fault.id) == ("http_status", 7)
+    assert "refused tools/call with status 400" in fault.message
 
 
 @pytest.mark.parametrize(
@@ -96,9 +98,9 @@ def test_a_refusal_under_another_id_is_told_and_the_status_counts(message: dict[
 def test_a_body_that_answers_something_else_is_not_waited_on(message: object) -> None:
     items = read(reader(), message)
     assert values(items) == [message]
-    trouble = the_trouble(items)
-    assert (trouble.kind, trouble.id) == ("http_body", 7)
-    assert "a message that is not a response to it" in trouble.message
+    fault = the_fault(items)
+    assert (fault.kind, fault.id) == ("http_body", 7)
+    assert "a message that is not a response to it" in fault.message
 
 
 @each_case(
@@ -119,37 +121,37 @@ def test_a_body_that_answers_something_else_is_not_waited_on(message: object) ->
         (b"x" * 1001, 200, JSON, "line_too_long", "more than 1,000 bytes"),
     ],
 )
-def test_each_way_to_bring_no_message_has_a_name(
+def test_each_kind_of_response_without_a_message_has_a_name(
     body: bytes, status: int, kind: str, wanted: str, words: str
 ) -> None:
     found = reader()
-    trouble = the_trouble(read(found, body, status, kind))
-    assert (trouble.kind, trouble.id) == (wanted, 7)
-    assert words in trouble.message
+    fault = the_fault(read(found, body, status, kind))
+    assert (fault.kind, fault.id) == (wanted, 7)
+    assert words in fault.message
     assert not found.is_answered
 
 
-def test_a_page_for_people_is_told_from_other_types() -> None:
-    assert "page for people" in the_trouble(read(reader(), b"<html>", kind="text/html")).hint
-    assert the_trouble(read(reader(), b"hello", kind="text/plain")).hint == ""
+def test_an_html_page_is_distinguished_from_other_types() -> None:
+    assert "page for people" in the_fault(read(reader(), b"<html>", kind="text/html")).hint
+    assert the_fault(read(reader(), b"hello", kind="text/plain")).hint == ""
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "x\x1b[0m"])
 def test_a_packed_body_is_refused_unread(coding: str) -> None:
     items = read(reader(), b"\x1f\x8b", content_encoding=coding)
-    trouble = the_trouble(items)
-    assert trouble.kind == "http_body"
-    assert "packed as" in trouble.message
-    assert "\x1b" not in trouble.message
+    fault = the_fault(items)
+    assert fault.kind == "http_body"
+    assert "packed as" in fault.message
+    assert "\x1b" not in fault.message
 
 
 @pytest.mark.parametrize(
     ("status", "kind"), [(401, "auth_failed"), (404, "http_status"), (500, "http_status")]
 )
 def test_a_refusal_with_a_packed_body_is_a_refusal(status: int, kind: str) -> None:
-    trouble = the_trouble(read(reader(), b"\x1f\x8b", status=status, content_encoding="gzip"))
-    assert trouble.kind == kind
-    assert trouble.message.endswith(f"with status {status} and a body packed as 'gzip'")
+    fault = the_fault(read(reader(), b"\x1f\x8b", status=status, content_encoding="gzip"))
+    assert fault.kind == kind
+    assert fault.message.endswith(f"with status {status} and a body packed as 'gzip'")
 
 
 @pytest.mark.parametrize("coding", ["identity", " Identity ", ""])
@@ -167,32 +169,34 @@ def test_a_batch_is_an_answer() -> None:
 
 
 @pytest.mark.parametrize("status", [202])
-def test_a_notification_that_is_accepted_brings_nothing(status: int) -> None:
+def test_an_accepted_notification_has_no_response(status: int) -> None:
     assert read(reader(ABSENT), b"", status, "") == []
 
 
 @pytest.mark.parametrize(("status", "body"), [(200, b"{}"), (204, b""), (202, b"ok")])
-def test_one_that_is_accepted_in_another_way_is_no_refusal(status: int, body: bytes) -> None:
-    trouble = the_trouble(read(reader(ABSENT, "notifications/x"), body, status))
-    assert not trouble.is_refusal
-    assert "it is to be 202 and no body" in trouble.message
+def test_a_notification_accepted_with_another_status_is_not_a_refusal(
+    status: int, body: bytes
+) -> None:
+    fault = the_fault(read(reader(ABSENT, "notifications/x"), body, status))
+    assert not fault.is_refusal
+    assert "it is to be 202 and no body" in fault.message
 
 
 @pytest.mark.parametrize("status", [400, 404, 500])
-def test_one_that_is_refused_is_a_refusal(status: int) -> None:
-    trouble = the_trouble(read(reader(ABSENT, "notifications/x"), b"", status))
-    assert trouble.is_refusal
-    assert trouble.id is ABSENT
+def test_a_refused_notification_is_a_refusal(status: int) -> None:
+    fault = the_fault(read(reader(ABSENT, "notifications/x"), b"", status))
+    assert fault.is_refusal
+    assert fault.id is ABSENT
 
 
-def test_nobody_minds_the_refusal_of_a_cancellation() -> None:
-    trouble = the_trouble(read(reader(ABSENT, "notifications/cancelled"), b"", 400))
-    assert not trouble.is_refusal
+def test_the_refusal_of_a_cancellation_is_ignored() -> None:
+    fault = the_fault(read(reader(ABSENT, "notifications/cancelled"), b"", 400))
+    assert not fault.is_refusal
 
 
 def test_over_the_older_transport_a_post_is_only_accepted() -> None:
     assert read(reader(is_old=True), b"Accepted", 202, "text/plain") == []
-    assert the_trouble(read(reader(is_old=True), b"", 500)).id == 7
+    assert the_fault(read(reader(is_old=True), b"", 500)).id == 7
 
 
 # Streams
@@ -202,7 +206,7 @@ def event(message: object, *fields: str) -> bytes:
     return "\n".join((*fields, f"data: {json.dumps(message)}", "", "")).encode()
 
 
-def test_a_stream_brings_messages_with_the_ids_of_their_events() -> None:
+def test_messages_of_a_stream_have_the_ids_of_their_events() -> None:
     found = reader()
     note = {"jsonrpc": "2.0", "method": "notifications/message"}
     body = event(note, "id: e1") + b": ping\n\n" + event(ANSWER, "event: message")
@@ -216,7 +220,7 @@ def test_a_stream_brings_messages_with_the_ids_of_their_events() -> None:
     assert found.last_id == "e1"
 
 
-def test_a_stream_may_end_without_an_answer_and_whoever_reads_it_asks() -> None:
+def test_a_stream_may_end_without_an_answer() -> None:
     found = reader()
     assert read(found, b"id: 1\ndata:\n\n", kind=EVENTS) == []
     assert (found.is_answered, found.last_id, found.events) == (False, "1", 1)
@@ -229,25 +233,25 @@ def test_a_stream_may_end_without_an_answer_and_whoever_reads_it_asks() -> None:
         (b"event: x\x1b[0m\ndata: {}\n\n", "event_stream", "an event named 'x"),
     ],
 )
-def test_an_event_that_is_no_message_breaks_nothing_by_itself(
+def test_an_event_that_is_not_a_message_does_not_end_the_stream(
     body: bytes, kind: str, problem: str
 ) -> None:
     found = reader()
     items = read(found, body + event(ANSWER), kind=EVENTS)
-    trouble = the_trouble(items)
-    assert (trouble.kind, trouble.id) == (kind, ABSENT)
-    assert "\x1b" not in trouble.message
+    fault = the_fault(items)
+    assert (fault.kind, fault.id) == (kind, ABSENT)
+    assert "\x1b" not in fault.message
     assert found.is_answered
     assert problem in found.problem
 
 
-def test_an_event_without_its_end_is_the_flaw_of_a_stream() -> None:
+def test_an_unfinished_event_is_reported_as_the_flaw_of_the_stream() -> None:
     found = reader()
     assert read(found, event(ANSWER)[:-1], kind=EVENTS) == []
     assert "without the empty line that ends it" in found.problem
 
 
-def test_a_stream_without_a_flaw_has_none() -> None:
+def test_a_complete_stream_has_no_flaw() -> None:
     found = reader()
     read(found, event(ANSWER), kind=EVENTS)
     assert found.problem == ""
@@ -256,14 +260,14 @@ def test_a_stream_without_a_flaw_has_none() -> None:
 def test_a_giant_event_ends_the_reading() -> None:
     found = reader()
     items = read(found, b"data: " + b"x" * 2000, kind=EVENTS)
-    trouble = the_trouble(items)
-    assert (trouble.kind, trouble.id) == ("line_too_long", 7)
+    fault = the_fault(items)
+    assert (fault.kind, fault.id) == ("line_too_long", 7)
     assert found.brought(event(ANSWER)) == []
 
 
 def test_a_refusal_is_never_read_as_a_stream() -> None:
     found = reader()
-    assert the_trouble(read(found, event(ANSWER), 400, EVENTS)).kind == "http_status"
+    assert the_fault(read(found, event(ANSWER), 400, EVENTS)).kind == "http_status"
 
 
 def test_the_older_transport_names_its_endpoint_first() -> None:
@@ -276,10 +280,10 @@ def test_the_older_transport_names_its_endpoint_first() -> None:
 def test_elsewhere_an_endpoint_is_an_event_like_any_other() -> None:
     found = reader(ABSENT, stream="get")
     items = read(found, b"event: endpoint\ndata: /x\n\n", kind=EVENTS)
-    assert (the_trouble(items).kind, found.endpoint) == ("event_stream", "")
+    assert (the_fault(items).kind, found.endpoint) == ("event_stream", "")
 
 
-def test_a_resumed_stream_goes_on_where_the_other_broke_off() -> None:
+def test_a_resumed_stream_continues_where_the_other_broke_off() -> None:
     broken, rest = reader(), reader(stream="get")
     read(broken, b"retry: 900\nid: e5\ndata:\n\n", kind=EVENTS)
     rest.resume(broken)
@@ -293,7 +297,7 @@ def test_a_resumed_stream_goes_on_where_the_other_broke_off() -> None:
 # What captures keep
 
 
-def test_of_the_headers_only_what_rules_ask_for_is_kept() -> None:
+def test_only_the_headers_that_rules_need_are_kept() -> None:
     (frame,) = read(
         reader(), ANSWER, set_cookie="secret=1", x_accel_buffering="no", mcp_session_id="s1"
     )
@@ -303,17 +307,17 @@ def test_of_the_headers_only_what_rules_ask_for_is_kept() -> None:
     assert frame.http["session_id"] == "s1"
 
 
-# How far it has come
+# Progress
 
 
-def test_progress_says_how_far_an_answer_has_come() -> None:
+def test_progress_says_how_much_of_an_answer_has_arrived() -> None:
     found = reader()
-    told = [found.progress]
+    message = [found.progress]
     found.began(200, {"content-type": JSON})
-    told.append(found.progress)
+    message.append(found.progress)
     found.brought(b"{" * 40)
-    told.append(found.progress)
-    assert told == [
+    message.append(found.progress)
+    assert message == [
         "",
         "status 200 came, no body",
         "status 200 came and 40 bytes of a message that is not complete",

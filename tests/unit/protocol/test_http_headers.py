@@ -64,13 +64,13 @@ def test_a_stateless_notification_names_the_revision_of_its_session() -> None:
     }
 
 
-def test_what_a_message_says_itself_comes_before_what_was_agreed_on() -> None:
+def test_the_revision_in_a_message_has_precedence_over_the_negotiated_one() -> None:
     headers = message_headers(request("tools/list", "1999-01-01"), "2025-11-25")
     assert headers["MCP-Protocol-Version"] == "1999-01-01"
 
 
 @pytest.mark.parametrize("message", [{"method": 7, "params": {"_meta": {VERSION_KEY: "x"}}}])
-def test_a_method_that_is_no_text_is_not_repeated(message: dict[str, Any]) -> None:
+def test_a_method_that_is_not_a_string_is_not_repeated_in_a_header(message: dict[str, Any]) -> None:
     assert message_headers(message, "") == {"MCP-Protocol-Version": "x"}
 
 
@@ -99,7 +99,7 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", " a", "a ", "ü", "a\nb", "a\r\nX-Evil: 1", "\0", "\x7f", "=?base64?YQ==?="]
 )
-def test_what_cannot_stand_in_a_header_goes_as_base64(text: str) -> None:
+def test_a_value_that_a_header_cannot_hold_is_sent_as_base64(text: str) -> None:
     found = encoded_value(text)
     inner = found.removeprefix("=?base64?").removesuffix("?=")
     assert found == f"=?base64?{inner}?="

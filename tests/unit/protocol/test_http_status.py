@@ -38,7 +38,7 @@ def test_each_status_has_its_kind_its_effect_and_its_hint(
     assert hint in found.hint
 
 
-def test_what_the_server_said_is_quoted_cut_and_made_visible() -> None:
+def test_the_response_body_is_quoted_shortened_and_escaped() -> None:
     found = refused(500, b"\x1b[31mboom" + b"x" * 1000)
     assert "boom" in found.message
     assert "\x1b" not in found.message
@@ -50,14 +50,14 @@ def test_where_it_is_cut_it_says_so() -> None:
     assert "…" not in refused(500, b"x" * 200).message
 
 
-def test_what_a_server_asks_for_is_told() -> None:
+def test_the_scopes_a_server_requires_are_reported() -> None:
     asked = 'Bearer resource_metadata="https://a/x"\x1b'
     found = refused(401, headers={"www-authenticate": asked})
     assert "it asks for Bearer resource_metadata=" in found.hint
     assert "\x1b" not in found.hint
 
 
-def test_a_time_to_come_back_is_told() -> None:
+def test_a_retry_time_is_reported() -> None:
     assert refused(429, headers={"retry-after": "30"}).hint.endswith("come back after 30")
     assert refused(418, headers={"retry-after": "30"}).hint == "it says to come back after 30"
 

@@ -69,7 +69,7 @@ def test_state_alone_is_reason_enough_to_ask_again() -> None:
         wants({"k": ELICIT, "l": {"method": "roots/list"}}),
     ],
 )
-def test_what_asks_for_nothing_we_can_answer_is_left_as_it_is(answer: Message) -> None:
+def test_a_result_that_asks_for_nothing_we_can_answer_is_not_changed(answer: Message) -> None:
     found = rounds()
     found.sent(request())
     assert found.next_round(1, answer) is None
@@ -88,7 +88,7 @@ def test_a_script_that_has_run_out_ends_the_rounds() -> None:
     assert found.next_round("mcptest-round-1", wants({"k": ELICIT})) is None
 
 
-def test_a_scripted_error_is_no_answer() -> None:
+def test_a_scripted_error_does_not_answer_an_input_request() -> None:
     error = {"error": {"code": -1, "message": "no"}}
     found = rounds(ClientSpec(answers={"elicitation/create": error}))
     found.sent(request())
@@ -121,7 +121,7 @@ def test_a_server_that_is_never_content_is_left_with_its_question() -> None:
         ({"resultType": None}, "resultType is null, which means nothing"),
     ],
 )
-def test_of_a_result_that_is_not_the_end_there_is_a_reason(result: Message, why: str) -> None:
+def test_an_intermediate_result_has_a_reason(result: Message, why: str) -> None:
     found = rounds()
     found.sent(request())
     assert found.next_round(1, {"id": 1, "result": result}) is None
@@ -129,7 +129,7 @@ def test_of_a_result_that_is_not_the_end_there_is_a_reason(result: Message, why:
 
 
 @pytest.mark.parametrize("answer", [{"result": {}}, {"result": {"resultType": "complete"}}, {}])
-def test_of_a_result_that_is_the_end_there_is_none(answer: Message) -> None:
+def test_a_final_result_has_no_reason(answer: Message) -> None:
     found = rounds()
     found.sent(request())
     assert found.next_round(1, answer) is None
@@ -144,7 +144,7 @@ def test_a_script_that_has_run_out_is_the_reason() -> None:
 
 
 @pytest.mark.parametrize("count", [MAX_INPUTS, MAX_INPUTS + 1])
-def test_only_so_many_inputs_are_given_at_once(count: int) -> None:
+def test_the_number_of_inputs_given_at_once_is_limited(count: int) -> None:
     found = rounds()
     found.sent(request())
     again = found.next_round(1, wants({str(number): ELICIT for number in range(count)}))
@@ -164,7 +164,7 @@ def test_the_first_id_and_the_newest_lead_to_each_other() -> None:
     assert (found.first_id("mcptest-round-1"), found.newest_id(1)) == ("mcptest-round-1", 1)
 
 
-def test_an_id_that_is_used_again_stands_for_the_newer_request() -> None:
+def test_a_reused_id_means_the_newer_request() -> None:
     found = rounds()
     found.sent(request(1, name="old"))
     found.sent(request(1, name="new"))
@@ -182,7 +182,7 @@ def test_a_round_that_is_sent_is_not_a_first_request() -> None:
     assert found.first_id(again["id"]) == 1
 
 
-def test_nobody_else_s_answer_is_taken() -> None:
+def test_the_answer_to_another_request_is_not_taken() -> None:
     assert rounds().next_round(1, wants({"k": ELICIT})) is None
 
 
@@ -196,7 +196,7 @@ def test_a_form_is_filled_in_with_its_defaults() -> None:
     assert again == request("mcptest-round-1", inputResponses={"k": accepted})
 
 
-def test_an_answer_that_is_an_error_is_no_input() -> None:
+def test_an_answer_that_is_an_error_is_not_an_input() -> None:
     found = rounds(ClientSpec(answers={"elicitation/create": ACCEPT_DEFAULTS}))
     found.sent(request())
     assert found.next_round(1, wants({"k": ELICIT})) is None

@@ -39,7 +39,7 @@ ERROR = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no suc
         (1, "malformed"),
     ],
 )
-def test_a_value_is_told_apart_by_its_members(message: object, kind: MessageKind) -> None:
+def test_a_message_is_classified_by_its_members(message: object, kind: MessageKind) -> None:
     assert jsonrpc.message_kind(message) == kind
 
 
@@ -58,7 +58,7 @@ def test_a_value_is_told_apart_by_its_members(message: object, kind: MessageKind
         RESULT | {"extra": 1},
     ],
 )
-def test_a_legal_message_has_no_breach(message: dict[str, object]) -> None:
+def test_a_legal_message_has_no_violation(message: dict[str, object]) -> None:
     assert list(jsonrpc.find_violations(message)) == []
 
 
@@ -145,7 +145,7 @@ def test_an_id_is_described_as_json_writes_it(id: object, words: str) -> None:
         st.sampled_from(["2.0", "1.0", 1, 1.0, True, None, "x", {}, {"code": 1, "message": "m"}]),
     )
 )
-def test_a_plain_result_is_a_response_without_a_breach(message: dict[str, object]) -> None:
+def test_a_plain_result_is_a_response_without_a_violation(message: dict[str, object]) -> None:
     """The short cut must never let through what the long way refuses."""
     if jsonrpc.is_plain_result(message):
         assert jsonrpc.message_kind(message) == "response"

@@ -39,7 +39,7 @@ def test_a_line_is_a_frame_noise_or_too_long() -> None:
 
 
 @given(st.lists(st.integers(min_value=0, max_value=len(TRAFFIC)), max_size=6))
-def test_what_comes_out_does_not_depend_on_where_the_bytes_are_cut(cuts: list[int]) -> None:
+def test_the_lines_do_not_depend_on_how_the_bytes_are_split(cuts: list[int]) -> None:
     decoder = LineDecoder(max_line_bytes=200)
     edges = [0, *sorted(cuts), len(TRAFFIC)]
     pieces = [TRAFFIC[start:end] for start, end in pairwise(edges)]
@@ -47,7 +47,7 @@ def test_what_comes_out_does_not_depend_on_where_the_bytes_are_cut(cuts: list[in
     assert found == LineDecoder(max_line_bytes=200).feed(TRAFFIC)
 
 
-def test_a_line_that_comes_alone_is_what_it_is_among_others() -> None:
+def test_a_line_is_decoded_alike_alone_and_among_others() -> None:
     alone, among = LineDecoder(max_line_bytes=80), LineDecoder(max_line_bytes=80)
     found = [item for line in TRAFFIC.splitlines(keepends=True) for item in alone.feed(line)]
     assert found == among.feed(TRAFFIC)
@@ -62,7 +62,7 @@ def test_a_whole_line_may_be_as_long_as_the_limit_and_no_longer() -> None:
     assert LineDecoder(max_line_bytes=size - 1).feed(line) == [too_long]
 
 
-def test_what_looks_like_a_whole_line_may_be_the_end_of_one() -> None:
+def test_a_chunk_that_looks_like_a_whole_line_may_be_the_end_of_one() -> None:
     decoder = LineDecoder(max_line_bytes=20)
     assert decoder.feed(b'{"a":') == []
     assert decoder.feed(b"1}\n") == [Frame(value={"a": 1}, line=1)]

@@ -45,7 +45,7 @@ def test_answers_are_paired_by_id_and_type() -> None:
     assert (first.response, second.response) == (ABSENT, response("1"))
 
 
-def test_what_the_server_says_on_its_own_belongs_to_the_last_exchange() -> None:
+def test_unsolicited_messages_belong_to_the_last_exchange() -> None:
     recorder = SessionRecorder()
     recorder.server(NOTE, 0)
     recorder.client(request(1), 0)
@@ -79,7 +79,7 @@ def test_an_exchange_is_ready_when_the_next_has_begun_and_it_is_answered() -> No
     assert [each.request for each in recorder.finish()] == [request(2)]
 
 
-def test_a_request_that_is_never_answered_holds_back_only_so_many() -> None:
+def test_a_request_that_is_never_answered_holds_back_a_limited_number_of_exchanges() -> None:
     recorder = SessionRecorder(max_waiting=2)
     recorder.client(request(1), 0)
     recorder.client(NOTE, 0)
@@ -128,7 +128,7 @@ def test_an_error_without_an_id_answers_only_what_is_not_legal(
     assert len(found.server_messages) == (not is_answer)
 
 
-def test_a_line_of_json_that_is_no_message_answers_nothing() -> None:
+def test_a_json_line_that_is_not_a_message_answers_nothing() -> None:
     recorder = SessionRecorder()
     recorder.client(request(1), 0)
     recorder.server({"level": "info"}, 0)

@@ -23,7 +23,7 @@ def test_the_newest_bytes_are_kept_and_all_are_counted(chunks: list[bytes], capa
 
 @pytest.mark.slow
 @given(CHUNKS, CHUNKS, st.integers(min_value=1, max_value=16))
-def test_what_came_after_a_mark_is_given_and_what_is_lost_is_counted(
+def test_bytes_after_a_mark_are_returned_and_lost_ones_counted(
     before: list[bytes], after: list[bytes], capacity: int
 ) -> None:
     ring = Ring(capacity)

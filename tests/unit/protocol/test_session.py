@@ -133,18 +133,18 @@ def test_the_handshake_is_paired_like_every_request() -> None:
     assert received(session, answer) == [ResponseReceived(message=answer, id=INITIALIZE_ID)]
 
 
-@pytest.mark.parametrize(("sent", "came"), [(1, "1"), ("1", 1), (0, ""), ("a", "A")])
-def test_an_answer_with_another_id_answers_nothing(sent: object, came: object) -> None:
+@pytest.mark.parametrize(("sent", "outcome"), [(1, "1"), ("1", 1), (0, ""), ("a", "A")])
+def test_an_answer_with_another_id_answers_nothing(sent: object, outcome: object) -> None:
     session = opened(sent)
-    assert received(session, result(came)) == [
-        UnexpectedResponse(message=result(came), kind="unknown_id")
+    assert received(session, result(outcome)) == [
+        UnexpectedResponse(message=result(outcome), kind="unknown_id")
     ]
     assert received(session, result(sent)) == [ResponseReceived(message=result(sent), id=sent)]
 
 
-@pytest.mark.parametrize("came", [1.0, True])
-def test_an_id_of_another_type_is_a_breach_and_answers_nothing(came: object) -> None:
-    (event,) = received(opened(1), result(came))
+@pytest.mark.parametrize("outcome", [1.0, True])
+def test_an_id_of_another_type_is_a_violation_and_answers_nothing(outcome: object) -> None:
+    (event,) = received(opened(1), result(outcome))
     assert isinstance(event, ProtocolViolated)
     assert (event.path, event.id) == ("id", ABSENT)
 
@@ -176,10 +176,10 @@ def test_a_plain_answer_can_be_taken_at_once_and_is_settled_then(id: object) -> 
         "yes",
     ],
 )
-def test_what_has_to_be_looked_at_is_not_taken_at_once(value: object) -> None:
+def test_messages_that_need_checks_are_not_taken_at_once(value: object) -> None:
     session, other = opened(1), opened(1)
     assert session.take_answer(value) is ABSENT
-    # Nor has the look changed anything.
+    # The check has changed nothing.
     assert received(session, value) == received(other, value)
 
 
@@ -192,7 +192,7 @@ def test_a_second_answer_is_a_duplicate() -> None:
     ]
 
 
-def test_an_answer_to_a_request_that_was_given_up_is_late_and_then_a_duplicate() -> None:
+def test_an_answer_to_an_abandoned_request_is_late_and_then_a_duplicate() -> None:
     session = opened(1)
     session.abandon(1)
     assert session.is_owed(1)
@@ -265,7 +265,7 @@ def test_an_id_that_is_to_be_used_again_is_open_again() -> None:
 
 
 @pytest.mark.parametrize("id", [None, True, {"a": 1}, [1]])
-def test_an_id_of_which_there_is_no_other_goes_out_as_written(id: object) -> None:
+def test_a_unique_id_is_sent_as_written(id: object) -> None:
     session = opened(id)
     assert json.loads(session.open_request(id, encode_line(call(id))))["id"] == id
 
@@ -298,13 +298,13 @@ def test_an_answer_before_its_request_does_not_count() -> None:
 # Echoes
 
 
-def test_a_request_that_comes_back_is_an_echo_and_not_a_question() -> None:
+def test_a_request_that_the_server_repeats_is_an_echo() -> None:
     session = ClientSession()
     session.open_request(1, encode_line(call(1)))
     assert received(session, call(1)) == [EchoReceived(message=call(1))]
 
 
-def test_a_question_with_the_id_of_an_open_request_is_no_echo() -> None:
+def test_a_server_request_with_the_id_of_a_pending_request_is_not_an_echo() -> None:
     session = ClientSession()
     session.open_request(1, encode_line(call(1)))
     asked = {"jsonrpc": "2.0", "id": 1, "method": "roots/list"}
@@ -313,7 +313,7 @@ def test_a_question_with_the_id_of_an_open_request_is_no_echo() -> None:
     assert received(session, result(1)) == [ResponseReceived(message=result(1), id=1)]
 
 
-def test_our_refusal_that_comes_back_is_an_echo_and_not_the_answer() -> None:
+def test_an_error_of_ours_that_the_server_repeats_is_an_echo_and_not_the_answer() -> None:
     session = ClientSession()
     session.open_request(1, encode_line({**call(1), "method": "tools/call"}))
     (asked,) = session.receive({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})
@@ -321,14 +321,14 @@ def test_our_refusal_that_comes_back_is_an_echo_and_not_the_answer() -> None:
     assert received(session, asked.reply) == [EchoReceived(message=asked.reply)]
 
 
-def test_what_has_no_method_and_comes_back_is_an_echo() -> None:
+def test_a_repeated_message_without_a_method_is_an_echo() -> None:
     session = ClientSession()
     session.open_request(1, encode_line(result(1)))
     assert session.take_answer(result(1)) is ABSENT
     assert received(session, result(1)) == [EchoReceived(message=result(1))]
 
 
-def test_only_so_many_settled_ids_are_remembered() -> None:
+def test_only_a_limited_number_of_settled_ids_are_remembered() -> None:
     last = 2 * REMEMBERED_IDS
     session = opened(*range(last + 1))
     for id in range(last + 1):
@@ -355,7 +355,7 @@ def test_concurrent_requests_answered_in_any_order_are_paired_right(
 # Errors without an id
 
 
-def test_an_error_without_an_id_comes_late_for_an_illegal_request_that_was_given_up() -> None:
+def test_an_error_without_an_id_is_late_for_an_abandoned_illegal_request() -> None:
     session = ClientSession()
     session.open_request(7, encode_line({"jsonrpc": "1.0", "id": 7, "method": "x"}))
     session.abandon(7)
@@ -416,7 +416,7 @@ def test_an_error_without_an_id_refuses_a_notification_that_is_not_legal_once() 
     ]
 
 
-def test_a_result_without_an_id_is_a_breach_and_not_the_answer() -> None:
+def test_a_result_without_an_id_is_a_violation_and_not_the_answer() -> None:
     answer = {"jsonrpc": "2.0", "result": {}}
     reason = "a result must carry the id of its request"
     assert received(opened(7), answer) == [
@@ -424,7 +424,7 @@ def test_a_result_without_an_id_is_a_breach_and_not_the_answer() -> None:
     ]
 
 
-# Breaches
+# Violations
 
 
 def test_a_broken_answer_breaks_the_request_it_was_meant_for() -> None:
@@ -449,7 +449,7 @@ def test_a_broken_call_of_the_server_breaks_no_request_of_ours() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", True, {}, {"jsonrpc": "2.0"}])
-def test_a_value_that_is_no_message_is_told_as_such(value: object) -> None:
+def test_a_value_that_is_not_a_message_is_reported_as_such(value: object) -> None:
     reason = "it is neither a request, a notification nor a response"
     assert received(opened(1), value) == [ProtocolViolated(message=value, path="", reason=reason)]
 
@@ -483,10 +483,10 @@ def test_an_empty_batch_is_never_legal(offer: str) -> None:
     ]
 
 
-# What the server sends of its own accord
+# Unsolicited messages of the server
 
 
-def test_a_notification_before_the_answer_is_not_taken_for_the_answer() -> None:
+def test_a_notification_before_the_answer_is_not_mistaken_for_the_answer() -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info"}}
     session = opened(1)
     assert received(session, note) == [NotificationReceived(message=note)]
@@ -520,7 +520,7 @@ def test_a_server_of_the_stateless_era_must_not_ask() -> None:
 
 
 @pytest.mark.parametrize("id", [None, True, 1.5, {"a": [1]}])
-def test_an_odd_id_that_was_sent_may_come_back(id: object) -> None:
+def test_an_odd_id_that_was_sent_may_be_returned(id: object) -> None:
     session = opened(id)
     answer = {"jsonrpc": "2.0", "id": id, "result": {}}
     assert received(session, answer) == [ResponseReceived(message=answer, id=id)]

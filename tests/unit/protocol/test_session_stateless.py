@@ -42,13 +42,13 @@ def call(id: object = 1, **params: object) -> Message:
     return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
 
 
-def dressed(session: ClientSession, message: object) -> Message:
+def with_metadata(session: ClientSession, message: object) -> Message:
     return dict(json.loads(session.add_metadata(encode_line(message))))
 
 
 def sent(session: ClientSession, message: Message) -> Message:
     session.open_request(message["id"])
-    return dressed(session, message)
+    return with_metadata(session, message)
 
 
 def received(session: ClientSession, id: object, result: object) -> SessionEvent:
@@ -76,7 +76,7 @@ def test_a_session_opens_with_discovery() -> None:
 
 
 def test_every_request_says_who_we_are_and_what_we_can_do() -> None:
-    meta = dressed(stateless(), call())["params"]["_meta"]
+    meta = with_metadata(stateless(), call())["params"]["_meta"]
     assert meta == {
         VERSION_KEY: NEWEST_STATELESS,
         CAPABILITIES_KEY: {"elicitation": {}},
@@ -86,12 +86,12 @@ def test_every_request_says_who_we_are_and_what_we_can_do() -> None:
 
 def test_params_that_are_missing_are_made() -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    assert dressed(stateless(), message)["params"]["_meta"][VERSION_KEY] == NEWEST_STATELESS
+    assert with_metadata(stateless(), message)["params"]["_meta"][VERSION_KEY] == NEWEST_STATELESS
 
 
-def test_what_a_request_says_itself_stands() -> None:
+def test_metadata_of_a_request_is_not_overwritten() -> None:
     own = {VERSION_KEY: "1999-01-01", "progressToken": 5}
-    meta = dressed(stateless(), call(_meta=own))["params"]["_meta"]
+    meta = with_metadata(stateless(), call(_meta=own))["params"]["_meta"]
     assert (meta[VERSION_KEY], meta["progressToken"]) == ("1999-01-01", 5)
     assert CAPABILITIES_KEY in meta
 
@@ -108,7 +108,7 @@ def test_what_a_request_says_itself_stands() -> None:
         7,
     ],
 )
-def test_nothing_else_is_dressed(message: object) -> None:
+def test_nothing_else_gets_metadata(message: object) -> None:
     line = encode_line(message)
     assert stateless().add_metadata(line) == line
 
@@ -128,7 +128,7 @@ def test_a_result_that_wants_input_is_answered_and_the_last_one_counts() -> None
     sent(session, call())
     more = received(session, 1, ASK | {"requestState": "s"})
     assert isinstance(more, InputRequested)
-    again = dressed(session, more.request)
+    again = with_metadata(session, more.request)
     assert again["id"] == "mcptest-round-1"
     assert again["params"]["requestState"] == "s"
     assert again["params"]["_meta"][VERSION_KEY] == NEWEST_STATELESS
@@ -145,7 +145,7 @@ def test_without_a_stub_the_result_is_the_answer() -> None:
     assert event.message["result"] == ASK
 
 
-def test_whoever_speaks_all_parts_himself_gets_every_result() -> None:
+def test_a_caller_that_handles_input_itself_gets_every_result() -> None:
     session = stateless()
     session.rounds = None
     sent(session, call())
@@ -158,7 +158,7 @@ def test_in_the_other_era_no_result_is_answered() -> None:
     assert isinstance(received(session, 1, ASK), ResponseReceived)
 
 
-def test_a_request_that_is_given_up_in_a_later_round_has_a_late_answer() -> None:
+def test_a_request_that_is_abandoned_in_a_later_round_has_a_late_answer() -> None:
     session = stateless()
     sent(session, call())
     received(session, 1, ASK)

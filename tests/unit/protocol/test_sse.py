@@ -61,7 +61,7 @@ def test_lines_mean_what_the_format_says(stream: bytes, found: list[SseEvent]) -
     assert events(stream) == found
 
 
-def test_what_stands_at_a_line_end_of_unicode_stays_in_the_line() -> None:
+def test_unicode_line_separators_do_not_end_a_line() -> None:
     text = "a\u2028b\x0bc\x85".encode()
     assert events(b"data: " + text + b"\n\n") == [event(text)]
 
@@ -87,14 +87,14 @@ def test_byte_by_byte_is_the_same_also_at_every_limit(limit: int) -> None:
     assert events(*singles, limit=limit) == events(STREAM, limit=limit)
 
 
-def test_what_an_event_carries_stays_as_it_came() -> None:
+def test_the_data_of_an_event_is_unchanged() -> None:
     assert events(b"data: \xff\xfe\n\n") == [event(b"\xff\xfe")]
 
 
 # Ids and times
 
 
-def test_the_last_id_is_that_of_an_event_that_came_whole() -> None:
+def test_the_last_id_is_that_of_a_complete_event() -> None:
     decoder = SseDecoder()
     decoder.feed(b"id: 1\ndata: a\n\nid: 2\ndata: half")
     assert decoder.last_id == "1"
@@ -114,7 +114,7 @@ def test_an_event_without_an_id_leaves_the_last_one() -> None:
     assert decoder.last_id == "1"
 
 
-def test_an_id_with_nul_is_no_id_and_an_empty_one_is() -> None:
+def test_an_id_with_nul_is_ignored_and_an_empty_one_counts() -> None:
     decoder = SseDecoder()
     decoder.feed(b"id: 1\n\nid: a\0b\n\n")
     assert decoder.last_id == "1"
@@ -153,7 +153,7 @@ def test_several_lines_of_one_event_count_together() -> None:
     assert events(line * 3, limit=40) == [OverlongEvent(limit=40)]
 
 
-def test_after_an_event_over_the_limit_nothing_is_looked_at() -> None:
+def test_after_an_event_over_the_limit_nothing_is_read() -> None:
     giant = b"data: " + b"x" * 50
     assert events(giant, b"\n\ndata: a\n\n", limit=20) == [OverlongEvent(limit=20)]
 

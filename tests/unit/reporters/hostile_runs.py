@@ -1,4 +1,4 @@
-"""Random runs in which every text that comes from outside is as nasty as it gets."""
+"""Random runs in which every text from outside is hostile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcptest.reporters.run_model import CollectedRun, summary_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["HostileRun", "hostile_runs", "joined", "told"]
+__all__ = ["HostileRun", "hostile_runs", "joined", "replayed"]
 
 # Each of these is the end, the start or the escape of something in one of the formats.
 NASTY = [
@@ -48,7 +48,7 @@ class HostileRun(NamedTuple):
     run: CollectedRun
 
 
-def told(reporter: Callable[[Event], None], hostile: HostileRun) -> None:
+def replayed(reporter: Callable[[Event], None], hostile: HostileRun) -> None:
     for event in hostile.events:
         reporter(event)
 

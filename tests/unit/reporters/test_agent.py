@@ -99,9 +99,7 @@ def test_the_command_names_the_server_again_and_survives_a_shell() -> None:
         ("\n", []),
     ],
 )
-def test_of_a_name_that_cannot_be_typed_the_longest_part_is_used(
-    name: str, words: list[str]
-) -> None:
+def test_the_longest_part_of_an_untypable_name_is_used(name: str, words: list[str]) -> None:
     assert shlex.split(repeated(name)) == ["mcptest", "run", "a.yml", *words]
 
 

@@ -112,7 +112,7 @@ def test_findings_with_one_cause_are_together() -> None:
     assert [each.check.id for each in group.findings] == ["LOG-01", "BASE-19", "LOG-04"]
 
 
-def test_what_is_quoted_does_not_make_two_findings_of_one() -> None:
+def test_findings_that_differ_only_in_quoted_values_are_one() -> None:
     checks = [
         FAILED.but(message='the server answered with {"a": 1}'),
         FAILED.but(message='the server answered with {"b": 2}', revision="2026-07-28"),
@@ -159,7 +159,7 @@ def test_text_shows_metadata_only_where_it_is_what_is_checked() -> None:
     assert '"1999-01-01"' in text
 
 
-def test_what_does_not_count_is_brief_unless_all_is_wanted() -> None:
+def test_verdicts_that_do_not_count_are_brief_unless_all_are_requested() -> None:
     shared = report(result("PAGE-03", "warning", is_shared=True, sent=("probe",), repeat="again"))
     assert "probe" not in text_of(shared)
     assert "repeat    again" in text_of(shared)

@@ -25,7 +25,7 @@ def test_a_suite_is_a_group_and_a_run_that_passes_has_no_annotation() -> None:
     )
 
 
-def test_whatever_went_wrong_is_an_annotation_at_its_place() -> None:
+def test_every_failure_is_an_annotation_at_its_place() -> None:
     place = "file=tests/files.test.mcp.yml"
     assert commands(rendered(GithubReporter(), full_run().replay()))[2:] == [
         f"::warning {place},line=7,col=5,title=W001::a slip%0Amend it",
@@ -69,7 +69,7 @@ def test_a_run_without_an_end_closes_its_group_and_says_so() -> None:
     ]
 
 
-def test_what_would_end_a_property_is_escaped() -> None:
+def test_characters_that_end_a_property_are_escaped() -> None:
     run = run_of(PASSED.but(name="50%, a:b", status="failed", reason="100%\n::x"), file="a,b:c.yml")
     (annotation,) = commands(rendered(GithubReporter(), run.replay()))[2:]
     assert annotation == (

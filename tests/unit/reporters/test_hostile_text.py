@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from hostile_runs import HostileRun, hostile_runs, joined, told
+from hostile_runs import HostileRun, hostile_runs, joined, replayed
 from hypothesis import HealthCheck, given, settings
 from markdown_it import MarkdownIt
 from sarif_pydantic import Sarif  # type: ignore[import-untyped]  # it has no py.typed
@@ -33,7 +33,7 @@ any_run = given(hostile_runs())
 
 
 def rendered(reporter: CollectedRun | JsonReporter | JunitReporter, hostile: HostileRun) -> str:
-    told(reporter, hostile)
+    replayed(reporter, hostile)
     # As it is written to a file.
     text: str = reporter.render()  # type: ignore[union-attr]  # each reporter has it
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -70,7 +70,7 @@ def test_json_is_json_with_the_names_as_they_were(hostile: HostileRun) -> None:
 @thorough
 def test_ndjson_is_one_object_for_each_event(hostile: HostileRun) -> None:
     written: list[str] = []
-    told(NdjsonReporter(written.append, "1"), hostile)
+    replayed(NdjsonReporter(written.append, "1"), hostile)
     text = "".join(written).encode("utf-8", "backslashreplace").decode("utf-8")
     lines = text.removesuffix("\n").split("\n")
     assert len(lines) == len(hostile.events)
@@ -249,7 +249,7 @@ def test_sarif_keeps_the_rules_of_the_standard(hostile: HostileRun) -> None:
 def test_text_for_people_and_agents_holds_nothing_that_acts(hostile: HostileRun) -> None:
     stream = io.StringIO()
     terminal = TerminalReporter(stream, colour=False, live=False, width=80, verbose=True)
-    told(terminal, hostile)
+    replayed(terminal, hostile)
     assert_plain(stream.getvalue())
     for reporter in (MinimalReporter(), AgentReporter(["--config", "a b.json"])):
         assert_plain(rendered(reporter, hostile))
@@ -260,6 +260,6 @@ def test_text_for_people_and_agents_holds_nothing_that_acts(hostile: HostileRun)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_colour_is_the_only_escape_on_a_terminal(hostile: HostileRun) -> None:
     stream = io.StringIO()
-    told(TerminalReporter(stream, colour=True, live=False, width=80, verbose=False), hostile)
+    replayed(TerminalReporter(stream, colour=True, live=False, width=80, verbose=False), hostile)
     text = re.sub(r"\x1b\[(?:0|1|2|31|32|33)m", "", stream.getvalue())
     assert all(line.isprintable() for line in text.split("\n"))

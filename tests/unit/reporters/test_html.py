@@ -51,7 +51,7 @@ def test_an_element_that_has_no_end_is_written_without() -> None:
     assert element("input", type="search") == '<input type="search">'
 
 
-def test_parts_are_joined_with_what_stands_between_them() -> None:
+def test_parts_are_joined_with_the_text_between_them() -> None:
     assert joined([Markup("<b>"), "<"], ", ") == "<b>, &lt;"
 
 
@@ -162,7 +162,7 @@ def test_the_banner_has_counts_server_start_and_duration() -> None:
     assert "server Files started 2026-01-01T00:00:00Z took 1.5 s" in text
 
 
-def test_a_failed_test_is_told_in_full_before_any_list() -> None:
+def test_a_failed_test_is_shown_in_full_before_any_list() -> None:
     answer = {"result": {"n": "Sunna", "m": 1}}
     log = (
         LogLine(at_s=0.0001, direction="sent", text='{"id":1}'),
@@ -258,7 +258,7 @@ def test_coverage_names_what_was_never_called_and_never_given() -> None:
     assert "Bare This server offers nothing." in text
 
 
-def test_findings_warnings_gates_and_stops_are_told() -> None:
+def test_findings_warnings_gates_and_stops_are_shown() -> None:
     finding = Finding(kind="crlf", server="Other", message="lines end oddly", quote='"q"', count=3)
     finished = DONE.but(findings=(finding,), missed_gates=("80 % are wanted",), bailed=True)
     text = text_of(STARTED.but(warnings=(SLIP,)), SUITE, case(), finished)

@@ -122,7 +122,7 @@ def test_the_report_has_exactly_the_promised_members() -> None:
     }
 
 
-def test_each_test_stands_on_a_line_of_its_own() -> None:
+def test_each_test_is_on_a_line_of_its_own() -> None:
     text = rendered(SUITE, *[CaseFinished(result=PASSED)] * 2, SUITE)
     lines = text.splitlines()
     first = lines.index('  "suites": [')
@@ -209,7 +209,7 @@ def test_all_logs_are_there_when_they_are_asked_for() -> None:
     assert json.loads(report.render())["suites"][0]["tests"][0]["log"] == [SAID_MEMBERS]
 
 
-def test_of_a_very_long_log_the_last_lines_are_kept() -> None:
+def test_the_last_lines_of_a_very_long_log_are_kept() -> None:
     test = reported_test(status="failed", log=(SAID,) * 499 + (SAID.but(text="last"),) * 3)
     assert len(test["log"]) == 500  # type: ignore[arg-type]
     assert test["log"][-1]["text"] == "last"  # type: ignore[index]
@@ -314,7 +314,7 @@ def test_a_run_that_never_began_is_reported_with_every_diagnostic() -> None:
         (ABSENT, None),
     ],
 )
-def test_what_json_has_no_word_for_becomes_text(value: object, as_json: object) -> None:
+def test_values_json_cannot_express_become_strings(value: object, as_json: object) -> None:
     assert reported_value(value) == as_json
 
 

@@ -100,7 +100,7 @@ def test_an_interrupted_run_says_so(last: list[Event]) -> None:
     assert error.attrib == {"type": "interrupted", "message": "interrupted: 1 of 4 tests ran"}
 
 
-def test_a_run_that_came_to_its_end_has_no_case_of_ours() -> None:
+def test_a_finished_run_has_no_additional_case() -> None:
     finished = RunFinished(summary=Summary(passed=1), duration_s=0.1)
     root = ElementTree.fromstring(rendered(STARTED, SUITE, case(), finished))
     assert [each.get("name") for each in root.iter("testcase")] == ["lists the tools"]
@@ -190,7 +190,7 @@ def test_any_text_gives_a_document_that_two_parsers_read(text: str) -> None:
     assert len(xml.dom.minidom.parseString(raw).getElementsByTagName("testcase")) == 4
 
 
-def test_what_was_found_beside_the_tests_is_a_property_of_the_first_suite() -> None:
+def test_findings_beside_the_tests_are_properties_of_the_first_suite() -> None:
     finding = Finding(kind="tls_unverified", server="shop", message='not "checked"')
     finished = RunFinished(summary=Summary(passed=2), duration_s=1.5, findings=(finding,))
     text = rendered(STARTED, SUITE, case(), SUITE, case(), finished)

@@ -67,7 +67,7 @@ def test_a_way_that_broke_cannot_be_opened() -> None:
     assert "stdio, 2026-07-28  cannot be opened\n      status 500\n" in text(Matrix(ways=ways))
 
 
-def test_a_way_that_nobody_came_to_is_not_run() -> None:
+def test_a_way_that_was_not_reached_is_not_run() -> None:
     ways = (WayRun(way=WAYS[0], summary=PASSED), WayRun(way=WAYS[1]))
     assert "  stdio, 2026-07-28  not run\n" in text(Matrix(ways=ways, total=2))
 
@@ -84,7 +84,7 @@ def test_a_row_has_a_column_for_each_way_and_the_reason_below() -> None:
     ]
 
 
-def test_what_the_server_says_of_itself_is_told_by_way() -> None:
+def test_the_description_of_the_server_is_shown_by_way() -> None:
     missing = OfferDifference(
         what='tool "add"', seen=(SeenValue(way=WAYS[0], value=True), SeenValue(way=WAYS[1]))
     )

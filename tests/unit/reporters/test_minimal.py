@@ -31,7 +31,7 @@ def test_mistakes_in_files_have_a_line_each() -> None:
     )
 
 
-def test_a_server_that_never_started_is_told() -> None:
+def test_a_server_that_never_started_is_reported() -> None:
     fault = Fault(kind="spawn_failed", message="no such file")
     run = run_of(summary=Summary(), fault=fault)
     assert rendered(MinimalReporter(), run.replay()) == (
@@ -44,7 +44,7 @@ def test_an_interrupted_run_says_so_in_the_last_line() -> None:
     assert text == "1 test: 1 passed, in 510 ms; interrupted: 1 of 1 test ran\n"
 
 
-def test_what_became_of_snapshots_is_in_the_last_line() -> None:
+def test_snapshot_changes_are_in_the_last_line() -> None:
     report = SnapshotReport(updated={"a": ("x", "y")}, removed={"a": ("z",)})
     text = rendered(MinimalReporter(), run_of(PASSED, snapshots=report).replay())
     assert text == "1 test: 1 passed, in 510 ms; 2 snapshots updated; 1 snapshot removed\n"
@@ -55,7 +55,7 @@ def test_snapshots_that_are_what_they_were_are_not_spoken_of() -> None:
     assert text == "1 test: 1 passed, in 510 ms\n"
 
 
-def test_a_certificate_that_nobody_looked_at_has_a_line() -> None:
+def test_an_unverified_certificate_has_a_line() -> None:
     finding = Finding(kind="tls_unverified", server="shop", message="it was not checked")
     text = rendered(MinimalReporter(), run_of(PASSED, findings=(finding,)).replay())
     assert text == "NOTE shop: it was not checked\n1 test: 1 passed, in 510 ms\n"

@@ -10,7 +10,7 @@ from mcptest.core.results import LogLine
 from mcptest.reporters.json import JsonReporter, NdjsonReporter
 
 
-def test_each_event_leaves_as_a_line_before_the_next_one_comes() -> None:
+def test_each_event_is_written_as_a_line_before_the_next_one() -> None:
     lines: list[str] = []
     reporter = NdjsonReporter(lines.append, "0.1.0")
     for number, event in enumerate(run_of(PASSED, FAILED).replay(), 1):

@@ -29,7 +29,7 @@ def test_the_line_is_redrawn_at_most_ten_times_a_second_and_shows_the_latest() -
     assert drawn == ["  [1/9] case", "", "", f"\r{' ' * 12}\r  [4/9] case"]
 
 
-def test_a_case_that_came_too_early_is_drawn_later() -> None:
+def test_a_case_that_arrived_too_early_is_drawn_later() -> None:
     progress = Progress(width=40, total=1, now=0.0)
     progress.show(1, "", "slow")
     assert [progress.draw(now) for now in (0.0, 0.3, 0.6)] == ["", "  [1/1] slow", ""]

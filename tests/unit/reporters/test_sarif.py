@@ -82,7 +82,7 @@ def test_mistakes_in_files_are_results_and_the_run_was_not_whole() -> None:
         ({"interrupted": True}, "run-interrupted"),
     ],
 )
-def test_what_befell_the_whole_run_is_a_result(fields: dict[str, Any], rule: str) -> None:
+def test_a_fault_of_the_whole_run_is_a_result(fields: dict[str, Any], rule: str) -> None:
     run = sarif(run_of(PASSED, **fields).replay())
     assert [each["ruleId"] for each in run["results"]] == [rule]
     assert run["invocations"][0]["executionSuccessful"] is False
@@ -104,4 +104,5 @@ def test_a_file_is_a_uri(file: str, uri: str, has_base: bool) -> None:
 
 def test_a_text_cannot_become_a_link() -> None:
     run = sarif(run_of(PASSED.but(status="failed", reason="[x](http://evil)")).replay())
-    assert "](" not in run["results"][0]["message"]["text"]
+    text = run["results"][0]["message"]["text"]
+    assert ("evil" in text, "](" in text) == (True, False)

@@ -43,7 +43,7 @@ def changed_test(**members: Any) -> str:
     return json.dumps(report)
 
 
-def test_a_run_comes_back_as_it_was() -> None:
+def test_a_run_is_read_back_unchanged() -> None:
     log = (LogLine(at_s=0.25, direction="noise", text="x"),)
     run = full_run()
     run.all_suites[0][1][1] = run.all_suites[0][1][1].but(
@@ -52,14 +52,14 @@ def test_a_run_comes_back_as_it_was() -> None:
     assert list(read_saved_run(saved(run), "run.json").replay()) == list(run.replay())
 
 
-def test_what_is_missing_comes_back_as_missing_and_null_as_null() -> None:
+def test_missing_values_are_read_back_as_missing_and_null_as_null() -> None:
     failed = PASSED.but(status="failed", mismatches=(MISSING, WRONG.but(actual=None)))
     back = read_saved_run(saved(run_of(failed)), "run.json")
     first, second = back.all_suites[0][1][0].mismatches
     assert (first.actual, second.actual) == (ABSENT, None)
 
 
-def test_a_run_without_a_server_and_one_that_never_began_come_back() -> None:
+def test_a_run_without_a_server_and_one_that_never_began_are_read_back() -> None:
     faulty = run_of(summary=Summary(), fault=GONE)
     faulty.all_suites = []
     assert read_saved_run(saved(faulty), "run.json").finished == faulty.finished
@@ -86,7 +86,7 @@ def test_any_report_rendered_again_is_the_same_report(hostile: HostileRun) -> No
     assert saved(read_saved_run(text, "run.json")) == text
 
 
-def test_an_answer_as_deep_as_answers_may_be_comes_back() -> None:
+def test_an_answer_of_the_maximum_depth_is_read_back() -> None:
     deep: object = 1
     for _ in range(199):
         deep = [deep]
@@ -94,7 +94,7 @@ def test_an_answer_as_deep_as_answers_may_be_comes_back() -> None:
     assert read_saved_run(saved(run), "run.json").all_suites[0][1][0].actual == deep
 
 
-def test_members_of_a_later_version_are_passed_over() -> None:
+def test_members_of_a_later_version_are_ignored() -> None:
     text = changed(weather="fine")
     assert read_saved_run(text, "run.json").finished == full_run().finished
 
@@ -153,7 +153,9 @@ def test_a_report_of_the_first_mcptest_has_less_and_is_read() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_file_is_said(text: str, code: str, message: str) -> None:
+def test_an_invalid_report_file_is_refused_with_the_reason(
+    text: str, code: str, message: str
+) -> None:
     assert diagnostic(text)[:2] == (code, message)
 
 

@@ -1,4 +1,4 @@
-"""Tests of one name on several servers of a suite are told apart in every report."""
+"""Tests of one name on several servers of a suite are distinguished in every report."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def test_every_line_about_a_test_or_a_suite_has_the_server() -> None:
     reporter = NdjsonReporter(lines.append, "0")
     for event in run_on("a", "b").replay():
         reporter(event)
-    told = [json.loads(line) for line in lines[1:-1]]
-    per_suite = len(told) // 2
-    assert [each["server"] for each in told] == ["a"] * per_suite + ["b"] * per_suite
+    message = [json.loads(line) for line in lines[1:-1]]
+    per_suite = len(message) // 2
+    assert [each["server"] for each in message] == ["a"] * per_suite + ["b"] * per_suite
 
 
 def test_a_sarif_result_has_the_server_in_its_text_and_its_fingerprint() -> None:

@@ -32,7 +32,7 @@ def test_each_colour_wraps_its_text_and_ends_with_a_reset() -> None:
     ]
 
 
-def test_without_colour_text_comes_back_as_it_went_in() -> None:
+def test_without_colour_a_string_is_returned_unchanged() -> None:
     assert painted(Paint(on=False), "x") == ["x"] * 5
 
 

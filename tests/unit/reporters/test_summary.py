@@ -19,7 +19,7 @@ def server(*calls: int) -> ServerCoverage:
     return ServerCoverage(server="Files", offers=tuple(offers))
 
 
-def test_what_was_never_exercised_is_listed_by_kind() -> None:
+def test_features_never_exercised_are_listed_by_kind() -> None:
     assert coverage_lines([COVERAGE]) == [
         "coverage of Files: 40 % (2 of 5)",
         "  tools never called    drop",
@@ -45,7 +45,7 @@ def test_a_name_that_is_longer_than_the_line_is_still_named() -> None:
     assert line.endswith(", … and 1 more")
 
 
-def test_the_count_of_the_rest_never_stands_where_the_rest_would_fit() -> None:
+def test_the_count_of_the_rest_is_never_shown_where_the_rest_would_fit() -> None:
     names = ["a" * 20, "b" * 20, "c" * 12]
     offers = tuple(CoveredOffer(kind="tool", name=name, calls=0) for name in names)
     (_, line) = coverage_lines([ServerCoverage(server="Files", offers=offers)])
@@ -74,6 +74,6 @@ def test_only_what_is_whole_is_a_hundred_percent(
     assert percent_shown([server(*calls)]) == percent
 
 
-def test_of_a_server_that_offers_nothing_nothing_is_said() -> None:
+def test_a_server_that_offers_nothing_is_not_mentioned() -> None:
     assert percent_text([server()]) == "nothing is offered"
     assert coverage_lines([server()]) == []

@@ -49,7 +49,7 @@ def test_every_verdict_is_a_point_and_what_did_not_simply_pass_has_a_block() -> 
     )
 
 
-def test_a_fault_brings_its_evidence() -> None:
+def test_a_fault_is_shown_with_its_evidence() -> None:
     text = rendered(TapReporter(), full_run().replay())
     assert (
         '  kind: "exited_during_call"\n'
@@ -128,4 +128,5 @@ def test_a_run_that_fails_for_a_finding_has_a_point_that_fails() -> None:
 
 def test_a_finding_that_fails_nothing_is_a_comment_alone() -> None:
     text = rendered(TapReporter(), run_of(PASSED, findings=(FINDING,)).replay())
+    assert f"{FINDING.message}" in text
     assert "not ok" not in text

@@ -135,7 +135,7 @@ def test_colour_marks_verdicts_sides_and_asides() -> None:
     )
 
 
-def test_the_same_cause_is_told_once() -> None:
+def test_the_same_cause_is_reported_once() -> None:
     text = printed(
         SUITE,
         case(name="first", status="error", fault=GONE),
@@ -156,7 +156,7 @@ def test_the_same_cause_is_told_once() -> None:
     )
 
 
-def test_the_same_mismatches_are_told_once_unless_more_is_asked_for() -> None:
+def test_the_same_mismatches_are_reported_once_unless_more_is_asked_for() -> None:
     failed = case(name="first", status="failed", mismatches=(WRONG,))
     events = (
         SUITE,
@@ -188,7 +188,7 @@ def test_a_flaky_test_is_said_to_be_in_its_line_and_at_the_end() -> None:
     assert text.endswith("2 tests: 1 passed (1 flaky), 1 failed, in 250 ms\n")
 
 
-def test_coverage_stands_before_the_totals_and_missed_gates_after_them() -> None:
+def test_coverage_is_before_the_totals_and_missed_gates_are_after_them() -> None:
     offers = (
         CoveredOffer(kind="tool", name="add", calls=1),
         CoveredOffer(kind="tool", name="drop\x1b", calls=0),
@@ -207,12 +207,12 @@ def test_coverage_stands_before_the_totals_and_missed_gates_after_them() -> None
     assert "\x1b[31mgate missed: coverage is 50 %\\u001b\x1b[0m\n" in printed(*events, colour=True)
 
 
-def test_mismatches_are_told_even_when_the_fault_beside_them_is_known() -> None:
+def test_mismatches_are_reported_even_when_the_fault_beside_them_is_known() -> None:
     broken = case(name="x", status="error", fault=GONE, mismatches=(WRONG,))
     assert printed(SUITE, broken, broken).count("result.n: differs") == 2
 
 
-def test_warnings_come_first_and_point_into_the_file() -> None:
+def test_warnings_are_first_and_point_into_the_file() -> None:
     warning = Diagnostic(
         code="W001",
         severity="warning",
@@ -238,7 +238,7 @@ def test_warnings_come_first_and_point_into_the_file() -> None:
     )
 
 
-def test_findings_come_last_and_quote_what_was_seen() -> None:
+def test_findings_are_last_and_quote_what_was_seen() -> None:
     stray = Finding(
         kind="stray_output",
         server="Files",
@@ -304,7 +304,7 @@ def test_a_second_suite_is_set_apart_and_names_a_server_of_its_own() -> None:
     assert text.endswith("  ✓ lists the tools (2 ms)\n\nb.yml  on Other\n")
 
 
-def test_notes_stand_below_any_verdict_and_stderr_below_a_pass_only_when_asked_for() -> None:
+def test_notes_are_below_any_verdict_and_stderr_below_a_pass_only_on_request() -> None:
     noted = case(notes=("the array is empty",), stderr="debug\n")
     assert printed(noted) == "  ✓ lists the tools (2 ms)\n      note: the array is empty\n"
     assert printed(noted, verbose=True) == (
@@ -312,7 +312,7 @@ def test_notes_stand_below_any_verdict_and_stderr_below_a_pass_only_when_asked_f
     )
 
 
-def test_what_the_server_wrote_to_stderr_is_shown_with_a_failure() -> None:
+def test_stderr_of_the_server_is_shown_with_a_failure() -> None:
     failed = case(status="failed", mismatches=(WRONG,), stderr="why\n", notes=("so",))
     assert printed(SUITE, failed).endswith(
         "        actual    2\n\n        stderr    | why\n      note: so\n\n"
@@ -341,7 +341,7 @@ def test_ten_mismatches_are_all_there_is_to_say() -> None:
     assert " more mismatch" not in text
 
 
-def test_what_no_test_has_exercised_is_named_to_the_last_when_more_is_asked_for() -> None:
+def test_in_verbose_mode_all_features_never_exercised_are_named() -> None:
     offers = tuple(CoveredOffer(kind="tool", name=f"tool_{n}", calls=0) for n in range(40))
     coverage = (ServerCoverage(server="Files", offers=offers),)
     end = RunFinished(summary=Summary(), duration_s=0.1, coverage=coverage)
@@ -436,7 +436,7 @@ def test_a_stream_that_is_not_utf_8_gets_ascii_marks_and_escapes() -> None:
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that changes only when it is moved."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -38,14 +38,14 @@ def test_the_same_cause_is_folded_whatever_the_test_is_called(result: CaseResult
         (BROKEN, BROKEN.but(mismatches=(WRONG,))),
     ],
 )
-def test_what_differs_in_anything_that_is_shown_is_not_folded(
+def test_failures_that_differ_in_anything_shown_are_not_folded(
     first: CaseResult, second: CaseResult
 ) -> None:
     assert not is_folded(first, second)
 
 
 @pytest.mark.parametrize("result", [PASSED, SKIPPED, FAILED.but(mismatches=(), reason="no reason")])
-def test_what_has_no_cause_is_never_folded(result: CaseResult) -> None:
+def test_failures_without_a_cause_are_never_folded(result: CaseResult) -> None:
     assert not is_folded(result, result)
 
 

@@ -56,7 +56,7 @@ def verdict(scorer: Scorer, id: str) -> Verdict:
     return found
 
 
-def told(scorer: Scorer, id: str) -> tuple[str, str]:
+def outcome(scorer: Scorer, id: str) -> tuple[str, str]:
     found = verdict(scorer, id)
     return found.status, found.message
 
@@ -91,7 +91,7 @@ def test_a_capture_that_keeps_one_of_these_rules_breaks_no_other(path: Path) -> 
     assert bad == []
 
 
-def test_what_is_said_of_huge_values_is_short() -> None:
+def test_messages_about_huge_values_are_short() -> None:
     huge = "x" * 1_000_000
     scorer = started("E", transport="stdio:1")
     meta = {f"-{huge}": 1, f"io.modelcontextprotocol/{huge}": 1, "traceparent": huge}
@@ -107,7 +107,7 @@ def test_what_is_said_of_huge_values_is_short() -> None:
     assert max(len(each.message) for each in verdicts) < 600
 
 
-def test_of_a_message_that_is_wrong_in_very_many_places_only_so_many_are_told() -> None:
+def test_the_number_of_errors_reported_for_one_message_is_limited() -> None:
     scorer = started()
     meta = {f"-{number}": 1 for number in range(5000)}
     scorer.server({"jsonrpc": "2.0", "method": "notifications/message", "params": {"_meta": meta}})
@@ -121,7 +121,7 @@ def test_no_line_makes_the_look_at_its_encoding_raise(line: str) -> None:
 
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_a_line_that_is_utf8_is_never_said_not_to_be(before: bytes, after: bytes) -> None:
-    # Whatever can be decoded holds no escape that stands for a byte, but those it was sent with.
+    # Decoded text has no escape for a byte, except those it was sent with.
     text = (b'{"' + before + after + b'"').decode("utf-8", "ignore").replace("\\", "")
     assert "(hex)" not in encoding_fault(text)
 
@@ -137,7 +137,7 @@ def test_a_byte_that_is_not_utf8_is_found_in_a_line_that_is_meant_as_a_message(r
     assert "(hex)" in encoding_fault(raw.decode("utf-8", "backslashreplace"))
 
 
-def test_a_character_that_was_cut_in_two_is_no_fault() -> None:
+def test_a_character_that_was_cut_in_two_is_not_a_finding() -> None:
     whole = ('{"a": "' + "é" * 10).encode()
     assert encoding_fault(whole[:-1].decode("utf-8", "backslashreplace")) == ""
 
@@ -155,7 +155,7 @@ def test_a_character_that_was_cut_in_two_is_no_fault() -> None:
         "",
     ],
 )
-def test_a_line_that_may_be_what_it_says_is_no_fault(line: str) -> None:
+def test_a_plausible_line_is_not_a_finding(line: str) -> None:
     assert encoding_fault(line) == ""
 
 
@@ -174,7 +174,7 @@ def test_a_notification_with_an_id_is_not_judged_as_a_request() -> None:
     ]
 
 
-def test_long_ids_are_told_apart_and_found_again() -> None:
+def test_long_ids_are_distinguished_and_found_again() -> None:
     scorer = started()
     for end in "abcb":
         scorer.server(request("x" * 10_000 + end, "ping"))
@@ -190,7 +190,7 @@ def test_ids_of_different_types_are_different() -> None:
 
 
 @pytest.mark.slow
-def test_only_so_many_ids_are_remembered() -> None:
+def test_only_a_limited_number_of_ids_are_remembered() -> None:
     scorer = started()
     for id in (*range(10_001), 10_000, 0):
         scorer.server(request(id, "ping"))
@@ -206,12 +206,12 @@ def test_an_answer_to_a_message_without_a_method_answers_something() -> None:
     assert verdict(scorer, "BASE-08").status == "pass"
 
 
-def test_what_the_client_answers_is_not_taken_for_a_request() -> None:
+def test_an_answer_of_the_client_is_not_mistaken_for_a_request() -> None:
     scorer = started()
     scorer.server(request("a", "ping"))
     scorer.client({"jsonrpc": "2.0", "id": "a", "result": {}})
     scorer.server({"jsonrpc": "2.0", "id": "a", "result": {}})
-    assert told(scorer, "BASE-08") == (
+    assert outcome(scorer, "BASE-08") == (
         "fail",
         'a response has the id "a", and no request had it',
     )
@@ -227,14 +227,14 @@ def test_an_answer_to_an_id_that_is_null_has_no_other() -> None:
 # Ids of errors
 
 
-def test_an_error_without_an_id_is_not_judged_over_http() -> None:
+def test_an_error_with_a_null_id_is_not_judged_over_http() -> None:
     scorer = started("D", transport="http://127.0.0.1/mcp")
     scorer.client(request(1, "tools/list"))
     scorer.server(error(None, -32000))
     assert verdict(scorer, "BASE-13").status == "not_applicable"
 
 
-def test_an_error_without_an_id_is_not_judged_when_it_came_over_http() -> None:
+def test_a_refusal_with_an_http_status_needs_no_id() -> None:
     scorer = started("B")
     scorer.client(request(1, "tools/list"))
     scorer.server({"jsonrpc": "2.0", "error": {}}, http={"status": 400})
@@ -246,7 +246,7 @@ def test_an_error_without_an_id_names_the_requests_it_can_be_for() -> None:
     for id in (1, "b"):
         scorer.client(request(id, "tools/list"))
     scorer.server(error(None, -32603))
-    assert told(scorer, "BASE-13") == (
+    assert outcome(scorer, "BASE-13") == (
         "fail",
         'the id of an error must be that of its request (one of [1,"b"]) and is null',
     )
@@ -262,7 +262,7 @@ def test_an_error_without_an_id_is_not_judged_when_the_request_had_no_sound_one(
     assert verdict(scorer, "BASE-13").status == "not_applicable"
 
 
-def test_an_error_for_an_id_that_nobody_sent_is_left_to_the_rule_about_answers() -> None:
+def test_an_error_for_an_unknown_id_is_left_to_the_rule_about_answers() -> None:
     scorer = started()
     scorer.server(error(5, -32602))
     statuses = {each.id: each.status for each in scorer.finish().verdicts}
@@ -279,7 +279,7 @@ def test_a_header_that_does_not_match_is_not_judged_on_a_channel_that_is_not_kno
     assert verdict(scorer, "BASE-24").status == "not_applicable"
 
 
-def test_a_code_that_is_no_integer_is_left_to_the_rule_about_shapes() -> None:
+def test_a_code_that_is_not_an_integer_is_left_to_the_rule_about_shapes() -> None:
     scorer = started("E")
     scorer.client(request(1, "tools/list"))
     scorer.server(error(1, True))
@@ -302,7 +302,7 @@ def test_the_type_of_a_result_that_answers_nothing_is_not_judged() -> None:
     assert verdict(scorer, "BASE-22").status == "not_applicable"
 
 
-def test_the_type_of_a_result_that_is_no_object_is_left_to_the_rule_about_objects() -> None:
+def test_the_type_of_a_result_that_is_not_an_object_is_left_to_the_rule_about_objects() -> None:
     scorer = started("E")
     scorer.client(request(1, "tools/list"))
     scorer.server({"jsonrpc": "2.0", "id": 1, "result": []})
@@ -329,7 +329,7 @@ def test_methods_that_no_revision_has_are_not_newer() -> None:
 # Metadata
 
 
-def test_the_keys_of_a_request_for_input_are_looked_at() -> None:
+def test_the_keys_of_an_input_request_are_checked() -> None:
     scorer = started("E")
     scorer.client(request(1, "tools/call"))
     content = {"type": "text", "_meta": {"_c": 1}}

@@ -53,13 +53,13 @@ def test_input_requests_mean_nothing_before_the_revision_that_has_them() -> None
     assert judged("SAMP-03", "E", result=result).status == "fail"
 
 
-def test_input_requests_in_a_complete_result_are_no_questions() -> None:
+def test_input_requests_in_a_complete_result_are_not_requests() -> None:
     result = interim(name={"method": "roots/list"}) | {"resultType": "complete"}
     assert judged("ROOT-01", "E", result=result).status == "not_applicable"
 
 
 @pytest.mark.parametrize(("id", "status"), [("ELIC-01", "not_applicable"), ("ELIC-03", "fail")])
-def test_what_a_task_asks_is_judged_by_its_shape_but_not_by_capabilities(
+def test_requests_of_a_task_are_judged_by_shape_but_not_by_capabilities(
     id: str, status: str
 ) -> None:
     facts = Facts()
@@ -183,7 +183,7 @@ def test_a_url_has_a_scheme_and_something_after_it(url: str) -> None:
         "mailto:",
     ],
 )
-def test_other_texts_are_no_urls(url: str) -> None:
+def test_other_texts_are_not_urls(url: str) -> None:
     assert not is_url(url)
 
 
@@ -225,7 +225,7 @@ def test_every_undeclared_kind_and_mode_is_counted() -> None:
     assert (verdict.status, verdict.count) == ("fail", 2)
 
 
-def test_a_token_that_a_later_request_gives_again_is_no_task_s_any_more() -> None:
+def test_a_token_that_a_later_request_reuses_no_longer_belongs_to_the_task() -> None:
     for is_again, status in ((True, "pass"), (False, "fail")):
         facts = Facts()
         facts.set_version(VERSIONS["E"])
@@ -236,6 +236,6 @@ def test_a_token_that_a_later_request_gives_again_is_no_task_s_any_more() -> Non
         scorer.server({"jsonrpc": "2.0", "id": 1, "result": {"resultType": "task"}})
         if is_again:
             scorer.client({**call, "id": 2})
-        told = {"progressToken": "p", "progress": 1}
-        scorer.server({"jsonrpc": "2.0", "method": "notifications/progress", "params": told})
+        message = {"progressToken": "p", "progress": 1}
+        scorer.server({"jsonrpc": "2.0", "method": "notifications/progress", "params": message})
         assert scorer.finish().verdicts[0].status == status

@@ -42,7 +42,7 @@ def test_two_sessions_of_one_server_offer_the_same_tools() -> None:
     assert kinds(member("stdio://a", "x"), member("stdio://a", "x")) == []
 
 
-def test_servers_that_share_a_label_are_told_apart_by_their_names() -> None:
+def test_servers_that_share_a_label_are_distinguished_by_their_names() -> None:
     one, other = member("stdio://python3", "x"), member("stdio://python3", "x")
     for made, name in ((one, "weather"), (other, "news")):
         made.add_exchange({"method": "initialize"}, {"result": {"serverInfo": {"name": name}}})
@@ -52,7 +52,7 @@ def test_servers_that_share_a_label_are_told_apart_by_their_names() -> None:
     assert find_conflicts([one, other]) == []
 
 
-def test_many_sessions_with_the_same_ids_are_told_of_up_to_a_number() -> None:
+def test_many_sessions_with_the_same_ids_are_reported_up_to_a_limit() -> None:
     members = [member(f"stdio://{number}", ids=(1,)) for number in range(500)]
     assert len(find_conflicts(members)) == 100
 
@@ -84,7 +84,7 @@ def test_sessions_on_different_transports_cannot_collide() -> None:
 @pytest.mark.parametrize(
     "response", [None, [], {}, {"result": 3}, {"result": {"tools": 3}}, {"result": {"tools": [3]}}]
 )
-def test_odd_answers_are_no_tools(response: Any) -> None:
+def test_odd_answers_contain_no_tools(response: Any) -> None:
     made = Member("a", "")
     made.add_exchange({"method": "tools/list"}, response)
     made.add_exchange([1], response)

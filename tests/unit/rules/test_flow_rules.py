@@ -18,7 +18,7 @@ LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
 class Talk:
-    """A session of one revision, told message by message."""
+    """A session of one revision, given message by message."""
 
     def __init__(self, letter: str) -> None:
         facts = Facts()
@@ -81,7 +81,7 @@ def test_words_about_values_are_short_and_few() -> None:
 # Progress
 
 
-def test_a_session_with_more_tokens_than_are_kept_blames_nobody_for_an_old_one() -> None:
+def test_an_old_token_is_no_finding_once_there_are_too_many_to_remember() -> None:
     talk = Talk("D")
     for number in range(10_050):
         talk.ask(number, "tools/call", _meta={"progressToken": number})
@@ -118,7 +118,7 @@ def test_progress_on_a_stream_without_order_is_not_called_late() -> None:
     assert talk.verdict("PROG-04").status == "not_applicable"
 
 
-def test_late_progress_of_a_task_is_late_where_there_are_no_such_tasks() -> None:
+def test_late_progress_of_a_task_is_late_in_revisions_without_tasks() -> None:
     for letter, status in (("D", "not_applicable"), ("C", "fail")):
         talk = Talk(letter)
         talk.ask(1, "tools/call", task={}, _meta={"progressToken": "p"})
@@ -166,7 +166,7 @@ def test_without_discovery_nothing_is_known_about_the_capability_to_log() -> Non
     [
         # An open request asked, though another did not.
         (("info", None), "pass", "pass"),
-        # Nobody asked.
+        # Nothing was requested.
         ((None, None), "fail", "not_applicable"),
     ],
 )
@@ -192,7 +192,7 @@ def test_a_late_log_message_is_late_and_not_unasked_for() -> None:
 # Subscriptions and what is cancelled
 
 
-def test_a_change_that_nobody_listens_to_is_one_mistake_and_not_two() -> None:
+def test_a_change_without_a_subscriber_is_one_finding_and_not_two() -> None:
     talk = Talk("E")
     talk.note("notifications/tools/list_changed", _meta={SUBSCRIPTION: 1})
     assert talk.verdict("SUB-07").status == "fail"
@@ -208,7 +208,7 @@ def test_a_stream_that_has_ended_still_has_its_id() -> None:
     assert talk.verdict("CANC-05").status == "pass"
 
 
-def test_with_more_streams_than_are_kept_nobody_is_blamed_for_an_old_one() -> None:
+def test_an_old_stream_is_no_finding_once_there_are_too_many_to_remember() -> None:
     talk = Talk("E")
     for number in range(10_050):
         talk.ask(number, "subscriptions/listen", notifications={})
@@ -219,7 +219,7 @@ def test_with_more_streams_than_are_kept_nobody_is_blamed_for_an_old_one() -> No
 
 
 @pytest.mark.slow
-def test_what_a_server_asked_long_ago_it_may_still_cancel() -> None:
+def test_a_server_may_cancel_a_request_it_sent_long_ago() -> None:
     talk = Talk("D")
     for number in range(10_050):
         talk.server_asks(number, "ping")
@@ -274,7 +274,7 @@ def test_a_whole_number_with_a_point_is_an_integer_in_json() -> None:
     assert talk.verdict("CACHE-02").status == "pass"
 
 
-def test_an_empty_result_lacks_both_hints_and_one_that_is_no_object_says_nothing() -> None:
+def test_an_empty_result_lacks_both_hints_and_one_that_is_not_an_object_is_ignored() -> None:
     talk = Talk("E")
     talk.ask(1, "tools/list")
     talk.answer(1)

@@ -83,7 +83,7 @@ def test_an_address_by_rfc_3986_is_a_uri(uri: str) -> None:
         ("x://a@b@c/", '"a@b@c"'),
     ],
 )
-def test_what_is_no_uri_is_told_with_the_reason(uri: str, reason: str) -> None:
+def test_an_invalid_uri_is_reported_with_the_reason(uri: str, reason: str) -> None:
     assert reason in uri_fault(uri)
 
 
@@ -129,7 +129,7 @@ def test_a_template_by_rfc_6570_is_one(template: str) -> None:
         ("x:\\{a}", '"\\\\"'),
     ],
 )
-def test_what_is_no_template_is_told_with_the_reason(template: str, reason: str) -> None:
+def test_an_invalid_template_is_reported_with_the_reason(template: str, reason: str) -> None:
     assert reason in template_fault(template)
 
 
@@ -141,7 +141,7 @@ def test_no_text_breaks_the_looking_at_addresses(text: str) -> None:
     assert isinstance(template_fault(text), str)
 
 
-def test_a_very_long_address_is_looked_at_once() -> None:
+def test_a_very_long_address_is_parsed_once() -> None:
     for part in ("a", "%41", "[", "@", ":", "{a}", "{", "}"):
         long = "x://" + part * 30_000
         assert len(uri_fault(long)) < 200
@@ -178,7 +178,7 @@ def test_base64_is_base64(data: bytes) -> None:
         ("data:text/plain;base64,abcd", "comma"),
     ],
 )
-def test_what_is_no_base64_is_told_with_the_reason(text: str, reason: str) -> None:
+def test_invalid_base64_is_reported_with_the_reason(text: str, reason: str) -> None:
     assert reason in base64_fault(text)
 
 
@@ -194,7 +194,7 @@ def test_a_resource_without_a_blob_is_nothing_to_look_at() -> None:
     assert verdict("RES-06", "resources/read", contents).status == "not_applicable"
 
 
-def test_a_blob_that_is_null_beside_a_text_is_a_breach_only_of_the_blob() -> None:
+def test_a_null_blob_beside_a_text_is_a_finding_only_about_the_blob() -> None:
     resource = {"uri": "file:///a", "mimeType": "text/plain", "text": "a", "blob": None}
     message = {"role": "user", "content": {"type": "resource", "resource": resource}}
     assert verdict("PROMPT-07", "prompts/get", {"messages": [message]}).status == "pass"
@@ -223,7 +223,7 @@ def test_every_form_of_iso_8601_is_a_date(date: str) -> None:
         *("2025-01-32", "1736694058", "2025-01-12T25:00", "2025-01-12T15:00:58 UTC", "２０２５"),
     ],
 )
-def test_other_forms_are_no_dates(date: str) -> None:
+def test_other_forms_are_not_dates(date: str) -> None:
     assert not is_iso_date(date)
 
 
@@ -243,7 +243,7 @@ def test_a_whole_number_is_a_size(size: float) -> None:
 
 
 @pytest.mark.parametrize("size", [1.5, True, None, "1"])
-def test_anything_else_is_no_size(size: object) -> None:
+def test_anything_else_is_not_a_size(size: object) -> None:
     result = {"resources": [{"uri": "x:a", "name": "a", "size": size}]}
     assert verdict("RES-12", "resources/list", result).status == "fail"
 

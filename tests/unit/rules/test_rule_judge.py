@@ -23,7 +23,7 @@ def sessions_in(path: Path) -> list[dict[str, Any]]:
 
 
 def judged_live(session: dict[str, Any]) -> SessionScore:
-    """Without any order of its own, a capture is told as it stands."""
+    """Without an order of its own, a capture is replayed as it is written."""
     judge = LiveJudge(session["server_label"], session.get("transport", "stdio:1"))
     for exchange in session["exchanges"]:
         judge.client(exchange["request"])
@@ -38,7 +38,7 @@ def judged_live(session: dict[str, Any]) -> SessionScore:
     return judge.finish("")
 
 
-def breaches(score: SessionScore) -> dict[str, tuple[str, int]]:
+def broken_rules(score: SessionScore) -> dict[str, tuple[str, int]]:
     return {
         each.id: (each.message, each.count)
         for each in score.verdicts
@@ -47,7 +47,7 @@ def breaches(score: SessionScore) -> dict[str, tuple[str, int]]:
 
 
 def is_plain(session: dict[str, Any]) -> bool:
-    """Whether nothing in a capture is lost when it is told exchange by exchange."""
+    """True if nothing in a capture is lost when it is replayed exchange by exchange."""
     odd = ("prologue", "exit_status", "ended_by", "protocol_version")
     has_tables = any("order" in each or "http" in each for each in session["exchanges"])
     first = session["exchanges"][0]["request"] if session["exchanges"] else None
@@ -71,7 +71,7 @@ def test_a_live_session_breaks_what_its_capture_breaks(path: Path) -> None:
     for session in sessions_in(path):
         session.setdefault("transport", "stdio:1")
         [captured] = score_capture([session]).sessions
-        assert breaches(judged_live(session)) == breaches(captured)
+        assert broken_rules(judged_live(session)) == broken_rules(captured)
 
 
 def test_enough_captures_are_plain_to_show_something() -> None:
@@ -98,7 +98,7 @@ def test_an_ordinary_session_needs_only_the_rules_that_remember() -> None:
     assert score.count("fail") == 0
 
 
-def test_an_unusual_word_brings_all_rules_in() -> None:
+def test_an_unusual_word_activates_all_rules() -> None:
     judge = LiveJudge("stdio://s", "stdio:1")
     judge.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
     judge.server({"jsonrpc": "2.0", "id": 0, "result": {}})
@@ -174,20 +174,20 @@ def test_no_capture_is_judged_otherwise_without_it(path: Path) -> None:
         assert score_capture(sessions) == quick
 
 
-def test_a_breach_among_many_that_are_alike_is_found() -> None:
+def test_a_violation_among_many_similar_messages_is_found() -> None:
     calls = [call(id, text(f"number {id}")) for id in range(1, 50)]
     odd = call(99, {"content": [{"type": "text"}], "isError": False})
     assert "TOOL-13" in broken(scored(*calls, odd, call(100, text("more"))))
     assert broken(scored(*calls)) == {}
 
 
-def test_every_breach_that_is_like_another_is_counted() -> None:
+def test_every_similar_violation_is_counted() -> None:
     tool = listed(1, outputSchema={"type": "object"})
     calls = [call(id, text("no structured content")) for id in range(2, 7)]
     assert broken(scored(tool, *calls))["TOOL-08"] == 5
 
 
-def test_what_becomes_known_in_between_counts_from_then_on() -> None:
+def test_facts_learned_in_between_count_from_then_on() -> None:
     before = [call(id, text("plain")) for id in range(1, 4)]
     tool = listed(10, outputSchema={"type": "object"})
     after = [call(id, text("plain")) for id in range(11, 13)]

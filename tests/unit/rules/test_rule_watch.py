@@ -67,7 +67,7 @@ def test_a_session_of_plain_answers_breaks_nothing_and_has_its_verdicts() -> Non
         ({"content": [{"type": "hologram", "text": ""}]}, "TOOL-13"),
     ],
 )
-def test_a_breach_after_many_plain_answers_is_found_with_its_place(
+def test_a_violation_after_many_plain_answers_is_found_with_its_place(
     result: object, rule: str
 ) -> None:
     watch = opened()
@@ -112,7 +112,7 @@ def test_the_verdict_is_the_same_however_seldom_the_rules_are_asked(pause: int) 
     assert broken(watch)["TOOL-13"] == 651
 
 
-def test_what_comes_with_an_answer_is_judged_as_well() -> None:
+def test_messages_with_an_answer_are_judged_as_well() -> None:
     watch = opened()
     for id in range(1, 20):
         call(watch, id)
@@ -133,7 +133,7 @@ def test_noise_between_plain_answers_is_judged() -> None:
     assert broken(watch) == {"STDIO-01": 20}
 
 
-def test_a_tool_that_promises_more_is_looked_at_from_then_on() -> None:
+def test_a_tool_with_an_output_schema_is_checked_from_then_on() -> None:
     watch = opened()
     for id in range(1, 20):
         call(watch, id)
@@ -155,7 +155,7 @@ def is_behind(watch: RuleWatch) -> bool:
     return watch.is_behind
 
 
-def test_what_only_all_rules_can_judge_is_left_until_nobody_waits() -> None:
+def test_messages_that_need_all_rules_are_judged_when_no_request_is_pending() -> None:
     watch = opened()
     call(watch, 1)
     assert not is_behind(watch)
@@ -173,7 +173,7 @@ def test_what_only_all_rules_can_judge_is_left_until_nobody_waits() -> None:
 
 
 def test_the_id_of_an_answer_is_not_looked_for_in_arguments() -> None:
-    """A late answer that comes before the right one is not taken for it."""
+    """A late answer that arrives before the right one is not mistaken for it."""
     watch = opened()
     for id in range(1, 10):
         call(watch, id)
@@ -192,7 +192,7 @@ def test_the_id_of_an_answer_is_not_looked_for_in_arguments() -> None:
 
 
 @pytest.mark.parametrize("id", [100, "100"])
-def test_a_second_answer_to_a_call_that_was_skipped_is_told_as_one(id: int | str) -> None:
+def test_a_second_answer_to_a_skipped_call_is_reported_as_a_duplicate(id: int | str) -> None:
     watch = opened()
     for other in range(1, 100):
         call(watch, other)
@@ -200,13 +200,13 @@ def test_a_second_answer_to_a_call_that_was_skipped_is_told_as_one(id: int | str
     again = {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": ""}]}}
     watch.received(frame(again))
     score, _ = watch.finish("exit status 0")
-    (told,) = [each.message for each in score.verdicts if each.id == "BASE-08"]
-    assert told == f"the request with the id {encode_line(id).decode().strip()} " + (
+    (message,) = [each.message for each in score.verdicts if each.id == "BASE-08"]
+    assert message == f"the request with the id {encode_line(id).decode().strip()} " + (
         "was answered more than once"
     )
 
 
-def test_only_so_many_skipped_calls_are_remembered() -> None:
+def test_only_a_limited_number_of_skipped_calls_are_remembered() -> None:
     watch = opened()
     for id in range(12_000):
         call(watch, id)
@@ -214,5 +214,8 @@ def test_only_so_many_skipped_calls_are_remembered() -> None:
         again = {"jsonrpc": "2.0", "id": id, "result": {"content": []}}
         watch.received(frame(again))
     score, _ = watch.finish("exit status 0")
-    (told,) = [each for each in score.verdicts if each.id == "BASE-08"]
-    assert (told.message, told.count) == ("a response has the id 50, and no request had it", 2)
+    (message,) = [each for each in score.verdicts if each.id == "BASE-08"]
+    assert (message.message, message.count) == (
+        "a response has the id 50, and no request had it",
+        2,
+    )

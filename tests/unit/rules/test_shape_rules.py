@@ -63,7 +63,7 @@ def answered(method: str, result: object, **params: object) -> dict[str, Any]:
     }
 
 
-def told(method: str, params: object = None) -> dict[str, Any]:
+def with_notification(method: str, params: object = None) -> dict[str, Any]:
     """An exchange in which the server says something of its own."""
     message = {"jsonrpc": "2.0", "method": method}
     return answered("ping", {}) | {
@@ -205,15 +205,22 @@ def test_a_sentence_says_where_what_is_wanted_and_what_is_there(
 @pytest.mark.parametrize(
     ("letters", "exchange"),
     [
-        ("BCDE", told("notifications/progress", {"progressToken": 1, "progress": 1, "message": 5})),
-        ("ABCE", told("notifications/cancelled", {})),
+        (
+            "BCDE",
+            with_notification(
+                "notifications/progress", {"progressToken": 1, "progress": 1, "message": 5}
+            ),
+        ),
+        ("ABCE", with_notification("notifications/cancelled", {})),
         ("CDE", answered("tools/list", {"tools": [{"name": "a", "inputSchema": {}, "title": 5}]})),
         ("ABCD", answered("logging/setLevel", {"_meta": 5})),
         ("E", answered("server/discover", {})),
-        ("D", told("notifications/elicitation/complete", {})),
+        ("D", with_notification("notifications/elicitation/complete", {})),
     ],
 )
-def test_what_is_wrong_depends_on_the_revision(letters: str, exchange: dict[str, Any]) -> None:
+def test_the_shape_that_is_invalid_depends_on_the_revision(
+    letters: str, exchange: dict[str, Any]
+) -> None:
     sound = {"type": "object"}
     result = exchange["response"]["result"]
     for tool in result.get("tools", ()):
@@ -225,16 +232,16 @@ def test_what_is_wrong_depends_on_the_revision(letters: str, exchange: dict[str,
 
 
 def test_parameters_that_a_notification_need_not_have_may_be_missing() -> None:
-    assert frame("D", told("notifications/tools/list_changed")) == "pass"
+    assert frame("D", with_notification("notifications/tools/list_changed")) == "pass"
     assert (
-        frame("D", told("notifications/resources/updated"))
+        frame("D", with_notification("notifications/resources/updated"))
         == "params must be an object and is missing"
     )
 
 
 def test_a_whole_number_may_be_written_with_a_point() -> None:
     token = {"progressToken": 3.0, "progress": 1}
-    assert frame("D", told("notifications/progress", token)) == "pass"
+    assert frame("D", with_notification("notifications/progress", token)) == "pass"
 
 
 @pytest.mark.parametrize(
@@ -264,7 +271,7 @@ def test_an_elicitation_without_a_mode_is_a_form() -> None:
     assert frame("D", asked) == 'params.mode must be one of "form", "url" and is ["url"]'
 
 
-def test_a_task_may_come_in_place_of_a_result_only_when_one_was_asked_for() -> None:
+def test_a_task_may_replace_a_result_only_if_one_was_requested() -> None:
     task = {"taskId": "t", "status": "working", "createdAt": "", "lastUpdatedAt": "", "ttl": None}
     result = {"task": task}
     assert frame("D", answered("tools/call", result, task={})) == "pass"
@@ -294,14 +301,14 @@ def test_a_result_without_a_handshake_says_what_it_is(result: object, sentence: 
 
 
 def test_before_a_version_is_known_it_is_enough_to_be_right_in_one() -> None:
-    cancelled = told("notifications/cancelled", {})
+    cancelled = with_notification("notifications/cancelled", {})
     assert frame("?", cancelled) == "pass"
-    assert frame("?", told("notifications/cancelled", {"requestId": {}})) == (
+    assert frame("?", with_notification("notifications/cancelled", {"requestId": {}})) == (
         "params.requestId must be a string or an integer and is {}"
     )
 
 
-def test_a_method_that_is_not_in_the_table_is_not_looked_at() -> None:
+def test_a_method_that_is_not_in_the_table_is_not_checked() -> None:
     assert frame("D", {"request": answered("x/y", {})["request"], "response": {}}) == (
         "not_applicable"
     )
@@ -346,7 +353,7 @@ def test_a_schema_of_an_unknown_dialect_is_not_judged() -> None:
         ({"default": {"type": 5}, "const": {"allOf": []}, "x": {"type": 5}}, ALL),
     ],
 )
-def test_what_is_a_schema_depends_on_the_dialect(schema: dict[str, Any], valid: str) -> None:
+def test_validity_of_a_schema_depends_on_the_dialect(schema: dict[str, Any], valid: str) -> None:
     for name, uri in DRAFTS.items():
         found = describe_schema_error(schema | {"$schema": uri})
         assert (found == ()) is (name in valid.split()), name
@@ -379,7 +386,7 @@ def test_a_schema_may_be_nested_as_deep_as_it_likes() -> None:
     assert len(verdicts("D", exchange)["BASE-39"].message) < 400
 
 
-def test_a_list_of_tools_that_comes_again_counts_again() -> None:
+def test_a_repeated_list_of_tools_counts_again() -> None:
     bad = {"tools": [{"name": "a", "inputSchema": {"type": "object", "if": 5}}]}
     twice = verdicts("D", answered("tools/list", bad), answered("tools/list", bad))
     assert (twice["BASE-39"].status, twice["BASE-39"].count) == ("fail", 2)

@@ -50,13 +50,13 @@ def called(
 
 
 @pytest.mark.parametrize("id", ["TOOL-07", "TOOL-08", "TOOL-11", "TOOL-12", "TOOL-13", "TOOL-15"])
-def test_a_result_that_asks_for_input_is_no_result_of_a_tool_yet(id: str) -> None:
+def test_a_result_that_asks_for_input_is_not_yet_a_tool_result(id: str) -> None:
     result = {"resultType": "input_required", "inputRequests": {}, "isError": 5, "content": [5]}
     assert called(id, result, {"type": "object"}, "2026-07-28").status == "not_applicable"
 
 
 @pytest.mark.parametrize("id", ["TOOL-08", "TOOL-12"])
-def test_a_task_that_was_asked_for_is_no_result_of_a_tool_yet(id: str) -> None:
+def test_a_task_that_was_requested_is_not_yet_a_tool_result(id: str) -> None:
     result = {"task": {"taskId": "1", "status": "working"}}
     assert called(id, result, {"type": "object"}, task={}).status == "not_applicable"
     assert called(id, result, {"type": "object"}).status == "fail"
@@ -89,7 +89,7 @@ def test_a_page_that_is_asked_for_again_repeats_nothing() -> None:
     assert verdict("TOOL-05", *again).status == "pass"
 
 
-def test_two_walks_at_once_are_told_apart_by_their_cursors() -> None:
+def test_two_walks_at_once_are_distinguished_by_their_cursors() -> None:
     second = {"tools": [{"name": "b"}]}
     walks = [
         exchange(1, "tools/list", {}, {"tools": [{"name": "a"}], "nextCursor": "x"}),
@@ -102,7 +102,7 @@ def test_two_walks_at_once_are_told_apart_by_their_cursors() -> None:
     assert verdict("TOOL-05", *walks).exchange == 3
 
 
-def test_only_so_many_walks_are_remembered() -> None:
+def test_only_a_limited_number_of_walks_are_remembered() -> None:
     begun = [
         exchange(n, "tools/list", {}, {"tools": [{"name": "a"}], "nextCursor": f"{n}"})
         for n in range(30)
@@ -119,7 +119,7 @@ def test_an_empty_list_is_nothing_to_look_at() -> None:
         assert found.status == "not_applicable", id
 
 
-def test_a_list_of_many_broken_tools_is_told_in_few_sentences() -> None:
+def test_a_list_of_many_broken_tools_is_reported_in_few_sentences() -> None:
     many = exchange(1, "tools/list", {}, {"tools": [{"name": "a"}] * 5000})
     assert verdict("TOOL-03", many).count == verdict("TOOL-05", many).count == 20
 
@@ -134,11 +134,11 @@ def test_a_long_name_is_cut_short_in_the_sentence() -> None:
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
 
-def test_a_changed_list_is_judged_by_the_capture_when_there_was_no_handshake() -> None:
+def test_without_a_handshake_a_changed_list_is_judged_by_the_capture() -> None:
     lone = exchange(1, "tools/list", {}, {"tools": []}) | {"server_messages": [CHANGED]}
     assert verdict("TOOL-20", lone).status == "not_applicable"
     for declared, status in (({}, "warning"), ({"tools": {"listChanged": True}}, "pass")):
-        # The members of a session may come before its exchanges or after them.
+        # The members of a session may be before its exchanges or after them.
         assert verdict("TOOL-20", lone, server_capabilities=declared).status == status
         early: dict[str, Any] = {"server_capabilities": declared, "exchanges": [lone]}
         [found] = score_capture([early], [RULES["TOOL-20"]]).sessions[0].verdicts
@@ -200,7 +200,7 @@ def test_a_simple_value_is_plainly_valid(schema: dict[str, Any], value: object) 
         ({"type": [[]], "properties": [], "required": "a"}, {"a": 1}),
     ],
 )
-def test_what_is_invalid_or_in_doubt_is_not_plainly_valid(
+def test_invalid_and_doubtful_schemas_are_not_plainly_valid(
     schema: dict[str, Any], value: object
 ) -> None:
     assert not is_plainly_valid(schema, value)
@@ -242,7 +242,7 @@ def nested(levels: int) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_a_schema_that_could_take_for_ever_is_not_given_to_a_validator(
+def test_a_schema_that_could_take_forever_is_not_given_to_a_validator(
     schema: dict[str, Any], value: object
 ) -> None:
     assert not is_affordable(schema, value)
@@ -267,7 +267,7 @@ def test_an_ordinary_schema_is_affordable() -> None:
         {"title": "\ud800", "minLength": 1},
     ],
 )
-def test_what_is_no_schema_judges_nothing(schema: dict[str, Any]) -> None:
+def test_an_invalid_schema_is_not_used_for_validation(schema: dict[str, Any]) -> None:
     result = {"content": [], "structuredContent": "b"}
     assert called("TOOL-07", result, schema, "2026-07-28").status == "not_applicable"
 
@@ -278,13 +278,13 @@ def test_half_of_a_surrogate_pair_is_not_judged() -> None:
     assert found.status == "not_applicable"
 
 
-def test_a_format_is_only_a_remark() -> None:
+def test_a_format_is_only_an_annotation() -> None:
     schema = {"type": "string", "format": "date", "minLength": 1}
     result = {"content": [], "structuredContent": "tomorrow"}
     assert called("TOOL-07", result, schema, "2026-07-28").status == "pass"
 
 
-def test_a_tool_that_is_listed_anew_is_judged_by_its_new_schema() -> None:
+def test_a_tool_that_is_listed_again_is_judged_by_its_new_schema() -> None:
     def listed(id: int, least: int) -> dict[str, Any]:
         schema = {"type": "object", "properties": {"a": {"minimum": least}}}
         return exchange(id, "tools/list", {}, {"tools": [{"name": "a", "outputSchema": schema}]})
@@ -331,7 +331,7 @@ VALUES = st.recursive(
 @pytest.mark.slow
 @settings(deadline=None)
 @given(schema=SIMPLE.filter(lambda schema: isinstance(schema, dict)), part=SIMPLE, value=VALUES)
-def test_what_is_plainly_valid_is_valid(schema: Any, part: Any, value: object) -> None:
+def test_plainly_valid_schemas_are_valid(schema: Any, part: Any, value: object) -> None:
     whole = schema | {"$defs": {"a": part}}
     if is_plainly_valid(whole, value):
         assert jsonschema_rs.validator_for(whole).is_valid(value)
@@ -382,7 +382,7 @@ def test_a_text_that_says_the_same_is_a_copy(value: object, texts: list[str]) ->
         ({"result": "a", "more": 1}, ["a"]),
     ],
 )
-def test_a_text_that_says_something_else_is_no_copy(value: object, texts: list[str]) -> None:
+def test_a_text_that_says_something_else_is_not_a_copy(value: object, texts: list[str]) -> None:
     assert called("TOOL-11", _structured(value, texts), version="2026-07-28").status == "warning"
 
 

@@ -51,7 +51,7 @@ def status(id: str, letter: str, *exchanges: dict[str, Any], transport: str = ""
 # The beginning
 
 
-def test_a_client_that_goes_on_unready_is_not_the_fault_of_the_server() -> None:
+def test_a_client_that_skips_initialized_is_not_the_fault_of_the_server() -> None:
     begun = {"request": request(0, "initialize"), "response": result(0, {})}
     went_on = call(1, server_messages=[request(5, "roots/list")])
     assert status("LIFE-10", "D", begun, went_on) == "not_applicable"
@@ -59,7 +59,7 @@ def test_a_client_that_goes_on_unready_is_not_the_fault_of_the_server() -> None:
     assert status("LIFE-10", "D", early, went_on) == "warning"
 
 
-def test_what_comes_after_the_client_is_ready_is_not_early() -> None:
+def test_a_message_after_initialized_is_not_early() -> None:
     begun = {"request": request(0, "initialize"), "response": result(0, {})}
     ready = {
         "request": {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -84,7 +84,7 @@ def test_a_server_must_give_its_name_and_its_version(info: object) -> None:
     assert status("LIFE-17", "E", call(response=result(1, {"_meta": info}))) == "warning"
 
 
-def test_a_result_that_is_no_object_is_not_asked_for_the_server() -> None:
+def test_the_server_info_is_not_read_from_a_result_that_is_not_an_object() -> None:
     assert status("LIFE-17", "E", call(response=result(1, []))) == "not_applicable"
     assert status("LIFE-17", "E", call(response=result(1, {}))) == "warning"
 
@@ -109,7 +109,7 @@ def test_a_line_of_noise_is_the_fault_of_a_server_over_stdio_even_when_none_is_n
     ("message", "verdict"),
     [(5, "fail"), ("ready", "fail"), ({"level": "info"}, "fail"), ({"jsonrpc": "2.0"}, "pass")],
 )
-def test_json_that_is_no_message_is_noise_too(message: object, verdict: str) -> None:
+def test_json_that_is_not_a_message_is_noise_too(message: object, verdict: str) -> None:
     strayed = call(server_messages=[message])
     assert status("STDIO-01", "D", strayed, transport="stdio") == verdict
 
@@ -124,14 +124,14 @@ def late(*exchanges: dict[str, Any], transport: str) -> dict[str, Verdict]:
     return {each.id: each for each in judge.finish().verdicts}
 
 
-def test_a_transport_that_is_named_last_counts_for_what_came_before() -> None:
+def test_the_transport_named_last_applies_to_earlier_exchanges() -> None:
     asking = call(server_messages=[request(7, "roots/list")])
     assert late(asking, transport="stdio:7")["STDIO-07"].status == "fail"
     assert late(asking, transport="http://x")["STDIO-07"].status == "not_applicable"
     assert late(call(), transport="stdio:7")["STDIO-07"].status == "pass"
 
 
-def test_what_is_held_back_for_the_transport_is_limited() -> None:
+def test_the_number_of_exchanges_held_back_for_the_transport_is_limited() -> None:
     asking = [call(id, server_messages=[request(id, "roots/list")]) for id in range(100)]
     assert 0 < late(*asking, transport="stdio:7")["STDIO-07"].count <= 20
 
@@ -162,7 +162,7 @@ def test_lines_that_are_one_value_when_they_are_joined_are_a_message_on_several(
         ["{" * 300, "}" * 300],
     ],
 )
-def test_other_lines_are_no_message_on_several(lines: list[str]) -> None:
+def test_other_lines_are_not_a_message_over_several_lines(lines: list[str]) -> None:
     assert status("STDIO-02", "D", call(noise=lines), transport="stdio") == "pass"
 
 
@@ -171,7 +171,7 @@ def test_a_message_between_two_lines_keeps_them_apart() -> None:
     assert status("STDIO-02", "D", *halves, transport="stdio") == "pass"
 
 
-def test_a_bracket_that_is_never_closed_does_not_gather_lines_for_ever() -> None:
+def test_a_bracket_that_is_never_closed_does_not_gather_lines_forever() -> None:
     open_for_long = call(1, noise=["{", *['"a": 1,'] * 20_000])
     then = call(2, noise=["[", "1", "]"])
     assert verdict("STDIO-02", "D", open_for_long, then, transport="stdio").count == 1
@@ -201,7 +201,7 @@ def test_a_line_that_does_not_begin_with_a_message_lacks_none(line: str) -> None
 
 
 def handshake(letter: str, **http: object) -> dict[str, Any]:
-    """A handshake for a revision, whose answer came so over HTTP."""
+    """A handshake for a revision, whose answer arrived over HTTP like this."""
     return {
         "request": request(0, "initialize"),
         "response": result(0, {"protocolVersion": VERSIONS[letter]}),
@@ -209,8 +209,8 @@ def handshake(letter: str, **http: object) -> dict[str, Any]:
     }
 
 
-def came(**http: object) -> dict[str, Any]:
-    """A call whose result came so over HTTP."""
+def over_http(**http: object) -> dict[str, Any]:
+    """A call whose result arrived over HTTP like this."""
     return call(http={"response": http})
 
 
@@ -229,7 +229,7 @@ def came(**http: object) -> dict[str, Any]:
 def test_the_type_of_an_answer_is_judged_when_it_is_known(
     http: dict[str, Any], verdict: str
 ) -> None:
-    assert status("HTTP-03", "D", came(**http)) == verdict
+    assert status("HTTP-03", "D", over_http(**http)) == verdict
 
 
 def test_an_answer_in_json_may_be_an_array_while_there_are_batches() -> None:
@@ -267,31 +267,33 @@ def test_a_session_id_is_made_of_visible_ascii(id: object, verdict: str) -> None
 
 
 def test_buffering_is_only_judged_when_the_headers_are_known() -> None:
-    assert status("HTTP-54", "E", came(**EVENTS)) == "not_applicable"
-    assert status("HTTP-54", "E", came(**EVENTS, headers={})) == "warning"
-    assert status("HTTP-54", "E", came(**EVENTS, headers={"x-accel-buffering": " No"})) == "pass"
-    assert status("HTTP-54", "E", came(**JSON_ANSWER, headers={})) == "not_applicable"
+    assert status("HTTP-54", "E", over_http(**EVENTS)) == "not_applicable"
+    assert status("HTTP-54", "E", over_http(**EVENTS, headers={})) == "warning"
+    assert (
+        status("HTTP-54", "E", over_http(**EVENTS, headers={"x-accel-buffering": " No"})) == "pass"
+    )
+    assert status("HTTP-54", "E", over_http(**JSON_ANSWER, headers={})) == "not_applicable"
 
 
 # Streams over HTTP
 
 
-def test_over_the_old_transport_responses_come_on_the_get_stream() -> None:
+def test_over_the_old_transport_responses_arrive_on_the_get_stream() -> None:
     for id in ("HTTP-08", "HTTP-10"):
-        assert status(id, "", handshake("D", **ON_GET), came(**ON_GET)) == "not_applicable"
-    assert status("HTTP-57", "", handshake("A", **ON_GET), came(**ON_GET)) == "pass"
-    assert status("HTTP-08", "D", came(**ON_GET), transport="sse:x") == "not_applicable"
-    assert status("HTTP-08", "", handshake("D", **JSON_ANSWER), came(**ON_GET)) == "fail"
+        assert status(id, "", handshake("D", **ON_GET), over_http(**ON_GET)) == "not_applicable"
+    assert status("HTTP-57", "", handshake("A", **ON_GET), over_http(**ON_GET)) == "pass"
+    assert status("HTTP-08", "D", over_http(**ON_GET), transport="sse:x") == "not_applicable"
+    assert status("HTTP-08", "", handshake("D", **JSON_ANSWER), over_http(**ON_GET)) == "fail"
 
 
 def test_the_oldest_revision_over_the_newer_transport_is_not_the_old_transport() -> None:
-    newer = [handshake("A", **JSON_ANSWER), came(**JSON_ANSWER)]
+    newer = [handshake("A", **JSON_ANSWER), over_http(**JSON_ANSWER)]
     assert status("HTTP-57", "", *newer) == "not_applicable"
     assert status("HTTP-57", "", *newer, transport="http+sse://x") == "fail"
 
 
 def streamed(id: int, **http: object) -> dict[str, Any]:
-    """A call in whose answer a log message came, and no response."""
+    """A call whose answer has a log message and no response."""
     return {
         "request": request(id, "tools/call"),
         "server_messages": [LOGGED],
@@ -312,7 +314,7 @@ def test_a_stream_without_a_response_is_only_at_fault_when_the_client_went_on() 
     assert status("HTTP-10", "D", streamed(1), cancelled, call(2)) == "not_applicable"
 
 
-def test_a_response_may_come_on_a_stream_that_was_resumed() -> None:
+def test_a_response_may_arrive_on_a_resumed_stream() -> None:
     resumed = streamed(1) | {"response": result(1)}
     resumed["http"]["response"] = ON_GET | {"resumed": True}
     for id in ("HTTP-08", "HTTP-10"):
@@ -342,13 +344,18 @@ def test_the_messages_of_one_batch_share_the_id_of_their_event() -> None:
 
 
 def test_events_that_are_sent_again_keep_their_ids() -> None:
-    first, again = came(**EVENTS, event_id="7"), came(**ON_GET, event_id="7", resumed=True)
+    first, again = (
+        over_http(**EVENTS, event_id="7"),
+        over_http(**ON_GET, event_id="7", resumed=True),
+    )
     assert status("HTTP-23", "D", first, again) == "pass"
 
 
-def test_only_so_many_ids_of_events_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_limited_number_of_ids_of_events_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("mcptest.rules.http._MAX_IDS", 3)
-    events = [came(**EVENTS, event_id=id) for id in ("1", "2", "3", "4", "4", "1")]
+    events = [over_http(**EVENTS, event_id=id) for id in ("1", "2", "3", "4", "4", "1")]
     assert verdict("HTTP-23", "D", *events).count == 1
 
 
@@ -378,7 +385,7 @@ def note(method: str, **params: object) -> dict[str, Any]:
         ("tools/call", {}, note("x/mine"), "pass"),
     ],
 )
-def test_a_notification_belongs_to_the_request_it_comes_with(
+def test_a_notification_belongs_to_the_request_of_its_stream(
     method: str, meta: dict[str, object], said: dict[str, Any], verdict: str
 ) -> None:
     assert status("HTTP-40", "", modern(1, method, meta, said)) == verdict

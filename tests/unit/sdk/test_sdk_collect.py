@@ -84,7 +84,7 @@ def test_each_lane_of_a_suite_is_one_entry_behind_the_tests(tmp_path: Path) -> N
 # Tests
 
 
-def test_tests_come_in_the_order_of_the_file_with_their_lines_and_tags(tmp_path: Path) -> None:
+def test_tests_are_in_the_order_of_the_file_with_their_lines_and_tags(tmp_path: Path) -> None:
     file = tmp_path / "a.test.mcp.yml"
     file.write_text(
         "description: a\nserver: {name: notes, command: python3, args: []}\ntests:\n"
@@ -113,7 +113,7 @@ def test_a_test_that_the_file_skips_says_why(tmp_path: Path) -> None:
     assert skips(found) == {"a": "not today", "b": "skipped in the file", "c": ""}
 
 
-def test_what_only_leaves_out_is_there_as_skipped(tmp_path: Path) -> None:
+def test_tests_excluded_by_only_are_listed_as_skipped(tmp_path: Path) -> None:
     found = conductor(tmp_path, call("a", only=True), call("b"))
     assert skips(found) == {"a": "", "b": "another test of this file says only"}
     assert [each.code for each in found.plan.warnings] == ["W002"]

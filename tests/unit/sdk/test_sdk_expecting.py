@@ -1,4 +1,4 @@
-"""`expect`: what holds is silent, what does not is told as a run tells it, nonsense is refused."""
+"""`expect`: a match is silent, a mismatch is reported as in a run, nonsense is refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HELLO = read_verdict(ANSWER, 1.0)
 FAILED = read_verdict({**ANSWER, "isError": True}, 1.0)
 
 
-def told(act: Any, *words: object) -> str:
+def failure_of(act: Any, *words: object) -> str:
     """What an expectation that is not met says."""
     with pytest.raises(AssertionError) as caught:
         act(*words)
@@ -49,15 +49,15 @@ def test_the_package_offers_it() -> None:
         (1.5, "match:between:1:2"),
     ],
 )
-def test_what_is_as_expected_is_returned_for_more(actual: object, expected: object) -> None:
+def test_an_expectation_that_holds_returns_its_value(actual: object, expected: object) -> None:
     expectations = expect(actual)
     assert expectations.to_match(expected) is expectations
     assert isinstance(expectations, Expectations)
 
 
-def test_what_differs_is_reported_with_both_values_and_the_place() -> None:
+def test_a_difference_is_reported_with_both_values_and_the_place() -> None:
     wanted = {**ANSWER, "content": [{"type": "text", "text": "Hello, World!"}]}
-    assert told(expect(HELLO).to_match, wanted).split("\n") == [
+    assert failure_of(expect(HELLO).to_match, wanted).split("\n") == [
         "content[0].text: differs",
         '  expected  "Hello, World!"',
         '  actual    "Hello, world!"',
@@ -66,17 +66,17 @@ def test_what_differs_is_reported_with_both_values_and_the_place() -> None:
     ]
 
 
-def test_what_is_missing_is_shown_where_it_should_be() -> None:
-    text = told(expect(ANSWER).to_match, {**ANSWER, "structuredContent": {}})
+def test_a_missing_member_is_shown_where_it_should_be() -> None:
+    text = failure_of(expect(ANSWER).to_match, {**ANSWER, "structuredContent": {}})
     assert text.startswith("structuredContent: ")
     assert "\x1b" not in text
 
 
-def test_what_a_server_says_does_nothing_to_a_terminal() -> None:
-    assert "\x1b" not in told(expect({"a": "\x1b[2J"}).to_match, {"a": "b"})
+def test_server_output_cannot_control_a_terminal() -> None:
+    assert "\x1b" not in failure_of(expect({"a": "\x1b[2J"}).to_match, {"a": "b"})
     hostile = Verdict(success=False, error="\x1b[2J", text="\x1b[2J")
-    assert "\x1b" not in told(expect(hostile).to_succeed)
-    assert "\x1b" not in told(expect(Verdict(success=True, text="\x1b[2J")).to_fail)
+    assert "\x1b" not in failure_of(expect(hostile).to_succeed)
+    assert "\x1b" not in failure_of(expect(Verdict(success=True, text="\x1b[2J")).to_fail)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_value_meets_the_words_of_suites(matcher: dict[str, object], value: ob
 def test_a_value_that_does_not_meet_them_says_why(
     matcher: dict[str, object], value: object, words: str
 ) -> None:
-    assert words in told(expect(value).to_meet, matcher)
+    assert words in failure_of(expect(value).to_meet, matcher)
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_a_value_that_is_not_json_is_refused() -> None:
 def test_success_and_failure_are_asserted_of_verdicts() -> None:
     expect(HELLO).to_succeed().to_match(ANSWER)
     expect(FAILED).to_fail()
-    assert told(expect(FAILED).to_succeed) == "the tool reported an error: Hello, world!"
+    assert failure_of(expect(FAILED).to_succeed) == "the tool reported an error: Hello, world!"
     words = "the tool was expected to report an error, and did not; it said: Hello, world!"
-    assert told(expect(HELLO).to_fail) == words
+    assert failure_of(expect(HELLO).to_fail) == words
 
 
 def test_success_is_not_asserted_of_anything_else() -> None:
-    """A dict that is not looked at must not pass."""
+    """A dict that is not checked must not pass."""
     for name in ("to_succeed", "to_fail"):
         words = f"{name}() is about what call_tool() returned, and this is another value"
         assert refused(getattr(expect(ANSWER), name)) == words
@@ -187,7 +187,7 @@ def test_patterns_can_be_used_in_any_thread() -> None:
 
     def look() -> None:
         expect("aaa").to_match("match:regex:^a+$")
-        seen.append(told(expect("b").to_match, "match:regex:^a+$"))
+        seen.append(failure_of(expect("b").to_match, "match:regex:^a+$"))
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -209,6 +209,6 @@ def test_a_pattern_that_never_ends_is_stopped_in_any_thread() -> None:
     assert seen == [f"{words}; what it says of the value is not known"]
 
 
-def test_a_verdict_can_be_looked_at_like_any_record() -> None:
+def test_a_verdict_can_be_inspected_like_any_record() -> None:
     assert json.loads(json.dumps(HELLO.raw)) == ANSWER
     assert (HELLO.text, HELLO.data, HELLO.success) == ("Hello, world!", None, True)

@@ -1,4 +1,4 @@
-"""What a tool call brought: strictly one shape or the other, and never something in between."""
+"""The verdict on a tool call: strictly one shape or the other, and nothing in between."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_verdict_without_text_has_an_answer_without_content() -> None:
         (DECLARED | {"score": 1}, 'a verdict has no field "score"'),
         (DECLARED | {"content": []}, 'a verdict has no field "content"'),
         ({"success": True}, 'a verdict without "data"'),
-        # A server that says it itself cannot be told from a verdict.
+        # A server that sends it itself cannot be distinguished from a verdict.
         ({"content": [], "success": True}, 'a verdict has no field "content"; unless it is the'),
         (DECLARED | {"success": 1}, "is not a verdict"),
         (DECLARED | {"text": 5}, "is not a verdict"),
@@ -55,7 +55,7 @@ def test_a_verdict_without_text_has_an_answer_without_content() -> None:
         ("\x1b[2J", 'the result of mcp.call is "\\u001b[2J"'),
     ],
 )
-def test_what_is_neither_shape_fails_loudly(result: object, words: str) -> None:
+def test_a_verdict_of_neither_shape_raises(result: object, words: str) -> None:
     with pytest.raises(ContractError) as caught:
         read_verdict(result, 0.0)
     assert str(caught.value).startswith("contract drift: ")

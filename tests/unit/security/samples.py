@@ -1,6 +1,6 @@
 """Definitions that attack, and definitions that only look as if they did.
 
-All are made up for these tests. `POISONED` has for each the rules that must fire; those with none
+All were written for these tests. `POISONED` has for each the rules that must fire; those with none
 are known to be missed: fixed rules cannot find them. `BENIGN` must have no grave finding.
 """
 

@@ -102,7 +102,7 @@ def test_orders_about_tools_of_another_server() -> None:
     assert list(find_shared_names([one, plain])) == []
 
 
-def test_what_changes_between_connections() -> None:
+def test_changes_between_connections_are_found() -> None:
     before = catalog_of({"name": "a", "description": "Adds."}, {"name": "b"})
     after = catalog_of({"name": "a", "description": "Adds. Also reads."}, {"name": "c"})
     found = {(each.path, each.severity) for each in compare_catalogs(before, after, "then")}

@@ -16,7 +16,7 @@ from mcptest.matching.compare import compare
 from mcptest.matching.tags import fill, has_blanks, pull_bound
 from mcptest.traffic import contract_text
 
-# Whatever could leave its quotes, be taken for something else or vary.
+# Strings that could leave their quotes, be read as something else or vary.
 PIECES = st.sampled_from(
     [
         *("\n---\n", "'", '"', "# ", "!!re x", "\\", "/", "\\/", "${HOME}", "match:type:x", ": "),
@@ -149,7 +149,7 @@ def test_with_kept_values_only_ids_of_the_server_are_tags(said: list[tuple[str, 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200) | st.lists(TEXTS, max_size=6).map("\n".join))
-def test_a_text_that_is_no_recording_is_refused_and_nothing_else_happens(text: str) -> None:
+def test_a_text_that_is_not_a_recording_is_refused_and_nothing_else_happens(text: str) -> None:
     try:
         made = contract_text(text, "a.ndjson")
     except FormatError:

@@ -13,10 +13,10 @@ from traffic_samples import (
     cases_of,
     contract,
     is_met,
+    notification,
     refused,
     request,
     result,
-    told,
 )
 
 from mcptest.formats.yaml.full import Tagged
@@ -34,7 +34,7 @@ def answers(said: list[tuple[str, Any]], *, keep_values: bool = False) -> list[d
 
 
 def used(id: Any, /, **beside: Any) -> list[tuple[str, Any]]:
-    """The server brings an id among other things, and the client uses it."""
+    """The server sends an id among other things, and the client uses it."""
     return [
         ("in", call(1, "add")),
         ("out", result(1, **beside, id=id)),
@@ -44,7 +44,7 @@ def used(id: Any, /, **beside: Any) -> list[tuple[str, Any]]:
 
 
 def beside(text: Any, id: Any = ID) -> Any:
-    """What becomes of a value that stands beside an id that is used again."""
+    """The contract for a value beside an id that is used again."""
     return answers(used(id, text=text))[0]["result"]["text"]
 
 
@@ -102,14 +102,14 @@ def test_a_short_value_or_a_part_of_something_else_is_not_torn_out(id: Any, text
     assert beside(text, id) == text
 
 
-def test_it_is_found_in_every_message_also_in_those_before() -> None:
+def test_a_bound_value_is_found_in_every_message_also_in_earlier_ones() -> None:
     said = [
         ("in", call(1, "add")),
-        ("out", told("notifications/message", data=f"adding {ID}")),
+        ("out", notification("notifications/message", data=f"adding {ID}")),
         ("out", result(1, text=f"added {ID}", id=ID)),
         ("in", call(2, "get", id=ID)),
         ("out", refused(2, f"{ID} is gone")),
-        ("out", told("notifications/resources/updated", uri=f"note://{ID}")),
+        ("out", notification("notifications/resources/updated", uri=f"note://{ID}")),
     ]
     found = answers(said)
     assert found[0]["params"] == {"data": "!!ere adding /[0-9a-f]{8}/"}
@@ -118,12 +118,12 @@ def test_it_is_found_in_every_message_also_in_those_before() -> None:
     assert found[3]["params"] == {"uri": r"!!ere note:\/\//[0-9a-f]{8}/"}
 
 
-def test_a_value_that_nobody_used_stays() -> None:
+def test_an_unused_value_stays_literal() -> None:
     said = [("in", call(1, "add")), ("out", result(1, text=f"added {ID}", id=ID))]
     assert answers(said)[0]["result"] == {"text": f"added {ID}", "id": ID}
 
 
-def test_what_the_client_said_first_stays_in_what_the_server_says() -> None:
+def test_values_the_client_sent_first_stay_literal_in_server_messages() -> None:
     said = [
         ("in", call(1, "add", id=ID)),
         ("out", result(1, text=f"added {ID}", id=ID)),
@@ -149,7 +149,7 @@ def test_a_duration_stays_no_number_of_the_client() -> None:
 
 
 @pytest.mark.parametrize("key", ["title", "description"])
-def test_in_a_title_only_what_is_no_word_is_taken_for_the_value(key: str) -> None:
+def test_in_a_title_only_strings_that_are_not_words_count_as_the_value(key: str) -> None:
     assert answers(used(ID, **{key: f"note {ID}"}))[0]["result"][key] == "!!ere note /[0-9a-f]{8}/"
     assert answers(used("note", **{key: "a note"}))[0]["result"][key] == "a note"
 
@@ -194,7 +194,7 @@ def test_a_secret_that_is_bound_stays_hidden() -> None:
 # What varies by its key
 
 
-def test_what_varies_by_its_key_varies_in_other_texts_too() -> None:
+def test_a_value_that_varies_by_its_key_varies_in_other_strings_too() -> None:
     assert answer_to_call(f"session {HEX} is open", session_id=HEX) == (
         "!!ere session /[0-9a-f]{20}/ is open"
     )
@@ -202,7 +202,7 @@ def test_what_varies_by_its_key_varies_in_other_texts_too() -> None:
     assert answer_to_call(f"session {HEX} is open", name=HEX) == f"session {HEX} is open"
 
 
-def test_what_varies_in_a_text_of_json_varies_in_others_too() -> None:
+def test_a_value_that_varies_in_a_json_string_varies_in_others_too() -> None:
     text = f'{{"session_id": "{HEX}"}}'
     assert answer_to_call(f"session {HEX}", text=text) == "!!ere session /[0-9a-f]{20}/"
 
@@ -221,21 +221,21 @@ def test_it_is_bound_where_a_key_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("brought", "asked"), [("id", "note"), ("uri", "uri"), ("label", "note_id"), ("uri", "path")]
+    ("given", "asked"), [("id", "note"), ("uri", "uri"), ("label", "note_id"), ("uri", "path")]
 )
-def test_a_random_value_is_bound_whatever_one_of_its_keys_is(brought: str, asked: str) -> None:
-    value = f"note://{ID}" if brought == "uri" else ID
-    said = [("in", call(1, "add")), ("out", result(1, **{brought: value}))]
+def test_a_random_value_is_bound_whatever_one_of_its_keys_is(given: str, asked: str) -> None:
+    value = f"note://{ID}" if given == "uri" else ID
+    said = [("in", call(1, "add")), ("out", result(1, **{given: value}))]
     made = contract(*said, ("in", call(2, "get", **{asked: value})), ("out", result(2))).text
     assert made.count("!!bind ") == made.count("!!ref ") == 1
 
 
 @pytest.mark.parametrize(
-    ("brought", "asked", "value"),
+    ("given", "asked", "value"),
     [("name", "path", ID), ("id", "path", "note-17"), ("uri", "uri", "note://all")],
 )
-def test_any_other_value_is_sent_as_it_is(brought: str, asked: str, value: str) -> None:
-    said = [("in", call(1, "add")), ("out", result(1, **{brought: value}))]
+def test_any_other_value_is_sent_as_it_is(given: str, asked: str, value: str) -> None:
+    said = [("in", call(1, "add")), ("out", result(1, **{given: value}))]
     made = contract(*said, ("in", call(2, "get", **{asked: value})), ("out", result(2))).text
     assert "!!bind" not in made
 
@@ -251,10 +251,10 @@ def test_a_random_value_that_is_bound_is_used_under_any_key() -> None:
     assert made["out"]["result"] == {"found": "!!ref id"}
 
 
-# What is told
+# Warnings
 
 
-def test_a_value_that_the_client_puts_into_a_longer_text_is_told() -> None:
+def test_a_value_that_the_client_inserts_into_a_longer_string_is_reported() -> None:
     said = [*used(ID), ("in", call(3, "find", query=f"see {ID}")), ("out", result(3))]
     assert contract(*said).notes == (
         f"tools/call find: the client sends {ID}, which the server sent, inside a longer "
@@ -262,7 +262,7 @@ def test_a_value_that_the_client_puts_into_a_longer_text_is_told() -> None:
     )
 
 
-def test_an_id_that_came_only_inside_a_text_is_told() -> None:
+def test_an_id_that_occurred_only_inside_a_string_is_reported() -> None:
     said = [
         ("in", call(1, "add")),
         ("out", result(1, text=f"added {ID}")),
@@ -284,12 +284,12 @@ def test_an_id_that_came_only_inside_a_text_is_told() -> None:
         ("nothing", {"id": ID}),
     ],
 )
-def test_nothing_is_told_of_what_need_not_vary(text: str, asked: dict[str, str]) -> None:
+def test_values_that_need_not_vary_are_not_reported(text: str, asked: dict[str, str]) -> None:
     said = [("in", call(1)), ("out", result(1, text=text)), ("in", call(2, **asked))]
     assert contract(*said, ("out", result(2))).notes == ()
 
 
-def test_nothing_is_told_of_an_id_that_the_client_brought_into_a_longer_text() -> None:
+def test_an_id_that_the_client_inserted_into_a_longer_string_is_not_reported() -> None:
     said = [
         ("in", call(1, id="note-17")),
         ("out", result(1, id="note-17")),

@@ -1,4 +1,4 @@
-"""What stands in a contract beside the messages: names, keys and comments."""
+"""The parts of a contract beside the messages: names, keys and comments."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from traffic_samples import (
     cases_of,
     contract,
     loaded,
+    notification,
     refused,
     request,
     result,
-    told,
 )
 
 from mcptest.core.secrets import split_words
@@ -62,9 +62,9 @@ def test_a_long_name_is_cut() -> None:
 def test_a_key_is_a_word_whatever_the_method_is() -> None:
     said = [
         ("in", call(2)),
-        ("out", told("notifications/Wild-key: #1")),
-        ("out", told("///")),
-        ("out", told("notifications/9")),
+        ("out", notification("notifications/Wild-key: #1")),
+        ("out", notification("///")),
+        ("out", notification("notifications/9")),
         ("out", result(2)),
     ]
     (messages,) = cases_of(contract(*said).text).values()
@@ -89,7 +89,11 @@ def test_a_key_is_a_word_whatever_the_method_is() -> None:
         ),
         ([("in", call(2))], "The client calls the tool get_time, and gets no answer."),
         (
-            [("in", request(2, "a/b")), ("out", told("notifications/x")), ("out", result(2))],
+            [
+                ("in", request(2, "a/b")),
+                ("out", notification("notifications/x")),
+                ("out", result(2)),
+            ],
             "The client sends a/b, and is answered; the server sends 1 notification.",
         ),
         (
@@ -101,9 +105,9 @@ def test_a_key_is_a_word_whatever_the_method_is() -> None:
             [("in", call(2)), ("in", call(3)), ("out", result(2)), ("out", result(3))],
             "The client makes 2 requests at a time.",
         ),
-        ([("in", told("notifications/x"))], "The client sends notifications/x."),
+        ([("in", notification("notifications/x"))], "The client sends notifications/x."),
         (
-            [("out", told("notifications/x"))],
+            [("out", notification("notifications/x"))],
             "The server speaks first; the server sends 1 notification.",
         ),
         (

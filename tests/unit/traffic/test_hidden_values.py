@@ -1,4 +1,4 @@
-"""No secret that was recorded stands in a contract."""
+"""No recorded secret is in a contract."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_secret_is_any_value_in_an_answer_and_in_a_request(key: str, keep_valu
         ("name", "password"),
     ],
 )
-def test_what_is_no_secret_stays(key: str, value: object) -> None:
+def test_a_value_that_is_not_a_secret_stays(key: str, value: object) -> None:
     assert not is_secret(key, value)
 
 
@@ -96,7 +96,7 @@ def test_an_authorization_is_hidden_under_any_key() -> None:
 
 
 @pytest.mark.parametrize("keep_values", [False, True])
-def test_a_secret_is_hidden_wherever_else_it_stands(keep_values: bool) -> None:
+def test_a_secret_is_hidden_wherever_else_it_occurs(keep_values: bool) -> None:
     said = [
         ("in", call(1, password="hunter2", note="mine is hunter2", hunter2=1)),
         (
@@ -134,7 +134,7 @@ def test_short_secrets_are_hidden_only_under_their_keys() -> None:
     assert found["out"]["result"] == {"text": "a test"}
 
 
-def test_a_token_that_the_server_brings_and_the_client_uses_is_a_name() -> None:
+def test_a_token_that_the_server_issues_and_the_client_uses_is_a_name() -> None:
     said = [
         *(("in", call(1)), ("out", result(1, token="tok-123456"))),
         *(("in", call(2, token="tok-123456")), ("out", result(2, text="ok tok-123456"))),
@@ -148,14 +148,14 @@ def test_a_token_that_the_server_brings_and_the_client_uses_is_a_name() -> None:
     assert second["in"]["params"]["arguments"] == {"token": "!!ref token"}
 
 
-def test_the_schema_of_a_tool_may_speak_of_passwords() -> None:
+def test_the_schema_of_a_tool_may_mention_passwords() -> None:
     schema = {"properties": {"password": {"type": "string", "default": "pass"}}}
     tools = [{"name": "login", "inputSchema": schema}]
     said = [("in", request(1, "tools/list", tools=tools)), ("out", result(1, tools=tools))]
     assert only_case(*said)["in"]["params"] == only_case(*said)["out"]["result"] == {"tools": tools}
 
 
-def test_what_a_run_of_ours_has_blanked_may_be_anything_again() -> None:
+def test_a_value_blanked_by_an_earlier_run_matches_anything() -> None:
     said = [("in", call(1, key="[secret]")), ("out", result(1, text="key [secret]."))]
     made = contract(*said)
     found = only_case(*said)
@@ -167,7 +167,7 @@ def test_what_a_run_of_ours_has_blanked_may_be_anything_again() -> None:
     )
 
 
-def test_a_secret_stands_in_no_name_no_comment_and_no_warning() -> None:
+def test_a_secret_is_in_no_name_no_comment_and_no_warning() -> None:
     said = [
         ("in", request(1, "resources/read", uri="x://hunter2", password="hunter2")),
         ("out", result(1, text="hunter2 12:34:56")),

@@ -70,7 +70,7 @@ def test_anything_else_is_none(text: str) -> None:
         f"case: a\nin:\n    {IN}\n---\ncase: b\nin:\n  {IN}\nout:\n  {OUT}\n",
     ],
 )
-def test_a_case_file_with_messages_below_their_keys_is_no_log(text: str) -> None:
+def test_a_case_file_with_messages_below_their_keys_is_not_a_log(text: str) -> None:
     assert not is_traffic(text)
     with pytest.raises(FormatError) as caught:
         contract_text(text, "a.yaml")

@@ -1,11 +1,20 @@
-"""What the server brings and the client uses again gets a name."""
+"""Values that the server sends and the client uses again get a name."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from traffic_samples import OTHER_UUID, UUID, call, cases_of, contract, request, result, told
+from traffic_samples import (
+    OTHER_UUID,
+    UUID,
+    call,
+    cases_of,
+    contract,
+    notification,
+    request,
+    result,
+)
 
 HEX = "0123456789abcdef0123"
 
@@ -27,7 +36,7 @@ def arguments(message: dict[str, Any]) -> Any:
 LISTED = request(0, "tools/list")
 
 
-def test_a_cursor_is_bound_where_it_comes_and_used_by_its_name() -> None:
+def test_a_cursor_is_bound_where_it_first_occurs_and_used_by_its_name() -> None:
     said = [
         *exchange(1, LISTED, tools=[], nextCursor="2"),
         *exchange(2, request(0, "tools/list", cursor="2"), tools=[], nextCursor="3"),
@@ -45,7 +54,7 @@ def test_a_cursor_is_bound_where_it_comes_and_used_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("brought", "used", "name"),
+    ("given", "used", "name"),
     [
         ({"id": "note-1"}, {"note_id": "note-1"}, "note_id"),
         ({"noteId": "n1"}, {"id": "n1"}, "note_id"),
@@ -59,15 +68,15 @@ def test_a_cursor_is_bound_where_it_comes_and_used_by_its_name() -> None:
     ],
 )
 def test_a_value_that_is_used_again_gets_a_name(
-    brought: dict[str, Any], used: dict[str, Any], name: str
+    given: dict[str, Any], used: dict[str, Any], name: str
 ) -> None:
-    found = messages(*exchange(1, call(0), **brought), *exchange(2, call(0, **used)))
+    found = messages(*exchange(1, call(0), **given), *exchange(2, call(0, **used)))
     assert f"!!bind {name}" in str(found[1])
     assert f"!!ref {name}" in str(arguments(found[2]))
 
 
 @pytest.mark.parametrize(
-    ("brought", "used"),
+    ("given", "used"),
     [
         ({"name": "echo"}, {"name": "echo"}),
         ({"id": 1}, {"limit": 1}),
@@ -80,19 +89,19 @@ def test_a_value_that_is_used_again_gets_a_name(
     ],
 )
 def test_a_value_that_only_happens_to_be_the_same_stays(
-    brought: dict[str, Any], used: dict[str, Any]
+    given: dict[str, Any], used: dict[str, Any]
 ) -> None:
-    found = messages(*exchange(1, call(0), **brought), *exchange(2, call(0, **used)))
-    assert found[1]["result"] == brought
+    found = messages(*exchange(1, call(0), **given), *exchange(2, call(0, **used)))
+    assert found[1]["result"] == given
     assert arguments(found[2]) == used
 
 
-def test_what_the_client_brought_itself_stays() -> None:
+def test_values_that_the_client_sent_first_stay_literal() -> None:
     said = [*exchange(1, call(0, id=UUID), id=UUID), *exchange(2, call(0, id=UUID), id=UUID)]
     assert all(UUID in str(message) for message in messages(*said))
 
 
-def test_what_is_bound_stands_by_its_name_in_later_answers_too() -> None:
+def test_a_bound_value_is_referred_to_by_its_name_in_later_answers_too() -> None:
     said = [
         *exchange(1, call(0), id="n1"),
         *exchange(2, call(0, id="n1"), id="n1", name="n1", text="n1 is there"),
@@ -100,7 +109,7 @@ def test_what_is_bound_stands_by_its_name_in_later_answers_too() -> None:
     assert messages(*said)[3]["result"] == {"id": "!!ref id", "name": "n1", "text": "n1 is there"}
 
 
-def test_it_is_bound_where_it_first_stands_alone() -> None:
+def test_it_is_bound_where_it_first_is_a_whole_value() -> None:
     said = [
         *exchange(1, call(0), text=f"made {UUID}", structuredContent={"id": UUID}, again=UUID),
         *exchange(2, call(0, id=UUID)),
@@ -116,7 +125,7 @@ def test_values_in_skipped_cases_are_bound_to_nothing() -> None:
     assert "!!ref" not in contract(*lost, *exchange(3, call(0, id=UUID))).text
 
 
-def test_a_value_from_inside_a_longer_text_is_sent_as_it_is_and_told() -> None:
+def test_a_value_from_inside_a_longer_string_is_sent_literally_and_reported() -> None:
     said = [*exchange(1, call(0), text=f"made {UUID}"), *exchange(2, call(0, id=UUID))]
     made = contract(*said)
     assert made.notes == (
@@ -126,7 +135,7 @@ def test_a_value_from_inside_a_longer_text_is_sent_as_it_is_and_told() -> None:
     assert arguments(messages(*said)[2]) == {"id": UUID}
 
 
-def test_nothing_is_told_of_what_the_client_brought_and_the_server_only_repeated() -> None:
+def test_values_that_the_server_only_repeated_are_not_reported() -> None:
     said = [*exchange(1, call(0, id=UUID), text=f"made {UUID}"), *exchange(2, call(0, id=UUID))]
     assert contract(*said).notes == ()
 
@@ -167,12 +176,12 @@ def test_the_id_of_a_request_that_the_client_did_not_answer_is_any() -> None:
     assert messages(*said)[1]["id"] == "!!any"
 
 
-def test_a_server_that_cancels_its_request_speaks_of_it_by_name() -> None:
+def test_a_cancellation_by_the_server_refers_to_its_request_by_name() -> None:
     said = [
         ("in", call(1)),
         ("out", request(7, "roots/list")),
-        ("out", told("notifications/cancelled", requestId=7)),
-        ("out", told("notifications/cancelled", requestId=8)),
+        ("out", notification("notifications/cancelled", requestId=7)),
+        ("out", notification("notifications/cancelled", requestId=8)),
         ("in", result(7)),
         ("out", result(1)),
     ]
@@ -187,8 +196,8 @@ def test_a_progress_token_of_the_client_stays_and_any_other_is_any() -> None:
     asked = request(1, "tools/call", name="a", _meta={"progressToken": 5})
     said = [
         ("in", asked),
-        ("out", told("notifications/progress", progressToken=5, progress=1)),
-        ("out", told("notifications/progress", progressToken="other", progress=1)),
+        ("out", notification("notifications/progress", progressToken=5, progress=1)),
+        ("out", notification("notifications/progress", progressToken="other", progress=1)),
         ("out", result(1)),
     ]
     found = messages(*said)
@@ -202,8 +211,8 @@ def test_a_progress_token_of_the_server_is_bound_when_the_client_uses_it() -> No
     said = [
         ("in", call(1)),
         ("out", asks),
-        ("in", told("notifications/progress", progressToken=OTHER_UUID, progress=1)),
-        ("in", told("notifications/progress", progressToken="unknown", progress=1)),
+        ("in", notification("notifications/progress", progressToken=OTHER_UUID, progress=1)),
+        ("in", notification("notifications/progress", progressToken="unknown", progress=1)),
         ("in", result(7)),
         ("out", quiet),
         ("in", result(8)),

@@ -140,7 +140,7 @@ def test_a_key_does_not_say_that_a_value_varies(key: str, value: object) -> None
 
 
 @pytest.mark.parametrize("key", ["description", "title", "instructions"])
-def test_what_describes_the_server_stays(key: str) -> None:
+def test_the_description_of_the_server_stays(key: str) -> None:
     assert answer_to_call({key: "for example 2026-01-02T03:04:05Z"}) == {
         key: "for example 2026-01-02T03:04:05Z"
     }
@@ -151,7 +151,7 @@ def test_nothing_in_a_schema_varies() -> None:
     assert answer_to_call({"inputSchema": schema}) == {"inputSchema": schema}
 
 
-def test_what_the_client_sent_comes_back_as_it_was() -> None:
+def test_values_of_the_client_that_the_server_repeats_stay_literal() -> None:
     said = [
         *HANDSHAKE,
         ("in", call(2, at="2026-01-02T03:04:05Z", text=f"is {UUID} there", ts=1763264999)),

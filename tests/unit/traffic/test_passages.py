@@ -12,13 +12,13 @@ from traffic_samples import (
     cases_of,
     contract,
     loaded,
+    notification,
     refused,
     request,
     result,
-    told,
 )
 
-LOG = told("notifications/message", level="info", data="x")
+LOG = notification("notifications/message", level="info", data="x")
 SAMPLE = request(7, "sampling/createMessage", maxTokens=5)
 
 
@@ -43,9 +43,9 @@ def test_the_handshake_is_one_case_and_each_exchange_another() -> None:
     }
 
 
-def test_what_comes_between_a_request_and_its_answer_is_part_of_the_case() -> None:
+def test_messages_between_a_request_and_its_answer_are_part_of_the_case() -> None:
     asked = call(2) | {"params": {"name": "a", "_meta": {"progressToken": 5}}}
-    progress = told("notifications/progress", progressToken=5, progress=1)
+    progress = notification("notifications/progress", progressToken=5, progress=1)
     assert keys(
         ("in", asked), ("out", progress), ("out", LOG), ("out", progress), ("out", result(2))
     ) == {"tools/call a": ["in", "out_progress", "out_message", "out_progress_2", "out_answer"]}
@@ -71,7 +71,7 @@ def test_many_requests_at_a_time_are_counted_in_the_name() -> None:
     assert name == "tools/call a and tools/call a and 3 more"
 
 
-def test_what_the_server_says_on_its_own_goes_to_the_case_before() -> None:
+def test_unsolicited_messages_belong_to_the_case_before() -> None:
     said = [*HANDSHAKE, ("out", LOG), ("in", call(2)), ("out", result(2)), ("out", LOG)]
     assert keys(*said) == {
         "initialize": ["in_initialize", "out_answer", "in_initialized", "out_message"],
@@ -79,7 +79,7 @@ def test_what_the_server_says_on_its_own_goes_to_the_case_before() -> None:
     }
 
 
-def test_a_server_that_speaks_first_has_a_case_of_its_own() -> None:
+def test_messages_before_the_first_request_have_a_case_of_their_own() -> None:
     assert list(keys(("out", LOG), *HANDSHAKE)) == [
         "the server begins with notifications/message",
         "initialize",
@@ -97,19 +97,19 @@ def test_a_request_of_the_server_outside_any_other_holds_its_case_open_until_it_
 
 
 def test_a_notification_of_the_client_is_a_case_of_its_own() -> None:
-    changed = told("notifications/roots/list_changed")
+    changed = notification("notifications/roots/list_changed")
     assert list(keys(*HANDSHAKE, ("in", changed))) == [
         "initialize",
         "notifications/roots/list_changed",
     ]
 
 
-def test_the_end_of_a_handshake_that_comes_late_is_a_case_of_its_own() -> None:
+def test_a_late_end_of_a_handshake_is_a_case_of_its_own() -> None:
     said = [*HANDSHAKE[:2], ("in", call(2)), ("out", result(2)), ("in", INITIALIZED)]
     assert list(keys(*said)) == ["initialize", "tools/call get_time", "notifications/initialized"]
 
 
-# Answers that never came, or came to nothing
+# Answers that never arrived, or answer nothing
 
 
 def test_a_request_without_an_answer_is_skipped_and_all_others_are_run() -> None:
@@ -127,14 +127,14 @@ def test_a_cancelled_request_is_skipped_together_with_its_cancellation() -> None
         ("in", call(3, "slow")),
         ("in", request(4, "ping")),
         ("out", result(4)),
-        ("in", told("notifications/cancelled", requestId=3)),
+        ("in", notification("notifications/cancelled", requestId=3)),
     ]
     assert keys(*said)["tools/call slow"] == ["in_call", "in_cancelled"]
     assert skips(*said)["tools/call slow"]
     assert not skips(*said)["ping"]
 
 
-def test_what_a_server_asks_for_a_request_that_it_never_answers_is_skipped_with_it() -> None:
+def test_server_requests_during_an_unanswered_request_are_skipped_with_it() -> None:
     said = [*HANDSHAKE, ("in", call(2)), ("out", SAMPLE), ("in", result(7))]
     assert keys(*said)["tools/call get_time"] == ["in_call", "out", "in_answer"]
     assert skips(*said)["tools/call get_time"]
@@ -145,7 +145,7 @@ def test_an_unanswered_request_while_another_waits_has_a_case_of_its_own() -> No
     assert keys(*said) == {"tools/call a": ["in", "out"], "tools/call lost": ["in"]}
 
 
-def test_an_answer_to_nothing_is_left_out_and_told() -> None:
+def test_an_answer_without_a_request_is_left_out_and_reported() -> None:
     said = [("in", call(2)), ("out", result(2)), ("out", result(2)), ("out", result("2"))]
     assert keys(*said) == {"tools/call get_time": ["in", "out"]}
     assert notes(*said) == (

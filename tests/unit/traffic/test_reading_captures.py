@@ -1,4 +1,4 @@
-"""Captures become sessions: requests, what came in between, answers."""
+"""Captures become sessions: requests, messages in between, answers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from traffic_samples import (
     OPENED,
     call,
     capture,
+    notification,
     request,
     result,
-    told,
 )
 
 from mcptest.core.errors import FormatError
@@ -63,7 +63,7 @@ def test_a_response_that_is_null_is_none() -> None:
     assert said(capture({"request": call(1), "response": None})) == [[("in", call(1))]]
 
 
-def test_a_session_ends_where_the_client_begins_anew() -> None:
+def test_a_session_ends_where_the_client_starts_another() -> None:
     first = {"request": INITIALIZE, "response": OPENED}
     assert [len(session) for session in said(capture(first, {"request": call(2)}, first))] == [3, 2]
 
@@ -73,8 +73,8 @@ def test_members_of_others_are_left_alone() -> None:
     assert said(text) == [[("in", call(1))]]
 
 
-def test_what_the_server_sent_before_its_answer_stands_there() -> None:
-    progress = told("notifications/progress", progressToken=1, progress=1)
+def test_messages_the_server_sent_before_its_answer_are_before_it() -> None:
+    progress = notification("notifications/progress", progressToken=1, progress=1)
     text = capture({"request": call(1), "server_messages": [progress], "response": result(1)})
     assert said(text) == [[("in", call(1)), ("out", progress), ("out", result(1))]]
 
@@ -115,7 +115,7 @@ QUESTIONS = [request(7, "roots/list"), request(8, "roots/list")]
 REPLIES = [result(7), result(8)]
 
 
-def test_without_numbers_an_answer_of_the_client_stands_behind_its_question() -> None:
+def test_without_numbers_an_answer_of_the_client_follows_its_request() -> None:
     asked = {"request": call(1), "server_messages": QUESTIONS, "response": result(1)}
     strays = [result(9), *REPLIES]
     assert said(capture(asked | {"replies": strays})) == [
@@ -131,15 +131,15 @@ def test_without_numbers_an_answer_of_the_client_stands_behind_its_question() ->
     ]
 
 
-def test_with_numbers_it_stands_where_it_was_said() -> None:
+def test_with_numbers_it_is_where_it_was_sent() -> None:
     asked = {"request": call(1), "server_messages": QUESTIONS, "response": result(1)}
     order = {"request": 1, "server_messages": [2, 3], "replies": [4, 5], "response": 6}
     (found,) = said(capture(asked | {"replies": REPLIES, "order": order}))
     assert [side for side, _ in found] == ["in", "out", "out", "in", "in", "out"]
 
 
-def test_what_has_no_number_stands_behind_what_comes_before_it_in_the_file() -> None:
-    note = told("notifications/message", level="info", data="late")
+def test_a_message_without_a_number_follows_its_predecessor_in_the_file() -> None:
+    note = notification("notifications/message", level="info", data="late")
     text = capture(
         {"request": call(1), "response": result(1), "order": {"request": 1, "response": 4}},
         {"request": call(2), "response": result(2), "order": {"request": 2, "response": 3}},
@@ -148,8 +148,8 @@ def test_what_has_no_number_stands_behind_what_comes_before_it_in_the_file() -> 
     assert [message.get("id") for _, message in said(text)[0]] == [1, 2, 2, 3, None, 3, 1]
 
 
-def test_what_the_server_says_after_its_answer_stands_there() -> None:
-    note = told("notifications/message", level="info", data="done")
+def test_messages_the_server_sent_after_its_answer_are_after_it() -> None:
+    note = notification("notifications/message", level="info", data="done")
     order = {"request": 1, "response": 2, "server_messages": [3]}
     text = capture(
         {"request": call(1), "response": result(1), "server_messages": [note], "order": order},
@@ -181,12 +181,12 @@ def test_a_batch_with_an_answer_in_it_is_taken_apart() -> None:
 
 
 def test_a_batch_of_the_server_is_taken_apart() -> None:
-    notes = [told("notifications/message", data=each) for each in "ab"]
+    notes = [notification("notifications/message", data=each) for each in "ab"]
     text = capture({"request": call(1), "server_messages": [notes], "response": result(1)})
     assert said(text)[0][1:3] == [("out", each) for each in notes]
 
 
-def test_lines_that_are_no_messages_are_left_out_and_told() -> None:
+def test_lines_that_are_not_messages_are_left_out_and_reported() -> None:
     exchange = {
         "request": call(1),
         "response": result(1),
@@ -219,7 +219,7 @@ def test_a_batch_of_the_client_stays_one_and_its_answers_are_taken_apart() -> No
     assert said(text) == [[("in", batch), ("out", result(2)), ("out", result(1))]]
 
 
-def test_several_servers_in_one_capture_are_told() -> None:
+def test_several_servers_in_one_capture_are_reported() -> None:
     one = json.loads(capture({"request": call(1)}))
     text = json.dumps([one, one | {"server_label": "stdio://t"}])
     assert read_traffic(text, FILE).notes == (

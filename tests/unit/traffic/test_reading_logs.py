@@ -14,10 +14,10 @@ from traffic_samples import (
     OPENED,
     call,
     log,
+    notification,
     refused,
     request,
     result,
-    told,
 )
 
 from mcptest.core.errors import FormatError
@@ -115,7 +115,7 @@ def test_a_json_array_of_messages_is_a_log_too() -> None:
     assert said(json.dumps([call(1), result(1)])) == [("in", call(1)), ("out", result(1))]
 
 
-# Directions that nobody names
+# Directions that are not named
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_json_array_of_messages_is_a_log_too() -> None:
         "notifications/elicitation/complete",
     ],
 )
-def test_what_only_servers_send_is_the_servers(method: str) -> None:
+def test_messages_that_only_servers_send_belong_to_the_server(method: str) -> None:
     assert said(lines({"jsonrpc": "2.0", "method": method}))[0][0] == "out"
 
 
@@ -153,16 +153,16 @@ def test_a_response_to_nothing_is_the_servers() -> None:
     assert said(lines(refused(None)))[0][0] == "out"
 
 
-def test_progress_and_cancellations_go_by_the_request_they_speak_of() -> None:
+def test_progress_and_cancellations_belong_to_the_request_they_name() -> None:
     mine = call(1) | {"params": {"_meta": {"progressToken": "a"}}}
     theirs = ASKED | {"id": 7, "params": {"_meta": {"progressToken": "b"}}}
     spoken_of = [
-        told("notifications/progress", progressToken="a"),
-        told("notifications/progress", progressToken="b"),
-        told("notifications/progress", progressToken="unknown"),
-        told("notifications/cancelled", requestId=1),
-        told("notifications/cancelled", requestId=7),
-        told("notifications/cancelled", requestId="unknown"),
+        notification("notifications/progress", progressToken="a"),
+        notification("notifications/progress", progressToken="b"),
+        notification("notifications/progress", progressToken="unknown"),
+        notification("notifications/cancelled", requestId=1),
+        notification("notifications/cancelled", requestId=7),
+        notification("notifications/cancelled", requestId="unknown"),
     ]
     found = said(lines(mine, theirs, *spoken_of))
     assert [direction for direction, _ in found[2:]] == ["out", "in", "out", "in", "out", "in"]
@@ -185,21 +185,21 @@ def test_a_batch_of_requests_stays_one_and_any_other_is_taken_apart() -> None:
     assert said(text) == [("in", [call(1), call(2)]), ("out", result(1)), ("out", result(2))]
 
 
-# What is no message
+# Input that is not a message
 
 
-def test_lines_without_a_message_are_left_out_and_told() -> None:
+def test_lines_without_a_message_are_left_out_and_reported() -> None:
     text = f"server started\n\n{IN}\n{{broken\n{OUT}\n" + '{"level": "info", "msg": "x"}\n'
     assert said(text) == [("in", call(1)), ("out", result(1))]
     assert notes(text) == ("tee.ndjson: 3 lines have no message and were left out: lines 1, 4, 6",)
 
 
-def test_of_very_many_lines_only_the_first_are_named() -> None:
+def test_only_the_first_of_very_many_lines_are_named() -> None:
     assert notes("noise\n" * 30 + IN)[0].endswith("lines 1, 2, 3, 4, 5, 6, 7, 8 and 22 more")
     assert notes(f"noise\n{IN}") == ("tee.ndjson: 1 line has no message and was left out: line 1",)
 
 
-def test_blank_lines_are_no_news() -> None:
+def test_blank_lines_are_ignored_silently() -> None:
     assert notes(f"\n\n{IN}\n  \n") == ()
 
 

@@ -1,4 +1,4 @@
-"""Secrets inside texts are found, and words that only speak of them stay."""
+"""Secrets inside strings are found, and words that only mention them stay."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_secret_in_a_text_is_found(text: str, expected: str) -> None:
         '[{"name": "password", "description": "yours"}, "--verbose", "yes"]',
     ],
 )
-def test_a_text_that_speaks_of_secrets_stays(text: str) -> None:
+def test_a_string_that_only_mentions_secrets_stays(text: str) -> None:
     assert secret_places(text) == ()
 
 
@@ -186,7 +186,7 @@ def test_a_value_beside_the_name_of_a_secret_is_hidden() -> None:
     assert len(notes) == 3
 
 
-def test_a_number_that_is_secret_is_hidden_wherever_else_it_stands() -> None:
+def test_a_number_that_is_secret_is_hidden_wherever_else_it_occurs() -> None:
     found, notes = only_case(
         ("in", call(1, pin=987654, other=987654, count=5)),
         ("out", result(1, n=987654, text="pin was 987654", count=5)),
@@ -200,7 +200,7 @@ def test_a_number_that_is_secret_is_hidden_wherever_else_it_stands() -> None:
     assert len(notes) == 4
 
 
-def test_what_was_found_in_a_text_is_hidden_wherever_else_it_stands() -> None:
+def test_a_secret_found_in_a_string_is_hidden_wherever_else_it_occurs() -> None:
     inner = json.dumps({"password": 'hun"ter2'})
     made = contract(
         ("in", call(1, header="Authorization: Bearer swordfish", swordfish=1)),

@@ -115,7 +115,7 @@ HOSTILE = [
 
 
 @each_case("text", HOSTILE)
-def test_a_hostile_text_comes_back_as_it_was(text: str) -> None:
+def test_a_hostile_string_is_read_back_unchanged(text: str) -> None:
     assert answer_to_call(text) == text
     assert answer_to_call({text: 1}) == {text: 1}
 
@@ -137,7 +137,7 @@ def test_a_hostile_text_in_a_file_name_stays_a_comment(text: str) -> None:
 @pytest.mark.parametrize(
     "value", [10**300, -(10**4000), 1e300, 5e-324, -0.0, 0.1, 12345678901234567890, [[[]]], {}]
 )
-def test_any_number_comes_back_as_it_was(value: object) -> None:
+def test_any_number_is_read_back_unchanged(value: object) -> None:
     assert json.dumps(answer_to_call(value)) == json.dumps(value)
 
 
@@ -148,7 +148,7 @@ def test_a_message_may_be_as_deep_as_can_be_read() -> None:
     assert answer_to_call(value) == value
 
 
-def test_a_contract_is_yaml_for_everybody() -> None:
+def test_a_contract_is_valid_yaml_for_other_readers() -> None:
     made = contract(("in", call(1, "\n'\"\u2028")), ("out", result(1, text="\x85 \\ / # ---")))
     documents = [each for each in yaml.safe_load_all(made.text) if each]
     assert documents[0]["out"]["result"] == {"text": "\x85 \\ / # ---"}
@@ -178,7 +178,9 @@ def test_a_tag_is_written_so_that_it_is_read_as_such(tag: Tagged, written: str) 
 # What no file can hold, or no contract ask for
 
 
-def test_half_a_character_is_mended_where_it_is_sent_and_any_text_where_it_comes() -> None:
+def test_a_lone_surrogate_is_repaired_where_it_is_sent_and_any_string_where_it_is_expected() -> (
+    None
+):
     half = "a\ud800b"
     said = [
         ("in", call(1, x=half, **{half: 1})),
@@ -207,7 +209,7 @@ def test_a_version_that_is_none_is_not_asked_for() -> None:
         ({"result": 1, "error": {"code": 1}}, {"error": {"code": 1}}),
     ],
 )
-def test_of_a_result_and_an_error_only_one_is_asked_for(
+def test_only_one_of_result_and_error_is_expected(
     answer: dict[str, Any], kept: dict[str, Any]
 ) -> None:
     said = [("in", call(1)), ("out", {"jsonrpc": "2.0", "id": 1, **answer})]
@@ -223,7 +225,7 @@ def test_a_recording_with_nothing_but_answers_to_nothing_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_a_contract_that_nobody_could_read_is_refused() -> None:
+def test_an_unreadable_contract_is_refused() -> None:
     said = [("in", call(1)), ("out", result(1, all=list(range(1_000_001))))]
     with pytest.raises(FormatError) as caught:
         contract_text(log(*said), FILE)

@@ -26,7 +26,7 @@ def request(id: Any, method: str = "tools/call", /, **params: Any) -> Message:
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
 
 
-def told(method: str, /, **params: Any) -> Message:
+def notification(method: str, /, **params: Any) -> Message:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 

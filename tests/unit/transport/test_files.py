@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import stat
 from pathlib import Path
 
 import pytest
@@ -18,22 +17,13 @@ def texts(folder: Path) -> dict[str, str]:
     return {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.iterdir())}
 
 
-def test_a_file_is_replaced_and_keeps_its_mode(tmp_path: Path) -> None:
-    file = tmp_path / "a"
-    file.write_text("old", encoding="utf-8")
-    file.chmod(0o640)
-    replace_file(str(file), b"new")
-    assert texts(tmp_path) == {"a": "new"}
-    assert stat.S_IMODE(file.stat().st_mode) == 0o640
-
-
 def test_a_new_file_has_the_mode_that_the_user_gives_to_new_files(tmp_path: Path) -> None:
     (tmp_path / "usual").write_text("", encoding="utf-8")
     replace_file(str(tmp_path / "a"), b"new")
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
-def test_what_has_the_name_of_our_temporary_file_is_not_touched(tmp_path: Path) -> None:
+def test_a_foreign_file_with_the_name_of_our_temporary_file_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
     planted = tmp_path / f"a.mcptest-{os.getpid()}.tmp"
     planted.symlink_to(tmp_path / "mine")
@@ -48,7 +38,7 @@ def test_when_it_cannot_be_made_the_error_names_the_file(tmp_path: Path) -> None
     assert caught.value.filename == lost
 
 
-def test_when_it_cannot_be_placed_all_is_as_it_was(
+def test_if_it_cannot_be_moved_into_place_nothing_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_text("old", encoding="utf-8")
@@ -85,7 +75,7 @@ def test_a_signal_ends_the_wait_for_a_lock(tmp_path: Path) -> None:
         interrupts.close()
 
 
-def test_it_is_free_again_afterwards_also_after_a_failure(tmp_path: Path) -> None:
+def test_the_lock_is_released_also_after_a_failure(tmp_path: Path) -> None:
     with pytest.raises(KeyError), locked(str(tmp_path), 0.0):
         raise KeyError
     with locked(str(tmp_path), 0.0):
@@ -99,7 +89,7 @@ def test_two_folders_are_two_locks(tmp_path: Path) -> None:
         pass
 
 
-def test_where_there_are_no_locks_it_goes_on_without(
+def test_without_file_locks_it_continues_unlocked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(fd: int, operation: int) -> None:

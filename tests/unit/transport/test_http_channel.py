@@ -69,7 +69,7 @@ class Tape(HttpChannel):
 
 
 class Ear:
-    """Keeps what it hears."""
+    """Keeps what it receives."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -87,30 +87,30 @@ class Ear:
         self.heard.append(error.message)
 
 
-def heard_from(channel: HttpChannel) -> list[object]:
-    ear = Ear()
-    channel.start(REQUEST, ear)
-    return ear.heard
+def frames_from(channel: HttpChannel) -> list[object]:
+    listener = Ear()
+    channel.start(REQUEST, listener)
+    return listener.heard
 
 
-def test_an_answer_is_heard_whole_whatever_carries_it() -> None:
+def test_an_answer_is_received_whole_in_any_transfer_encoding() -> None:
     channel = Tape(GOOD)
-    assert heard_from(channel) == [200, {"a": "1, 2"}, b"yes", "end"]
+    assert frames_from(channel) == [200, {"a": "1, 2"}, b"yes", "end"]
     assert [each.connection.is_closed for each in channel.made] == [True]
 
 
 def test_a_redirect_is_carried_like_the_request_that_it_answers() -> None:
     channel = Tape(REDIRECT, GOOD)
-    assert heard_from(channel)[-1] == "end"
+    assert frames_from(channel)[-1] == "end"
     assert [each.request.address.target for each in channel.made] == ["/mcp", "/other"]
     assert [each.connection.is_closed for each in channel.made] == [True, True]
 
 
-def test_what_cannot_be_carried_fails_and_raises_nothing() -> None:
-    assert heard_from(Tape()) == ["no connection can be made: Too many open files"]
+def test_a_request_that_cannot_be_sent_fails_without_raising() -> None:
+    assert frames_from(Tape()) == ["no connection can be made: Too many open files"]
 
 
-def test_every_request_says_to_whom_it_goes_and_how_long_it_is() -> None:
+def test_every_request_has_a_host_and_a_length() -> None:
     asked = REQUEST.but(headers=(("Accept", "a/b"),))
     assert asked.all_headers == [
         ("Host", "shop.example"),

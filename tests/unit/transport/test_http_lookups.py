@@ -1,4 +1,4 @@
-"""Names are looked up without anybody waiting, and addresses not at all."""
+"""Names are looked up without blocking, and addresses not at all."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def waited_for(lookup: NameLookup) -> None:
         ),
     ],
 )
-def test_what_is_known_needs_no_thread_and_no_descriptor(host: str, places: list[object]) -> None:
+def test_a_known_address_needs_no_thread_and_no_descriptor(host: str, places: list[object]) -> None:
     before = threading.active_count()
     lookup = NameLookup(host, 9)
     assert threading.active_count() == before
@@ -49,7 +49,7 @@ def test_addresses_that_are_known_are_not_waited_for() -> None:
     assert found == [(socket.AF_INET, ("127.0.0.1", 9))]
 
 
-def test_a_name_that_nobody_knows_brings_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_name_returns_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object, **__: object) -> None:
         raise socket.gaierror(-2, "Name or service not known")
 
@@ -60,14 +60,14 @@ def test_a_name_that_nobody_knows_brings_the_reason(monkeypatch: pytest.MonkeyPa
     lookup.close()
 
 
-def test_a_name_that_is_none_brings_a_reason() -> None:
+def test_an_invalid_name_returns_a_reason() -> None:
     lookup = NameLookup("a" * 300 + ".invalid", 80)
     waited_for(lookup)
     assert isinstance(lookup.result(), str)
     lookup.close()
 
 
-def test_a_lookup_that_nobody_waits_for_any_more_hurts_nobody(
+def test_an_abandoned_lookup_does_no_harm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gate = threading.Event()

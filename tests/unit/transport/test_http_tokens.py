@@ -28,7 +28,7 @@ OAUTH = OAuthSpec(
 
 @pytest.fixture(autouse=True)
 def _nothing_learned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is learned here is no secret of other tests."""
+    """A secret learned here must not affect other tests."""
     monkeypatch.setattr(LEARNED, "secrets", ())
 
 
@@ -84,7 +84,7 @@ def test_a_token_is_asked_for_with_our_own_credentials() -> None:
     )
 
 
-def test_a_token_that_came_goes_with_every_request() -> None:
+def test_a_fetched_token_is_sent_with_every_request() -> None:
     credentials = fetching()
     was_ready = credentials.is_ready
     assert take(credentials, 200, body()) == ""
@@ -122,7 +122,7 @@ def test_an_answer_without_a_token_that_can_be_sent_says_why(
 
 
 @pytest.mark.parametrize("status", [200, 400])
-def test_every_token_that_came_is_blanked_from_then_on(status: int) -> None:
+def test_every_fetched_token_is_blanked_from_then_on(status: int) -> None:
     redact = redactor([])
     before = redact("fetched-1 refreshing-1")
     take(fetching(), status, body(access_token="fetched-1", refresh_token="refreshing-1"))
@@ -131,7 +131,7 @@ def test_every_token_that_came_is_blanked_from_then_on(status: int) -> None:
     assert redact("fetched-1 refreshing-1 fetched-2") == "[secret] [secret] [secret]"
 
 
-def test_what_is_sent_for_a_token_is_blanked() -> None:
+def test_credentials_sent_for_a_token_are_blanked() -> None:
     basic = dict(token_request(fetching()).headers)["Authorization"]
     assert redactor([])(basic) == "Basic [secret]"
 
@@ -139,17 +139,18 @@ def test_what_is_sent_for_a_token_is_blanked() -> None:
 def test_an_error_that_is_cut_shows_no_half_of_a_secret() -> None:
     said = "x" * 185 + "canary-0123456789-abcdef"
     problem = take(fetching(), 400, json.dumps({"error": said}).encode())
-    assert "canary" not in redactor(["canary-0123456789-abcdef"])(problem)
+    shown = redactor(["canary-0123456789-abcdef"])(problem)
+    assert ("xxx" in shown, "canary" in shown) == (True, False)
 
 
-def test_a_time_that_is_endless_is_no_error() -> None:
+def test_an_infinite_lifetime_is_not_an_error() -> None:
     credentials = fetching()
     raw = b'{"access_token": "t1", "expires_in": 1' + b"0" * 400 + b"}"
     assert take(credentials, 200, raw) == ""
     assert credentials.is_ready
 
 
-def test_a_token_that_is_refused_is_fetched_anew_once() -> None:
+def test_a_refused_token_is_fetched_again_once() -> None:
     credentials = fetching()
     take(credentials, 200, body())
     assert credentials.can_answer(401, {})
@@ -164,7 +165,7 @@ def test_a_token_that_is_refused_is_fetched_anew_once() -> None:
     ("lasts", "now", "is_ready"),
     [(60, 49.0, True), (60, 51.0, False), (1, 0.5, True), (None, 1e9, True), ("soon", 1e9, True)],
 )
-def test_a_token_is_fetched_anew_before_it_ends(
+def test_a_token_is_fetched_again_before_it_expires(
     lasts: object, now: float, is_ready: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [0.0]

@@ -14,7 +14,7 @@ LATER_S = 0.15
 
 
 class Clock:
-    """Goes on when it is told to: a busy machine must not make one signal two, or three the end."""
+    """Advances only on request: on a busy machine one signal must not become two."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -30,7 +30,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def heard(clock: Clock, *signals: signal.Signals | float) -> tuple[int, list[str]]:
+def counted(clock: Clock, *signals: signal.Signals | float) -> tuple[int, list[str]]:
     """How many signals were counted, and whether the second one was acted on."""
     killed: list[str] = []
     with Interrupts() as interrupts:
@@ -45,27 +45,27 @@ def heard(clock: Clock, *signals: signal.Signals | float) -> tuple[int, list[str
 
 def test_the_same_signal_twice_at_once_is_one(clock: Clock) -> None:
     """So `timeout` ends a run: with a signal to it, and the same to its group."""
-    assert heard(clock, signal.SIGTERM, signal.SIGTERM) == (1, [])
-    assert heard(clock, signal.SIGINT, signal.SIGINT, signal.SIGINT) == (1, [])
+    assert counted(clock, signal.SIGTERM, signal.SIGTERM) == (1, [])
+    assert counted(clock, signal.SIGINT, signal.SIGINT, signal.SIGINT) == (1, [])
 
 
 def test_the_same_signal_a_moment_later_is_the_second(clock: Clock) -> None:
-    assert heard(clock, signal.SIGINT, LATER_S, signal.SIGINT) == (2, ["all"])
+    assert counted(clock, signal.SIGINT, LATER_S, signal.SIGINT) == (2, ["all"])
 
 
 def test_a_key_that_is_held_down_counts_again_after_a_moment(clock: Clock) -> None:
-    count, killed = heard(clock, *[signal.SIGINT, 0.04] * 4)
+    count, killed = counted(clock, *[signal.SIGINT, 0.04] * 4)
     assert (count, killed) == (2, ["all"])
 
 
 def test_another_signal_is_the_second(clock: Clock) -> None:
-    assert heard(clock, signal.SIGINT, signal.SIGTERM) == (2, ["all"])
+    assert counted(clock, signal.SIGINT, signal.SIGTERM) == (2, ["all"])
 
 
-def test_the_first_one_is_told_and_no_other() -> None:
-    told: list[str] = []
+def test_only_the_first_one_is_reported() -> None:
+    message: list[str] = []
     with Interrupts() as interrupts:
-        interrupts.on_first = lambda: told.append("stopping")
+        interrupts.on_first = lambda: message.append("stopping")
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
-    assert told == ["stopping"]
+    assert message == ["stopping"]

@@ -33,7 +33,7 @@ TOKEN = {"access_token": "a-token", "token_type": "Bearer"}
 
 
 def poll(answers: list[Fetched], lasts_s: float = 60.0) -> tuple[list[float], Login]:
-    """Poll with these answers; the pauses, and what came of it."""
+    """Poll with these answers; the pauses, and the outcome."""
     clock = [0.0]
     prompt = DevicePrompt(
         device_code="code",

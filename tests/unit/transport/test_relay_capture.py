@@ -82,7 +82,7 @@ def test_every_character_is_written_in_a_form_that_can_be_read_and_shown(files: 
     assert "\x9b" not in text
 
 
-def test_what_was_flushed_lacks_only_its_end(files: Files) -> None:
+def test_a_flushed_capture_lacks_only_its_end(files: Files) -> None:
     files.file.begin({"a": 1})
     files.file.append({"request": 1})
     files.file.flush()
@@ -120,7 +120,7 @@ def test_a_file_that_is_abandoned_empty_leaves_nothing(files: Files) -> None:
     assert files.names == ["s.json"]
 
 
-def test_a_part_of_somebody_else_is_not_overwritten(files: Files) -> None:
+def test_a_partial_file_of_another_process_is_not_overwritten(files: Files) -> None:
     with pytest.raises(FileExistsError):
         CaptureFile(str(files.target), str(files.part))
 
@@ -128,7 +128,7 @@ def test_a_part_of_somebody_else_is_not_overwritten(files: Files) -> None:
 # The recording
 
 
-def test_a_recording_works_line_by_line_and_only_when_it_is_told_to(files: Files) -> None:
+def test_a_recording_works_line_by_line_and_only_on_request(files: Files) -> None:
     recording = RelayCapture(files.file, "stdio://x")
     recording.pid = 42
     recording.add("client", ASK + NEXT[:10])
@@ -148,7 +148,7 @@ def test_a_recording_works_line_by_line_and_only_when_it_is_told_to(files: Files
     ]
 
 
-def test_what_was_not_taken_down_yet_is_taken_down_at_the_end(files: Files) -> None:
+def test_unrecorded_messages_are_recorded_at_the_end(files: Files) -> None:
     recording = RelayCapture(files.file, "stdio://x")
     recording.add("server", b"hello\n")
     recording.add("client", ASK)
@@ -177,7 +177,7 @@ def test_a_recording_says_when_it_is_far_behind(files: Files) -> None:
         (RuntimeError("oh"), "a fault of mcptest: RuntimeError: oh"),
     ],
 )
-def test_whatever_goes_wrong_ends_the_recording_and_nothing_else(
+def test_an_error_while_recording_ends_only_the_recording(
     files: Files, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
 ) -> None:
     recording = RelayCapture(files.file, "stdio://x")

@@ -33,7 +33,7 @@ def line(message: object) -> bytes:
 
 
 class Session:
-    """A transcript, and what has come out of it."""
+    """A transcript, and the exchanges it has returned."""
 
     def __init__(self, **limits: Any) -> None:
         self.transcript = ExchangeBuilder(**limits)
@@ -76,12 +76,6 @@ def test_requests_and_answers_are_paired_and_numbered() -> None:
     assert [each["order"]["response"] for each in exchanges[1:]] == [6, 5]
 
 
-def test_the_handshake_tells_capabilities_and_revision() -> None:
-    transcript = Session().client(INITIALIZE).server(OPENED).transcript
-    assert transcript.capabilities == {"tools": {}}
-    assert transcript.protocol_version == "2025-06-18"
-
-
 def test_a_session_without_a_handshake_has_no_capabilities() -> None:
     assert Session().client(ask(1)).server(answer(1)).transcript.capabilities is None
 
@@ -92,12 +86,12 @@ def test_noise_of_the_server_and_of_the_client_are_kept_apart() -> None:
     assert (prologue["noise"], prologue["client_noise"]) == (["banner"], ["what?"])
     assert (exchange["noise"], exchange["client_noise"]) == (["oh"], ["42"])
     assert exchange["ms"]["client_noise"] == [4.0]
-    # Whoever orders a session by its numbers must not wait for one that never comes.
+    # A reader that orders a session by numbers must not wait for one that is missing.
     assert prologue["order"] == {"noise": [1]}
     assert exchange["order"] == {"request": 2, "noise": [3], "response": 4}
 
 
-def test_what_the_server_asks_and_what_it_is_answered_stand_beside() -> None:
+def test_requests_of_the_server_and_their_answers_are_recorded_beside_the_exchange() -> None:
     session = Session().client(ask(1)).server(LOG, ask("q", "elicitation/create"))
     _, exchange = session.client(answer("q")).server(answer(1)).finish()
     assert [each["method"] for each in exchange["server_messages"]] == [
@@ -123,7 +117,7 @@ def test_a_last_line_without_an_end_is_a_line() -> None:
 # What is held
 
 
-def test_exchanges_come_out_while_the_session_goes_on() -> None:
+def test_exchanges_are_returned_while_the_session_continues() -> None:
     session = Session()
     for number in range(50):
         session.client(ask(number)).server(answer(number))
@@ -154,7 +148,7 @@ def test_a_cancelled_request_holds_back_no_more_than_others() -> None:
     assert len(session.exchanges) > 40
 
 
-def test_what_comes_beside_an_exchange_is_kept_up_to_a_size_and_then_counted() -> None:
+def test_messages_beside_an_exchange_are_kept_up_to_a_size_and_then_counted() -> None:
     session = Session(max_beside_bytes=10_000).client(ask(1)).server(*[LOG] * 100)
     session.client(ask(2)).server(LOG, answer(1), answer(2))
     _, first, second = session.finish()
@@ -169,7 +163,7 @@ def test_what_comes_beside_an_exchange_is_kept_up_to_a_size_and_then_counted() -
     assert (first["response"], second["response"]) == (answer(1), answer(2))
 
 
-def test_what_is_left_out_at_the_very_end_is_told_as_well() -> None:
+def test_messages_left_out_at_the_very_end_are_reported_as_well() -> None:
     session = Session(max_beside_bytes=1000).client(ask(1)).server(*[b"noise\n"] * 10)
     _, exchange = session.finish()
     assert (len(exchange["noise"]), exchange["left_out"][0][:7]) == (1, "9 lines")
@@ -178,13 +172,13 @@ def test_what_is_left_out_at_the_very_end_is_told_as_well() -> None:
 # What is owed
 
 
-def test_an_answer_is_owed_until_it_comes() -> None:
+def test_an_answer_is_owed_until_it_arrives() -> None:
     session = Session().client(ask(1), ask(2)).server(answer(1))
     assert session.transcript.is_owed
     assert not session.server(answer(2)).transcript.is_owed
 
 
-def test_nobody_waits_for_what_was_cancelled() -> None:
+def test_a_cancelled_request_is_not_waited_for() -> None:
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     assert not Session().client(ask(1), cancel).transcript.is_owed
 
@@ -197,7 +191,7 @@ def test_a_notification_is_owed_nothing() -> None:
 # Secrets
 
 
-def test_secrets_are_blanked_wherever_they_stand() -> None:
+def test_secrets_are_blanked_wherever_they_occur() -> None:
     transcript = ExchangeBuilder(keeps_heads=False)
     transcript.add("client", line(ask(1, key="hush-hush")), 1.0)
     transcript.add("server", b"key is hush-hush\n", 2.0)

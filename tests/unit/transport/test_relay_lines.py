@@ -48,13 +48,13 @@ def lines(*pieces: bytes, limit: int = 10_000, keeps_heads: bool = True) -> list
     return [(message, text) for piece in pieces for message, text, _ in side.feed(piece)]
 
 
-def test_a_message_may_come_in_pieces_and_end_in_crlf() -> None:
+def test_a_message_may_arrive_in_pieces_and_end_in_crlf() -> None:
     assert lines(b'{"jsonrpc":"2.0",', b'"method":"a"}', b"\r\n") == [
         ({"jsonrpc": "2.0", "method": "a"}, "")
     ]
 
 
-def test_what_is_no_message_is_kept_as_text() -> None:
+def test_a_line_that_is_not_a_message_is_kept_as_text() -> None:
     assert lines(b"hello\r\n", b"\n", b"42\n", b"\xff\n", b'{"a":1}\n') == [
         (ABSENT, "hello"),
         (ABSENT, "42"),
@@ -63,7 +63,7 @@ def test_what_is_no_message_is_kept_as_text() -> None:
     ]
 
 
-def test_of_a_long_text_the_head_is_kept_and_its_length() -> None:
+def test_the_head_of_a_long_text_is_kept_with_its_length() -> None:
     assert lines(b"x" * 6000 + b"\n") == [(ABSENT, "x" * 4096 + " … (6,000 bytes in all)")]
 
 
@@ -72,7 +72,7 @@ def test_where_there_are_secrets_no_text_is_cut_in_two() -> None:
     assert lines(b"short\n", keeps_heads=False) == [(ABSENT, "short")]
 
 
-def test_a_line_over_the_limit_is_told_at_its_end_with_its_length() -> None:
+def test_a_line_over_the_limit_is_reported_at_its_end_with_its_length() -> None:
     assert lines(b"[" * 8, b"[" * 8, b"[" * 8, limit=10) == []
     found = lines(b"[" * 8, b"[" * 8, b"[" * 8 + b"\n", b"next\n", limit=10)
     assert found == [(ABSENT, "[[[[[[[[[[ … (24 bytes in all)"), (ABSENT, "next")]

@@ -1,4 +1,4 @@
-"""The clock on the wall ends what somebody else's code does, and leaves other timers alone."""
+"""The wall-clock limit ends foreign code, and does not disturb other timers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_wait_that_takes_too_long_is_ended() -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_what_is_quick_enough_is_left_alone() -> None:
+def test_work_that_is_quick_enough_is_not_interrupted() -> None:
     with WallLimit(LONG_S):
         done = True
     assert done
@@ -52,20 +52,20 @@ def test_code_that_swallows_it_once_is_ended_by_the_next() -> None:
         stubborn()
 
 
-def test_another_timer_goes_on_afterwards() -> None:
+def test_another_timer_continues_afterwards() -> None:
     signal.setitimer(signal.ITIMER_REAL, LONG_S)
     with WallLimit(LONG_S):
         pass
     assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= LONG_S
 
 
-def test_another_timer_that_is_up_first_comes_first() -> None:
-    heard: list[int] = []
-    signal.signal(signal.SIGALRM, lambda number, frame: heard.append(number))
+def test_another_timer_that_expires_first_fires_first() -> None:
+    received: list[int] = []
+    signal.signal(signal.SIGALRM, lambda number, frame: received.append(number))
     signal.setitimer(signal.ITIMER_REAL, 0.02)
     with pytest.raises(OverdueError), WallLimit(LONG_S):
         threading.Event().wait(LONG_S)
-    assert heard == [signal.SIGALRM]
+    assert received == [signal.SIGALRM]
 
 
 def test_in_another_thread_nothing_is_bounded() -> None:
