@@ -101,6 +101,24 @@ def test_one_signal_ends_the_run_with_a_report_of_what_was_done(
     assert caller.is_dead_within(2)
 
 
+@pytest.mark.parametrize("options", [(), ("--parallel", "2")], ids=["in sequence", "parallel"])
+def test_a_signal_after_the_last_test_counts_while_the_server_is_stopped(
+    options: tuple[str, ...], tmp_path: Path, listener: Listener
+) -> None:
+    words = write_files(tmp_path, spec_for("announced", listener=listener))
+    with running(tmp_path, [*words, "--json", *options]) as run:
+        caller = listener.next_caller()
+        assert "end of stdin" in (caller.next_word() for _ in range(10))
+        run.signal(signal.SIGINT)
+        # It is sent from another process, so it may take a moment.
+        time.sleep(0.2)
+        caller.let_go()
+        report = run.finish()
+    assert report.status == 130
+    assert (report.members["interrupted"], report.statuses) == (True, ["passed"])
+    assert caller.is_dead_within(2)
+
+
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_signal_ends_a_server_that_ignores_everything(
     second: signal.Signals, tmp_path: Path, listener: Listener

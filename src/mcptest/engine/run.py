@@ -231,6 +231,8 @@ class Run:
                 # Their findings are reported with those of the servers.
                 plan.plugins.close()
                 self.pool.findings += plan.plugins.findings
+        # A signal that arrived while the last server was being stopped counts, too.
+        interrupted = interrupted or self.pool.launcher.interrupts.count > 0
         duration_s = time.monotonic() - began
         fault = self.performer.start_fault
         no_server = fault is not None and not self.pool.has_started_one
