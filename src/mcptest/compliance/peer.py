@@ -1064,13 +1064,13 @@ class HttpPending(Pending):
             self._has_head = True
             reply = self._probe.reply
             self.peer.received_head(reply)
-            self._reader.began(reply.status, reply.headers)
+            self._reader.begin(reply.status, reply.headers)
         piece = self._probe.read(deadline)
         if piece:
-            self._take(self._reader.brought(piece))
+            self._take(self._reader.feed(piece))
         elif self._probe.is_over:
             self._is_ended = True
-            self._take(self._reader.ended())
+            self._take(self._reader.finish())
             self._take_refusal()
         return bool(piece) or self._is_ended
 

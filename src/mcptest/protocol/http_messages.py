@@ -164,7 +164,7 @@ class AnswerReader:
 
     # Input
 
-    def began(self, status: int, headers: Mapping[str, str]) -> list[Item]:
+    def begin(self, status: int, headers: Mapping[str, str]) -> list[Item]:
         """Status and headers were received."""
         self.status, self.headers = status, headers
         content_type = headers.get("content-type", "")
@@ -182,7 +182,7 @@ class AnswerReader:
         self._mode = "events" if is_good and media_type(content_type) == EVENTS else "body"
         return []
 
-    def brought(self, chunk: bytes) -> list[Item]:
+    def feed(self, chunk: bytes) -> list[Item]:
         """A piece of the body was received."""
         if self._mode == "events":
             out: list[Item] = []
@@ -204,7 +204,7 @@ class AnswerReader:
         message = f"{self._answered_with()} more than {self._limit:,} bytes; it begins {head} …"
         return [self._fault("line_too_long", message, _LIMIT_HINT)]
 
-    def ended(self) -> list[Item]:
+    def finish(self) -> list[Item]:
         """The body is complete. A stream may end without a response."""
         if self._mode != "body":
             return []

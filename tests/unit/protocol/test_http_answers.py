@@ -30,8 +30,8 @@ def read(
     """All items of an answer with this body; in names of headers `_` means `-`."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    items = found.began(status, {"content-type": kind, **named})
-    return [*items, *found.brought(raw), *found.ended()]
+    items = found.begin(status, {"content-type": kind, **named})
+    return [*items, *found.feed(raw), *found.finish()]
 
 
 def the_fault(items: list[Frame | TransportFault]) -> TransportFault:
@@ -262,7 +262,7 @@ def test_a_giant_event_ends_the_reading() -> None:
     items = read(found, b"data: " + b"x" * 2000, kind=EVENTS)
     fault = the_fault(items)
     assert (fault.kind, fault.id) == ("line_too_long", 7)
-    assert found.brought(event(ANSWER)) == []
+    assert found.feed(event(ANSWER)) == []
 
 
 def test_a_refusal_is_never_read_as_a_stream() -> None:
@@ -313,9 +313,9 @@ def test_only_the_headers_that_rules_need_are_kept() -> None:
 def test_progress_says_how_much_of_an_answer_has_arrived() -> None:
     found = reader()
     message = [found.progress]
-    found.began(200, {"content-type": JSON})
+    found.begin(200, {"content-type": JSON})
     message.append(found.progress)
-    found.brought(b"{" * 40)
+    found.feed(b"{" * 40)
     message.append(found.progress)
     assert message == [
         "",
@@ -326,9 +326,9 @@ def test_progress_says_how_much_of_an_answer_has_arrived() -> None:
 
 def test_progress_of_a_stream_tells_events_from_their_parts() -> None:
     found = reader()
-    found.began(200, {"content-type": EVENTS})
+    found.begin(200, {"content-type": EVENTS})
     assert found.progress == "status 200 came and no message that answers it"
-    found.brought(b"data: {")
+    found.feed(b"data: {")
     assert found.progress == "status 200 came and 7 bytes of a message that is not complete"
 
 
@@ -350,7 +350,7 @@ def test_a_batch_is_answered_when_all_of_it_is() -> None:
     found = reader(ids=frozenset([("int", 7), ("int", 8)]))
     items = read(found, event(ANSWER), kind=EVENTS)
     assert (values(items), found.is_answered) == ([ANSWER], False)
-    assert values(found.brought(event(other))) == [other]
+    assert values(found.feed(event(other))) == [other]
     assert found.is_answered
 
 

@@ -74,16 +74,16 @@ class Ear:
     def __init__(self) -> None:
         self.heard: list[object] = []
 
-    def began(self, head: Head) -> None:
+    def take_head(self, head: Head) -> None:
         self.heard += [head.status, head.headers]
 
-    def brought(self, chunk: bytes) -> None:
+    def take_piece(self, chunk: bytes) -> None:
         self.heard.append(chunk)
 
-    def ended(self) -> None:
+    def take_end(self) -> None:
         self.heard.append("end")
 
-    def failed(self, error: HttpConnectionError) -> None:
+    def take_failure(self, error: HttpConnectionError) -> None:
         self.heard.append(error.message)
 
 

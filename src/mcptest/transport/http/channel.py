@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     class Listener(Protocol):
         """Is called with the answer to a request: a head, pieces, and an end or a failure."""
 
-        def began(self, head: Head) -> None: ...
-        def brought(self, chunk: bytes) -> None: ...
-        def ended(self) -> None: ...
-        def failed(self, error: HttpConnectionError) -> None: ...
+        def take_head(self, head: Head) -> None: ...
+        def take_piece(self, chunk: bytes) -> None: ...
+        def take_end(self) -> None: ...
+        def take_failure(self, error: HttpConnectionError) -> None: ...
 
     class AnyConnection(Protocol):
         """What carries an exchange: a descriptor to wait for, until it is closed."""
@@ -110,7 +110,7 @@ class HttpChannel:
             exchange = self.exchange_for(request)
         except OSError as error:
             message = f"no connection can be made: {error.strerror}"
-            listener.failed(HttpConnectionError("connect_failed", message))
+            listener.take_failure(HttpConnectionError("connect_failed", message))
             return
         running = _Running(exchange, listener, hops)
         self._running.append(running)
@@ -163,16 +163,16 @@ class HttpChannel:
         try:
             for piece in running.exchange.advance():
                 if isinstance(piece, bytes):
-                    running.listener.brought(piece)
+                    running.listener.take_piece(piece)
                 elif follows and piece.status in _REDIRECTS and piece.header("location"):
                     self._redirect(running, piece)
                 else:
-                    running.listener.began(piece)
+                    running.listener.take_head(piece)
                 if running not in self._running:
                     return
         except HttpConnectionError as error:
             self._drop(running)
-            running.listener.failed(error)
+            running.listener.take_failure(error)
             return
         if running.exchange.is_over:
             self._running.remove(running)
@@ -182,7 +182,7 @@ class HttpChannel:
                 self._idle.append(connection)
             else:
                 running.exchange.connection.close()
-            running.listener.ended()
+            running.listener.take_end()
 
     def limit_wait(self, wait_s: float) -> float:
         """How long to wait at most before this is asked again.

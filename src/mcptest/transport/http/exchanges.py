@@ -46,7 +46,7 @@ class Post:
         """True if no answer is expected, only that it is accepted."""
         return self.reader.id is ABSENT
 
-    def began(self, head: Head) -> None:
+    def take_head(self, head: Head) -> None:
         transport = self._transport
         if transport.credentials.can_answer(head.status, head.headers):
             # It is sent again with another token.
@@ -59,23 +59,23 @@ class Post:
             fault = transport.take_session_id(head.headers)
             if fault:
                 transport.deliver([fault])
-        transport.deliver(self.reader.began(head.status, head.headers))
+        transport.deliver(self.reader.begin(head.status, head.headers))
 
-    def brought(self, chunk: bytes) -> None:
+    def take_piece(self, chunk: bytes) -> None:
         if not self._is_dropped:
             self._transport.stdout_tail.add(chunk)
-            self._take(self.reader.brought(chunk))
+            self._take(self.reader.feed(chunk))
 
     def _take(self, items: Sequence[Item]) -> None:
         self._transport.learn_from(self.method, items)
         self._transport.deliver(items)
 
-    def ended(self) -> None:
+    def take_end(self) -> None:
         transport, reader = self._transport, self.reader
         transport.finished(self)
         if self._is_dropped:
             return
-        items = reader.ended()
+        items = reader.finish()
         has_message = any(isinstance(item, Frame) for item in items)
         if not has_message and transport.may_fall_back(self.method, reader.status):
             transport.fall_back(self._line, items)
@@ -88,7 +88,7 @@ class Post:
         elif self.method == "notifications/initialized" and 200 <= reader.status < 300:
             transport.open_stream()
 
-    def failed(self, error: HttpConnectionError) -> None:
+    def take_failure(self, error: HttpConnectionError) -> None:
         self._transport.finished(self)
         if self._is_dropped:
             return
@@ -126,14 +126,14 @@ class Stream:
         self._has_endpoint = False
         self._is_refused = False
 
-    def began(self, head: Head) -> None:
+    def take_head(self, head: Head) -> None:
         transport = self._transport
         if transport.is_old and transport.credentials.can_answer(head.status, head.headers):
             # The messages that wait for the stream open it again, with another token.
             transport.cancel(self)
             transport.obtain_token()
             return
-        items = self.reader.began(head.status, head.headers)
+        items = self.reader.begin(head.status, head.headers)
         if self.reader.is_stream:
             self._transport.deliver(items)
             return
@@ -157,23 +157,23 @@ class Stream:
             kind="event_stream", message=f"{message}event stream", hint=hint, id=reader.id
         )
 
-    def brought(self, chunk: bytes) -> None:
+    def take_piece(self, chunk: bytes) -> None:
         if self._is_refused:
             return
         self._transport.stdout_tail.add(chunk)
-        items = self.reader.brought(chunk)
+        items = self.reader.feed(chunk)
         if self.reader.endpoint and not self._has_endpoint:
             self._has_endpoint = True
             self._transport.take_endpoint(self.reader.endpoint)
         self._transport.deliver(items)
 
-    def ended(self) -> None:
+    def take_end(self) -> None:
         how = "the server ended its event stream"
         self._over(
             how, TransportFault(kind="event_stream", message=f"{how} before it named an endpoint")
         )
 
-    def failed(self, error: HttpConnectionError) -> None:
+    def take_failure(self, error: HttpConnectionError) -> None:
         self._over(error.message, _failure(error, self.reader))
 
     def _over(self, how: str, fault: TransportFault) -> None:
@@ -207,19 +207,19 @@ class Fetch:
         self._status = 0
         self._raw = b""
 
-    def began(self, head: Head) -> None:
+    def take_head(self, head: Head) -> None:
         self._status = head.status
 
-    def brought(self, chunk: bytes) -> None:
+    def take_piece(self, chunk: bytes) -> None:
         self._raw += chunk
         if len(self._raw) > MAX_DOCUMENT_BYTES:
             self.give_up(f"the answer is larger than {MAX_DOCUMENT_BYTES:,} bytes")
 
-    def ended(self) -> None:
+    def take_end(self) -> None:
         self._transport.finished(self)
         self._over(Fetched(status=self._status, body=self._raw))
 
-    def failed(self, error: HttpConnectionError) -> None:
+    def take_failure(self, error: HttpConnectionError) -> None:
         self._transport.finished(self)
         self._over(Fetched(problem=error.message))
 
