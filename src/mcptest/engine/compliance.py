@@ -464,7 +464,7 @@ class _Known(Record):
         # A new process begins like the first one.
         return not (changes or self.changes)
 
-    def has_begun_with(self, server: Server) -> bool:
+    def has_applied_to(self, server: Server) -> bool:
         """Whether this list applied to this process before it announced a change."""
         return self.process() is server or not self.changes
 
@@ -505,7 +505,7 @@ class Outputs:
         before = self._known(server.spec)
         known = self.learn(server)
         tools = known.tools.get(tool, ())
-        if before and before is not known and before.has_begun_with(server):
+        if before and before is not known and before.has_applied_to(server):
             # A change that is announced with the answer does not apply to it.
             others = [each.declared for each in tools]
             old = (each for each in before.tools.get(tool, ()) if each.declared not in others)
