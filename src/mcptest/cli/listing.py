@@ -8,7 +8,7 @@ from mcptest import __version__
 from mcptest.cli.one_server import write_json
 from mcptest.cli.options import parse_color
 from mcptest.cli.output import StandardOutput, hide_secrets, wants_colour, write_stderr
-from mcptest.cli.shared_options import parse_request
+from mcptest.cli.shared_options import parse_wanted
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import UsageError
 from mcptest.core.results import ExitCode
@@ -50,7 +50,7 @@ def list_tests(arguments: Arguments) -> int:
     for option in _REFUSED:
         if arguments.has(option):
             raise UsageError(f"--list runs nothing, so {option} has no meaning with it")
-    asked = parse_request(arguments).but(is_only_listed=True)
+    asked = parse_wanted(arguments).but(is_only_listed=True)
     # Neither servers nor variables are needed to know the tests.
     plan = load_plan(asked, PlaceholderEnvironment(os.environ))
     hide_secrets(plan.secrets)

@@ -194,7 +194,7 @@ def _run_command(command: Command, words: list[str]) -> int:
         return ExitCode.PASSED
     parse_color(arguments)
     if arguments.has("--env-file"):
-        from mcptest.cli.shared_options import read_env_file  # noqa: PLC0415  # for those who want it
+        from mcptest.cli.shared_options import read_env_file  # noqa: PLC0415  # only with its option
 
         for file in arguments.all("--env-file"):
             read_env_file(file)

@@ -13,13 +13,13 @@ from mcptest.cli.shared_options import (
     WATCHER_VARIABLE,
     parse_command,
     parse_http_server,
-    parse_request,
+    parse_wanted,
 )
 from mcptest.core.errors import FormatError, McptestError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.secrets import redactor
 from mcptest.core.text import plural, visible
-from mcptest.engine.discovery import CONFIG_NAMES, SUITE_ENDINGS, find_suites
+from mcptest.engine.discovery import CONFIG_NAMES, SUITE_ENDINGS, find_test_files
 from mcptest.engine.loading import PlaceholderEnvironment, load_plan
 from mcptest.engine.matrix import Transport, run_matrix
 from mcptest.engine.snapshots import is_snapshot_path
@@ -169,7 +169,7 @@ class _UsedFiles:
         """Read the test files again; what they used before is kept."""
         try:
             # The first round shows its notes.
-            plan = load_plan(parse_request(self._arguments).but(note=None), os.environ)
+            plan = load_plan(parse_wanted(self._arguments).but(note=None), os.environ)
         except FormatError as error:
             # One of them may be a file of rows, which is about to be corrected.
             self._add_rows(each.file for each in error.diagnostics)
@@ -208,7 +208,7 @@ def _filter(
 def find_affected(changed: Iterable[str], paths: Sequence[str]) -> tuple[str, ...]:
     """Return the paths to rerun after a change: the changed test files, or all paths."""
     try:
-        suites = {os.path.realpath(suite): suite for suite in find_suites(paths)}
+        suites = {os.path.realpath(suite): suite for suite in find_test_files(paths)}
     except McptestError:
         return tuple(paths)
     hit = [suites.get(os.path.realpath(path)) for path in changed]
@@ -281,8 +281,8 @@ class TransportMatrix(Record):
         http = _http_side(arguments)
         if http:
             given = {name: each for name, each in arguments.given.items() if name not in _OVER_HTTP}
-            return cls(request=parse_request(arguments.but(given=given)), http=http)
-        asked = parse_request(arguments)
+            return cls(request=parse_wanted(arguments.but(given=given)), http=http)
+        asked = parse_wanted(arguments)
         beside = _http_of_file(asked) if asked.server_command else None
         asked = asked.but(sent_along=None) if beside else asked
         return cls(request=asked, http=beside, is_of_file=beside is not None)

@@ -70,10 +70,10 @@ __all__ = [
     "parse_format",
     "parse_http_server",
     "parse_plugins",
-    "parse_request",
     "parse_seconds",
     "parse_server_command",
     "parse_timeout_s",
+    "parse_wanted",
     "read_env_file",
     "repeat",
     "retries",
@@ -737,12 +737,12 @@ _MOST_FAILURES = 999_999
 _MOST_REPEATS = 10_000
 
 
-def parse_request(arguments: Arguments) -> Wanted:
+def parse_wanted(arguments: Arguments) -> Wanted:
     """Return the files, the server and the selection that a command line asks for."""
     _refuse_server_name(arguments)
     paths, lines = arguments.paths, Selection().lines
     if any(":" in path for path in paths):
-        from mcptest.engine.selection import split_lines  # noqa: PLC0415  # for those who want it
+        from mcptest.engine.selection import split_lines  # noqa: PLC0415  # only with its option
 
         paths, lines = split_lines(paths, has_format=arguments.has("--format"))
     return Wanted(
@@ -825,7 +825,7 @@ def read_env_file(file: str) -> None:
 
 def _read_last_failed() -> dict[str, frozenset[str]]:
     """Return the tests that failed the last time; if there are none, say that all run."""
-    from mcptest.engine.selection import read_failed  # noqa: PLC0415  # for those who want it
+    from mcptest.engine.selection import read_failed  # noqa: PLC0415  # only with its option
 
     failed, why = read_failed()
     if not failed:

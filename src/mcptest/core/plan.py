@@ -144,9 +144,9 @@ class HttpSpec(Record):
 class ServerSpec(Record):
     """How to start or reach the server under test, and how long to wait for it.
 
-    With `http` it is reached over HTTP, and `command`, if any, starts it. `spec_version` pins
-    the revision. Unless it `is_named`, the name is that of its program or its address, and reports
-    use the one that the server says itself.
+    With `http` it is reached over HTTP, and `command`, if any, starts it. `spec_version` is the only
+    revision to use, `protocol_version` the one to offer in a handshake. Unless it `is_named`, the
+    name is that of its program or its address, and reports use the one that the server says itself.
     """
 
     name: str
@@ -335,8 +335,9 @@ class Suite(Record):
 
     `server` is set if the file declares its own, `needs` are the diagnostics about variables that
     it needs and that are unset. `gates` and `parallel` belong to the whole file; `home` is the
-    file that imports it, or itself. `protocol_version` is the revision of its messages, if the
-    file says it. `row_files` are the files of rows that its tests were made of.
+    suite file (`mcptest.yaml`) that it is in or that imports it, "" outside of suite files.
+    `protocol_version` is the revision of its messages, if the file says it. `row_files` are the
+    files of rows that its tests were made of.
     """
 
     name: str

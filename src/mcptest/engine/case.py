@@ -81,7 +81,7 @@ class Performer:
         self._file = ""
         self._folder = ""
         self._keeps_times = False
-        self._is_suite = False
+        self._is_suite_file = False
         self._times: list[float] = []
         # The step whose answer is awaited, as written and as sent.
         self._at_hand: tuple[Server, Step, Step] | None = None
@@ -103,7 +103,7 @@ class Performer:
         self._file = suite.file
         self._folder = os.path.dirname(suite.file)
         self._keeps_times = bool(suite.gates and suite.gates.performance)
-        self._is_suite = suite.format == "suite"
+        self._is_suite_file = suite.format == "suite"
 
     def prepare(self, case: Case, spec: ServerSpec) -> None:
         """Start the server that the case needs; ServerError when that is impossible."""
@@ -115,7 +115,7 @@ class Performer:
     def perform(
         self, case: Case, spec: ServerSpec, retries: int, following: Case | None
     ) -> CaseResult:
-        """The verdict on a case, after as many retries as it needs and may have.
+        """The verdict on a case, after at most `retries` retries.
 
         The first request of `following` is sent as soon as the case has passed, if possible.
         """
@@ -155,9 +155,9 @@ class Performer:
         return result.but(tags=case.tags) if case.tags else result
 
     def perform_repeatedly(self, case: Case, spec: ServerSpec, count: int) -> CaseResult:
-        """The verdict on a case that is run so often and must pass every time.
+        """The verdict on a case that is run `count` times and must pass each time.
 
-        It is that of the first failure, if there is one, with the time of all repetitions.
+        The verdict is that of the first failure, if there is one, with the time of all repetitions.
         """
         failures = self._pool.failures
         results: list[CaseResult] = []
@@ -195,7 +195,7 @@ class Performer:
         """One try, followed by its teardown."""
         self._pool.start_test()
         self.refused = {}
-        if self._is_suite:
+        if self._is_suite_file:
             # Suites save values within one test only.
             self.values = {}
         try:
@@ -274,7 +274,7 @@ class Performer:
                 step = self._fill(written_step)
                 server, note = self._pool.server_for(spec, step)
                 notes += (note,) if note else ()
-                if self._is_suite and not server.has_begun:
+                if self._is_suite_file and not server.has_begun:
                     self._known_outputs().learn(server)
                 began = time.monotonic() if written_step is case.steps[0] else began
                 self._at_hand = (server, written_step, step)
@@ -344,7 +344,7 @@ class Performer:
         is_error = type(reply.message) is dict and "error" in reply.message
         if is_error and (not mismatches or expects_error(step.expectation)):
             # An error that a test expects does not count against the server (INV-004).
-            server.connection.expected_error(step.method)
+            server.connection.note_expected_error(step.method)
         if self._keeps_times:
             self._times.append(reply.elapsed_s)
         if step.tool:

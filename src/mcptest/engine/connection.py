@@ -156,10 +156,10 @@ class Connection:
         if self._watch:
             self._watch.catch_up()
 
-    def expected_error(self, method: str) -> None:
+    def note_expected_error(self, method: str) -> None:
         """A call of this method was answered with an error, as its test expects."""
         if self._watch:
-            self._watch.expected_error(method)
+            self._watch.note_expected_error(method)
 
     def ask_privately(self, line: bytes, id: str) -> None:
         """Do not record this line, nor the answer to it."""

@@ -30,7 +30,7 @@ __all__ = [
     "begins_like_test_file",
     "find_client_config",
     "find_config",
-    "find_suites",
+    "find_test_files",
     "format_of",
     "glob_root",
     "is_client_config",
@@ -82,7 +82,7 @@ _MAX_LINKED_FOLDERS = 1_000
 _MAX_LEFT_OUT = 5
 
 
-def find_suites(
+def find_test_files(
     arguments: Iterable[str],
     note: Callable[[str], None] | None = None,
     *,

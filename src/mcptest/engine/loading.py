@@ -18,7 +18,7 @@ from mcptest.engine.discovery import (
     SuiteFolders,
     find_client_config,
     find_config,
-    find_suites,
+    find_test_files,
     format_of,
     glob_root,
     is_client_config,
@@ -64,12 +64,6 @@ __all__ = [
     "resolve_folders",
     "select",
 ]
-
-
-# Select the cases to run: by name, tag, `only` and shard.
-#
-# What the command line leaves out is not in the report at all; what `only` leaves out is
-# there, as skipped, because the file itself says so.
 
 
 # Where `mcptest.engine.selection` keeps the tests that failed.
@@ -230,9 +224,9 @@ class Wanted(Record):
     # Called with a sentence about each file that is skipped, because it belongs to another tool.
     note: Callable[[str], None] | None = None
 
-    def find_suites(self) -> list[str]:
+    def find_test_files(self) -> list[str]:
         """The files that the paths name."""
-        return find_suites(self.paths, self.note, has_format=bool(self.format))
+        return find_test_files(self.paths, self.note, has_format=bool(self.format))
 
     def folders(self) -> SuiteFolders:
         """The folders whose files messages may quote."""
@@ -288,7 +282,7 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     # If the command line names the server, those of files may have unset variables.
     is_named = bool(wanted.server_command or wanted.config or wanted.server)
     known = PlaceholderEnvironment(environment) if is_named else environment
-    files = wanted.find_suites()
+    files = wanted.find_test_files()
     # Suites use the environment for more than starting servers.
     resources.environment = environment
     suites = _load_all(files, known, mistakes, warnings, wanted.format, resources, folders)
@@ -300,7 +294,7 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     if mistakes:
         raise FormatError(mistakes)
     _refuse_unknown_variables(resources.variables)
-    # Hosts such as pytest choose for all files, of which each is loaded alone.
+    # pytest loads each file by itself, so another file may need the server.
     if wanted.server_name and not (servers.has_config or wanted.is_chosen_later):
         message = "--server chooses a server of a config, and no test here needs one"
         raise UsageError(message, "suites and server: blocks name their servers themselves")
@@ -341,7 +335,7 @@ def _select(
     """The selection that counts, the shard, and the suites with the selected tests."""
     selection = wanted.selection
     if selection.lines:
-        from mcptest.engine.selection import select_lines  # noqa: PLC0415  # for those who want it
+        from mcptest.engine.selection import select_lines  # noqa: PLC0415  # only with its option
 
         suites = select_lines(suites, selection.lines)
     if selection.last_failed and not any(_filter_cases(suite, selection).cases for suite in suites):
@@ -405,7 +399,7 @@ def load_suites(
 
     folders = wanted.folders()
     with folders:
-        files = wanted.find_suites()
+        files = wanted.find_test_files()
         resources = SuiteResources(plugins_of)
         suites = _load_all(
             files, environment, mistakes, warnings, wanted.format, resources, folders

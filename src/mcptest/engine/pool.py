@@ -199,7 +199,7 @@ class ServerPool:
         if wanted is not None and wanted is not spec and wanted != spec:
             return
         if server.is_usable and server.is_initialised and not server.is_silent:
-            self._listed = self._listed or take_inventory(server)
+            self._listed = self._listed or read_inventory(server)
             if self._listed is not None:
                 self.inventories[spec.name] = self._listed
 
@@ -359,7 +359,7 @@ class ServerPool:
             self.has_started_one = self.has_started_one or with_handshake
             note, self._replaced = note or self._replaced, ""
         assert self._server is not None
-        # Judged now, not while an answer is awaited: that time is the server's.
+        # Check rules now, so that it does not count as response time of the server.
         self._server.connection.catch_up()
         return self._server, note
 
@@ -392,7 +392,7 @@ class Inventory(Record):
     whole: frozenset[OfferKind] = frozenset()
 
 
-def take_inventory(server: Server) -> Inventory | None:
+def read_inventory(server: Server) -> Inventory | None:
     """Everything the server offers; None when a list does not end, or not in time."""
     offers: dict[tuple[str, str], CoveredOffer] = {}
     whole: set[OfferKind] = set()

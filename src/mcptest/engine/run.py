@@ -384,7 +384,7 @@ class Run:
     def _settle_doubt(
         self, case: Case, spec: ServerSpec, result: CaseResult, *, is_judged_now: bool
     ) -> CaseResult:
-        """The verdict after what the server lists, or for now if that is not known yet."""
+        """The verdict, corrected by what the server lists if that is known already."""
         if result.status not in ("passed", "failed"):
             return result
         names = [name for name in self.performer.refused if name[0] in ("tool", "prompt")]

@@ -15,7 +15,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt, visible
 from mcptest.engine.discovery import (
-    find_suites,
+    find_test_files,
     glob_root,
     read_regular,
     read_text,
@@ -74,7 +74,7 @@ def split_lines(
             raise UsageError(f"{visible(word)!r}: lines are counted from 1")
         paths.append(file)
         lines[os.path.normpath(file), number] = None
-    whole = find_suites(others, has_format=has_format) if others and lines else ()
+    whole = find_test_files(others, has_format=has_format) if others and lines else ()
     return tuple(dict.fromkeys(paths)), tuple(each for each in lines if each[0] not in whole)
 
 

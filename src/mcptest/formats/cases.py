@@ -39,7 +39,7 @@ from mcptest.formats.keys import (
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.matching.compare import Group, source_of
-from mcptest.matching.expectation import Compiler
+from mcptest.matching.compiler import Compiler
 from mcptest.matching.patterns import PREFIX, Pattern
 from mcptest.matching.registry import ParameterError
 from mcptest.matching.tags import TAG_NAMES, TAGS, bound_name, has_blanks, make_value, read_tag

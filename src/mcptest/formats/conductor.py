@@ -39,7 +39,7 @@ from mcptest.formats.keys import (
     whole_number,
 )
 from mcptest.formats.yaml import read_document
-from mcptest.matching.expectation import Compiler, Literal
+from mcptest.matching.compiler import Compiler, Literal
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.values import parse_field_path, to_text
 from mcptest.protocol.framing import encode_line

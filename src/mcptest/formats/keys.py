@@ -24,7 +24,7 @@ from mcptest.core.secrets import LEAST_CHARS, why_not_blanked
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.yaml import locate
 from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS
-from mcptest.matching.expectation import Literal
+from mcptest.matching.compiler import Literal
 from mcptest.matching.patterns import PREFIX
 
 TYPE_CHECKING = False

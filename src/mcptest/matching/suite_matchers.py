@@ -1,8 +1,8 @@
 """The matchers of a suite, `{contains: A-17}`, and the targets of its assertions.
 
-Each name is a matcher of the registry or one of the groups that directives make. The
-value under it is a value of the file, not a string that has to be parsed again. A target is a path
-of dots, `[n]`, `[*]` and quoted keys (`result["a.b"]`).
+Each name stands for one of the matchers that suites know, or for a group of them; any other matcher
+is written `{pattern: "match:NAME"}`. The value under it is a value of the file, not a string that
+has to be parsed again. A target is a path of dots, `[n]`, `[*]` and quoted keys (`result["a.b"]`).
 """
 
 from __future__ import annotations

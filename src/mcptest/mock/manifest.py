@@ -22,7 +22,7 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import trail_of
 from mcptest.formats.keys import Fields, check_diagnostics, read_top, references, strings_in
 from mcptest.formats.yaml import NOT_JSON, read_document, read_json
-from mcptest.matching.expectation import Compiler
+from mcptest.matching.compiler import Compiler
 from mcptest.matching.matchers.objects import JSON_SCHEMA
 from mcptest.mock.canned import CannedAnswer, Manifest, Offer
 

@@ -1,1 +1,1 @@
-"""Turn the events of a run into terminal text, JSON and JUnit XML."""
+"""Turn the events of a run into text for the terminal, JSON, JUnit XML, HTML and other formats."""

@@ -22,7 +22,8 @@ class ReporterEntry(Record):
     # Module and class, imported when the reporter is used.
     source: str
     purpose: str
-    # What it is made with: "tool_version", "all_logs", "options" (those that name the server).
+    # What it is made with: "tool_version", "all_logs", "folder", "options" (those that name the
+    # server).
     made_with: tuple[str, ...] = ()
     # For people: written to standard output in the encoding of the terminal, not in UTF-8.
     is_for_people: bool = False

@@ -160,7 +160,7 @@ class RuleWatch:
         self._judge = LiveJudge(self._label, self._transport, self._written_ids)
         return self._judge
 
-    def expected_error(self, method: str) -> None:
+    def note_expected_error(self, method: str) -> None:
         """A call of this method was answered with an error, as its test expects."""
         self._expected_errors[method] = self._expected_errors.get(method, 0) + 1
 

@@ -13,7 +13,7 @@ from mcptest.core.text import visible
 from mcptest.engine.loading import SuiteResources
 from mcptest.engine.server import make_bare_launcher
 from mcptest.matching.compare import compare, source_of
-from mcptest.matching.expectation import Compiler
+from mcptest.matching.compiler import Compiler
 from mcptest.matching.suite_matchers import SuiteMatchers
 from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.reporters.text import render_result, stderr_lines

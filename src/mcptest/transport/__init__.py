@@ -1,6 +1,6 @@
 """Processes, pipes and sockets: the interface of a transport, and what all of them share.
 
-`stdio`, `http` and `memory` each implement `Transport`; the engine knows nothing else of them.
+`stdio`, `http` and `memory` each implement `Transport`, through which the engine drives them.
 """
 
 from __future__ import annotations

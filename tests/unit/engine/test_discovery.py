@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
-from mcptest.engine.discovery import find_config, find_suites, read_now, read_text
+from mcptest.engine.discovery import find_config, find_test_files, read_now, read_text
 
 FILES = (
     "a.test.mcp.yml",
@@ -62,7 +62,7 @@ ALL = ["a.test.mcp.yml", "b.test.mcp.yaml", "sub/c.test.mcp.yml", "sub/deep/d.te
 def test_paths_folders_and_globs_become_files_sorted_and_once(
     arguments: tuple[str, ...], found: list[str]
 ) -> None:
-    assert find_suites(arguments) == found
+    assert find_test_files(arguments) == found
 
 
 @pytest.mark.parametrize("pattern", ["*.nope", "sub/other*.test.mcp.yml", "[!].yml", "[^]"])
@@ -70,7 +70,7 @@ def test_paths_folders_and_globs_become_files_sorted_and_once(
 def test_a_glob_that_matches_nothing_selects_nothing(pattern: str) -> None:
     endings = r"test files end in \.test\.mcp\.yml, _test\.yaml, \.cases\.yaml or mcptest\.yaml$"
     with pytest.raises(NothingSelectedError, match=endings):
-        find_suites([pattern])
+        find_test_files([pattern])
 
 
 def test_a_folder_without_test_files_selects_nothing(
@@ -78,7 +78,7 @@ def test_a_folder_without_test_files_selects_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NothingSelectedError) as caught:
-        find_suites([])
+        find_test_files([])
     message = str(caught.value)
     assert message.startswith("no test file found in this folder; test files end in ")
     assert message.endswith("; mcptest init and mcptest discover write a first one")
@@ -96,20 +96,20 @@ def test_a_folder_without_test_files_selects_nothing(
 @pytest.mark.usefixtures("folder")
 def test_braces_are_refused_with_the_patterns_they_mean(pattern: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
-        find_suites(["a.test.mcp.yml", pattern])
+        find_test_files(["a.test.mcp.yml", pattern])
     assert caught.value.message == f"braces are not supported in {pattern!r}"
     assert caught.value.help == f"name each of them, quoted separately: {words}"
 
 
 def test_a_file_whose_name_has_braces_is_found(folder: Path) -> None:
     (folder / "{x,y}.test.mcp.yml").touch()
-    assert find_suites(["{x,y}.test.mcp.yml"]) == ["{x,y}.test.mcp.yml"]
-    assert find_suites(["*y}.test.mcp.yml"]) == ["{x,y}.test.mcp.yml"]
+    assert find_test_files(["{x,y}.test.mcp.yml"]) == ["{x,y}.test.mcp.yml"]
+    assert find_test_files(["*y}.test.mcp.yml"]) == ["{x,y}.test.mcp.yml"]
 
 
 def test_a_file_whose_name_looks_like_a_glob_is_meant_itself(folder: Path) -> None:
     (folder / "x[1].test.mcp.yml").touch()
-    assert find_suites(["x[1].test.mcp.yml"]) == ["x[1].test.mcp.yml"]
+    assert find_test_files(["x[1].test.mcp.yml"]) == ["x[1].test.mcp.yml"]
 
 
 # The config

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcptest.engine.judge import judge_notifications
-from mcptest.matching.expectation import Compiler
+from mcptest.matching.compiler import Compiler
 from mcptest.matching.registry import builtin_registry
 
 A, B, C = ({"method": method, "params": {"n": 1}} for method in "abc")

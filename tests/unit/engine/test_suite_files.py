@@ -8,7 +8,7 @@ import pytest
 from case_tables import each_case
 
 from mcptest.core.errors import UsageError
-from mcptest.engine.discovery import find_suites, format_of, is_suite_name
+from mcptest.engine.discovery import find_test_files, format_of, is_suite_name
 
 SERVERS = "servers:\n  shop: {command: [x]}\n"
 
@@ -64,20 +64,20 @@ def test_without_a_path_the_suite_of_the_folder_is_meant(
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).touch()
     below = ["sub/b.mcptest.yaml", "sub/mcptest.yaml"]
-    assert find_suites(()) == ["a.test.mcp.yml", *below]
-    assert find_suites(("sub/*",)) == below
-    assert find_suites(("sub/*.yaml",)) == [*below, "sub/notmcptest.yaml"]
+    assert find_test_files(()) == ["a.test.mcp.yml", *below]
+    assert find_test_files(("sub/*",)) == below
+    assert find_test_files(("sub/*.yaml",)) == [*below, "sub/notmcptest.yaml"]
     # Beside others of its kind it has to be named.
     Path("b.mcptest.yaml").touch()
-    assert find_suites(()) == ["a.test.mcp.yml", "b.mcptest.yaml", *below]
+    assert find_test_files(()) == ["a.test.mcp.yml", "b.mcptest.yaml", *below]
     Path("mcptest.yml").touch()
-    assert find_suites(()) == ["mcptest.yml"]
+    assert find_test_files(()) == ["mcptest.yml"]
     Path("mcptest.yaml").mkdir()
-    assert find_suites(()) == ["mcptest.yml"]
+    assert find_test_files(()) == ["mcptest.yml"]
     Path("mcptest.yaml").rmdir()
     Path("mcptest.yaml").touch()
     with pytest.raises(UsageError) as caught:
-        find_suites(())
+        find_test_files(())
     assert (
         caught.value.message == "there are both mcptest.yaml and mcptest.yml; which one is meant?"
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcptest.explore.discover import answer_shape, exactly
 from mcptest.matching.compare import compare
-from mcptest.matching.expectation import Compiler
+from mcptest.matching.compiler import Compiler
 from mcptest.matching.registry import builtin_registry
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.matching.compare import compare, is_same, source_of
-from mcptest.matching.expectation import Compiler
+from mcptest.matching.compiler import Compiler
 from mcptest.matching.registry import builtin_registry
 from mcptest.matching.values import is_equal
 

@@ -7,8 +7,8 @@ from case_tables import each_case
 
 from mcptest.core.results import Mismatch
 from mcptest.matching.compare import compare, is_met, source_of
+from mcptest.matching.compiler import Compiler
 from mcptest.matching.diff import find_idle_checks
-from mcptest.matching.expectation import Compiler
 from mcptest.matching.registry import builtin_registry
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcptest.matching.compare import compare
+from mcptest.matching.compiler import Compiler
 from mcptest.matching.diff import find_idle_checks
-from mcptest.matching.expectation import Compiler
 from mcptest.matching.registry import builtin_registry
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mcptest.formats.yaml import read_document
 from mcptest.matching.compare import is_met
-from mcptest.matching.expectation import Compiler
+from mcptest.matching.compiler import Compiler
 from mcptest.matching.patterns import Pattern, parse_pattern
 from mcptest.matching.registry import Directive, Matcher, TwoOwnersError, builtin_registry
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mcptest.core.errors import CheckError
 from mcptest.core.results import Mismatch
-from mcptest.matching.expectation import Compiler
+from mcptest.matching.compiler import Compiler
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import BadSchemaError, builtin_registry
 

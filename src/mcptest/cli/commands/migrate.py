@@ -24,7 +24,7 @@ from mcptest.engine.discovery import (
     CONFIG_NAMES,
     SuiteFolders,
     find_config,
-    find_suites,
+    find_test_files,
     format_of,
     read_text,
 )
@@ -71,7 +71,8 @@ def migrate(arguments: Arguments) -> int:
         message = f"--to takes only suite, not {visible(to)!r}"
         raise UsageError(message, "Conductor files and contracts can be read, but not written")
     formats = {
-        file: format_of(file, read_text(file)) for file in find_suites(arguments.paths, write_note)
+        file: format_of(file, read_text(file))
+        for file in find_test_files(arguments.paths, write_note)
     }
     for file, format in formats.items():
         if format == "suite":

@@ -16,7 +16,7 @@ from mcptest.cli.shared_options import (
     max_failures,
     min_coverage,
     parallel,
-    parse_request,
+    parse_wanted,
     repeat,
     retries,
 )
@@ -58,7 +58,7 @@ _kept: list[Plan] = []
 def run(arguments: Arguments) -> int:
     """Load the tests, run or list them, and report; return the exit code."""
     if arguments.has("--list"):
-        from mcptest.cli.listing import list_tests  # noqa: PLC0415  # for those who want it
+        from mcptest.cli.listing import list_tests  # noqa: PLC0415  # only with its option
 
         return list_tests(arguments)
     return _run(arguments)
@@ -68,11 +68,11 @@ def _run(arguments: Arguments) -> int:
     before = _follow_watcher() if WATCHER_VARIABLE in os.environ else None
     matrix = _matrix(arguments)
     if arguments.has("--watch"):
-        from mcptest.cli.run_modes import watch  # noqa: PLC0415  # for those who want it
+        from mcptest.cli.run_modes import watch  # noqa: PLC0415  # only with its option
 
         refuse_windows("--watch", "run the command again by hand")
         return watch(arguments)
-    asked = matrix.request if matrix else parse_request(arguments)
+    asked = matrix.request if matrix else parse_wanted(arguments)
     asked = asked.but(note=before.note) if before else asked
     settings: dict[str, Any] = {
         "strict_invariants": arguments.has("--strict-invariants"),
@@ -273,7 +273,7 @@ def _note_shared_servers(plan: Plan) -> None:
 def _matrix(arguments: Arguments) -> TransportMatrix | None:
     if not (arguments.has("--transport-matrix") or arguments.has("--http-command")):
         return None
-    from mcptest.cli.run_modes import TransportMatrix  # noqa: PLC0415  # for those who want it
+    from mcptest.cli.run_modes import TransportMatrix  # noqa: PLC0415  # only with its option
 
     return TransportMatrix.of(arguments)
 
@@ -281,7 +281,7 @@ def _matrix(arguments: Arguments) -> TransportMatrix | None:
 def _collectors(arguments: Arguments) -> Collectors | None:
     if not arguments.has("--server-coverage"):
         return None
-    from mcptest.engine.code_coverage import Collectors  # noqa: PLC0415  # for those who want it
+    from mcptest.engine.code_coverage import Collectors  # noqa: PLC0415  # only with its option
 
     return Collectors(arguments.last("--server-coverage"))
 
