@@ -144,9 +144,9 @@ class HttpSpec(Record):
 class ServerSpec(Record):
     """How to start or reach the server under test, and how long to wait for it.
 
-    With `http` it is reached over HTTP, and `command`, if any, starts it. `spec_version` is the only
-    revision to use, `protocol_version` the one to offer in a handshake. Unless it `is_named`, the
-    name is that of its program or its address, and reports use the one that the server says itself.
+    With `http` it is reached over HTTP, and `command`, if any, starts it. `spec_version` is the
+    only revision to use, `protocol_version` the one to offer in a handshake. Unless it `is_named`,
+    the name is that of its program or its address, and reports use what the server calls itself.
     """
 
     name: str

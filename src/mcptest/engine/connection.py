@@ -38,7 +38,7 @@ from mcptest.transport.stdio import StdioTransport
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, TypeAlias, TypeVar
+    from typing import Any, TypeVar
 
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Fault, LogLine, SessionScore
@@ -48,13 +48,11 @@ if TYPE_CHECKING:
     from mcptest.protocol.framing import LineDecoder, Overlong
     from mcptest.protocol.session import Message, SessionEvent
     from mcptest.rules.judge import Member
-    from mcptest.transport.http.client import HttpTransport
-    from mcptest.transport.memory.server import MemoryTransport
+    from mcptest.transport import Transport
     from mcptest.transport.process.stopping import Stopped
 
     Item = Frame | Noise | Overlong | TransportFault
     Quoted = TypeVar("Quoted", UnexpectedResponse, ProtocolViolated)
-    Transport: TypeAlias = StdioTransport | HttpTransport | MemoryTransport
 
 __all__ = ["Connection", "Findings", "Inbox", "Waiting"]
 
