@@ -127,12 +127,7 @@ def describe_server(suites: Iterable[Suite]) -> ServerDescription:
     """What the answers in all cases say of the server; what comes first counts."""
     introduction: Message = {}
     features: dict[str, dict[str, Message]] = {name: {} for name in KINDS}
-    dialogues = (dialogue_of(case) for suite in suites for case in suite.cases)
-    for dialogue, turn in ((each, turn) for each in dialogues for turn in each.turns):
-        method = _request_of(dialogue, turn).get("method")
-        if turn.is_ours or not isinstance(method, str):
-            continue
-        result = _as_dict(_as_dict(turn.value).get("result"))
+    for method, result in _answers(suites):
         if method in ("initialize", "server/discover"):
             names = [
                 _as_dict(each.get("serverInfo")).get("name") for each in (introduction, result)
@@ -155,6 +150,17 @@ def describe_server(suites: Iterable[Suite]) -> ServerDescription:
         instructions=instructions if isinstance(instructions, str) else "",
         features={name: tuple(found.values()) for name, found in features.items()},
     )
+
+
+def _answers(suites: Iterable[Suite]) -> Iterator[tuple[str, Message]]:
+    """The method and the result of every answer of the server."""
+    for suite in suites:
+        for case in suite.cases:
+            dialogue = dialogue_of(case)
+            for turn in dialogue.turns:
+                method = _request_of(dialogue, turn).get("method")
+                if not turn.is_ours and isinstance(method, str):
+                    yield method, _as_dict(_as_dict(turn.value).get("result"))
 
 
 def _stated(value: Message) -> Message:

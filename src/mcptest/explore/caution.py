@@ -201,7 +201,7 @@ def _reason_in_values(tool: Message) -> str:
             is_query = not _QUERIES.isdisjoint(split_words(name))
             # A program that changes something.
             if re.search(_STATEMENT, text) or (is_query and re.search(_CHANGING_QUERY, text)):
-                shown = f'its argument "{_short(name)}" may be "{excerpt(text, 60)}"'
+                shown = f'its argument "{_short(name)}" may be "{excerpt(value, 60)}"'
                 return f"{shown}, and nothing says that it only reads"
     for name, value in made_up_arguments(tool).harmful:
         shown = excerpt(value if isinstance(value, str) else dump_json(value), 60)

@@ -141,12 +141,12 @@ class ClientConfig:
             self._top = read_top(self._document, "a config must be an object", self._diagnostics)
         except FormatError as error:
             raise _unquoted(error) from None
-        # The secrets of the file, which a quoted line may hold.
         keys = (*_CLIENTS, *_REGISTRY)
         # The key that shows the format; "" if there is none.
         self.kind = next((key for key in keys if key in self._top.mapping), "")
         entries = self._top.mapping.get(self.kind)
-        # A server that is a string may be a command with arguments.
+        # The secrets of the file, which a quoted line may hold. A server that is a string may be a
+        # command with arguments.
         misplaced = entries.values() if isinstance(entries, dict) else [entries]
         written = [secret for each in misplaced for secret in _secrets_in(each, "command")]
         self._written = tuple(dict.fromkeys([*written, *_secrets_in(self._top.mapping)]))

@@ -193,7 +193,7 @@ def source_of(compiled: object) -> object:
         return {key: source_of(value) for key, value in compiled.items()}
     if isinstance(compiled, list):
         return [source_of(value) for value in compiled]
-    # Patterns, groups and refs have one; everything else is as it was written.
+    # Patterns, groups and refs have a source; everything else is as it was written.
     return getattr(compiled, "source", compiled)
 
 
@@ -360,6 +360,7 @@ def _compare_group(group: Group, actual: object, trail: Trail) -> Iterator[Diffe
         elif isinstance(check, Extract):
             yield from _compare_extract(check, actual, trail)
         elif not isinstance(actual, list):
+            # The two that are left, Each and Some, are about arrays.
             directive = "match:arrayElements" if isinstance(check, Each) else "match:anyElement"
             message = f"expected an array for {directive}, got {type_name(actual)}"
             yield _mismatch(message, check.value, actual, trail), ABSENT, None

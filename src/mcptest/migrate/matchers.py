@@ -323,24 +323,27 @@ class ResponseReader:
         """
         if not isinstance(response, dict):
             raise LeftBehindError("its pattern is about the whole response, with its envelope")
-        members = response
         if has_directives(response):
-            members, leniency, has_envelope = _siblings(response), "all", False
-            for key, value in response.items():
-                is_partial = key == f"{PREFIX}partial" and not has_directives(value)
-                if is_partial and isinstance(value, dict):
-                    self._read_members(value, id, "all", has_envelope=False)
-                elif key == f"{PREFIX}extractField":
-                    self._extract((), value, members.pop("value"))
-                elif key == f"{PREFIX}all" and isinstance(value, list):
-                    for each in value:
-                        self.read(each, id, "", has_envelope=True)
-                elif key.startswith(PREFIX):
-                    raise LeftBehindError(f"{key} is about the whole response, with its envelope")
-        if members or not has_directives(response):
-            self._read_members(members, id, leniency, has_envelope=has_envelope)
+            self._read_directives(response, id)
+        else:
+            self._read_members(response, id, leniency, has_envelope=has_envelope)
         if not self.assertions and not self._tags.captures:
             raise LeftBehindError("it checks only the envelope of the response")
+
+    def _read_directives(self, response: dict[str, object], id: object) -> None:
+        siblings = _siblings(response)
+        for key, value in response.items():
+            if key == f"{PREFIX}partial" and isinstance(value, dict) and not has_directives(value):
+                self._read_members(value, id, "all", has_envelope=False)
+            elif key == f"{PREFIX}extractField":
+                self._extract((), value, siblings.pop("value"))
+            elif key == f"{PREFIX}all" and isinstance(value, list):
+                for each in value:
+                    self.read(each, id, "", has_envelope=True)
+            elif key.startswith(PREFIX):
+                raise LeftBehindError(f"{key} is about the whole response, with its envelope")
+        if siblings:
+            self._read_members(siblings, id, "all", has_envelope=False)
 
     def _read_members(
         self, members: dict[str, object], id: object, leniency: Leniency, *, has_envelope: bool

@@ -8,7 +8,14 @@ import re
 from mcptest.core.project import schema_comment
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.formats.config import SETTINGS, camel_case, fill_argument_secrets
+from mcptest.formats.config import (
+    AUTH_KEYS,
+    GRANT_KEYS,
+    HTTP_KEYS,
+    SETTINGS,
+    camel_case,
+    fill_argument_secrets,
+)
 from mcptest.formats.keys import NAME
 from mcptest.formats.yaml.writer import render_compact
 from mcptest.migrate.drafts import Note, drop_empty, escape_references
@@ -240,6 +247,7 @@ def _is_joined(draft: Draft) -> bool:
 
 # The key of a config, and the key of a server in a suite.
 _KEYS = {camel_case(key): key for key in ("inherit_env", *SETTINGS)}
+_HTTP_KEYS = {camel_case(key): key for key in (*HTTP_KEYS, *AUTH_KEYS, *GRANT_KEYS)}
 
 
 class ServerConfig(Record):
@@ -272,9 +280,12 @@ def convert_server(
     """
     keys = config.keys
     arguments = keys.get("args")
-    command = [keys["command"], *(arguments if isinstance(arguments, list) else [])]
-    cwd = posixpath.relpath(config.cwd, folder)
-    env, variables, losses = _convert_env(keys.get("env"))
+    command = [keys["command"]] if "command" in keys else []
+    command += arguments if isinstance(arguments, list) else []
+    cwd = posixpath.relpath(config.cwd, folder) if command else "."
+    variables: Mapping = {}
+    losses: list[str] = []
+    env = _convert_env("env", keys.get("env"), variables, losses)
 
     def refer(_: int, name: str) -> str:
         variables[name] = {"secret_env": name}
@@ -282,8 +293,14 @@ def convert_server(
         return f"{{{name}}}"
 
     escaped = [str(escape_references(word)) for word in command]
-    words = fill_argument_secrets(str(keys["command"]), escaped, refer)
-    value: Mapping = {"command": list(words)}
+    words = fill_argument_secrets(str(keys.get("command", "")), escaped, refer)
+    value: Mapping = {"command": list(words)} if words else {}
+    if "url" in keys:
+        value["url"] = _refer_to_variables(str(keys["url"]), variables)
+        headers = _convert_env("header", keys.get("headers"), variables, losses)
+        value |= drop_empty({"headers": headers})
+        own = ("url", "headers")
+        value |= _rename_http({key: keys[key] for key in _HTTP_KEYS if key in keys.keys() - own})
     value |= drop_empty({"cwd": "" if cwd == "." else escape_references(cwd), "env": env})
     for key, name in _KEYS.items():
         if keys.get(key) is not None:
@@ -310,14 +327,18 @@ def convert_server(
     )
 
 
-def _convert_env(written: object) -> tuple[Mapping, Mapping, list[str]]:
-    """Return the `env` of a server, the variables that it refers to, and what is lost.
+def _rename_http(written: Mapping) -> Mapping:
+    """Return the keys about HTTP, and those below them, as suites spell them."""
+    return {
+        _HTTP_KEYS.get(key, key): _rename_http(value)
+        if isinstance(value, dict)
+        else escape_references(value)
+        for key, value in written.items()
+    }
 
-    `${NAME}` alone is `secret_env`; inside a longer string it refers to a variable of the suite.
-    """
-    env: Mapping = {}
-    variables: Mapping = {}
-    losses: list[str] = []
+
+def _refer_to_variables(text: str, variables: Mapping) -> str:
+    """Return a string whose `${NAME}` refer to variables of the suite, which are added."""
 
     def add_variable(found: re.Match[str]) -> str:
         name = found[1]
@@ -325,13 +346,22 @@ def _convert_env(written: object) -> tuple[Mapping, Mapping, list[str]]:
         variables[known] = {"secret_env": name}
         return f"${{{known}}}"
 
+    return re.sub(r"\$\{([^}]*)\}", add_variable, text)
+
+
+def _convert_env(what: str, written: object, variables: Mapping, losses: list[str]) -> Mapping:
+    """Return the `env` or the headers of a server; add the variables and what is lost.
+
+    `${NAME}` alone is `secret_env`; inside a longer string it refers to a variable of the suite.
+    """
+    env: Mapping = {}
     for key, value in (written if isinstance(written, dict) else {}).items():
         text = str(value)
         whole = re.fullmatch(r"\$\{([^}]*)\}", text)
         if whole:
             env[key] = {"secret_env": whole[1]}
         elif "$${" in text:
-            losses.append(f"env {key}: {dump_json(text)} would be read as an escaped reference")
+            losses.append(f"{what} {key}: {dump_json(text)} would be read as an escaped reference")
         else:
-            env[key] = re.sub(r"\$\{([^}]*)\}", add_variable, text)
-    return env, variables, losses
+            env[key] = _refer_to_variables(text, variables)
+    return env

@@ -11,9 +11,16 @@ from mcptest.reporters.style import status_counts, width_of, wrap_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from mcptest.core.matrix import Matrix
+    from mcptest.core.matrix import (
+        Matrix,
+        OfferDifference,
+        ResultDifference,
+        SeenResult,
+        Way,
+        WayRun,
+    )
     from mcptest.reporters.style import Paint
 
 __all__ = ["matrix_lines"]
@@ -32,15 +39,7 @@ def matrix_lines(matrix: Matrix, paint: Paint) -> list[str]:
     """The ways, what the server offers in only some of them, and the table of tests."""
     lines = [paint.bold("transport matrix")]
     for run in matrix.ways:
-        head = f"{_INDENT}{visible(run.way.label):<19}"
-        if run.refusal or run.error:
-            words = wrap_line(_DEEP + excerpt(run.refusal or run.error, _MAX_REFUSAL), COLUMNS)
-            verdict = paint.red("cannot be opened") if run.error else paint.yellow("not spoken")
-            lines += [f"{head}{verdict}", *map(paint.dim, map(_fitting, words))]
-        elif run.summary is None:
-            lines.append(f"{head}{paint.yellow('not run')}")
-        else:
-            lines.append(head + (status_counts(run.summary, paint) or "no tests ran"))
+        lines += _way_lines(run, paint)
     for sentence in matrix.unread:
         lines.append(paint.yellow(_fitting(f"{_INDENT}{visible(sentence)}")))
     if matrix.offers:
@@ -48,25 +47,48 @@ def matrix_lines(matrix: Matrix, paint: Paint) -> list[str]:
     return [*lines, "", *_result_lines(matrix, paint)]
 
 
+def _way_lines(run: WayRun, paint: Paint) -> list[str]:
+    head = f"{_INDENT}{visible(run.way.label):<19}"
+    if run.refusal or run.error:
+        words = wrap_line(_DEEP + excerpt(run.refusal or run.error, _MAX_REFUSAL), COLUMNS)
+        verdict = paint.red("cannot be opened") if run.error else paint.yellow("not spoken")
+        return [f"{head}{verdict}", *map(paint.dim, map(_fitting, words))]
+    if run.summary is None:
+        return [f"{head}{paint.yellow('not run')}"]
+    return [head + (status_counts(run.summary, paint) or "no tests ran")]
+
+
+# What the server says of itself
+
+
 def _offer_lines(matrix: Matrix, paint: Paint) -> Iterator[str]:
-    """What the server offers in only some ways, or describes differently."""
     count = len(matrix.offers) + matrix.more_offers
     noun = "thing that" if count == 1 else "things that"
     yield paint.yellow(f"{count:,} {noun} the server describes differently in some ways:")
     for each in matrix.offers[:_MAX_ROWS]:
         what = f"{visible(each.what)}, {visible(each.member)}" if each.member else ""
         yield _fitting(f"{_INDENT}{what or visible(each.what)}")
-        if each.member:
-            for seen in each.seen:
-                value = "(nothing)" if seen.value is ABSENT else show_json(seen.value, COLUMNS)
-                yield _fitting(f"{_DEEP}{visible(seen.way.label):<19}{value}")
-        else:
-            for seen in sorted(each.seen, key=lambda seen: seen.value is ABSENT):
-                word = "not over" if seen.value is ABSENT else "over"
-                yield f"{_DEEP}{word:<9}{visible(seen.way.label)}"
+        yield from _values(each) if each.member else _presence(each)
     more = count - len(matrix.offers[:_MAX_ROWS])
     if more:
         yield f"{_INDENT}… and {more:,} more"
+
+
+def _presence(difference: OfferDifference) -> Iterator[str]:
+    there = [seen.way for seen in difference.seen if seen.value is not ABSENT]
+    missing = [seen.way for seen in difference.seen if seen.value is ABSENT]
+    for word, ways in (("over", there), ("not over", missing)):
+        for way in ways:
+            yield f"{_DEEP}{word:<9}{visible(way.label)}"
+
+
+def _values(difference: OfferDifference) -> Iterator[str]:
+    for each in difference.seen:
+        value = "(nothing)" if each.value is ABSENT else show_json(each.value, COLUMNS)
+        yield _fitting(f"{_DEEP}{visible(each.way.label):<19}{value}")
+
+
+# The tests
 
 
 def _result_lines(matrix: Matrix, paint: Paint) -> list[str]:
@@ -91,30 +113,38 @@ def _table(matrix: Matrix, paint: Paint) -> Iterator[str]:
     for words in ([way.transport for way in ways], [way.revision for way in ways]):
         cells = "".join(visible(word).ljust(_CELL) for word in words).rstrip()
         yield paint.bold(" " * room + cells)
-    colours = {"passed": paint.green, "skipped": paint.yellow}
     suite = ""
     for row in rows[:_MAX_ROWS]:
         if row.suite != suite:
             suite = row.suite
             yield _fitting(f"{_INDENT}{visible(suite)}")
-        name = _fitting(f"{_INDENT * 2}{visible(row.test)}")
-        by_way = {seen.way: seen for seen in row.seen}
-        cells = ""
-        for way in ways:
-            status = by_way[way].status if way in by_way else None
-            cells += colours.get(status, paint.red)(status) if status else "-"
-            cells += " " * (_CELL - len(status or "-"))
-        # A name that is too long has a line of its own.
-        if width_of(name) >= room:
-            yield name
-            name = ""
-        yield name + " " * (room - width_of(name)) + cells.rstrip()
-        for seen in row.seen:
-            if seen.reason:
-                text = f"{_DEEP}{visible(seen.way.label)}: {visible(seen.reason)}"
-                yield paint.dim(_fitting(text))
+        yield from _row_lines(row, ways, room, paint)
     if len(rows) > _MAX_ROWS:
         yield f"{_INDENT}… and {len(rows) - _MAX_ROWS:,} more"
+
+
+def _row_lines(
+    row: ResultDifference, ways: Sequence[Way], room: int, paint: Paint
+) -> Iterator[str]:
+    name = _fitting(f"{_INDENT * 2}{visible(row.test)}")
+    by_way = {seen.way: seen for seen in row.seen}
+    cells = "".join(_cell(by_way.get(way), paint) for way in ways).rstrip()
+    # A name that is too long has a line of its own.
+    if width_of(name) >= room:
+        yield name
+        name = ""
+    yield name + " " * (room - width_of(name)) + cells
+    for seen in row.seen:
+        if seen.reason:
+            text = f"{_DEEP}{visible(seen.way.label)}: {visible(seen.reason)}"
+            yield paint.dim(_fitting(text))
+
+
+def _cell(seen: SeenResult | None, paint: Paint) -> str:
+    status = seen.status if seen else None
+    colours = {"passed": paint.green, "skipped": paint.yellow}
+    colour = colours.get(status or "", paint.red)
+    return (colour(status) if status else "-") + " " * (_CELL - len(status or "-"))
 
 
 def _fitting(line: str) -> str:

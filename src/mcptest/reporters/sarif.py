@@ -33,7 +33,7 @@ MAX_SIDE_CHARS = 200
 # Descriptions of rules; diagnostics have their own, and kinds of faults describe themselves.
 _FAILED = "test-failed"
 _RULES = {
-    _FAILED: "A test found something other than it expects.",
+    _FAILED: "A test found something other than what it expects.",
     "gate-missed": "A quality gate was not reached.",
     "run-interrupted": "The run did not come to its end.",
     "flaky-test": "A test passed only when it was tried again.",

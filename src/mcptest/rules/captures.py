@@ -96,6 +96,7 @@ class SessionJudge:
             if isinstance(response, dict) and response.get("id") == request["id"]:
                 exchange = {**exchange, "response": response | id}
             exchange = {**exchange, "request": request | id}
+            request, response = exchange["request"], exchange.get("response")
         if (
             isinstance(request, dict)
             and request.get("method") == "initialize"

@@ -125,24 +125,9 @@ def _key_fault(key: str) -> str:
 
 
 def _reserved(entry: Entry, facts: Facts) -> Findings:
-    return collect(
-        [
-            f"the key {show(key)} of {path} has a prefix that is reserved for the "
-            "protocol, which does not define it"
-            for key in meta
-            if key not in _COMMON and "/" in key and not _is_allowed(key, facts)
-        ]
-        for path, meta in _metas(entry)
-    )
-
-
-def _is_allowed(key: str, facts: Facts) -> bool:
-    """True if the prefix of a key is not reserved, or the protocol or an extension defines it."""
-    prefix, _, name = key.partition("/")
-    labels = prefix.split(".")
-    reserved = labels[:-1] if facts.newest < "2025-11-25" else labels[1:2]
-    if not any(label in _RESERVED for label in reserved):
-        return True
+    metas = list(_metas(entry))
+    if not any("/" in key for _, meta in metas for key in meta):
+        return ()
     # The official extensions that either side declared, without their prefix.
     declared = {
         key.removeprefix(f"{_OFFICIAL}/")
@@ -150,9 +135,32 @@ def _is_allowed(key: str, facts: Facts) -> bool:
         for key in members(capabilities.get("extensions"))
         if key.startswith(f"{_OFFICIAL}/")
     }
+    is_known = declared <= _EXTENSIONS
+
+    # A generator: only the first sentences are wanted of a message that has thousands of keys.
+    def sentences(path: str, meta: Members) -> Iterator[str]:
+        for key in meta:
+            if key in _COMMON or "/" not in key:
+                continue
+            if not _is_allowed(key, facts, declared, is_known=is_known):
+                yield (
+                    f"the key {show(key)} of {path} has a prefix that is reserved for the "
+                    "protocol, which does not define it"
+                )
+
+    return collect(sentences(path, meta) for path, meta in metas)
+
+
+def _is_allowed(key: str, facts: Facts, declared: set[str], *, is_known: bool) -> bool:
+    """True if the prefix of a key is not reserved, or the protocol or an extension defines it."""
+    prefix, _, name = key.partition("/")
+    labels = prefix.split(".")
+    reserved = labels[:-1] if facts.newest < "2025-11-25" else labels[1:2]
+    if not any(label in _RESERVED for label in reserved):
+        return True
     if prefix == _OFFICIAL:
         # An extension that is not known here may have defined any name.
-        return name in _EXTENSIONS or not declared <= _EXTENSIONS
+        return name in _EXTENSIONS or not is_known
     if not prefix.startswith(f"{_OFFICIAL}."):
         return False
     space = prefix[len(_OFFICIAL) + 1 :].partition(".")[0]

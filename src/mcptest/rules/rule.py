@@ -417,13 +417,20 @@ class Facts:
 
     def update(self, entry: Entry) -> None:
         """Learn from an entry, before it is judged."""
-        message = entry.message
-        if not isinstance(message, dict):
+        if not isinstance(entry.message, dict):
             return
-        if entry.is_client and entry.kind == "notification":
+        if entry.is_client:
+            self._update_from_client(entry)
+        elif entry.kind in ("result", "error"):
+            self._update_from_answer(entry)
+        elif entry.kind == "request":
+            self.server_open[jsonrpc.id_key(entry.message.get("id"))] = entry.message
+
+    def _update_from_client(self, entry: Entry) -> None:
+        if entry.kind == "notification":
             self.is_initialised |= entry.method == "notifications/initialized"
-        elif entry.is_client and entry.kind == "request":
-            self.open[jsonrpc.id_key(message.get("id"))] = message
+        elif entry.kind == "request":
+            self.open[jsonrpc.id_key(entry.message.get("id"))] = entry.message
             meta = entry.params.get("_meta")
             if entry.method == "initialize":
                 # Also after a request of a stateless revision: from here on there is a handshake.
@@ -433,15 +440,13 @@ class Facts:
             elif isinstance(meta, dict) and VERSION_KEY in meta:
                 self._agree_on(meta[VERSION_KEY])
                 self._declare(meta.get(META_CAPABILITIES))
-        elif entry.is_client:
-            return
-        elif entry.kind == "request":
-            self.server_open[jsonrpc.id_key(message.get("id"))] = message
-        elif entry.method in ("initialize", "server/discover") and entry.kind == "result":
+
+    def _update_from_answer(self, entry: Entry) -> None:
+        if entry.method in ("initialize", "server/discover") and entry.kind == "result":
             self._agree_on(entry.result.get("protocolVersion"))
             self.epoch += 1
             self.capabilities = members(entry.result.get("capabilities"))
-        elif entry.method == "tools/list" and entry.kind in ("result", "error"):
+        elif entry.method == "tools/list":
             self.epoch += 1
             for tool in objects(entry.result.get("tools")):
                 name = tool.get("name")

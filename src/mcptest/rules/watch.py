@@ -90,17 +90,20 @@ class RuleWatch:
                     self._call = each
                 else:
                     self._wait_with([each], is_plain=is_plain)
-                continue
-            answer = _plain_answer(each)
-            if self._call and answer and _has_id_of(answer, self._call):
-                self._call = b""
-                self._skipped.append(answer["id"])
-                if len(self._skipped) > _MAX_WAITING:
-                    self._skip(self._judge or self._made())
-            elif each:
-                if self._call:
-                    self._give_up_call()
-                self._wait_with(each, is_plain=answer is not None)
+            else:
+                self._sort_received(each)
+
+    def _sort_received(self, items: Sequence[Item]) -> None:
+        answer = _plain_answer(items)
+        if self._call and answer and _has_id_of(answer, self._call):
+            self._call = b""
+            self._skipped.append(answer["id"])
+            if len(self._skipped) > _MAX_WAITING:
+                self._skip(self._judge or self._made())
+        elif items:
+            if self._call:
+                self._give_up_call()
+            self._wait_with(items, is_plain=answer is not None)
 
     def _give_up_call(self) -> None:
         call, self._call = self._call, b""

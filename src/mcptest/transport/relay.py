@@ -188,17 +188,9 @@ class Relay(ServerProcess):
                 self.has_exited = True
             for side, flow in self._flows.items():
                 if fd == flow.source:
-                    self._moved_at = time.monotonic()
-                    if chunk := flow.receive():
-                        self._recording.add(side, chunk)
-                    if side == "client":
-                        self._has_input_ended = flow.source < 0
+                    self._take(side, flow)
                 elif fd == flow.sink:
-                    self._moved_at = time.monotonic()
-                    if events & select.POLLOUT:
-                        flow.pass_on()
-                    else:
-                        flow.refuse()
+                    self._push(flow, events)
         if self._pidfd < 0 and not self.has_exited:
             self.has_exited = self._process.poll() is not None
         if self._requests.is_done or self._requests.is_refused:
@@ -208,6 +200,20 @@ class Relay(ServerProcess):
         if self._has_input_ended:
             # How long we wait now depends on which requests are unanswered.
             self._recording.catch_up()
+
+    def _take(self, side: Side, flow: _Flow) -> None:
+        self._moved_at = time.monotonic()
+        if chunk := flow.receive():
+            self._recording.add(side, chunk)
+        if side == "client":
+            self._has_input_ended = flow.source < 0
+
+    def _push(self, flow: _Flow, events: int) -> None:
+        self._moved_at = time.monotonic()
+        if events & select.POLLOUT:
+            flow.pass_on()
+        else:
+            flow.refuse()
 
     def _wait(self, deadline: float | None) -> list[tuple[int, int]]:
         """What is ready by the deadline. The waiting time is used to record."""

@@ -262,7 +262,7 @@ def test_a_run_that_is_killed_leaves_neither_plugin_nor_its_child(
 def test_ctrl_c_cuts_the_goodbye_of_a_stubborn_plugin_short(
     tmp_path: Path, listener: Listener
 ) -> None:
-    """All tests have finished, and the report says so."""
+    """All tests have finished, and the report says so; the exit code says that it was cut short."""
     config_with(tmp_path, "stubborn", call_timeout="10m")
     write_suite(tmp_path / "a.test.mcp.yml", asking("geo.same:Paris"))
     with running(tmp_path, "a.test.mcp.yml", **listener.environment) as run:
@@ -270,7 +270,7 @@ def test_ctrl_c_cuts_the_goodbye_of_a_stubborn_plugin_short(
         assert leader.next_word() == "end of stdin"
         run.signal(signal.SIGINT)
         ended = run.finish()
-    assert (ended.code, statuses(ended)) == (0, ["passed"])
+    assert (ended.code, statuses(ended)) == (130, ["passed"])
     assert_dead(family)
 
 

@@ -243,6 +243,37 @@ def test_files_of_one_server_become_one_suite(tmp_path: Path) -> None:
     )
 
 
+def test_a_server_on_http_keeps_its_url_headers_and_credentials(tmp_path: Path) -> None:
+    grant = {"tokenUrl": "https://id.example/token", "clientId": "me", "clientSecretEnv": "SECRET"}
+    server = {
+        "name": "shop",
+        "url": "http://127.0.0.1:3001/${PLACE}/mcp",
+        "headers": {"X-Key": "${SHOP_KEY}", "X-Team": "a"},
+        "auth": {"clientCredentials": grant},
+        "caFile": "ca.pem",
+    }
+    test = {"it": "asks", "tool": "find", "expect": {"response": {"result": {"a": 1}}}}
+    value = {"description": "a", "server": server, "tests": [test]}
+    write(tmp_path, "a.test.mcp.yml", json.dumps(value))
+    assert migrated(tmp_path, "a.test.mcp.yml", "-o", "mcptest.yaml").code == 0
+    suite: Any = read_document(text_of(tmp_path, "mcptest.yaml"), "mcptest.yaml").value
+    assert suite["servers"]["shop"] == {
+        "url": "http://127.0.0.1:3001/${PLACE}/mcp",
+        "headers": {"X-Key": {"secret_env": "SHOP_KEY"}, "X-Team": "a"},
+        "auth": {
+            "client_credentials": {
+                "token_url": "https://id.example/token",
+                "client_id": "me",
+                "client_secret_env": "SECRET",
+            }
+        },
+        "ca_file": "ca.pem",
+    }
+    assert suite["variables"] == {"PLACE": {"secret_env": "PLACE"}}
+    words = {"PLACE": "a", "SHOP_KEY": "b", "SECRET": "c"}
+    assert mcptest(tmp_path, "validate", "mcptest.yaml", **words).code == 0
+
+
 def test_files_of_two_servers_become_one_suite_of_both(tmp_path: Path) -> None:
     write(tmp_path, "a.test.mcp.yml", PASSES)
     write(tmp_path, "b.test.mcp.yml", PASSES.replace("name: shop", "name: clock"))

@@ -40,7 +40,7 @@ class Told:
     wants = select.POLLIN
     unsent_bytes = 0
     progress = ""
-    is_over = False
+    has_head = is_over = False
     reusable_connection = None
 
     def __init__(self, request: HttpRequest, pieces: list[Head | bytes]) -> None:

@@ -212,7 +212,10 @@ class _SourceFile:
         """Return the files that must not be replaced, and what each of them is."""
         config = self._config
         arguments = config.keys.get("args")
-        words = [config.keys["command"], *(arguments if isinstance(arguments, list) else [])]
+        words = [
+            config.keys.get("command", ""),
+            *(arguments if isinstance(arguments, list) else []),
+        ]
         paths = [os.path.join(config.cwd, str(word)) for word in words]
         needed = dict.fromkeys(filter(os.path.isfile, paths), "named in the command of a server")
         for path in filter(None, (self._file, config.file)):

@@ -130,7 +130,7 @@ class Places:
         line, column, last_line, end, style = value
         quotes = 1 if style in ("'", '"') else 0
         raw = self._line(line)[column + quotes : end - quotes]
-        # With escapes, positions in the string differ from those in the file.
+        # With escapes, and in blocks, positions in the string differ from those in the file.
         is_opaque = "\\" in raw if style == '"' else "''" in raw if style == "'" else style != ""
         if not (offset or width) or line != last_line or is_opaque:
             return self._span(value)

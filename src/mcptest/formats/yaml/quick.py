@@ -59,10 +59,10 @@ def read_quickly(text: str) -> Found | None:
     text = text.removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n")
-    # The class is compiled on first use: that takes longer than reading a small file.
     if text.isascii():
         if text.encode("ascii").translate(None, _ASCII):
             return None
+    # Compiled only if it is used: that takes longer than reading a small file.
     elif re.search(_DOUBTFUL, text):
         return None
     lines = text.split("\n")

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
         @property
         def progress(self) -> str: ...
         @property
+        def has_head(self) -> bool: ...
+        @property
         def is_over(self) -> bool: ...
         @property
         def reusable_connection(self) -> HttpConnection | None: ...
@@ -98,7 +100,7 @@ class HttpChannel:
         self._running: list[_Running] = []
         self._idle: list[HttpConnection] = []
         self._keeps_connections = True
-        # When something was sent or received last.
+        # When a request was begun, or something arrived on a connection, last.
         self._active_at = 0.0
 
     def start(self, request: HttpRequest, listener: Listener) -> None:
@@ -151,11 +153,10 @@ class HttpChannel:
 
     def move(self, ready: set[int]) -> None:
         """Advance the exchanges whose descriptors are ready."""
-        if ready:
-            self._active_at = time.monotonic()
         for running in list(self._running):
             connection = running.exchange.connection
             if running in self._running and (connection.fd in ready or connection.has_more()):
+                self._active_at = time.monotonic()
                 self._advance(running)
 
     def _advance(self, running: _Running) -> None:
@@ -189,15 +190,16 @@ class HttpChannel:
 
         A server with a single thread waits for the next request on an idle connection, and answers
         on no other until that is closed. So idle connections are closed if requests on others have
-        waited a moment in silence, and those others are closed after their answers.
+        waited for their answers a moment in silence, and those others are closed afterwards.
         """
-        if not (self._idle and self._running):
+        waiting = [each for each in self._running if not each.exchange.has_head]
+        if not (self._idle and waiting):
             return wait_s
         left_s = self._active_at + _IDLE_PATIENCE_S - time.monotonic()
         if left_s > 0:
             return min(wait_s, left_s)
         self._close_idle()
-        for running in self._running:
+        for running in waiting:
             running.keeps_connection = False
         return wait_s
 

@@ -157,16 +157,15 @@ class HttpProbe:
                     self._head = piece
                     has_head = True
                 elif piece:
-                    self._body += piece
-                    self._pieces.append(piece)
-                    if len(self._body) > _MAX_BODY_BYTES:
-                        self._error = f"the answer is larger than {_MAX_BODY_BYTES:,} bytes"
+                    self._take(piece)
         except HttpConnectionError as error:
             self._error = error.message
         except OSError as error:
             self._error = f"no connection can be made: {error.strerror}"
-        if has_head or self._pieces or self._exchange.is_over:
-            return True
+        has_come = has_head or bool(self._pieces)
+        return has_come or self._exchange.is_over or self._wait(deadline)
+
+    def _wait(self, deadline: float) -> bool:
         wait_s = deadline - time.monotonic()
         if wait_s <= 0 or self._error:
             return False
@@ -182,3 +181,9 @@ class HttpProbe:
         if self._interrupts.count:
             raise InterruptedRunError
         return True
+
+    def _take(self, piece: bytes) -> None:
+        self._body += piece
+        self._pieces.append(piece)
+        if len(self._body) > _MAX_BODY_BYTES:
+            self._error = f"the answer is larger than {_MAX_BODY_BYTES:,} bytes"

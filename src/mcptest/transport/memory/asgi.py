@@ -337,6 +337,8 @@ class _Exchange:
     wants = READABLE
     reusable_connection = None
     unsent_bytes = 0
+    # Nothing waits for a connection here.
+    has_head = True
 
     def __init__(self, request: HttpRequest, host: AsgiHost, note: Note) -> None:
         self.request = request
