@@ -54,7 +54,7 @@ def test_every_rule_says_what_it_is_about() -> None:
     rules = sarif(full_run().replay())["tool"]["driver"]["rules"]
     assert {rule["id"]: rule["shortDescription"]["text"] for rule in rules} == {
         "W001": "slip that is accepted",
-        "test-failed": "A test found something other than it expects.",
+        "test-failed": "A test found something other than what it expects.",
         "fault/exited_during_call": "The server or the run failed: exited during call.",
         "flaky-test": "A test passed only when it was tried again.",
         "finding/crlf": "The server broke a rule: crlf.",
