@@ -274,7 +274,7 @@ class Performer:
                 step = self._fill(written_step)
                 server, note = self._pool.server_for(spec, step)
                 notes += (note,) if note else ()
-                if self._is_suite_file and not server.has_begun:
+                if self._is_suite_file and not server.has_sent_ahead:
                     self._known_outputs().learn(server)
                 began = time.monotonic() if written_step is case.steps[0] else began
                 self._at_hand = (server, written_step, step)

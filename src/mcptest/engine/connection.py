@@ -97,7 +97,7 @@ class Connection:
             from mcptest.engine.recorder import TrafficRecorder  # noqa: PLC0415
 
             self._recorder = TrafficRecorder()
-        self._mark = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
+        self._suffix = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
         self._watch = (
             RuleWatch(self._label, self._transport, self.session.written_ids)
             if launcher.judges
@@ -114,10 +114,10 @@ class Connection:
         self._replied_bytes = 0
         self._bytes_before = 0
         self._log: MessageLog | None = None
-        self._log_mark = 0
+        self._log_start = 0
         # How long stderr was at the first step of the test; None before it. What the server writes
         # while it starts belongs to no test, also if it is started for one.
-        self._test_mark: int | None = None
+        self._test_start: int | None = None
         # The trace context for requests of the test, "" for none; and the trace of its last one.
         self.traceparent = ""
         self.trace_id = ""
@@ -127,7 +127,7 @@ class Connection:
     def _transport(self) -> str:
         """The transport, with a mark that is unique to this session."""
         started_at = self._recorder.started_at if self._recorder else ""
-        return f"{self.wire.transport}@{started_at}{self._mark}"
+        return f"{self.wire.transport}@{started_at}{self._suffix}"
 
     @property
     def is_lost(self) -> bool:
@@ -178,9 +178,9 @@ class Connection:
             from mcptest.engine.recorder import MessageLog  # noqa: PLC0415  # as above
 
             self._log = MessageLog()
-        self._log_mark = self.wire.stderr.total
-        if self._test_mark is None and not is_handshake:
-            self._test_mark = self._log_mark
+        self._log_start = self.wire.stderr.total
+        if self._test_start is None and not is_handshake:
+            self._test_start = self._log_start
         self._bytes_before = self.wire.mark_stdout()
         self._replied_bytes = 0
 
@@ -326,21 +326,21 @@ class Connection:
 
     def start_test(self) -> None:
         """The next step is the first of another test."""
-        self._test_mark = None
+        self._test_start = None
         self.traceparent = self.trace_id = ""
 
     def stderr_of_test(self) -> str:
         """What the server has written to stderr since the first step of the test."""
-        if self._test_mark is None:
+        if self._test_start is None:
             return ""
         self.wire.drain_stderr()
-        return self.stderr_since(self._test_mark)
+        return self.stderr_since(self._test_start)
 
     def log(self) -> tuple[LogLine, ...]:
         """The messages since the step began, if a log is kept."""
         if self._log is None:
             return ()
-        stderr = self.stderr_since(self._log_mark)
+        stderr = self.stderr_since(self._log_start)
         # Before it is cut into lines: a secret may span several.
         redact = self.wire.redact
         stderr = redact(stderr) if redact else stderr

@@ -121,7 +121,7 @@ class ServerPool:
         """
         if spec is not self._spec and spec != self._spec:
             self._turn_to(spec)
-        elif self._server and self._server.has_begun:
+        elif self._server and self._server.has_sent_ahead:
             return self._server, ""
         note, server = "", self._server
         if server:
@@ -206,7 +206,7 @@ class ServerPool:
     def start_test(self) -> None:
         """Another test begins, unless its first step has been sent ahead."""
         self._last_trace = ""
-        if self._server and self._server.has_begun:
+        if self._server and self._server.has_sent_ahead:
             return
         if self._server:
             self._server.connection.start_test()
@@ -222,7 +222,7 @@ class ServerPool:
     def trace_id(self) -> str:
         """The trace of the last request of the test; "" if there is none."""
         server = self._server
-        if server is None or server.has_begun:
+        if server is None or server.has_sent_ahead:
             return self._last_trace
         return server.connection.trace_id or self._last_trace
 

@@ -80,7 +80,7 @@ class Server:
         self._silent_since = ""
         # How many late answers there were at the last timeout.
         self._late = 0
-        self._begun: _Begun | None = None
+        self._sent_ahead: _Begun | None = None
         # The result of initialize.
         self.handshake: dict[str, Any] = {}
         self._asked = 0
@@ -147,10 +147,10 @@ class Server:
     def perform(self, step: Step, timeout_s: float) -> Reply:
         """Send the step's message and wait for everything that it expects."""
         is_call = _awaits_answer(step)
-        begun, self._begun = self._begun, None
+        sent, self._sent_ahead = self._sent_ahead, None
         # The time starts now, also for a message that was sent ahead.
         deadline = time.monotonic() + timeout_s
-        mark, began = begun or self._begin(step, is_call=is_call)
+        mark, began = sent or self._begin(step, is_call=is_call)
         wants_exit = step.expectation.exit_code is not None
         is_timed = step.expectation.is_timed
         answer: Any = ABSENT
@@ -217,7 +217,7 @@ class Server:
         if not _awaits_answer(step) or self._inbox.is_broken or self.connection.is_behind:
             return
         try:
-            self._begun = self._begin(step, is_call=True)
+            self._sent_ahead = self._begin(step, is_call=True)
         except ServerError as error:
             # The next step raises it.
             self._inbox.break_off(error.fault)
@@ -226,9 +226,9 @@ class Server:
             return
 
     @property
-    def has_begun(self) -> bool:
+    def has_sent_ahead(self) -> bool:
         """Whether the next step is under way already."""
-        return self._begun is not None
+        return self._sent_ahead is not None
 
     def _begin(self, step: Step, *, is_call: bool) -> _Begun:
         # What has arrived by now belongs to the step before.
