@@ -382,6 +382,12 @@ def test_a_server_that_is_started_leaves_nothing_behind(mode: str) -> None:
     perform(started(mode), echo(), echo("b", id=2)).assert_spotless()
 
 
+def test_a_server_with_a_single_thread_is_not_blocked_while_it_logs() -> None:
+    """An idle connection is closed although something arrives on stderr again and again."""
+    report = perform(started("serial", timeout_s=4.0), echo(), echo("b", id=2))
+    assert report.statuses == ["passed", "passed"]
+
+
 def test_a_server_that_hangs_leaves_nothing_behind_either() -> None:
     report = perform(started("hangs", timeout_s=0.3))
     assert (report.status, report.fault["kind"]) == (1, "timeout")

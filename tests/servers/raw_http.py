@@ -324,6 +324,11 @@ def _mishears(asked: Asked, line: Line) -> None:
     line.send(as_json(result_for(asked) | {"result": {"content": content}}))
 
 
+def _takes_time_for_a_stream(asked: Asked, line: Line) -> None:
+    threading.Event().wait(0.3)
+    good(asked, line)
+
+
 MODES: dict[str, Script] = {
     "good": good,
     "answers-and-exits": on("tools/call", _answers_and_exits),
@@ -334,15 +339,29 @@ MODES: dict[str, Script] = {
     "mishears": on("tools/call", _mishears),
     "hangs": on("tools/call", holds_after()),
     "streams": on("tools/call", _streams),
+    # It serves one connection at a time, and logs all the while.
+    "serial": on("GET", _takes_time_for_a_stream),
 }
 
 
 def main(port: str, mode: str = "good") -> None:
     """Serve until a signal ends it."""
     home = socket.create_server(("127.0.0.1", int(port)))
+    if mode == "serial":
+        threading.Thread(target=_log_for_ever, daemon=True).start()
     while True:
         connection, _ = home.accept()
-        threading.Thread(target=_serve_alone, args=(connection, mode), daemon=True).start()
+        if mode == "serial":
+            _serve_alone(connection, mode)
+        else:
+            threading.Thread(target=_serve_alone, args=(connection, mode), daemon=True).start()
+
+
+def _log_for_ever() -> None:
+    while True:
+        threading.Event().wait(0.1)
+        sys.stderr.write("alive\n")
+        sys.stderr.flush()
 
 
 def _serve_alone(connection: socket.socket, mode: str) -> None:
