@@ -20,19 +20,26 @@ def request(method: str, params: object = None, id: object = 1) -> dict[str, Any
     return message if params is None else message | {"params": params}
 
 
+def start_on_pipes(
+    argv: list[str], folder: Path, environment: dict[str, str]
+) -> subprocess.Popen[bytes]:
+    """A process with three pipes that are not buffered here."""
+    return processes.start(
+        argv,
+        cwd=folder,
+        env=ENVIRONMENT | environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    )
+
+
 class LineClient:
     """One process, and both ends of its pipes; as a context, it is gone afterwards."""
 
     def __init__(self, argv: list[str], folder: Path, environment: dict[str, str]) -> None:
-        self.process = processes.start(
-            argv,
-            cwd=folder,
-            env=ENVIRONMENT | environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-        )
+        self.process = start_on_pipes(argv, folder, environment)
         assert self.process.stdin
         assert self.process.stdout
         self.stdin, self.stdout = self.process.stdin, self.process.stdout

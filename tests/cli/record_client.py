@@ -6,12 +6,11 @@ import contextlib
 import json
 import os
 import select
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-import processes
-from console import ENVIRONMENT, PATIENCE_S
+from console import PATIENCE_S
+from line_client import start_on_pipes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,18 +47,11 @@ class Recorded:
 
     def __init__(self, folder: Path, *words: str, command: list[str], **keys: Any) -> None:
         self.folder = folder
-        environment = ENVIRONMENT | keys.pop("env", {})
+        environment = keys.pop("env", {})
         program = keys.pop("program", [sys.executable, "-m", "mcptest"])
         assert not keys
-        self.process = processes.start(
-            [*program, "record", *(words or ("-o", "s.json")), "--", *command],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-        )
+        argv = [*program, "record", *(words or ("-o", "s.json")), "--", *command]
+        self.process = start_on_pipes(argv, folder, environment)
         assert self.process.stdin
         assert self.process.stdout
         assert self.process.stderr

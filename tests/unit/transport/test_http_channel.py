@@ -21,7 +21,7 @@ GOOD: list[Head | bytes] = [parse_head(200, [(b"A", b"1"), (b"a", b"2")]), b"yes
 REDIRECT: list[Head | bytes] = [parse_head(307, [(b"Location", b"/other")])]
 
 
-class Link:
+class FakeConnection:
     """Carries nothing, and knows whether it was let go."""
 
     fd = -1
@@ -34,7 +34,7 @@ class Link:
         self.is_closed = True
 
 
-class Told:
+class ScriptedExchange:
     """An exchange without a connection: all of its answer is there at once."""
 
     wants = select.POLLIN
@@ -45,7 +45,7 @@ class Told:
 
     def __init__(self, request: HttpRequest, pieces: list[Head | bytes]) -> None:
         self.request = request
-        self.connection = Link()
+        self.connection = FakeConnection()
         self._pieces = pieces
 
     def advance(self) -> Iterator[Head | bytes]:
@@ -53,22 +53,22 @@ class Told:
         self.is_over = True
 
 
-class Tape(HttpChannel):
+class ScriptedChannel(HttpChannel):
     """Plays these answers, one for each request."""
 
     def __init__(self, *answers: list[Head | bytes]) -> None:
         super().__init__(Trust(), {})
         self._answers = list(answers)
-        self.made: list[Told] = []
+        self.made: list[ScriptedExchange] = []
 
-    def exchange_for(self, request: HttpRequest) -> Told:
+    def exchange_for(self, request: HttpRequest) -> ScriptedExchange:
         if not self._answers:
             raise OSError(24, os.strerror(24))
-        self.made.append(Told(request, self._answers.pop(0)))
+        self.made.append(ScriptedExchange(request, self._answers.pop(0)))
         return self.made[-1]
 
 
-class Ear:
+class AnswerCollector:
     """Keeps what it receives."""
 
     def __init__(self) -> None:
@@ -88,26 +88,26 @@ class Ear:
 
 
 def frames_from(channel: HttpChannel) -> list[object]:
-    listener = Ear()
+    listener = AnswerCollector()
     channel.start(REQUEST, listener)
     return listener.heard
 
 
 def test_an_answer_is_received_whole_in_any_transfer_encoding() -> None:
-    channel = Tape(GOOD)
+    channel = ScriptedChannel(GOOD)
     assert frames_from(channel) == [200, {"a": "1, 2"}, b"yes", "end"]
     assert [each.connection.is_closed for each in channel.made] == [True]
 
 
 def test_a_redirect_is_carried_like_the_request_that_it_answers() -> None:
-    channel = Tape(REDIRECT, GOOD)
+    channel = ScriptedChannel(REDIRECT, GOOD)
     assert frames_from(channel)[-1] == "end"
     assert [each.request.address.target for each in channel.made] == ["/mcp", "/other"]
     assert [each.connection.is_closed for each in channel.made] == [True, True]
 
 
 def test_a_request_that_cannot_be_sent_fails_without_raising() -> None:
-    assert frames_from(Tape()) == ["no connection can be made: Too many open files"]
+    assert frames_from(ScriptedChannel()) == ["no connection can be made: Too many open files"]
 
 
 def test_every_request_has_a_host_and_a_length() -> None:
