@@ -126,8 +126,8 @@ def _key_fault(key: str) -> str:
 
 def _reserved(entry: Entry, facts: Facts) -> Findings:
     metas = list(_metas(entry))
-    if not any("/" in key for _, meta in metas for key in meta):
-        return ()
+    if not metas:
+        return None
     # The official extensions that either side declared, without their prefix.
     declared = {
         key.removeprefix(f"{_OFFICIAL}/")

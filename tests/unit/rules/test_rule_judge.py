@@ -192,3 +192,44 @@ def test_facts_learned_in_between_count_from_then_on() -> None:
     tool = listed(10, outputSchema={"type": "object"})
     after = [call(id, text("plain")) for id in range(11, 13)]
     assert broken(scored(*before, tool, *after))["TOOL-08"] == 2
+
+
+class CountedKey(str):
+    """A key that counts how often a key of its kind is taken apart."""
+
+    __slots__ = ()
+    count = 0
+
+    def partition(self, separator: str, /) -> tuple[str, str, str]:
+        CountedKey.count += 1
+        return super().partition(separator)
+
+
+def judged_with_meta(meta: dict[str, Any] | None) -> str:
+    """The status of BASE-29 in a session of one call, whose result has this `_meta`, if any."""
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}
+    result: dict[str, Any] = {"content": []} | ({} if meta is None else {"_meta": meta})
+    session = {
+        "server_label": "server",
+        "protocol_version": "2025-11-25",
+        "exchanges": [
+            {"request": request, "response": {"jsonrpc": "2.0", "id": 1, "result": result}}
+        ],
+    }
+    (verdict,) = (
+        each for each in score_capture([session]).sessions[0].verdicts if each.id == "BASE-29"
+    )
+    return verdict.status
+
+
+def test_reserved_keys_are_judged_only_where_there_are_keys() -> None:
+    assert judged_with_meta(None) == "not_applicable"
+    assert judged_with_meta({"plain": 1}) == "pass"
+
+
+def test_a_message_with_thousands_of_reserved_keys_is_judged_by_the_first_of_them() -> None:
+    keys = [CountedKey(f"io.modelcontextprotocol.x/k{number}") for number in range(50_000)]
+    CountedKey.count = 0
+    assert judged_with_meta(dict.fromkeys(keys, 1)) == "fail"
+    # Another rule reads all of them, once.
+    assert CountedKey.count < 60_000
