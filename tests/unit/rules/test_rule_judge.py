@@ -198,10 +198,10 @@ class CountedKey(str):
     """A key that counts how often a key of its kind is taken apart."""
 
     __slots__ = ()
-    count = 0
+    partitions = 0
 
     def partition(self, separator: str, /) -> tuple[str, str, str]:
-        CountedKey.count += 1
+        CountedKey.partitions += 1
         return super().partition(separator)
 
 
@@ -229,7 +229,7 @@ def test_reserved_keys_are_judged_only_where_there_are_keys() -> None:
 
 def test_a_message_with_thousands_of_reserved_keys_is_judged_by_the_first_of_them() -> None:
     keys = [CountedKey(f"io.modelcontextprotocol.x/k{number}") for number in range(50_000)]
-    CountedKey.count = 0
+    CountedKey.partitions = 0
     assert judged_with_meta(dict.fromkeys(keys, 1)) == "fail"
     # Another rule reads all of them, once.
-    assert CountedKey.count < 60_000
+    assert CountedKey.partitions < 60_000
