@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from mcptest.compliance.checks import CHECKS
-from mcptest.compliance.grade import SHARED, Profile, load_profiles, profile_text
+from mcptest.compliance.report import SHARED, Profile, load_profiles, profile_text
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.registry import RULES
 

@@ -37,9 +37,15 @@ from mcptest.cli.shared_options import (
     parse_seconds,
 )
 from mcptest.compliance.checks import CHECKS
-from mcptest.compliance.grade import GRADES, Grade, best_profiles, load_profiles
 from mcptest.compliance.references import reference_for
-from mcptest.compliance.report import Judgement, build_report
+from mcptest.compliance.report import (
+    GRADES,
+    Grade,
+    Judgement,
+    best_profiles,
+    build_report,
+    load_profiles,
+)
 from mcptest.compliance.run import Run, Settings, check_server
 from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import InterruptedRunError, ServerError, UsageError

@@ -1,4 +1,4 @@
-"""Other ways to run: `mcptest run --watch` and `mcptest run --transport-matrix`."""
+"""Other ways to run: `mcptest run --watch`, `--transport-matrix` and `--list`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ import json
 import os
 import tempfile
 
-from mcptest.cli.output import is_terminal, write_note, write_stderr
+from mcptest import __version__
+from mcptest.cli.one_server import write_json
+from mcptest.cli.options import parse_color
+from mcptest.cli.output import (
+    StandardOutput,
+    hide_secrets,
+    is_terminal,
+    wants_colour,
+    write_note,
+    write_stderr,
+)
 from mcptest.cli.shared_options import (
     SHOWN_VARIABLE,
     WATCHER_VARIABLE,
@@ -15,21 +25,23 @@ from mcptest.cli.shared_options import (
     parse_http_server,
     parse_wanted,
 )
+from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, McptestError, UsageError
 from mcptest.core.record import Record
-from mcptest.core.secrets import redactor
+from mcptest.core.results import ExitCode
+from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import plural, visible
 from mcptest.engine.discovery import CONFIG_NAMES, SUITE_ENDINGS, find_test_files
 from mcptest.engine.loading import PlaceholderEnvironment, load_plan
 from mcptest.engine.matrix import Transport, run_matrix
 from mcptest.engine.snapshots import is_snapshot_path
 from mcptest.formats.config import default_startup_s
-from mcptest.reporters.style import Paint, totals
+from mcptest.reporters.style import Paint, encode_narrow, narrow_encoding, totals
 from mcptest.transport.process.workers import run_again
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Self
 
     from mcptest.cli.options import Arguments
@@ -41,7 +53,9 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
 
-__all__ = ["ShownBefore", "TransportMatrix", "find_affected", "watch"]
+    Members = dict[str, Any]
+
+__all__ = ["ShownBefore", "TransportMatrix", "find_affected", "list_tests", "watch"]
 
 
 # watchfiles can miss changes at the moment of a tick, so ticks are rare.
@@ -400,3 +414,97 @@ def _print_way_totals(plan: Plan, finished: RunFinished) -> None:
     if not is_terminal():
         name = visible(plan.suites[0][1].name)
         write_stderr(f"{name}: {totals(finished.summary, finished.duration_s, _NO_PAINT)}\n")
+
+
+# What has no meaning if nothing runs.
+_REFUSED_BY_LIST = (
+    "--watch",
+    "--reporter",
+    "--junit",
+    "--capture",
+    "--server-coverage",
+    "--transport-matrix",
+    "--http-command",
+    "--update-snapshots",
+    "--force-update-snapshots",
+    "--repeat",
+    "--durations",
+)
+
+
+def list_tests(arguments: Arguments) -> int:
+    """List the selected tests as text or JSON; return the exit code."""
+    for option in _REFUSED_BY_LIST:
+        if arguments.has(option):
+            raise UsageError(f"--list runs nothing, so {option} has no meaning with it")
+    asked = parse_wanted(arguments).but(is_only_listed=True)
+    # Neither servers nor variables are needed to know the tests.
+    plan = load_plan(asked, PlaceholderEnvironment(os.environ))
+    hide_secrets(plan.secrets)
+    tests = redact_all(list(_tests(plan)), redactor(plan.secrets))
+    skipped = sum(test["skip"] is not None for test in tests)
+    if arguments.has("--json"):
+        summary = {"total": len(tests), "to_run": len(tests) - skipped, "skipped": skipped}
+        write_json(
+            {
+                "version": 1,
+                "tool": "mcptest",
+                "tool_version": __version__,
+                "summary": summary,
+                "tests": tests,
+                "error": None,
+            }
+        )
+        return ExitCode.PASSED
+    for warning in plan.warnings:
+        write_stderr(render_diagnostic(warning) + "\n\n")
+    output = StandardOutput()
+    paint = Paint(on=wants_colour(parse_color(arguments)))
+    lines = [_line(test, paint) for test in tests]
+    if not arguments.has("--quiet"):
+        files = plural(len({test["file"] for test in tests}), "file")
+        left_out = f"; {skipped:,} would be skipped" if skipped else ""
+        lines += ["", f"{plural(len(tests), 'test')} in {files}{left_out}"]
+    output.write(encode_narrow("\n".join(lines) + "\n", narrow_encoding(output)))
+    return ExitCode.PASSED
+
+
+def _tests(plan: Plan) -> Iterator[Members]:
+    """The tests in the order of a run. Each has an id of its own."""
+    ids: dict[str, int] = {}
+    for suite, spec in plan.suites:
+        for case in suite.cases:
+            # A suite may have tests of the same name for several servers.
+            parts = (suite.file, spec.name if suite.format == "suite" else "", case.name)
+            id = "::".join(filter(None, parts))
+            ids[id] = ids.get(id, 0) + 1
+            yield {
+                "id": id if ids[id] == 1 else f"{id} #{ids[id]}",
+                "name": case.name,
+                "suite": suite.name,
+                "file": suite.file,
+                "line": case.line,
+                "format": suite.format,
+                "server": spec.name or None,
+                "lane": case.lane or ("compliance" if case.check else None),
+                "tags": list(case.tags),
+                "skip": case.skip,
+                "not_run": case.not_run,
+                "row": case.row or None,
+            }
+
+
+def _line(test: Members, paint: Paint) -> str:
+    parts = [f"{paint.dim(visible(test['file']) + ':' + str(test['line']))}", visible(test["name"])]
+    if test["tags"]:
+        parts.append(paint.dim(f"[{visible(', '.join(test['tags']))}]"))
+    if test["lane"]:
+        parts.append(paint.dim(f"lane {test['lane']}"))
+    if test["format"] == "suite" and test["server"]:
+        parts.append(paint.dim(f"on {visible(test['server'])}"))
+    if test["row"] not in (None, f"{test['file']}:{test['line']}"):
+        parts.append(paint.dim(f"row {visible(test['row'])}"))
+    if test["skip"] is not None:
+        reason = f": {visible(test['skip'])}" if test["skip"] else ""
+        parts.append(paint.yellow(f"({'not run' if test['not_run'] else 'skipped'}{reason})"))
+    return "  ".join(parts)

@@ -10,9 +10,15 @@ from __future__ import annotations
 from mcptest.core.diagnostics import closest
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.strict_json import MAX_DEPTH, is_deeper_than
+from mcptest.core.strict_json import (
+    MAX_DEPTH,
+    STRING,
+    Key,
+    TypedJsonError,
+    check_object,
+    is_deeper_than,
+)
 from mcptest.core.text import excerpt, shorten
-from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_object
 from mcptest.matching.values import type_name
 from mcptest.protocol.framing import Frame, Overlong, encode_line
 from mcptest.protocol.jsonrpc import (

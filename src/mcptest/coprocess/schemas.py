@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.coprocess.protocol import Methods
-    from mcptest.core.typed_json import Key
+    from mcptest.core.strict_json import Key
 
     Schema = dict[str, Any]
 

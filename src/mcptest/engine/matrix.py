@@ -11,13 +11,16 @@ from itertools import islice
 
 from mcptest.core.coverage import KINDS, merge_coverage
 from mcptest.core.errors import InterruptedRunError, ServerError
-from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.matrix import (
+from mcptest.core.events import (
+    CaseFinished,
     Matrix,
     OfferDifference,
     ResultDifference,
+    RunFinished,
+    RunStarted,
     SeenResult,
     SeenValue,
+    SuiteStarted,
     Way,
     WayRun,
 )

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import MeasuredGates, ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.core.events import Event, ReportedShard
-    from mcptest.core.matrix import Matrix, Way, WayRun
+    from mcptest.core.events import Event, Matrix, ReportedShard, Way, WayRun
     from mcptest.core.record import Record
     from mcptest.core.results import (
         CaptureScore,

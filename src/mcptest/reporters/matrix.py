@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcptest.core.matrix import (
+    from mcptest.core.events import (
         Matrix,
         OfferDifference,
         ResultDifference,

@@ -17,13 +17,17 @@ from mcptest.core.coverage import (
 )
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.events import ReportedShard, RunFinished, RunStarted, ServerRevision, SuiteStarted
-from mcptest.core.matrix import (
+from mcptest.core.events import (
     Matrix,
     OfferDifference,
+    ReportedShard,
     ResultDifference,
+    RunFinished,
+    RunStarted,
     SeenResult,
     SeenValue,
+    ServerRevision,
+    SuiteStarted,
     Way,
     WayRun,
 )
@@ -46,9 +50,8 @@ from mcptest.core.results import (
     Verdict,
     merge_sessions,
 )
-from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.core.strict_json import JsonObject, NotJsonError, TypedJsonError, parse_json
 from mcptest.core.text import excerpt, plural, show_json
-from mcptest.core.typed_json import JsonObject, TypedJsonError
 from mcptest.reporters.json import OFFER_LISTS, REPORT_VERSION, summary_members
 from mcptest.reporters.run_model import CollectedRun, report_suite, summary_of
 

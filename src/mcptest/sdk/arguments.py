@@ -9,8 +9,7 @@ import shlex
 
 from mcptest.core.record import Record
 from mcptest.core.secrets import secrets_in
-from mcptest.core.strict_json import dump_json
-from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_value
+from mcptest.core.strict_json import STRING, Key, TypedJsonError, check_value, dump_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

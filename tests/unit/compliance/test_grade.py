@@ -9,7 +9,7 @@ import pytest
 from case_tables import each_case
 
 from mcptest.compliance.checks import CHECKS
-from mcptest.compliance.grade import (
+from mcptest.compliance.report import (
     Profile,
     best_profiles,
     give_grade,
@@ -139,7 +139,7 @@ def test_a_profile_that_is_asked_for_replaces_the_newest(monkeypatch: pytest.Mon
     older = Profile(id=f"{REVISION}.1", revision=REVISION, checks={})
     newer = older.but(id=f"{REVISION}.10", checks={"BASE-01": "MUST"})
     two = {older.id: older, newer.id: newer}
-    monkeypatch.setattr("mcptest.compliance.grade.load_profiles", lambda: two)
+    monkeypatch.setattr("mcptest.compliance.report.load_profiles", lambda: two)
     assert best_profiles(()) == {REVISION: newer}
     assert best_profiles([older.id]) == {REVISION: older}
 

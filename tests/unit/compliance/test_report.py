@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any, NamedTuple
 
-from mcptest.compliance.grade import Profile
-from mcptest.compliance.report import Judgement, build_report, curl_command
+from mcptest.compliance.report import Judgement, Profile, build_report, curl_command
 from mcptest.compliance.run import Settings
 from mcptest.core.conformance import CheckResult, ConformanceReport
 from mcptest.core.plan import ServerSpec

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.core.events import RunFinished
-from mcptest.core.matrix import Matrix, Way, WayRun
+from mcptest.core.events import Matrix, RunFinished, Way, WayRun
 from mcptest.core.results import ExitCode, Fault, Summary, exit_code_of
 
 FAULT = Fault(kind="spawn_failed", message="no such program")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcptest.core.events import CaseFinished, SuiteStarted
-from mcptest.core.matrix import Way
+from mcptest.core.events import CaseFinished, SuiteStarted, Way
 from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult, Fault, Mismatch
 from mcptest.engine.matrix import (

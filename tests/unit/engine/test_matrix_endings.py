@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcptest.core.events import RunFinished
-from mcptest.core.matrix import Way
+from mcptest.core.events import RunFinished, Way
 from mcptest.core.results import CaptureScore, Fault, Finding, SessionScore, SnapshotReport, Summary
 from mcptest.engine.matrix import Opening, Probe, merge_ways, unreachable_fault, with_broken_ways
 

@@ -6,13 +6,16 @@ import json
 
 import pytest
 
-from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.matrix import (
+from mcptest.core.events import (
+    CaseFinished,
     Matrix,
     OfferDifference,
     ResultDifference,
+    RunFinished,
+    RunStarted,
     SeenResult,
     SeenValue,
+    SuiteStarted,
     Way,
     WayRun,
     names_a_way,

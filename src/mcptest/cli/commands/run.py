@@ -58,7 +58,7 @@ _kept: list[Plan] = []
 def run(arguments: Arguments) -> int:
     """Load the tests, run or list them, and report; return the exit code."""
     if arguments.has("--list"):
-        from mcptest.cli.listing import list_tests  # noqa: PLC0415  # only with its option
+        from mcptest.cli.run_modes import list_tests  # noqa: PLC0415  # only with its option
 
         return list_tests(arguments)
     return _run(arguments)

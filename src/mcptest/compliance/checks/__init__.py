@@ -5,7 +5,6 @@ from __future__ import annotations
 from mcptest.compliance.checks import (
     authorization,
     http,
-    http_stateless,
     input,
     jsonrpc,
     lifecycle,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS"]
 
 _MODULES = (
-    *(jsonrpc, lifecycle, stdio, http, http_stateless),
+    *(jsonrpc, lifecycle, stdio, http),
     *(tools, resources, prompts, utilities, tasks, input, authorization),
 )
 _TABLES: Iterable[Mapping[str, Check]] = (module.CHECKS for module in _MODULES)
