@@ -33,9 +33,9 @@ from mcptest.core.text import printable_json
 from mcptest.engine.pool import SingleServer
 from mcptest.engine.server import launching
 from mcptest.explore.arguments import sample_arguments, sample_string
-from mcptest.explore.features import is_declared, list_features
 from mcptest.formats.config import load_config
 from mcptest.protocol.http_messages import header_annotation_fault
+from mcptest.protocol.lists import is_declared, list_features
 from mcptest.reporters.text import fault_headline
 from mcptest.transport.process.signals import Interrupts
 

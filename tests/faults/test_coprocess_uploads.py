@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from upload_target import collecting
 
-from mcptest.coprocess.uploads import UploadError, Uploads, read_target
+from mcptest.coprocess.stores import UploadError, Uploads, read_target
 from mcptest.transport.http.channel import post
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from upload_target import collecting
 
-from mcptest.coprocess.uploads import (
+from mcptest.coprocess.stores import (
     LAST_PATIENCE_S,
     BadTargetError,
     UploadError,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mcptest.coprocess.uploads import Post
+    from mcptest.coprocess.stores import Post
     from mcptest.protocol.http_address import Address
 
 PATIENCE_S = 20.0

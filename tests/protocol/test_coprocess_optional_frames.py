@@ -16,9 +16,9 @@ from mcptest.coprocess.protocol import (
     CONNECTION_METHODS,
     OPTIONAL_METHODS,
     RefusedError,
+    connection_schema,
     read_request,
 )
-from mcptest.coprocess.schemas import connection_schema
 from mcptest.protocol.framing import LineDecoder, encode_line
 from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.errors import RefusedError as SdkRefusedError

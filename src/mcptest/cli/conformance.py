@@ -55,7 +55,7 @@ from mcptest.core.text import visible
 from mcptest.engine.discovery import is_suite_name, read_text
 from mcptest.engine.server import launching
 from mcptest.explore.credentials import CredentialHider
-from mcptest.formats.compliance import read_expected_failures, read_hints
+from mcptest.formats.lane_files import read_expected_failures, read_hints
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.conformance.documents import (
     render_badge,

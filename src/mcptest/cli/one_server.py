@@ -27,8 +27,7 @@ from mcptest.core.text import defuse_markers, printable_json, show_json, visible
 from mcptest.engine.pool import SingleServer
 from mcptest.engine.server import launching
 from mcptest.explore.arguments import describe_type, unknown_name
-from mcptest.explore.features import feature_name, list_features
-from mcptest.protocol.lists import describe_error
+from mcptest.protocol.lists import describe_error, feature_name, list_features
 from mcptest.reporters.json import render_failure
 from mcptest.reporters.style import Paint
 from mcptest.reporters.text import fault_details, fault_headline, stderr_lines
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Fault
     from mcptest.engine.server import Launcher
-    from mcptest.explore.features import Listing, Message
+    from mcptest.protocol.lists import Listing, Message
 
     # Name, type, description; whether it is required.
     Parameter = tuple[str, str, str, bool]

@@ -451,7 +451,7 @@ def _uses_login(arguments: Arguments, server: Address, headers: dict[str, str]) 
         return False
     # Only for servers on HTTP.
     from mcptest.protocol.oauth import OAuthError  # noqa: PLC0415
-    from mcptest.transport.http.token_store import find_store  # noqa: PLC0415
+    from mcptest.transport.http.stored_login import find_store  # noqa: PLC0415
 
     try:
         login = find_store(os.environ).read().get(server.url)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from mcptest.compliance.run import Run
     from mcptest.core.conformance import CheckResult, Overall
-    from mcptest.formats.compliance import ExpectedFailure
+    from mcptest.formats.lane_files import ExpectedFailure
 
 __all__ = [
     "GRADES",

@@ -21,8 +21,8 @@ from mcptest.docgen.cases import (
     dialogue_of,
 )
 from mcptest.docgen.model import Code, FeatureDoc, FileDoc, Row, ServerDoc, Table
-from mcptest.explore.features import feature_name
 from mcptest.matching.values import json_type
+from mcptest.protocol.lists import feature_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

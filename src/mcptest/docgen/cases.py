@@ -25,7 +25,6 @@ from mcptest.docgen.model import (
     one_line,
     split_tag,
 )
-from mcptest.explore.features import feature_name
 from mcptest.formats.conductor import use_of
 from mcptest.matching.compare import Group, Partial
 from mcptest.matching.patterns import Pattern
@@ -33,6 +32,7 @@ from mcptest.matching.tags import TAGS
 from mcptest.matching.values import json_type
 from mcptest.protocol.dialogue import Dialogue, Ref, Turn
 from mcptest.protocol.jsonrpc import id_key, message_kind
+from mcptest.protocol.lists import feature_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.schema_walk import Schema
     from mcptest.explore.arguments import Sample
-    from mcptest.explore.features import Message
+    from mcptest.protocol.lists import Message
 
 __all__ = ["made_up_arguments", "reason_not_to_call"]
 

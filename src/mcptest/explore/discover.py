@@ -17,18 +17,18 @@ from mcptest.core.text import excerpt, shorten
 from mcptest.explore.arguments import is_fit_to_write, sample_string
 from mcptest.explore.breakage import find_breakage, is_error_answer
 from mcptest.explore.caution import made_up_arguments, reason_not_to_call
-from mcptest.explore.features import feature_name
 from mcptest.formats.yaml.writer import Commented, render_yaml
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.registry import DIRECTIVES
 from mcptest.matching.values import json_type
+from mcptest.protocol.lists import feature_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from mcptest.explore.features import Listing, Message
+    from mcptest.protocol.lists import Listing, Message
 
     Params = dict[str, object]
     # Sends a request; the answer, or a sentence that says why there is none.

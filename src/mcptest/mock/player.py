@@ -10,9 +10,11 @@ from mcptest.mock.contract import (
     derive_list,
     describe_server,
     describe_unplayable_cases,
+    find_incoming,
+    find_mismatches,
+    find_nearest,
     tool_schemas,
 )
-from mcptest.mock.lookup import find_incoming, find_mismatches, find_nearest
 from mcptest.mock.protocol import (
     ALWAYS_FINE,
     BEFORE_HANDSHAKE,

@@ -307,7 +307,7 @@ def _find_requests(
     tool: Definition, arguments: list[_Argument], attempt: Callable[[_Argument, str], object]
 ) -> Iterator[SecurityFinding]:
     # Sockets and threads, which no other rule needs.
-    from mcptest.transport.http.canary import CanaryServer  # noqa: PLC0415
+    from mcptest.transport.http.probe import CanaryServer  # noqa: PLC0415
 
     with CanaryServer() as server:
         for argument in arguments:

@@ -20,9 +20,8 @@ from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
-from mcptest.protocol.http_messages import message_headers
+from mcptest.protocol.http_messages import SseDecoder, SseEvent, message_headers
 from mcptest.protocol.revisions import VERSION_KEY
-from mcptest.protocol.sse import SseDecoder, SseEvent
 from mcptest.security.model import fingerprint_of, make_finding
 
 TYPE_CHECKING = False

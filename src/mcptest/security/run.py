@@ -17,9 +17,8 @@ from mcptest.core.schema_walk import SchemaWalker, required_names
 from mcptest.core.security import SEVERITIES, RuleOutcome, ScannedServer, ScanReport
 from mcptest.core.text import excerpt, list_names, visible
 from mcptest.explore.arguments import sample_arguments, unknown_name
-from mcptest.explore.features import is_declared
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
-from mcptest.protocol.lists import ListPages
+from mcptest.protocol.lists import ListPages, is_declared
 from mcptest.security.model import MAX_CATALOG_CHARS, MAX_VALUES, RULES, Catalog, Definition
 from mcptest.security.static import (
     Seen,

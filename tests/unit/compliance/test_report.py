@@ -9,7 +9,7 @@ from mcptest.compliance.report import Judgement, Profile, build_report, curl_com
 from mcptest.compliance.run import Settings
 from mcptest.core.conformance import CheckResult, ConformanceReport
 from mcptest.core.plan import ServerSpec
-from mcptest.formats.compliance import ExpectedFailure
+from mcptest.formats.lane_files import ExpectedFailure
 
 REVISION = "2025-11-25"
 PROFILE = Profile(

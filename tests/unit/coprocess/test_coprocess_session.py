@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcptest import __version__
-from mcptest.coprocess.connection import ConnectionSession
+from mcptest.coprocess.connection import ConnectionSession, Upstream
 from mcptest.coprocess.protocol import UPSTREAM_ERROR, UPSTREAM_GONE, RefusedError
 from mcptest.coprocess.stores import Cache
-from mcptest.coprocess.upstream import Upstream
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.plan import ServerSpec
 from mcptest.engine.server import make_bare_launcher

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from mcptest.core.coverage import KINDS
 from mcptest.explore.discover import MAX_TRIED, Probe, Surveyor, render_suite
-from mcptest.explore.features import Listing, list_features
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.registry import builtin_registry
+from mcptest.protocol.lists import Listing, list_features
 
 TEXT = {"result": {"content": [{"type": "text", "text": "a"}]}}
 FAILURE = {"result": {"content": [], "isError": True}}

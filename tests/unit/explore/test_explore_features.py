@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.coverage import KINDS
-from mcptest.explore.features import MAX_PAGES, Listing, is_declared, list_features
+from mcptest.protocol.lists import MAX_PAGES, Listing, is_declared, list_features
 
 TOOLS = KINDS["tools"]
 

@@ -8,8 +8,8 @@ from case_tables import each_case
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.formats.yaml import full
-from mcptest.formats.yaml.errors import split_lines
 from mcptest.formats.yaml.full import read_fully
+from mcptest.formats.yaml.pyyaml import split_lines
 
 
 @pytest.fixture(params=["libyaml", "python"], autouse=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from case_tables import each_case
 
-from mcptest.formats.yaml.compat import Shield
 from mcptest.formats.yaml.full import read_fully
+from mcptest.formats.yaml.pyyaml import Shield
 
 
 @each_case(

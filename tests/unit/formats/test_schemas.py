@@ -23,10 +23,10 @@ from mcptest.core.project import schema_url
 from mcptest.core.results import ExitCode
 from mcptest.engine.loading import SuiteResources, Wanted, load_suites
 from mcptest.formats.cases import is_turn, load_cases
-from mcptest.formats.compliance import read_expected_failures, read_hints
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import load_config
 from mcptest.formats.keys import Key, Keys
+from mcptest.formats.lane_files import read_expected_failures, read_hints
 from mcptest.formats.schemas.conductor import conductor_schema
 from mcptest.formats.schemas.types import Types
 from mcptest.formats.snapshots import read_snapshots

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.text import EVERY
-from mcptest.matching.normalise import IGNORED, Replacement, Rules, normalise
 from mcptest.matching.regex import compile_expression
+from mcptest.matching.snapshots import IGNORED, Replacement, Rules, normalise
 
 UUID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 OTHER = "0f8fad5b-d9cb-469f-a165-70867728950e"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from http_stage import STATELESS, asking, envelope, head
 
-from mcptest.mock.http_sessions import check_headers
+from mcptest.mock.http import check_headers
 
 SCHEMA = {
     "type": "object",

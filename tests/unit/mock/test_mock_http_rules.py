@@ -7,7 +7,7 @@ import json
 import pytest
 from http_stage import PORT, STATELESS, head
 
-from mcptest.mock.http_sessions import check_head
+from mcptest.mock.http import check_head
 
 
 def status(method: str = "POST", target: str = "/mcp", **headers: str | None) -> int:

@@ -6,7 +6,7 @@ import pytest
 from http_stage import STATELESS, Response, asking, http_contract, http_manifest
 from stage import a_case, cases
 
-from mcptest.mock import http_sessions
+from mcptest.mock import http
 
 ADD = a_case("Adds", "{name: add, arguments: {a: 1, b: 2}}", "three")
 
@@ -142,20 +142,20 @@ def test_a_version_that_is_repeated_as_agreed_on_is_not_noted() -> None:
 def test_unused_sessions_end() -> None:
     stage = http_contract(ADD)
     client = stage.open()
-    stage.wait(http_sessions.IDLE_S)
+    stage.wait(http.IDLE_S)
     assert client.ask("ping").status == 200
-    stage.wait(http_sessions.IDLE_S + 1)
+    stage.wait(http.IDLE_S + 1)
     assert client.ask("ping").status == 404
     other = stage.open()
     other.listen()
-    stage.wait(http_sessions.IDLE_S + 1)
+    stage.wait(http.IDLE_S + 1)
     assert other.ask("ping").status == 200
 
 
 def test_too_many_sessions_end_the_one_that_is_idle_longest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http_sessions, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(http, "MAX_SESSIONS", 2)
     stage = http_contract(ADD)
     one, two = stage.open(), stage.open()
     stage.wait(1)
@@ -165,7 +165,7 @@ def test_too_many_sessions_end_the_one_that_is_idle_longest(
 
 
 def test_too_many_sessions_that_are_all_in_use_are_503(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_sessions, "MAX_SESSIONS", 1)
+    monkeypatch.setattr(http, "MAX_SESSIONS", 1)
     stage = http_contract(ADD)
     stage.open().listen()
     response = stage.post(asking("initialize"))
@@ -417,7 +417,7 @@ def test_a_request_refused_by_its_head_is_reported() -> None:
 
 
 def test_messages_sent_long_ago_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_sessions, "_MAX_EVENTS", 2)
+    monkeypatch.setattr(http, "_MAX_EVENTS", 2)
     client = http_contract(GROWS).open()
     for _ in range(5):
         assert client.ask("tools/call", name="grow").status == 200
@@ -426,7 +426,7 @@ def test_messages_sent_long_ago_are_not_kept(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_streams_that_were_left_long_ago_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_sessions, "_MAX_STREAMS", 3)
+    monkeypatch.setattr(http, "_MAX_STREAMS", 3)
     stage = http_contract(ASKS)
     client = stage.open("2025-11-25", "elicitation")
     streams = [client.ask("tools/call", number, name="ask") for number in range(3)]

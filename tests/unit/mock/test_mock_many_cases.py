@@ -11,9 +11,8 @@ from stage import Stage, a_case, cases, contract
 
 from mcptest.matching.compare import is_met
 from mcptest.matching.tags import read_tag
-from mcptest.mock import lookup
-from mcptest.mock.contract import Incoming
-from mcptest.mock.lookup import Index
+from mcptest.mock import contract as mock_contract
+from mcptest.mock.contract import Incoming, Index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +62,7 @@ def test_each_of_many_cases_is_found_by_one_comparison(
     monkeypatch: pytest.MonkeyPatch, written: str
 ) -> None:
     stage = many(written)
-    compared = counting(monkeypatch, lookup, "_expected_body")
+    compared = counting(monkeypatch, mock_contract, "_expected_body")
     for n in range(300):
         result = stage.result("tools/call", asked(written, n))
         assert result["content"][0]["text"] == f"n{n}"
@@ -76,7 +75,7 @@ def test_only_cases_that_differ_in_their_tags_are_compared_one_by_one(
 ) -> None:
     texts = [a_case(f"Case {n}", f"{{name: t, arguments: {{a: !!re x{n}}}}}", "r") for n in "123"]
     stage = contract(cases(*texts, *(a_case("Plain", f"{{name: {n}}}", "r") for n in "abc")))
-    compared = counting(monkeypatch, lookup, "_expected_body")
+    compared = counting(monkeypatch, mock_contract, "_expected_body")
     assert stage.call("t", a="x3") == "r"
     assert len(compared) == 3
 
@@ -84,9 +83,9 @@ def test_only_cases_that_differ_in_their_tags_are_compared_one_by_one(
 def test_the_nearest_case_is_searched_among_a_limited_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lookup, "_MAX_COMPARED", 100)
+    monkeypatch.setattr(mock_contract, "_MAX_COMPARED", 100)
     stage = many("plain", 120)
-    compared = counting(monkeypatch, lookup, "_expected_body")
+    compared = counting(monkeypatch, mock_contract, "_expected_body")
     error = stage.error("tools/call", {"name": "t", "arguments": {"a": 5, "b": [6]}})
     assert error["data"]["nearest"]["case"] == "Case 5"
     # One more comparison for the mismatches of the nearest.
@@ -97,7 +96,7 @@ def test_the_nearest_is_looked_for_among_those_with_the_same_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stage = many("other tools", 120)
-    compared = counting(monkeypatch, lookup, "_expected_body")
+    compared = counting(monkeypatch, mock_contract, "_expected_body")
     error = stage.error("tools/call", {"name": "t119", "arguments": {"a": 5}})
     assert error["data"]["nearest"]["case"] == "Case 119"
     assert len(compared) == 1 + 1

@@ -10,7 +10,7 @@ from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.protocol.sse import OverlongEvent, SseDecoder, SseEvent
+from mcptest.protocol.http_messages import OverlongEvent, SseDecoder, SseEvent
 
 
 def events(*chunks: bytes, limit: int = 1000) -> list[SseEvent | OverlongEvent]:

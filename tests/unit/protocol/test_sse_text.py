@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.protocol.sse import render_event
+from mcptest.protocol.http_messages import render_event
 
 
 def test_an_event_is_its_fields_and_an_empty_line() -> None:

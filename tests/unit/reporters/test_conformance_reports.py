@@ -21,9 +21,8 @@ from mcptest.reporters.conformance.documents import (
     render_junit,
     render_sarif_report,
 )
-from mcptest.reporters.conformance.findings import group_findings, open_checks
 from mcptest.reporters.conformance.pages import render_html, render_markdown
-from mcptest.reporters.conformance.text import render_text
+from mcptest.reporters.conformance.text import group_findings, open_checks, render_text
 from mcptest.reporters.style import NO_COLOUR, Paint, width_of
 
 SPEC = Reference(page="basic", section="Messages", url="https://modelcontextprotocol.io/x#messages")

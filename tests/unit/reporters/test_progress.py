@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.reporters.progress import Progress
+from mcptest.reporters.terminal import Progress
 
 
 def test_nothing_is_drawn_in_the_first_fifth_of_a_second() -> None:

@@ -16,8 +16,7 @@ from mcptest.rules.captures import score_capture
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import MAX_SENTENCES
 from mcptest.rules.schemas import describe_schema_error, inner_schemas
-from mcptest.rules.shape_table import MESSAGES, SHAPES
-from mcptest.rules.shapes import SHAPE_TOPICS, by_shape, check_shape, rows_at
+from mcptest.rules.shapes import MESSAGES, SHAPE_TOPICS, SHAPES, by_shape, check_shape, rows_at
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))
 BY_ID = {rule.id: rule for rule in RULES}

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcptest.protocol.http_address import parse_url
-from mcptest.protocol.oauth import AuthorizationServer, OAuthError
-from mcptest.protocol.oauth_login import Client, DevicePrompt, LoginServer, build_code_challenge
+from mcptest.protocol.oauth import (
+    AuthorizationServer,
+    Client,
+    DevicePrompt,
+    LoginServer,
+    OAuthError,
+    build_code_challenge,
+)
 from mcptest.transport.http.authorization import Fetched
 from mcptest.transport.http.login import Pause, Prepared, poll_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.transport.http.token_store import Login
+    from mcptest.transport.http.stored_login import Login
 
 URL = "https://shop.example/mcp"
 ISSUER = AuthorizationServer(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcptest.transport.relay_capture import CaptureFile, RelayCapture
+from mcptest.transport.relay import CaptureFile, RelayCapture
 
 if TYPE_CHECKING:
     from pathlib import Path

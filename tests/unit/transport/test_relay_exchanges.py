@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.secrets import redactor
-from mcptest.transport.relay_capture import ExchangeBuilder, render_entry
+from mcptest.transport.relay import ExchangeBuilder, render_entry
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}
 OPENED = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from mcptest.core.record import ABSENT
 from mcptest.protocol.jsonrpc import is_message, is_message_or_batch
-from mcptest.transport.relay_capture import MessageLines
+from mcptest.transport.relay import MessageLines
 
 MESSAGES: list[Any] = [
     {"jsonrpc": "2.0", "id": 1, "method": "ping"},

@@ -42,10 +42,10 @@ from mcptest.engine.run import RunOptions, run_plan
 from mcptest.explore.caution import reason_not_to_call
 from mcptest.explore.credentials import CredentialHider
 from mcptest.explore.discover import Probe, Surveyor, render_suite
-from mcptest.explore.features import Listing, is_declared, list_features
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.yaml import read_document
 from mcptest.matching.registry import builtin_registry
+from mcptest.protocol.lists import Listing, is_declared, list_features
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from mcptest.docgen.model import ServerDescription
 from mcptest.engine.discovery import CONFIG_NAMES
 from mcptest.engine.loading import PlaceholderEnvironment, Wanted, load_suites
 from mcptest.engine.pool import SingleServer
-from mcptest.explore.features import is_declared, list_features
+from mcptest.protocol.lists import is_declared, list_features
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

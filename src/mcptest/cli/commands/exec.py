@@ -67,9 +67,11 @@ def run_exec(arguments: Arguments) -> int:
 def _serve_connection(
     arguments: Arguments, variables: dict[str, str], channel: Channel, interrupts: Interrupts
 ) -> None:
-    from mcptest.coprocess.connection import ConnectionSession  # noqa: PLC0415  # this mode only
+    from mcptest.coprocess.connection import (  # noqa: PLC0415  # this mode only
+        ConnectionSession,
+        Upstream,
+    )
     from mcptest.coprocess.stores import Cache, cache_folder, server_key  # noqa: PLC0415  # as above
-    from mcptest.coprocess.upstream import Upstream  # noqa: PLC0415  # as above
 
     spec = _with_environment(choose_server(arguments, '--server-command "ARGV"'), variables)
     if arguments.has("--cwd"):

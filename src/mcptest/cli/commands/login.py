@@ -16,13 +16,13 @@ from mcptest.core.text import visible
 from mcptest.protocol.http_address import BadUrlError, parse_url
 from mcptest.protocol.oauth import OAuthError
 from mcptest.transport.http.login import LoginRun, LoginWish, open_page, why_no_browser
-from mcptest.transport.http.token_store import check_keyring, find_store
+from mcptest.transport.http.stored_login import check_keyring, find_store
 from mcptest.transport.process.signals import Interrupts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
-    from mcptest.transport.http.token_store import Login
+    from mcptest.transport.http.stored_login import Login
 
 __all__ = ["COMMAND", "log_in", "parse_server_url", "report_oauth_error"]
 

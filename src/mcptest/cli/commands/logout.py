@@ -11,7 +11,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
 from mcptest.protocol.oauth import OAuthError
-from mcptest.transport.http.token_store import find_store
+from mcptest.transport.http.stored_login import find_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from mcptest.mock.session import render_report, render_summary
 from mcptest.mock.stateless import end_subscriptions
 from mcptest.protocol.framing import Frame, encode_line
 from mcptest.transport import refuse_windows
+from mcptest.transport.lines import serve_lines
 from mcptest.transport.process.signals import CpuLimit, Interrupts
-from mcptest.transport.serving import serve_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,8 +114,7 @@ def _http_server(word: str) -> Server:
     """A function that serves at a port until a signal. UsageError if it cannot listen there."""
     import secrets  # noqa: PLC0415  # not needed on stdio
 
-    from mcptest.mock.http import HttpMock  # noqa: PLC0415  # not needed on stdio
-    from mcptest.mock.http_sessions import ENDPOINT  # noqa: PLC0415  # not needed on stdio
+    from mcptest.mock.http import ENDPOINT, HttpMock  # noqa: PLC0415  # not needed on stdio
     from mcptest.transport.http.serving import open_listener, serve_http  # noqa: PLC0415  # not needed on stdio
 
     port = int(word) if word.isascii() and word.isdigit() and len(word) <= 5 else -1

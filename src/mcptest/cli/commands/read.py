@@ -17,7 +17,7 @@ from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
-from mcptest.explore.features import list_features
+from mcptest.protocol.lists import list_features
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from mcptest.explore.credentials import CredentialHider
 from mcptest.transport import refuse_windows
 from mcptest.transport.process.child import Guardian
 from mcptest.transport.process.stopping import describe_exit
-from mcptest.transport.relay import Relay, RelayedSignals
-from mcptest.transport.relay_capture import CaptureFile, RelayCapture
+from mcptest.transport.relay import CaptureFile, Relay, RelayCapture, RelayedSignals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

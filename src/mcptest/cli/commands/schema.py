@@ -7,7 +7,7 @@ import os
 
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, check_writable, is_special, write_file, write_stderr
-from mcptest.coprocess.schemas import connection_schema, suite_channel_schema
+from mcptest.coprocess.protocol import connection_schema, suite_channel_schema
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.project import schema_url

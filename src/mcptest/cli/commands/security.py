@@ -33,8 +33,7 @@ from mcptest.core.text import ci_variable, plural, visible
 from mcptest.engine.discovery import read_text
 from mcptest.engine.pool import SingleServer
 from mcptest.engine.server import launching
-from mcptest.formats.compliance import read_hints
-from mcptest.formats.security import read_baseline, write_baseline
+from mcptest.formats.lane_files import read_baseline, read_hints, write_baseline
 from mcptest.reporters.security import FORMATS, render_rules, render_scan
 from mcptest.reporters.style import Paint, narrow_encoding
 from mcptest.security.model import RULES

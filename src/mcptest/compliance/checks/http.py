@@ -26,7 +26,7 @@ from mcptest.core.text import excerpt
 from mcptest.explore.arguments import sample_arguments
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
-from mcptest.protocol.http_messages import param_headers
+from mcptest.protocol.http_messages import SseDecoder, SseEvent, param_headers
 from mcptest.protocol.revisions import (
     HANDSHAKE_REVISIONS,
     HEADER_MISMATCH,
@@ -35,7 +35,6 @@ from mcptest.protocol.revisions import (
     UNSUPPORTED_VERSION,
     VERSION_KEY,
 )
-from mcptest.protocol.sse import SseDecoder, SseEvent
 from mcptest.rules.rule import META_CAPABILITIES
 from mcptest.transport.http.client import listening_addresses
 

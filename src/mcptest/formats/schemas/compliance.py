@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.formats.compliance import (
+from mcptest.formats.keys import NON_EMPTY
+from mcptest.formats.lane_files import (
     CHANGE_KEYS,
     EXPECTED_KEYS,
     HINT_KEYS,
@@ -10,7 +11,6 @@ from mcptest.formats.compliance import (
     SECRET_KEYS,
     TOOL_KEYS,
 )
-from mcptest.formats.keys import NON_EMPTY
 from mcptest.formats.schemas.types import Types, document, pattern_message
 
 TYPE_CHECKING = False

@@ -356,7 +356,7 @@ def _read_baseline(fields: Fields, read_beside: Callable[[str], str]) -> tuple[B
     if not file:
         return ()
     # Few suites have a baseline.
-    from mcptest.formats.security import read_baseline  # noqa: PLC0415
+    from mcptest.formats.lane_files import read_baseline  # noqa: PLC0415
 
     try:
         return read_baseline(read_beside(file), file)

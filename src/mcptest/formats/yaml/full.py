@@ -30,8 +30,14 @@ from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
 from mcptest.core.text import shorten
-from mcptest.formats.yaml.compat import LONE_SURROGATE, Shield, TolerantParser
-from mcptest.formats.yaml.errors import Source, describe, split_lines
+from mcptest.formats.yaml.pyyaml import (
+    LONE_SURROGATE,
+    Shield,
+    Source,
+    TolerantParser,
+    describe,
+    split_lines,
+)
 from mcptest.formats.yaml.quick import (
     KNOWN_TAGS,
     MAX_DEPTH,

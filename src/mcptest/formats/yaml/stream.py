@@ -26,8 +26,6 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
 from mcptest.formats.yaml import NOT_JSON, Places, check_size, read_json
-from mcptest.formats.yaml.compat import Shield
-from mcptest.formats.yaml.errors import Source, split_lines
 from mcptest.formats.yaml.full import (
     Builder,
     Dialect,
@@ -37,6 +35,7 @@ from mcptest.formats.yaml.full import (
     ways_to_read,
     with_spaces,
 )
+from mcptest.formats.yaml.pyyaml import Shield, Source, split_lines
 from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_DOCUMENTS, MAX_NODES
 
 TYPE_CHECKING = False

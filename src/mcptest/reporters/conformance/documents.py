@@ -8,7 +8,7 @@ from mcptest.core.conformance import CHECK_VERDICTS
 from mcptest.core.events import SuiteStarted
 from mcptest.core.results import CaseResult
 from mcptest.core.text import defuse_markers, printable_json
-from mcptest.reporters.conformance.findings import evidence_lines, group_findings
+from mcptest.reporters.conformance.text import evidence_lines, group_findings
 from mcptest.reporters.html import escaped
 from mcptest.reporters.junit import render_suites
 from mcptest.reporters.sarif import location, render_sarif, result_of

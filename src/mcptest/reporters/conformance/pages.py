@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.text import defuse, visible
-from mcptest.reporters.conformance.findings import (
+from mcptest.reporters.conformance.text import (
     MAX_MESSAGE,
     count_words,
     describe_grade,
@@ -20,7 +20,7 @@ from mcptest.reporters.style import render_duration
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.conformance import ConformanceReport
-    from mcptest.reporters.conformance.findings import Finding
+    from mcptest.reporters.conformance.text import Finding
     from mcptest.reporters.html import Markup
 
 __all__ = ["render_html", "render_markdown"]

@@ -22,26 +22,24 @@ from mcptest.core.text import ci_variable, visible
 from mcptest.protocol.http_address import parse_url
 from mcptest.protocol.http_messages import Answer
 from mcptest.protocol.oauth import (
-    AuthorizationServer,
-    Challenge,
-    OAuthError,
-    choose_scope,
-    parse_document,
-    parse_endpoint,
-    parse_object,
-    read_challenge,
-)
-from mcptest.protocol.oauth_login import (
     CALLBACK_PATH,
     CODE,
     DEVICE,
+    AuthorizationServer,
+    Challenge,
     Client,
+    OAuthError,
     assume_endpoints,
     build_authorization_url,
     build_code_challenge,
     choose_login_scope,
+    choose_scope,
     describe_client,
+    parse_document,
+    parse_endpoint,
+    parse_object,
     read_callback,
+    read_challenge,
     read_client,
     read_device_prompt,
     read_login_server,
@@ -60,8 +58,7 @@ from mcptest.transport.http.authorization import (
 from mcptest.transport.http.channel import HttpRequest
 from mcptest.transport.http.probe import ProbeClient
 from mcptest.transport.http.serving import Limits, open_listener, serve_http
-from mcptest.transport.http.stored_login import LoginCredentials, renewed, token_request_of
-from mcptest.transport.http.token_store import Login
+from mcptest.transport.http.stored_login import Login, LoginCredentials, renewed, token_request_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +67,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mcptest.protocol.http_messages import WebRequest
-    from mcptest.protocol.oauth_login import DevicePrompt, LoginServer
+    from mcptest.protocol.oauth import DevicePrompt, LoginServer
     from mcptest.transport.http.authorization import Requests, Token
     from mcptest.transport.process.signals import Interrupts
 

@@ -1,12 +1,20 @@
-"""Single HTTP requests with any header, each on a connection of its own.
+"""For conformance and security checks: requests that no client sends, and a server that is asked.
 
-Conformance and security checks send what no client sends: a foreign `Origin`, no session, another
-method. Nothing is followed, repeated or reused here, and what comes back is returned as it is.
+`HttpProbe` sends single requests with any header, each on a connection of its own: a foreign
+`Origin`, no session, another method. Nothing is followed, repeated or reused here, and what comes
+back is returned as it is.
+
+`CanaryServer` listens on this machine and records the requests it receives: a tool that is given
+its URL and connects has reached this machine. It runs in a thread of its own, because the caller
+waits for the tool meanwhile.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import threading
 import time
 
 from mcptest.core.errors import InterruptedRunError
@@ -24,13 +32,20 @@ from mcptest.transport.http.connection import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Self
 
     from mcptest.core.plan import HttpSpec
     from mcptest.protocol.http_address import Address
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.stdio import StdioTransport
 
-__all__ = ["HttpProbe", "HttpReply", "ProbeClient"]
+__all__ = [
+    "CanaryServer",
+    "HttpProbe",
+    "HttpReply",
+    "ProbeClient",
+]
+
 
 # More of a body is not kept.
 _MAX_BODY_BYTES = 8 * 1024 * 1024
@@ -187,3 +202,60 @@ class HttpProbe:
         self._pieces.append(piece)
         if len(self._body) > _MAX_BODY_BYTES:
             self._error = f"the answer is larger than {_MAX_BODY_BYTES:,} bytes"
+
+
+_MAX_HEAD_BYTES = 8 * 1024
+_REQUEST_S = 2.0
+_TICK_S = 0.1
+_ANSWER = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n"
+    b"Connection: close\r\n\r\nok"
+)
+
+
+class CanaryServer:
+    """Listens on 127.0.0.1 while it is entered; `targets` are the paths that were asked for."""
+
+    def __init__(self) -> None:
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._listener.bind(("127.0.0.1", 0))
+        self._listener.listen(16)
+        self._listener.settimeout(_TICK_S)
+        self.port: int = self._listener.getsockname()[1]
+        self.targets: list[str] = []
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="canary", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join(_REQUEST_S + 1.0)
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while not self._is_over.is_set():
+            with contextlib.suppress(OSError):
+                connection, _ = self._listener.accept()
+                with connection:
+                    self._answer(connection)
+
+    def _answer(self, connection: socket.socket) -> None:
+        """Read the head of one request, in limited time, and answer it."""
+        deadline = time.monotonic() + _REQUEST_S
+        head = b""
+        # A connection that sends nothing, or breaks, has reached this machine, too.
+        with contextlib.suppress(OSError):
+            while b"\r\n\r\n" not in head and len(head) < _MAX_HEAD_BYTES:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    break
+                connection.settimeout(left_s)
+                piece = connection.recv(_MAX_HEAD_BYTES)
+                if not piece:
+                    break
+                head += piece
+        self.targets.append(head.partition(b"\r\n")[0].decode("latin-1"))
+        connection.sendall(_ANSWER)

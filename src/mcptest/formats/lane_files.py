@@ -1,13 +1,22 @@
-"""The two files of `mcptest compliance run`: hints about a server, and its expected failures.
+"""Files of the lanes: hints and expected failures of `compliance run`, the baseline of `security`.
 
     slow_tool: {name: sleep, arguments: {seconds: 5}, seconds: 5}
     eliciting_tool: none
     token: {secret_env: SHOP_TOKEN}
 
-    - {check: HTTP-02, server: shop@1.2.0, reason: behind a proxy that checks it, until: 2027-01-01}
-
 A hint says how to provoke what no client can find out by itself. `none` says that the server has
 no such thing, so that the checks which need it do not apply.
+
+    - {check: HTTP-02, server: shop@1.2.0, reason: behind a proxy that checks it, until: 2027-01-01}
+
+A baseline has the findings of a scan that are accepted, each with a reason.
+
+    version: 1
+    accepted:
+      - id: SEC-012
+        path: tools[3].name
+        fingerprint: 8f14e45fceea167a
+        reason: both servers are ours, and clients use one of them
 """
 
 from __future__ import annotations
@@ -17,9 +26,11 @@ from datetime import date
 from mcptest.core.diagnostics import PathDiagnostic, suggest
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
+from mcptest.core.security import BaselineEntry
 from mcptest.formats.keys import (
     NON_EMPTY,
     OBJECT,
+    STRING,
     Fields,
     Key,
     Keys,
@@ -31,14 +42,16 @@ from mcptest.formats.keys import (
     read_top,
 )
 from mcptest.formats.yaml import read_document
+from mcptest.formats.yaml.writer import comment_lines, render_yaml
 from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
 __all__ = [
+    "BASELINE_VERSION",
     "CHANGE_KEYS",
     "EXPECTED_KEYS",
     "HINT_KEYS",
@@ -47,9 +60,12 @@ __all__ = [
     "TOOL_KEYS",
     "ExpectedFailure",
     "Hints",
+    "read_baseline",
     "read_expected_failures",
     "read_hints",
+    "write_baseline",
 ]
+
 
 # The value of a hint about something that the server does not have.
 NONE = "none"
@@ -309,3 +325,59 @@ def _read_expected(fields: Fields, known: Collection[str]) -> ExpectedFailure:
         revision=fields.choice("revision", REVISIONS, ""),
         until=until,
     )
+
+
+BASELINE_VERSION = 1
+
+_TOP_KEYS = Keys(
+    {
+        "version": Key(
+            {"const": BASELINE_VERSION}, "The version of this format.", is_required=True
+        ),
+        "accepted": Key("entries", "The accepted findings.", is_required=True),
+    }
+)
+_ENTRY_KEYS = Keys(
+    {
+        "id": Key(STRING, "The rule.", "SEC-012", is_required=True),
+        "path": Key(STRING, "Where it is.", "tools[3].name", is_required=True),
+        "fingerprint": Key(STRING, "The hash of the definition.", is_required=True),
+        "reason": Key(STRING, "Why it is accepted.", is_required=True),
+        "server": Key(STRING, "The server, if there are several."),
+    }
+)
+
+
+def read_baseline(text: str, file: str, *, needs_reasons: bool = True) -> tuple[BaselineEntry, ...]:
+    """The entries of a baseline; FormatError lists every mistake."""
+    document = read_document(text, file)
+    diagnostics: list[PathDiagnostic] = []
+    top = read_top(document, "a baseline must be an object", diagnostics)
+    top.check_keys(_TOP_KEYS, "a baseline")
+    if top.mapping.get("version", BASELINE_VERSION) != BASELINE_VERSION:
+        top.report("version", "F003", f"this version of mcptest reads version {BASELINE_VERSION}")
+    entries = []
+    for _, entry in top.mappings_at("accepted", "an accepted finding"):
+        entry.check_keys(_ENTRY_KEYS, "an accepted finding")
+        if needs_reasons and entry.mapping.get("reason") == "":
+            help = "write why this finding does no harm here"
+            entry.report("reason", "F003", '"reason" is empty', help, on_key=False)
+        names = ("id", "path", "fingerprint", "reason", "server")
+        entries.append(BaselineEntry(**{name: entry.text(name) for name in names}))
+    check_diagnostics(document, diagnostics)
+    return tuple(entries)
+
+
+def write_baseline(entries: Sequence[BaselineEntry]) -> str:
+    """The text of a baseline; entries that are new have an empty reason, to be filled in."""
+    notes = (
+        "Findings of mcptest security that are accepted, each with a reason.",
+        "An entry holds until the definition that it is about changes.",
+    )
+    accepted = [
+        {name: value for name, value in entry.fields() if value or name == "reason"}
+        for entry in entries
+    ]
+    value = {"version": BASELINE_VERSION, "accepted": accepted}
+    lines = [f"{line}\n" for line in comment_lines(notes)]
+    return "".join([*lines, render_yaml(value)])
