@@ -261,7 +261,11 @@ def _import_all(name: str, others: tuple[str, ...]) -> None:
 
 
 # Programs of their own, and the plugin: pytest imports that, and rewrites its assertions.
-_NOT_IMPORTED = ("mcptest.__main__", "mcptest.engine.child", "mcptest.pytest_plugin")
+_NOT_IMPORTED = (
+    "mcptest.__main__",
+    "mcptest.engine.code_coverage.sitecustomize",
+    "mcptest.pytest_plugin",
+)
 # The programs that can be forked, and what makes them warm.
 _IMPORTS = {"mcptest": _import_mcptest, "pytest": _import_pytest}
 

@@ -10,15 +10,20 @@ from mcptest.core.text import show_json
 from mcptest.formats.keys import filled, filled_texts
 from mcptest.matching.compare import compare
 from mcptest.matching.values import pull
-from mcptest.mock.protocol import (
+from mcptest.mock.session import (
     ALWAYS_FINE,
     BEFORE_HANDSHAKE,
     LISTS,
+    MockReport,
+    Sent,
+    Session,
     discover_result,
+    hide_secrets,
     initialize_result,
     params_of,
+    problem,
+    unasked,
 )
-from mcptest.mock.session import MockReport, Sent, Session, hide_secrets, problem, unasked
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, result_response
 from mcptest.protocol.revisions import RESOURCE_NOT_FOUND
 

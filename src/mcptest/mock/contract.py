@@ -30,7 +30,7 @@ from mcptest.matching.compare import Group, compare, is_met
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.tags import bound_name, fill, has_blanks, make_value, pull_bound, read_tag
 from mcptest.matching.values import json_type
-from mcptest.mock.protocol import IN_PART, LISTS, REMOVED, body_of, empty_result, meta_of, params_of
+from mcptest.mock.session import IN_PART, LISTS, REMOVED, body_of, empty_result, meta_of, params_of
 from mcptest.protocol.dialogue import Bind, Ref
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind
 

@@ -22,16 +22,15 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import shorten, visible
 from mcptest.mock.faults import plan_deliveries
-from mcptest.mock.protocol import PROTOCOL_VERSION, meta_of, params_of
-from mcptest.mock.respond import respond
-from mcptest.mock.session import join_reports, problem
-from mcptest.mock.stateless import (
+from mcptest.mock.respond import (
     Rejection,
     check_envelope,
     has_envelope,
     rejection_answer,
+    respond,
     unsupported_version,
 )
+from mcptest.mock.session import PROTOCOL_VERSION, join_reports, meta_of, params_of, problem
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_messages import Act, Answer, Begin, Cut, End, Piece, render_event
 from mcptest.protocol.jsonrpc import (

@@ -15,26 +15,24 @@ from mcptest.mock.contract import (
     find_nearest,
     tool_schemas,
 )
-from mcptest.mock.protocol import (
+from mcptest.mock.session import (
     ALWAYS_FINE,
     BEFORE_HANDSHAKE,
     INITIALIZED,
     LISTS,
     NEEDED_CAPABILITIES,
     PROGRESS,
-    discover_result,
-    empty_result,
-    initialize_result,
-    meta_of,
-    params_of,
-)
-from mcptest.mock.session import (
     Asked,
     MockReport,
     Pending,
     Sent,
     Session,
+    discover_result,
+    empty_result,
     error_answer,
+    initialize_result,
+    meta_of,
+    params_of,
     problem,
     unasked,
 )

@@ -2,29 +2,68 @@
 
 This looks at the envelope: it refuses what is not a message, splits batches, and passes the
 rest to a player, which knows the answers.
+
+A player knows one way of talking, a session in which the server may send messages at any time. For
+a client without a handshake that becomes what it can receive: results with the required members,
+questions as an `input_required` result, and changes on subscriptions.
 """
 
 from __future__ import annotations
 
+from binascii import crc32
+from collections import deque
 from contextlib import nullcontext
 
+from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import CheckError, PatternTimeoutError
-from mcptest.mock.protocol import BEFORE_HANDSHAKE, params_of
-from mcptest.mock.session import Sent, error_answer, problem, redact_line
-from mcptest.mock.stateless import has_envelope, respond_stateless
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import show_json
+from mcptest.mock.session import (
+    BEFORE_HANDSHAKE,
+    CLIENT_CAPABILITIES,
+    LISTS,
+    LOG_LEVEL,
+    NEEDED_CAPABILITIES,
+    PROGRESS,
+    PROTOCOL_VERSION,
+    REMOVED,
+    SERVER_INFO,
+    SUBSCRIPTION_ID,
+    Round,
+    Sent,
+    Subscription,
+    body_of,
+    discover_result,
+    error_answer,
+    meta_of,
+    params_of,
+    problem,
+    redact_line,
+)
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     INVALID_REQUEST,
+    METHOD_NOT_FOUND,
     PARSE_ERROR,
     find_violations,
     id_key,
     message_kind,
+    notification,
+    result_response,
 )
-from mcptest.protocol.revisions import REVISIONS, STATELESS_REVISIONS, UNSUPPORTED_VERSION
+from mcptest.protocol.revisions import (
+    MISSING_CAPABILITY,
+    NEWEST_STATELESS,
+    REVISIONS,
+    STATELESS_REVISIONS,
+    UNSUPPORTED_VERSION,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Protocol
 
@@ -66,7 +105,444 @@ if TYPE_CHECKING:
         def report(self, session: Session) -> MockReport: ...
 
 
-__all__ = ["respond", "respond_to_noise"]
+__all__ = [
+    "Rejection",
+    "check_envelope",
+    "end_subscriptions",
+    "has_envelope",
+    "rejection_answer",
+    "respond",
+    "respond_stateless",
+    "respond_to_noise",
+    "unsupported_version",
+]
+
+
+# What the `_meta` of every request must have.
+_REQUIRED = (PROTOCOL_VERSION, CLIENT_CAPABILITIES)
+
+_LISTEN = "subscriptions/listen"
+_ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+_LOG = "notifications/message"
+_LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+# Notifications that a server of this revision never sends on behalf of a contract.
+_NEVER_SENT = frozenset(
+    [
+        _ACKNOWLEDGED,
+        "notifications/cancelled",
+        "notifications/elicitation/complete",
+        "notifications/tasks/status",
+    ]
+)
+
+# Results that say how long they may be cached.
+_CACHEABLE = frozenset([*LISTS, "server/discover", "resources/read"])
+
+
+class Rejection(Record):
+    """An error that answers a request before it is looked up."""
+
+    code: int
+    sentence: str
+    data: dict[str, object] | None = None
+
+
+def rejection_answer(id: object, rejection: Rejection, method: str = "") -> Sent:
+    """The error answer to a request with this id."""
+    error: Message = {"code": rejection.code, "message": f"mcptest mock: {rejection.sentence}"}
+    if rejection.data is not None:
+        error["data"] = rejection.data
+    return Sent(message={"jsonrpc": "2.0", "id": id, "error": error}, method=method)
+
+
+# The envelope: what each request says about itself in `params._meta`
+
+
+def has_envelope(message: Message) -> bool:
+    """True if a message is meant to be of a stateless revision."""
+    return any(key in meta_of(message) for key in _REQUIRED)
+
+
+def check_envelope(message: Message) -> Rejection | None:
+    """What is missing in the `_meta` of a request, or has the wrong type."""
+    meta = meta_of(message)
+    missing = [key for key in _REQUIRED if key not in meta]
+    if missing:
+        sentence = f"params._meta must have {' and '.join(missing)}, as in every request"
+        return Rejection(code=INVALID_PARAMS, sentence=f"{sentence} of revision {NEWEST_STATELESS}")
+    if not isinstance(meta[PROTOCOL_VERSION], str):
+        return Rejection(code=INVALID_PARAMS, sentence=f"{PROTOCOL_VERSION} must be a string")
+    if not isinstance(meta[CLIENT_CAPABILITIES], dict):
+        return Rejection(code=INVALID_PARAMS, sentence=f"{CLIENT_CAPABILITIES} must be an object")
+    return None
+
+
+def unsupported_version(version: object) -> Rejection:
+    """The error that names the revisions a client may choose from."""
+    requested = version if isinstance(version, str) else ""
+    known = ", ".join(STATELESS_REVISIONS)
+    return Rejection(
+        code=UNSUPPORTED_VERSION,
+        sentence=f"revision {requested!r} is not spoken here without a handshake, {known} is",
+        data={"supported": list(STATELESS_REVISIONS), "requested": requested},
+    )
+
+
+# Requests
+
+
+def respond_stateless(
+    player: Player, session: Session, message: Message, key: IdKey | None = None
+) -> list[Sent]:
+    """Respond to a request; `key` is that of a subscription it may open (default: its id)."""
+    rejection = _check_request(message)
+    if rejection:
+        return [_reject(session, message, rejection)]
+    meta = meta_of(message)
+    capabilities = meta[CLIENT_CAPABILITIES]
+    session.declared = frozenset(capabilities if isinstance(capabilities, dict) else ())
+    session.era, session.revision = "stateless", str(meta[PROTOCOL_VERSION])
+    if message["method"] == _LISTEN:
+        return _subscribe(player, session, message, key or id_key(message["id"]))
+    sent = _enter(player, session, message)
+    before = session.copy()
+    round = _find_round(session, message)
+    if isinstance(round, Rejection):
+        return [_reject(session, message, round)]
+    if round is None:
+        sent += player.request(session, message)
+        return _Reply(player, message, message["id"]).finish(session, before, sent)
+    given = params_of(message).get(_RESPONSES)
+    answers = {
+        key: given[key]
+        for key in round.questions
+        if isinstance(given, dict) and isinstance(given.get(key), dict)
+    }
+    if len(answers) < len(round.questions):
+        # Ask again.
+        return [_with_required(player, _question_result(round, message), message["id"])]
+    session.close_round(round.token)
+    for key_, question in round.questions.items():
+        answer = result_response(question["id"], answers[key_])
+        sent += player.response(session, answer, ())
+    return _Reply(player, message, round.request_id).finish(session, before, sent)
+
+
+def _check_request(message: Message) -> Rejection | None:
+    method = message["method"]
+    if method == "initialize" and not has_envelope(message):
+        # The client falls back to a handshake too late.
+        return unsupported_version(params_of(message).get("protocolVersion"))
+    rejection = check_envelope(message)
+    if rejection:
+        return rejection
+    version = meta_of(message)[PROTOCOL_VERSION]
+    if version not in STATELESS_REVISIONS:
+        return unsupported_version(version)
+    if method in REMOVED:
+        return Rejection(code=METHOD_NOT_FOUND, sentence=f"revision {version} has no {method}")
+    if (level := meta_of(message).get(LOG_LEVEL)) is not None and level not in _LOG_LEVELS:
+        return Rejection(code=INVALID_PARAMS, sentence=f"{LOG_LEVEL} cannot be {show_json(level)}")
+    return None
+
+
+def _reject(session: Session, message: Message, rejection: Rejection) -> Sent:
+    if rejection.data is not None:
+        # The client may choose another way: not a mistake.
+        session.note(str(rejection.code), rejection.sentence)
+    else:
+        session.blame(message, None, (problem(rejection.sentence),))
+    return rejection_answer(message.get("id"), rejection, str(message.get("method", "")))
+
+
+def _enter(player: Player, session: Session, message: Message) -> list[Sent]:
+    """Let the player begin with the first request that is about the contract."""
+    if session.is_entered or message["method"] == "server/discover":
+        return []
+    session.is_entered = True
+    return player.enter(session)
+
+
+class _Reply:
+    """Turns what a player sends because of one request into what the client can receive.
+
+    `request_id` is the id under which the player knows the request: that of its first round.
+    """
+
+    def __init__(self, player: Player, message: Message, request_id: object) -> None:
+        self._player = player
+        self._message = message
+        self._request_id = request_id
+        self._questions: list[tuple[str, Message]] = []
+        self._answer: Sent | None = None
+
+    def finish(self, session: Session, before: Session, sent: Iterable[Sent]) -> list[Sent]:
+        """Everything to send: what belongs to the request with the answer last, then changes.
+
+        If the client cannot be asked what the player asks, `before` is restored.
+        """
+        others = self.convert(session, sent)
+        message, answer = self._message, self._answer
+        if answer is None:
+            rejection = self._check_questions(session)
+            if rejection:
+                session.restore(before)
+                if rejection.code == INTERNAL_ERROR:
+                    session.note("unplayable", rejection.sentence)
+                    return [rejection_answer(message["id"], rejection, message["method"])]
+                return [_reject(session, message, rejection)]
+            answer = _open_round(session, message, self._request_id, self._questions)
+        own = [each for each in others if each.subscription is ABSENT]
+        changes = [each for each in others if each.subscription is not ABSENT]
+        return [*own, _with_required(self._player, answer, message["id"]), *changes]
+
+    def convert(self, session: Session, sent: Iterable[Sent]) -> list[Sent]:
+        """The notifications to send; the answer and the questions are kept in this object."""
+        waiting = deque(sent)
+        others: list[Sent] = []
+        while waiting:
+            each = waiting.popleft()
+            message = each.message
+            assert isinstance(message, dict)
+            if each.is_answer:
+                self._answer = self._answer or each
+            elif "id" in message:
+                waiting.extend(self._convert_request(session, each, message))
+            else:
+                others += self._convert_notification(session, each, message)
+        return others
+
+    def _is_own(self, sent: Sent) -> bool:
+        return sent.request_id is not ABSENT and (
+            id_key(sent.request_id) == id_key(self._request_id)
+        )
+
+    def _convert_request(self, session: Session, sent: Sent, message: Message) -> list[Sent]:
+        method = message["method"]
+        if method == "ping":
+            # Every client would have answered.
+            return self._player.response(session, result_response(message["id"], {}), ())
+        if method in NEEDED_CAPABILITIES and self._is_own(sent):
+            self._questions.append((sent.key, message))
+            return []
+        sentence = f"{method} cannot be asked of a client of revision {session.revision}"
+        because = "" if method in NEEDED_CAPABILITIES else ", which has no such request"
+        session.note(f"unasked {method}", f"{sentence}{because}; it was left out")
+        return []
+
+    def _convert_notification(
+        self, session: Session, sent: Sent, message: Message
+    ) -> Iterable[Sent]:
+        method = message["method"]
+        if method in _CHANGES:
+            return _notify_subscribers(session, message)
+        if method in _NEVER_SENT:
+            return ()
+        if method == _LOG:
+            return (sent,) if _is_log_wanted(self._message, message) else ()
+        if method != PROGRESS:
+            return (sent,)
+        token = meta_of(self._message).get("progressToken", ABSENT)
+        if token is ABSENT or not self._is_own(sent):
+            return ()
+        params = {**params_of(message), "progressToken": token}
+        return (sent.but(message=message | {"params": params}),)
+
+    def _check_questions(self, session: Session) -> Rejection | None:
+        """Why the client cannot be asked, if it cannot."""
+        if not self._questions:
+            sentence = f"this case cannot be played to a client of revision {session.revision}"
+            return Rejection(code=INTERNAL_ERROR, sentence=sentence)
+        needed = [NEEDED_CAPABILITIES[each["method"]] for _, each in self._questions]
+        missing: dict[str, object] = {
+            name: {} for name in needed if name not in (session.declared or ())
+        }
+        if not missing:
+            return None
+        sentence = f"this needs a client that declares {' and '.join(missing)}"
+        data: dict[str, object] = {"requiredCapabilities": missing}
+        return Rejection(code=MISSING_CAPABILITY, sentence=sentence, data=data)
+
+
+def _is_log_wanted(request: Message, log: Message) -> bool:
+    """True if the request asks for log messages of this level; without one, for none."""
+    wanted, level = meta_of(request).get(LOG_LEVEL), params_of(log).get("level")
+    if wanted not in _LOG_LEVELS:
+        return False
+    return level not in _LOG_LEVELS or _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(wanted)
+
+
+def _with_required(player: Player, sent: Sent, id: object) -> Sent:
+    """The answer with this id, and with what every result of this revision must have."""
+    message = sent.message
+    if not isinstance(message, dict):
+        return sent
+    result = message.get("result")
+    if isinstance(result, dict):
+        name, version, capabilities = player.about
+        if sent.method == "server/discover":
+            result = discover_result(name, version, capabilities) | result
+        result = {"resultType": "complete"} | result
+        if sent.method in _CACHEABLE and result["resultType"] == "complete":
+            result = {"ttlMs": 0, "cacheScope": "private"} | result
+        meta = result.get("_meta", {})
+        if isinstance(meta, dict):
+            info = {"name": name, "version": version}
+            result = result | {"_meta": {SERVER_INFO: info} | meta}
+        message = message | {"result": result}
+    return sent.but(message=message | {"id": id})
+
+
+# Rounds: questions as the result of a request, which is then repeated with the answers
+
+_RESPONSES = "inputResponses"
+_STATE = "requestState"
+
+
+def _open_round(
+    session: Session, message: Message, request_id: object, questions: list[tuple[str, Message]]
+) -> Sent:
+    """Remember the questions; return the `input_required` result that asks them."""
+    by_key: dict[str, Message] = {}
+    for key, each in questions:
+        by_key[f"{key}-{len(by_key)}" if key in by_key else key] = each
+    method, body = message["method"], _plain_body(message)
+    number = session.ids_made + 1
+    # A check against mistakes, not a secret: another token is never accepted by accident.
+    seal = crc32(f"{number} {method} {dump_json(body)}".encode("utf-8", "replace"))
+    token = f"mock-{number}-{seal:08x}{crc32(b'%d' % seal):08x}"
+    round = Round(token=token, request_id=request_id, method=method, body=body, questions=by_key)
+    session.open_round(round)
+    return _question_result(round, message)
+
+
+def _question_result(round: Round, message: Message) -> Sent:
+    questions = {
+        key: {name: each[name] for name in ("method", "params") if name in each}
+        for key, each in round.questions.items()
+    }
+    result = {"resultType": "input_required", "inputRequests": questions, _STATE: round.token}
+    return Sent(message=result_response(message["id"], result), method=message["method"])
+
+
+def _plain_body(message: Message) -> object:
+    """The body of a request without what belongs to its round."""
+    params = params_of(message)
+    own = {key: value for key, value in params.items() if key not in (_RESPONSES, _STATE)}
+    return body_of(message | {"params": own})
+
+
+def _find_round(session: Session, message: Message) -> Round | Rejection | None:
+    """The round that a request continues; a rejection if it is not the same request."""
+    token = params_of(message).get(_STATE)
+    round = next((each for each in session.rounds if each.token == token), None)
+    if round is None:
+        return None
+    if (round.method, round.body) != (message["method"], _plain_body(message)):
+        sentence = f"{_STATE} belongs to another request: a retry repeats its method and params"
+        return Rejection(code=INVALID_PARAMS, sentence=sentence)
+    if not isinstance(params_of(message).get(_RESPONSES, {}), dict):
+        return Rejection(code=INVALID_PARAMS, sentence=f"params.{_RESPONSES} must be an object")
+    return round
+
+
+# Subscriptions
+
+_URIS = "resourceSubscriptions"
+
+# What a subscription may ask for, and the capability that offers it.
+_LIST_CHANGES = {
+    "toolsListChanged": "tools",
+    "promptsListChanged": "prompts",
+    "resourcesListChanged": "resources",
+}
+
+# Notifications that are only sent on a subscription, and how it asks for them.
+_CHANGES = {
+    **{f"notifications/{family}/list_changed": wish for wish, family in _LIST_CHANGES.items()},
+    "notifications/resources/updated": _URIS,
+}
+
+_MAX_SUBSCRIPTIONS = 100
+
+
+def _subscribe(player: Player, session: Session, message: Message, key: IdKey) -> list[Sent]:
+    """Open a subscription, acknowledge it, and play the case for it if there is one."""
+    wanted = _wanted_changes(session, message, player.about[2])
+    if isinstance(wanted, Rejection):
+        return [_reject(session, message, wanted)]
+    session.unsubscribe(key)
+    session.subscriptions.append(Subscription(key=key, id=message["id"], wanted=wanted))
+    params = {"notifications": wanted, "_meta": {SUBSCRIPTION_ID: message["id"]}}
+    acknowledgement = Sent(message=notification(_ACKNOWLEDGED, params), subscription=key)
+    wishes = params_of(message)["notifications"]
+    known = (*_LIST_CHANGES, _URIS)
+    unknown = [wish for wish in wishes if wish not in known] if isinstance(wishes, dict) else []
+    if unknown:
+        question = suggest(unknown[0], known)
+        sentence = f"no subscription has {unknown[0]}{question}"
+        session.blame(message, None, (problem(sentence, "params.notifications"),))
+    sent = _enter(player, session, message)
+    if _LISTEN in player.methods:
+        # The case is exercised, but its answer is not sent: the subscription stays open.
+        sent += [each for each in player.request(session, message) if not each.is_answer]
+    return [acknowledgement, *_Reply(player, message, message["id"]).convert(session, sent)]
+
+
+def end_subscriptions(player: Player, session: Session) -> list[Sent]:
+    """The results of the requests to listen, when the server ends before the client."""
+    ended, session.subscriptions = session.subscriptions, []
+    answers = []
+    for each in ended:
+        result = {"_meta": {SUBSCRIPTION_ID: each.id}}
+        sent = Sent(message=result_response(each.id, result), method=_LISTEN)
+        answers.append(_with_required(player, sent, each.id))
+    return answers
+
+
+def _wanted_changes(
+    session: Session, message: Message, capabilities: Mapping[str, object]
+) -> dict[str, object] | Rejection:
+    """What a subscription asks for and the server offers."""
+
+    def offers(family: str, word: str) -> bool:
+        offered = capabilities.get(family)
+        return isinstance(offered, dict) and offered.get(word) is True
+
+    lists = [wish for wish, family in _LIST_CHANGES.items() if offers(family, "listChanged")]
+    if not lists and not offers("resources", "subscribe"):
+        sentence = f"{_LISTEN} is not offered: nothing here declares listChanged or subscribe"
+        return Rejection(code=METHOD_NOT_FOUND, sentence=sentence)
+    wishes = params_of(message).get("notifications")
+    uris = wishes.get(_URIS, []) if isinstance(wishes, dict) else None
+    if not isinstance(wishes, dict) or not isinstance(uris, list):
+        example = '{"toolsListChanged": true}'
+        sentence = f"params.notifications must be an object, for example {example}"
+        return Rejection(code=INVALID_PARAMS, sentence=sentence)
+    if len(session.subscriptions) >= _MAX_SUBSCRIPTIONS:
+        sentence = f"there are {_MAX_SUBSCRIPTIONS} subscriptions"
+        return Rejection(code=INTERNAL_ERROR, sentence=sentence)
+    wanted: dict[str, object] = {wish: True for wish in lists if wishes.get(wish) is True}
+    if uris and offers("resources", "subscribe"):
+        wanted[_URIS] = [uri for uri in uris if isinstance(uri, str)]
+    return wanted
+
+
+def _notify_subscribers(session: Session, change: Message) -> Iterator[Sent]:
+    """The change for every subscription that asks for it, each with its own id."""
+    params = params_of(change)
+    meta, uri = meta_of(change), params.get("uri")
+    for each in session.subscriptions:
+        wanted = each.wanted.get(_CHANGES[change["method"]])
+        if isinstance(wanted, list):
+            # A subscription to a folder includes what is in it.
+            wanted = isinstance(uri, str) and any(
+                uri == other or uri.startswith(other.rstrip("/") + "/") for other in wanted
+            )
+        if wanted:
+            marked = {**params, "_meta": {**meta, SUBSCRIPTION_ID: each.id}}
+            yield Sent(message=change | {"params": marked}, subscription=each.key)
 
 
 def respond(

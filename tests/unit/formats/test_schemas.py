@@ -27,7 +27,7 @@ from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import load_config
 from mcptest.formats.keys import Key, Keys
 from mcptest.formats.lane_files import read_expected_failures, read_hints
-from mcptest.formats.schemas.conductor import conductor_schema
+from mcptest.formats.schemas.files import conductor_schema
 from mcptest.formats.schemas.types import Types
 from mcptest.formats.snapshots import read_snapshots
 from mcptest.formats.suite.loader import SuiteContext, load_suite

@@ -23,9 +23,8 @@ from mcptest.mock.contract import RECORDED, build_contract
 from mcptest.mock.faults import deliver, parse_faults
 from mcptest.mock.manifest import kind_of_file, load_manifest, merge_manifests
 from mcptest.mock.player import ContractPlayer
-from mcptest.mock.respond import respond, respond_to_noise
+from mcptest.mock.respond import end_subscriptions, respond, respond_to_noise
 from mcptest.mock.session import render_report, render_summary
-from mcptest.mock.stateless import end_subscriptions
 from mcptest.protocol.framing import Frame, encode_line
 from mcptest.transport import refuse_windows
 from mcptest.transport.lines import serve_lines

@@ -16,15 +16,16 @@ from mcptest.core.results import ExitCode
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import defuse_markers, visible
 from mcptest.engine.discovery import read_text
-from mcptest.formats.schemas.compliance import expected_failures_schema, hints_schema
-from mcptest.formats.schemas.conductor import conductor_schema
-from mcptest.formats.schemas.contracts import (
+from mcptest.formats.schemas.files import (
     ManifestTables,
     cases_schema,
+    conductor_schema,
+    expected_failures_schema,
+    hints_schema,
     manifest_schema,
     snapshot_schema,
+    suite_schema,
 )
-from mcptest.formats.schemas.suite import suite_schema
 from mcptest.formats.schemas.types import config_schema
 from mcptest.matching.registry import builtin_registry
 from mcptest.mock.manifest import (

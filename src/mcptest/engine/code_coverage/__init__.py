@@ -1,7 +1,7 @@
 """Switch on a server's own collector of code coverage: coverage.py in Python, V8's in Node.
 
 Both listen to environment variables that other programs ignore, so the language of the server
-need not be known.
+need not be known. A server in Python has this folder in its path, and loads `sitecustomize.py`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Collectors"]
 
-_STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child")
+_STARTUP = os.path.dirname(os.path.abspath(__file__))
 # The prefix of our files in the user's folder.
 _OURS = ".mcptest-"
 _SETTINGS = f"{_OURS}coveragerc"
-# child/sitecustomize.py, which runs without us, writes this one under the same name.
+# sitecustomize.py, which servers load without us, writes this one under the same name.
 _NOTE = f"{_OURS}no-coverage-py"
 _MARK = "# written by mcptest\n"
 _MAX_NOTE_BYTES = 4096

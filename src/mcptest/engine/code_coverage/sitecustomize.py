@@ -17,7 +17,7 @@ def _start() -> None:
         import coverage  # noqa: PLC0415  # it may not be there
     except ImportError:
         # Standard error belongs to the server, so this is reported where the files would be.
-        # The names and the first line are those of engine/code_coverage.py.
+        # The names and the first line are those of __init__.py.
         note = os.path.join(os.environ["MCPTEST_SERVER_COVERAGE"], ".mcptest-no-coverage-py")
         try:
             with open(note, "x", encoding="utf-8") as file:
