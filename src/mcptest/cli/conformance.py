@@ -57,14 +57,15 @@ from mcptest.engine.server import launching
 from mcptest.explore.credentials import CredentialHider
 from mcptest.formats.lane_files import read_expected_failures, read_hints
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.reporters.conformance.documents import (
+from mcptest.reporters.conformance import (
     render_badge,
+    render_html,
     render_json,
     render_junit,
+    render_markdown,
     render_sarif_report,
+    render_text,
 )
-from mcptest.reporters.conformance.pages import render_html, render_markdown
-from mcptest.reporters.conformance.text import render_text
 from mcptest.reporters.style import NO_COLOUR, Paint, narrow_encoding
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import family_of

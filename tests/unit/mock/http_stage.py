@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from stage import build
 
 from mcptest.matching.registry import builtin_registry
-from mcptest.mock.canned import ManifestPlayer
 from mcptest.mock.faults import parse_faults
 from mcptest.mock.http import HttpMock
-from mcptest.mock.manifest import load_manifest
+from mcptest.mock.manifest import ManifestPlayer, load_manifest
 from mcptest.mock.player import ContractPlayer
 from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece, WebRequest
 

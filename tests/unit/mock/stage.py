@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcptest.formats.cases import load_cases
 from mcptest.matching.registry import builtin_registry
-from mcptest.mock.canned import ManifestPlayer
 from mcptest.mock.contract import build_contract
-from mcptest.mock.manifest import load_manifest
+from mcptest.mock.manifest import ManifestPlayer, load_manifest
 from mcptest.mock.player import ContractPlayer
 from mcptest.mock.respond import respond
 from mcptest.protocol.framing import encode_line

@@ -15,14 +15,17 @@ from markdown_it import MarkdownIt
 from sarif_pydantic import Sarif  # type: ignore[import-untyped]  # it has no py.typed
 
 from mcptest.core.conformance import CheckResult, ConformanceReport, ProfileName, Reference
-from mcptest.reporters.conformance.documents import (
+from mcptest.reporters.conformance import (
+    group_findings,
+    open_checks,
     render_badge,
+    render_html,
     render_json,
     render_junit,
+    render_markdown,
     render_sarif_report,
+    render_text,
 )
-from mcptest.reporters.conformance.pages import render_html, render_markdown
-from mcptest.reporters.conformance.text import group_findings, open_checks, render_text
 from mcptest.reporters.style import NO_COLOUR, Paint, width_of
 
 SPEC = Reference(page="basic", section="Messages", url="https://modelcontextprotocol.io/x#messages")

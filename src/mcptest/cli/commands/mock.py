@@ -18,10 +18,9 @@ from mcptest.engine.discovery import SuiteFolders, read_text, suggest_name
 from mcptest.engine.loading import PlaceholderEnvironment
 from mcptest.formats.cases import load_cases
 from mcptest.matching.registry import builtin_registry
-from mcptest.mock.canned import ManifestPlayer
 from mcptest.mock.contract import RECORDED, build_contract
 from mcptest.mock.faults import deliver, parse_faults
-from mcptest.mock.manifest import kind_of_file, load_manifest, merge_manifests
+from mcptest.mock.manifest import ManifestPlayer, kind_of_file, load_manifest, merge_manifests
 from mcptest.mock.player import ContractPlayer
 from mcptest.mock.respond import end_subscriptions, respond, respond_to_noise
 from mcptest.mock.session import render_report, render_summary
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.plan import Suite
-    from mcptest.mock.canned import Manifest
     from mcptest.mock.faults import Faults
+    from mcptest.mock.manifest import Manifest
     from mcptest.mock.respond import Player
     from mcptest.mock.session import MockReport
     from mcptest.protocol.framing import Noise, Overlong
