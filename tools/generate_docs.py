@@ -13,11 +13,11 @@ from mcptest.compliance.check import Check
 from mcptest.compliance.checks import CHECKS
 from mcptest.compliance.references import reference_for
 from mcptest.core.strict_json import dump_json
+from mcptest.matching.matcher import DIRECTIVES, Directive, Matcher, Registry
 from mcptest.matching.matchers import NAMES_BY_MODULE
-from mcptest.matching.registry import DIRECTIVES, Directive, Matcher, Registry
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.registry import REPORTERS
-from mcptest.rules.registry import RULES
+from mcptest.rules.families import RULES
 from mcptest.rules.rule import Rule
 from tools.man_page import man_page
 

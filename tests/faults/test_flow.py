@@ -11,7 +11,7 @@ from staging import LONG_S, call, echo, perform, spec_for
 
 from mcptest.core.errors import FormatError
 from mcptest.formats.config import load_config
-from mcptest.formats.keys import parse_duration
+from mcptest.formats.fields import parse_duration
 from mcptest.transport.process.stopping import Grace
 
 if TYPE_CHECKING:

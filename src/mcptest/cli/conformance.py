@@ -67,7 +67,7 @@ from mcptest.reporters.conformance import (
     render_text,
 )
 from mcptest.reporters.style import NO_COLOUR, Paint, narrow_encoding
-from mcptest.rules.registry import RULES
+from mcptest.rules.families import RULES
 from mcptest.rules.rule import family_of
 from mcptest.transport import utc_now
 from mcptest.transport.process.signals import Interrupts

@@ -32,7 +32,7 @@ from mcptest.engine.loading import (
     load_suites,
 )
 from mcptest.formats.config import PLUGIN_NAME, default_startup_s
-from mcptest.formats.keys import parse_duration
+from mcptest.formats.fields import parse_duration
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.registry import REPORTERS
 

@@ -42,7 +42,7 @@ from mcptest.engine.faults import exit_fault
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, Noise
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, STATELESS_REVISIONS
-from mcptest.rules.registry import RULES
+from mcptest.rules.families import RULES
 from mcptest.rules.rule import family_of
 from mcptest.transport.http.client import HttpTransport
 from mcptest.transport.http.probe import ProbeClient

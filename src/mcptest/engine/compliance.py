@@ -21,8 +21,8 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import parse_path, plural, render_path, visible
 from mcptest.engine.judge import MAX_MISMATCHES, find_read_failure
 from mcptest.engine.pool import read_tools
+from mcptest.matching.matcher import BadSchemaError
 from mcptest.matching.matchers.objects import JSON_SCHEMA, declared_schema
-from mcptest.matching.registry import BadSchemaError
 from mcptest.matching.values import pull
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
@@ -31,7 +31,7 @@ from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import VERSION_KEY
 from mcptest.protocol.session import INITIALIZE_ID
 from mcptest.rules.captures import score_capture
-from mcptest.rules.registry import RULES
+from mcptest.rules.families import RULES
 from mcptest.rules.schemas import is_affordable, is_plainly_valid
 from mcptest.rules.shapes import check_shape
 from mcptest.transport.process.isolated import judge_in_child

@@ -30,8 +30,8 @@ from mcptest.matching.compare import (
     source_of,
     without_negations,
 )
+from mcptest.matching.matcher import Miss
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.registry import Miss
 from mcptest.matching.values import pull
 from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.transport.process.signals import CpuLimit

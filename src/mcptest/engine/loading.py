@@ -26,7 +26,7 @@ from mcptest.engine.discovery import (
 )
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import default_startup_s, load_config
-from mcptest.matching.registry import builtin_registry
+from mcptest.matching.matcher import builtin_registry
 from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcptest.core.results import SnapshotMode
     from mcptest.engine.snapshots import Book, Snapshots
     from mcptest.formats.suite.variables import GivenVariables
-    from mcptest.matching.registry import Matcher, Registry
+    from mcptest.matching.matcher import Matcher, Registry
     from mcptest.plugins.host import PluginManager
 
     Loader = Callable[

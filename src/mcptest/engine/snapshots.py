@@ -20,7 +20,7 @@ from mcptest.core.text import ci_variable, excerpt, visible
 from mcptest.engine.discovery import read_text, resolve_inside
 from mcptest.formats.snapshots import read_snapshots, write_snapshots
 from mcptest.matching.compare import is_met, is_same
-from mcptest.matching.registry import ParameterError
+from mcptest.matching.matcher import ParameterError
 from mcptest.transport import files
 from mcptest.transport.files import replace_file
 

@@ -12,7 +12,7 @@ import re
 from mcptest.core.record import Record
 from mcptest.core.secret_texts import hide_secrets_in
 from mcptest.core.text import excerpt
-from mcptest.formats.keys import strings_in
+from mcptest.formats.fields import strings_in
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, tool_failure
 from mcptest.protocol.revisions import RESOURCE_NOT_FOUND
 

@@ -18,8 +18,8 @@ from mcptest.explore.arguments import is_fit_to_write, sample_string
 from mcptest.explore.breakage import find_breakage, is_error_answer
 from mcptest.explore.caution import made_up_arguments, reason_not_to_call
 from mcptest.formats.yaml.writer import Commented, render_yaml
+from mcptest.matching.matcher import DIRECTIVES
 from mcptest.matching.patterns import PREFIX
-from mcptest.matching.registry import DIRECTIVES
 from mcptest.matching.values import json_type
 from mcptest.protocol.lists import feature_name
 

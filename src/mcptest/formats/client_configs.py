@@ -40,14 +40,14 @@ from mcptest.formats.config import (
     read_http,
     why_not_set,
 )
-from mcptest.formats.keys import Fields, diagnose, read_top, warn_of_weak_secret
+from mcptest.formats.fields import Fields, diagnose, read_top, warn_of_weak_secret
 from mcptest.formats.yaml import read_document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from mcptest.formats.keys import Fields
+    from mcptest.formats.fields import Fields
     from mcptest.formats.yaml import Document
 
 __all__ = [

@@ -11,7 +11,7 @@ from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case, Expectation, Performance, SavedValue, Step, Suite, Template
 from mcptest.core.record import ABSENT
 from mcptest.formats.config import read_server
-from mcptest.formats.keys import (
+from mcptest.formats.fields import (
     EACH,
     FLAG,
     NON_EMPTY,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.formats.each import Row, RowReader
     from mcptest.formats.yaml import Document
-    from mcptest.matching.registry import Registry
+    from mcptest.matching.matcher import Registry
 
     Message = dict[str, object]
     ReadBeside = Callable[[str], str] | None

@@ -25,7 +25,7 @@ from mcptest.core.plan import (
 )
 from mcptest.core.secrets import names_secret
 from mcptest.core.text import visible
-from mcptest.formats.keys import (
+from mcptest.formats.fields import (
     FLAG,
     NON_EMPTY,
     OBJECT,

@@ -21,7 +21,7 @@ from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import plural, show_json, visible
-from mcptest.formats.keys import (
+from mcptest.formats.fields import (
     _REFERENCE,
     EACH_KEYS,
     ROW_ENDINGS,

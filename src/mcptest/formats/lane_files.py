@@ -27,7 +27,7 @@ from mcptest.core.diagnostics import PathDiagnostic, suggest
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
 from mcptest.core.security import BaselineEntry
-from mcptest.formats.keys import (
+from mcptest.formats.fields import (
     NON_EMPTY,
     OBJECT,
     STRING,

@@ -21,7 +21,7 @@ import re
 from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.formats.keys import OBJECT, STRING, Fields, Key, Keys, check_diagnostics, read_top
+from mcptest.formats.fields import OBJECT, STRING, Fields, Key, Keys, check_diagnostics, read_top
 from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.writer import LiteralBlock, comment_lines, render_yaml
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.text import Trail
-    from mcptest.matching.registry import Registry
+    from mcptest.matching.matcher import Registry
 
 __all__ = ["Compiler", "Literal"]
 

@@ -23,9 +23,9 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.secrets import split_words
 from mcptest.core.text import EVERY, parse_path, plural, steps_of, visible
 from mcptest.matching.compare import compare, is_met
+from mcptest.matching.matcher import BadExpressionError, Matcher, Miss, ParameterError
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.regex import compile_expression
-from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
 from mcptest.matching.values import parse_field_path, type_name
 
 TYPE_CHECKING = False

@@ -12,8 +12,8 @@ from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import steps_of
 from mcptest.matching.compare import AllOf, AnyOf, Group, Not, Partial
+from mcptest.matching.matcher import CannotHoldError, Matcher, Miss, ParameterError
 from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, suggest_matcher
-from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
 from mcptest.matching.values import describe_none, is_equal, read_path, to_text, type_name
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcptest.core.text import Trail
-    from mcptest.matching.registry import Registry
+    from mcptest.matching.matcher import Registry
     from mcptest.matching.snapshots import SnapshotBook
     from mcptest.matching.values import Steps
 

@@ -13,10 +13,10 @@ import re
 from mcptest.core.record import ABSENT
 from mcptest.core.text import shorten
 from mcptest.matching.compare import AllOf, AnyOf, Each, Group, Partial, Some, source_of
+from mcptest.matching.matcher import BadExpressionError, Matcher, Miss, ParameterError
 from mcptest.matching.matchers.values import MATCHERS as VALUES
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.regex import Expression, compile_expression, sample_match
-from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
 from mcptest.matching.values import pull, type_name
 from mcptest.protocol.dialogue import Ref
 from mcptest.protocol.revisions import DEFAULT_OFFER

@@ -11,7 +11,7 @@ import re
 from mcptest.formats.cases import EXTENSIONS, is_ours, is_turn
 from mcptest.formats.conductor import SLIPPED_KEYS
 from mcptest.formats.each import RowReader
-from mcptest.formats.keys import NAME, Fields, parse_duration, references, strings_in
+from mcptest.formats.fields import NAME, Fields, parse_duration, references, strings_in
 from mcptest.formats.yaml.full import Tagged
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.values import parse_field_path

@@ -16,7 +16,7 @@ from mcptest.formats.config import (
     camel_case,
     fill_argument_secrets,
 )
-from mcptest.formats.keys import NAME
+from mcptest.formats.fields import NAME
 from mcptest.formats.yaml.writer import render_compact
 from mcptest.migrate.drafts import Note, drop_empty, escape_references
 from mcptest.migrate.matchers import is_plain

@@ -13,7 +13,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
-from mcptest.formats.keys import parse_duration
+from mcptest.formats.fields import parse_duration
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR
 

@@ -24,7 +24,7 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import show_json, trail_of
-from mcptest.formats.keys import (
+from mcptest.formats.fields import (
     Fields,
     check_diagnostics,
     filled,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from mcptest.formats.yaml import Document
-    from mcptest.matching.registry import Registry
+    from mcptest.matching.matcher import Registry
     from mcptest.mock.session import Message
 
     Check = Callable[[Mapping[str, object]], str]

@@ -356,7 +356,7 @@ class LiveJudge:
 
     def _load_all(self) -> None:
         # Loading takes longer than many runs of one test.
-        from mcptest.rules.registry import RULES  # noqa: PLC0415
+        from mcptest.rules.families import RULES  # noqa: PLC0415
 
         self._scorer.widen(RULES)
         self.has_all_rules = True

@@ -24,7 +24,7 @@ from mcptest.engine.recorder import NotificationLog
 from mcptest.engine.run import make_options, run_plan
 from mcptest.engine.server import Server, make_bare_launcher
 from mcptest.formats.config import read_client
-from mcptest.formats.keys import Fields
+from mcptest.formats.fields import Fields
 from mcptest.protocol.http_address import BadUrlError, parse_url
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcptest.protocol.lists import ListPages

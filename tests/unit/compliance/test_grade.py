@@ -19,7 +19,7 @@ from mcptest.compliance.report import (
 )
 from mcptest.core.conformance import CheckResult
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.registry import RULES
+from mcptest.rules.families import RULES
 from tools import profiles as tool
 
 if TYPE_CHECKING:

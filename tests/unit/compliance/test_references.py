@@ -9,7 +9,7 @@ from mcptest.compliance import references
 from mcptest.compliance.checks import CHECKS
 from mcptest.compliance.references import reference_for
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.registry import RULES
+from mcptest.rules.families import RULES
 
 
 def test_every_check_and_rule_has_a_section_in_every_revision_that_has_it() -> None:

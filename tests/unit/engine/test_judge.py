@@ -9,8 +9,8 @@ from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.engine.judge import is_plainly_met, judge, quote_server_errors, stderr_may_still_come
 from mcptest.engine.server import Reply
+from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.patterns import parse_pattern
-from mcptest.matching.registry import builtin_registry
 
 REGISTRY = builtin_registry()
 

@@ -25,7 +25,7 @@ from mcptest.engine.loading import SuiteResources, Wanted, load_suites
 from mcptest.formats.cases import is_turn, load_cases
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import load_config
-from mcptest.formats.keys import Key, Keys
+from mcptest.formats.fields import Key, Keys
 from mcptest.formats.lane_files import read_expected_failures, read_hints
 from mcptest.formats.schemas.files import conductor_schema
 from mcptest.formats.schemas.types import Types
@@ -34,7 +34,7 @@ from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.formats.yaml import read_document
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
-from mcptest.matching.registry import builtin_registry
+from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.mock.manifest import load_manifest
 

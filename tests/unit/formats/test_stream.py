@@ -7,7 +7,7 @@ from case_tables import each_case
 
 from mcptest.core.diagnostics import PathDiagnostic
 from mcptest.core.errors import FormatError
-from mcptest.formats.keys import diagnose
+from mcptest.formats.fields import diagnose
 from mcptest.formats.yaml import full, stream
 from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_TEXT_BYTES
 from mcptest.formats.yaml.stream import Stream, StreamDocument, read_stream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.formats.keys import filled, references
+from mcptest.formats.fields import filled, references
 
 VALUES = {"n": 5, "s": "text", "o": {"a": [1]}, "z": None}
 

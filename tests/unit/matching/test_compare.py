@@ -14,7 +14,7 @@ from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.matching.compare import compare, is_same, source_of
 from mcptest.matching.compiler import Compiler
-from mcptest.matching.registry import builtin_registry
+from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.values import is_equal
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from mcptest.core.record import ABSENT
 from mcptest.core.text import EVERY, render_path
 from mcptest.formats.yaml import read_document
 from mcptest.matching.compare import Group, compare
+from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.matchers.objects import plugin_matcher
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.registry import builtin_registry
 from mcptest.matching.suite_matchers import EXAMPLES, ROOTS, SuiteMatchers, parse_target
 from mcptest.matching.values import pull
 

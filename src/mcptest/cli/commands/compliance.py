@@ -28,7 +28,7 @@ from mcptest.reporters.rules import (
 )
 from mcptest.reporters.style import Paint, narrow_encoding
 from mcptest.rules.captures import score_file
-from mcptest.rules.registry import INVARIANTS, RULES
+from mcptest.rules.families import INVARIANTS, RULES
 from mcptest.transport import IS_WINDOWS, OPEN_FLAGS
 
 TYPE_CHECKING = False

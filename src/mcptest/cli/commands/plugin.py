@@ -20,9 +20,9 @@ from mcptest.core.text import visible
 from mcptest.engine.discovery import SuiteFolders, read_text
 from mcptest.engine.loading import PlaceholderEnvironment, Servers, Wanted
 from mcptest.engine.server import launching
-from mcptest.formats.keys import diagnose
+from mcptest.formats.fields import diagnose
 from mcptest.formats.suite.loader import read_parts
-from mcptest.matching.registry import builtin_registry
+from mcptest.matching.matcher import builtin_registry
 from mcptest.plugins.host import (
     DEFAULT_CALL_TIMEOUT_S,
     HostError,

@@ -11,7 +11,7 @@ from mcptest.formats.conductor import (
     SLIPPED_KEYS,
     TEST_KEYS,
 )
-from mcptest.formats.keys import (
+from mcptest.formats.fields import (
     ANYTHING,
     FLAG,
     NON_EMPTY,
@@ -81,8 +81,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcptest.formats.keys import Keys, Schema
-    from mcptest.matching.registry import Registry
+    from mcptest.formats.fields import Keys, Schema
+    from mcptest.matching.matcher import Registry
 
 __all__ = [
     "ManifestTables",

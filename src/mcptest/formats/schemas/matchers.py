@@ -6,7 +6,7 @@ the loader refuses them. Mere similarity to a name is left to the loader.
 
 from __future__ import annotations
 
-from mcptest.formats.keys import ANYTHING, FLAG, NON_EMPTY, STRING, Key, Keys, whole_number
+from mcptest.formats.fields import ANYTHING, FLAG, NON_EMPTY, STRING, Key, Keys, whole_number
 from mcptest.formats.schemas.types import (
     NOT_BLANK,
     Types,
@@ -26,8 +26,8 @@ from mcptest.matching.suite_matchers import EXAMPLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.formats.keys import Schema
-    from mcptest.matching.registry import Directive, Matcher, Registry
+    from mcptest.formats.fields import Schema
+    from mcptest.matching.matcher import Directive, Matcher, Registry
 
 __all__ = ["EXPECTED", "MATCHER", "expected_definitions", "matcher", "pattern_of"]
 

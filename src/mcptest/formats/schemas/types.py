@@ -1,4 +1,4 @@
-"""Build JSON Schemas from the keys that loaders declare (`formats.keys`).
+"""Build JSON Schemas from the keys that loaders declare (`formats.fields`).
 
 A schema states several things about one value at once: what it says about strings, lists and
 mappings does not interfere, so few `oneOf` are needed and editors can show one clear message.
@@ -21,7 +21,7 @@ from mcptest.formats.config import (
     PLUGIN_NAME,
     camel_case,
 )
-from mcptest.formats.keys import (
+from mcptest.formats.fields import (
     _SWITCHES,
     _WRITTEN,
     ANYTHING,
@@ -41,7 +41,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mcptest.formats.keys import Key, Schema
+    from mcptest.formats.fields import Key, Schema
 
     Spell = Callable[[str], str]
 

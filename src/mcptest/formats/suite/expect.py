@@ -11,9 +11,9 @@ from __future__ import annotations
 from mcptest.core.plan import Assertion, Expectation, Performance
 from mcptest.core.record import Record
 from mcptest.core.text import trail_of
-from mcptest.formats.keys import STRING, Fields, Key, Keys, kind_of, number, whole_number
+from mcptest.formats.fields import STRING, Fields, Key, Keys, kind_of, number, whole_number
+from mcptest.matching.matcher import Matcher, Miss
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.registry import Matcher, Miss
 from mcptest.matching.suite_matchers import ROOTS, parse_target
 from mcptest.matching.values import type_name
 from mcptest.protocol.jsonrpc import tool_failure

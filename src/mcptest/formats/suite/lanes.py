@@ -10,7 +10,7 @@ from mcptest.core.diagnostics import closest, suggest
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case
 from mcptest.core.security import RULE_IDS, SEVERITIES, ScanWish
-from mcptest.formats.keys import (
+from mcptest.formats.fields import (
     FLAG,
     ONLY,
     SKIP,

@@ -21,7 +21,7 @@ from mcptest.formats.config import (
     SUBPROCESS_MATCHERS,
     read_subprocess_matchers,
 )
-from mcptest.formats.keys import (
+from mcptest.formats.fields import (
     STRING,
     STRINGS,
     Fields,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import PluginSpec, ServerSpec
     from mcptest.formats.suite.variables import GivenVariables
     from mcptest.formats.yaml import Document, Places
-    from mcptest.matching.registry import Registry
+    from mcptest.matching.matcher import Registry
     from mcptest.matching.snapshots import SnapshotBook
 
     Resolve = Callable[[str], str]

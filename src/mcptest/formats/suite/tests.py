@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.plan import Case, Step, Template
 from mcptest.core.record import Record
 from mcptest.formats.conductor import read_captures, use_of
-from mcptest.formats.keys import (
+from mcptest.formats.fields import (
     EACH,
     NON_EMPTY,
     OBJECT,

@@ -14,7 +14,7 @@ from mcptest.core.diagnostics import PathDiagnostic, closest, suggest
 from mcptest.core.record import Record
 from mcptest.core.secrets import is_secret
 from mcptest.core.strict_json import dump_json
-from mcptest.formats.keys import (
+from mcptest.formats.fields import (
     NON_EMPTY,
     STRING,
     Fields,

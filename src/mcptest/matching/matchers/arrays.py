@@ -6,8 +6,8 @@ import operator
 from itertools import pairwise
 
 from mcptest.core.strict_json import dump_json
+from mcptest.matching.matcher import Matcher, Miss
 from mcptest.matching.matchers.text import check_empty, check_length, length_matchers
-from mcptest.matching.registry import Matcher, Miss
 from mcptest.matching.values import (
     describe_none,
     hash_key,

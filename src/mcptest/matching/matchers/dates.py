@@ -10,7 +10,7 @@ import re
 
 from mcptest.core.diagnostics import suggest
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
+from mcptest.matching.matcher import CannotHoldError, Matcher, Miss, ParameterError
 from mcptest.matching.values import no_parameter, type_name
 
 TYPE_CHECKING = False

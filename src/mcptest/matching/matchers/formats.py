@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.matching.registry import Matcher, Miss
+from mcptest.matching.matcher import Matcher, Miss
 from mcptest.matching.values import no_parameter, type_name
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.text import plural
-from mcptest.matching.registry import CannotHoldError, Matcher, Miss
+from mcptest.matching.matcher import CannotHoldError, Matcher, Miss
 from mcptest.matching.values import (
     exact_number,
     is_less,

@@ -19,8 +19,7 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Fault
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import render_path, shorten, show_json, visible
-from mcptest.matching.matchers.dates import epoch_ms, is_date_text
-from mcptest.matching.registry import (
+from mcptest.matching.matcher import (
     BadSchemaError,
     CannotHoldError,
     Matcher,
@@ -28,6 +27,7 @@ from mcptest.matching.registry import (
     ParameterError,
     UnknownPluginError,
 )
+from mcptest.matching.matchers.dates import epoch_ms, is_date_text
 from mcptest.matching.values import (
     exact_number,
     is_equal,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from mcptest.matching.registry import Plugins, TrySchema
+    from mcptest.matching.matcher import Plugins, TrySchema
     from mcptest.matching.values import Steps
 
 

@@ -8,8 +8,8 @@ from bisect import bisect_right
 
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import plural
+from mcptest.matching.matcher import BadExpressionError, CannotHoldError, Matcher, Miss
 from mcptest.matching.regex import VERY_END, Expression, compile_expression, compile_regex
-from mcptest.matching.registry import BadExpressionError, CannotHoldError, Matcher, Miss
 from mcptest.matching.values import (
     any_string,
     common_prefix,

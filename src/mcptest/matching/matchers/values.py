@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.diagnostics import closest
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import show_json
-from mcptest.matching.registry import Matcher, Miss, ParameterError
+from mcptest.matching.matcher import Matcher, Miss, ParameterError
 from mcptest.matching.values import (
     any_string,
     describe_near_match,

@@ -1,4 +1,4 @@
-"""Every rule there is, in the order in which reports show them: by family, then by id.
+"""The modules of rules, and from them every rule in the order of reports: by family, then by id.
 
 A new rule is one entry, under its id and its name, in the table of its family.
 """

@@ -1,4 +1,4 @@
-"""Every matcher and directive by name.
+"""What a matcher is, and every matcher and directive by name.
 
 A matcher is one declaration in a module of `matching/matchers`: name, parameters, check,
 description and examples. Documentation, suggestions and editor schemas are made from it.
