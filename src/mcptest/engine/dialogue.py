@@ -121,14 +121,15 @@ class DialogueRunner:
         began = time.monotonic()
         run = DialogueRun(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
         # Messages left over are for a dialogue that begins with a message of the same server.
-        carried, self._left_over = self._left_over, None
-        if carried is None or carried[0] is not server or not _first_turns(dialogue):
-            carried = (server, [])
+        sender, received = self._left_over or (None, [])
+        self._left_over = None
+        if sender is not server or not _first_turns(dialogue):
+            received = []
         # The turns with which the server begins the next case.
         upcoming = following.dialogue if following else None
         next_turns = _first_turns(upcoming) if upcoming and not upcoming.opens_session else ()
         try:
-            run.perform(carried[1], next_turns)
+            run.perform(received, next_turns)
         finally:
             used = self._uses.setdefault(server.spec.name, {})
             for use in run.uses:
@@ -424,8 +425,8 @@ class DialogueRun:
             received = self._inbox.claim(turn.method)
         # A later turn answers the request itself, or may do so.
         later = self._dialogue.turns[index:]
-        replies = (turn for turn in later if turn.is_ours and turn.kind == "response")
-        if not any(turn.answers in (index, None) for turn in replies):
+        replies = [each for each in later if each.is_ours and each.kind == "response"]
+        if not any(reply.answers in (index, None) for reply in replies):
             self._reply(received)
         self._judge(turn, received.message)
         return True

@@ -19,9 +19,9 @@ from mcptest.reporters.style import encode_narrow, status_marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from mcptest.core.security import RuleOutcome, ScanReport
+    from mcptest.core.security import RuleOutcome, ScannedServer, ScanReport
     from mcptest.reporters.style import Paint
 
     Members = dict[str, object]
@@ -66,27 +66,7 @@ def render_rules(rules: Sequence[tuple[str, str, str, str]], paint: Paint) -> st
 def _text_lines(report: ScanReport, paint: Paint, encoding: str) -> Iterator[str]:
     marks = status_marks(paint, encoding)
     for server in report.servers:
-        title = visible(f"{server.name} {server.version}".strip())
-        facts = [server.transport, plural(server.entries, "definition")]
-        facts += [f"{plural(len(server.called), 'tool')} called"] if server.called else []
-        yield f"{paint.bold(title)} ({', '.join(facts)})"
-        mine = [each for each in report.findings if each.server == server.name]
-        for finding in mine:
-            is_failing = finding in report.failing
-            mark = marks["failed" if is_failing else "error"]
-            severity = (paint.red if is_failing else paint.yellow)(
-                finding.severity.upper().ljust(8)
-            )
-            yield f"  {mark} {severity} {finding.id} {paint.dim(finding.confidence)} {finding.path}"
-            yield f"      {finding.message}"
-            if finding.evidence:
-                yield paint.dim(f"      {finding.evidence}")
-        is_unread = any(each.startswith(f"{server.name}: ") for each in report.unread)
-        if not mine and not is_unread:
-            if report.interrupted:
-                yield f"  {marks['skipped']} nothing found until it was interrupted"
-            else:
-                yield f"  {marks['passed']} nothing found"
+        yield from _server_lines(report, server, paint, marks)
         yield ""
     for finding, reason in report.accepted:
         yield paint.dim(f"accepted: {finding.id} {finding.path}: {visible(reason)}")
@@ -107,6 +87,32 @@ def _text_lines(report: ScanReport, paint: Paint, encoding: str) -> Iterator[str
         yield paint.red("interrupted: this report is not complete")
     text = _summary(report)
     yield paint.green(text) if report.passed else paint.red(text)
+
+
+def _server_lines(
+    report: ScanReport, server: ScannedServer, paint: Paint, marks: Mapping[str, str]
+) -> Iterator[str]:
+    title = visible(f"{server.name} {server.version}".strip())
+    facts = [server.transport, plural(server.entries, "definition")]
+    facts += [f"{plural(len(server.called), 'tool')} called"] if server.called else []
+    yield f"{paint.bold(title)} ({', '.join(facts)})"
+    mine = [each for each in report.findings if each.server == server.name]
+    for finding in mine:
+        is_failing = finding in report.failing
+        mark = marks["failed" if is_failing else "error"]
+        in_colour = paint.red if is_failing else paint.yellow
+        severity = in_colour(finding.severity.upper().ljust(8))
+        yield f"  {mark} {severity} {finding.id} {paint.dim(finding.confidence)} {finding.path}"
+        yield f"      {finding.message}"
+        if finding.evidence:
+            yield paint.dim(f"      {finding.evidence}")
+    is_unread = any(each.startswith(f"{server.name}: ") for each in report.unread)
+    if mine or is_unread:
+        return
+    if report.interrupted:
+        yield f"  {marks['skipped']} nothing found until it was interrupted"
+    else:
+        yield f"  {marks['passed']} nothing found"
 
 
 def _summary(report: ScanReport) -> str:

@@ -113,3 +113,30 @@ def test_tools_that_may_change_something_are_not_called(tmp_path: Path) -> None:
     ended = check_server(*words, folder=tmp_path)
     assert "TOOL-16" in ended.ids("passed")
     assert "CALLED write_note" not in ended.err
+
+
+# The reference server; the first page of its tasks has an object where the list should be.
+MALFORMED_PAGE = """
+import sys
+sys.path.insert(0, {servers!r})
+from conformance import reference_server
+from conformance.eras import METHODS
+
+whole = METHODS["tasks/list"]
+
+def serve(call):
+    if "cursor" not in call.params:
+        return {{"tasks": {{"of": "page 1"}}, "nextCursor": "2"}}
+    call.params.clear()
+    return whole.handler(call)
+
+METHODS["tasks/list"] = whole._replace(handler=serve)
+reference_server.main()
+"""
+
+
+def test_a_task_is_looked_for_also_after_a_malformed_page(tmp_path: Path) -> None:
+    script = MALFORMED_PAGE.format(servers=str(REFERENCE_SERVER.parents[1]))
+    words = ["--only", "TASK-15", "--allow-tool", "task_required", "--timeout", "5s"]
+    ended = check_server(*words, "--", sys.executable, "-c", script, folder=tmp_path)
+    assert (ended.ids("passed"), ended.ids("failed")) == ({"TASK-15"}, set())
