@@ -137,6 +137,7 @@ reference_server.main()
 
 def test_a_task_is_looked_for_also_after_a_malformed_page(tmp_path: Path) -> None:
     script = MALFORMED_PAGE.format(servers=str(REFERENCE_SERVER.parents[1]))
-    words = ["--only", "TASK-15", "--allow-tool", "task_required", "--timeout", "5s"]
+    (tmp_path / "hints.yml").write_text(json.dumps(HINTS), encoding="utf-8")
+    words = ["--only", "TASK-15", "--hints", "hints.yml", "--timeout", "5s"]
     ended = check_server(*words, "--", sys.executable, "-c", script, folder=tmp_path)
     assert (ended.ids("passed"), ended.ids("failed")) == ({"TASK-15"}, set())
