@@ -55,11 +55,8 @@ __all__ = [
     "ClientConfig",
     "ClientServer",
     "ClientValues",
-    "input_variable",
     "parse_env_file",
     "parts_of_secret",
-    "read_registered",
-    "warn_of_unknown",
 ]
 
 
@@ -208,7 +205,7 @@ class ClientConfig:
         if self.kind in _CLIENTS:
             spec = _read_entry(name, fields, self.kind, values, read_file)
         else:
-            spec = read_registered(self._top, fields, values)
+            spec = _read_registered(self._top, fields, values)
         secrets = (*_secrets_in(fields.mapping), *values.secrets, *_secrets_in([*spec.command]))
         spec = spec.but(secrets=tuple(dict.fromkeys(secrets)))
         self._written = tuple(dict.fromkeys((*self._written, *spec.secrets)))
@@ -261,17 +258,17 @@ class ClientConfig:
         """Return the inputs of VS Code by id."""
         if self.kind != "servers":
             return {}
-        warn_of_unknown(self._top, ("servers", "inputs"), ("$schema", "sandbox"))
+        _warn_of_unknown(self._top, ("servers", "inputs"), ("$schema", "sandbox"))
         found = self._top.mappings_at("inputs", "an input")
         return {str(fields.mapping.get("id")): fields for _, fields in found}
 
 
-def input_variable(id: str) -> str:
+def _input_variable(id: str) -> str:
     """Return the environment variable for an input: `API_KEY` for `${input:api-key}`."""
     return re.sub("[^A-Za-z0-9]+", "_", id).strip("_").upper()
 
 
-def warn_of_unknown(fields: Fields, used: tuple[str, ...], ignored: tuple[str, ...]) -> None:
+def _warn_of_unknown(fields: Fields, used: tuple[str, ...], ignored: tuple[str, ...]) -> None:
     for key in fields.mapping:
         if key in used or key in ignored:
             continue
@@ -536,7 +533,7 @@ class ClientValues:
     def _input(self, fields: Fields, key: str, id: str, *, is_secret: bool) -> str:
         """Return the value of an input, which the client asks the user for."""
         declared = self._inputs.get(id)
-        name = input_variable(id)
+        name = _input_variable(id)
         is_set = id in self.environment or name in self.environment
         if not is_set and declared and isinstance(declared.mapping.get("default"), str):
             value = declared.text("default")
@@ -561,7 +558,7 @@ def _read_entry(
     name: str, fields: Fields, kind: str, values: ClientValues, read_file: Callable[[str], str]
 ) -> ServerSpec:
     format = _CLIENTS[kind]
-    warn_of_unknown(fields, format.used, format.ignored)
+    _warn_of_unknown(fields, format.used, format.ignored)
     if kind == "context_servers":
         fields = _flatten_zed(fields)
     for key in ("disabled", "enabled"):
@@ -605,7 +602,7 @@ def _flatten_zed(fields: Fields) -> Fields:
     command = fields.mapping.get("command")
     if isinstance(command, dict):
         inner = fields.at(("command",)).replaced(command)
-        warn_of_unknown(inner, ("path", "args", "env"), ("timeout",))
+        _warn_of_unknown(inner, ("path", "args", "env"), ("timeout",))
         inner.require(("path",), '"command"')
         # Places below "command" are those of the inner mapping.
         return inner.replaced({**command, "command": command.get("path", _REPORTED)})
@@ -722,15 +719,15 @@ _RUNTIMES = {"npm": "npx", "pypi": "uvx", "oci": "docker", "nuget": "dnx"}
 _BRACES = r"\{([^{}]+)\}"
 
 
-def read_registered(top: Fields, fields: Fields, values: ClientValues) -> ServerSpec:
+def _read_registered(top: Fields, fields: Fields, values: ClientValues) -> ServerSpec:
     """Return the server of a package or a remote."""
-    warn_of_unknown(top, ("name", "packages", "remotes"), _TOP)
+    _warn_of_unknown(top, ("name", "packages", "remotes"), _TOP)
     top.require(("name",), "a server.json")
     name = top.text("name")
     if fields.steps[0] == "remotes":
         remote = _read_remote(fields, values, {})
         return ServerSpec(name=name, command=(), http=remote, cwd=values.folder)
-    warn_of_unknown(fields, _PACKAGE, ("_meta", "fileSha256", "registryBaseUrl"))
+    _warn_of_unknown(fields, _PACKAGE, ("_meta", "fileSha256", "registryBaseUrl"))
     fields.require(("registryType", "identifier"), "a package")
     kind, identifier = fields.text("registryType"), fields.non_empty_text("identifier")
     if "registryType" in fields.mapping and kind not in _RUNTIMES:
@@ -795,7 +792,7 @@ def _read_arguments(
         kind = entry.choice("type", ("positional", "named"), "positional")
         flag = entry.text("name") if kind == "named" else ""
         hint = flag or entry.text("valueHint") or "argument"
-        value = _read_input(entry, values, (input_variable(hint),), known)
+        value = _read_input(entry, values, (_input_variable(hint),), known)
         if kind == "named":
             entry.require(("name",), "a named argument")
         if value is None:
@@ -806,7 +803,7 @@ def _read_arguments(
 
 
 def _read_remote(fields: Fields, values: ClientValues, known: dict[str, str]) -> HttpSpec:
-    warn_of_unknown(fields, _REMOTE, ("supportedProtocolVersions",))
+    _warn_of_unknown(fields, _REMOTE, ("supportedProtocolVersions",))
     fields.require(("type", "url"), "a remote")
     transport = fields.choice("type", ("streamable-http", "sse"), "auto")
     http = None
@@ -817,7 +814,7 @@ def _read_remote(fields: Fields, values: ClientValues, known: dict[str, str]) ->
     for _, entry in fields.mappings_at("headers", "a header"):
         entry.require(("name",), "a header")
         name = entry.text("name")
-        value = _read_input(entry, values, (input_variable(name),), known, is_secret=True)
+        value = _read_input(entry, values, (_input_variable(name),), known, is_secret=True)
         if value is None or not name:
             continue
         if not is_header_name(name) or is_our_header(name):
@@ -844,7 +841,7 @@ def _read_input(
 
     It is what the file says, else an environment variable, else the default.
     """
-    warn_of_unknown(fields, _INPUT, _INPUT_ABOUT)
+    _warn_of_unknown(fields, _INPUT, _INPUT_ABOUT)
     is_secret = fields.flag("isSecret", False) or is_secret
     is_required = fields.flag("isRequired", False)
     if "value" in fields.mapping:
@@ -884,7 +881,7 @@ def _fill_braces(
         if name in declared:
             assert inner
             entry = inner.mapping_at(name)
-            names = (input_variable(name), name)
+            names = (_input_variable(name), name)
             value = _read_input(entry, values, names, known, is_secret=is_secret) if entry else ""
             return value or ""
         return known.get(name, found[0])

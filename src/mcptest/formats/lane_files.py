@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = [
-    "BASELINE_VERSION",
     "CHANGE_KEYS",
     "EXPECTED_KEYS",
     "HINT_KEYS",
@@ -327,12 +326,12 @@ def _read_expected(fields: Fields, known: Collection[str]) -> ExpectedFailure:
     )
 
 
-BASELINE_VERSION = 1
+_BASELINE_VERSION = 1
 
 _TOP_KEYS = Keys(
     {
         "version": Key(
-            {"const": BASELINE_VERSION}, "The version of this format.", is_required=True
+            {"const": _BASELINE_VERSION}, "The version of this format.", is_required=True
         ),
         "accepted": Key("entries", "The accepted findings.", is_required=True),
     }
@@ -354,8 +353,8 @@ def read_baseline(text: str, file: str, *, needs_reasons: bool = True) -> tuple[
     diagnostics: list[PathDiagnostic] = []
     top = read_top(document, "a baseline must be an object", diagnostics)
     top.check_keys(_TOP_KEYS, "a baseline")
-    if top.mapping.get("version", BASELINE_VERSION) != BASELINE_VERSION:
-        top.report("version", "F003", f"this version of mcptest reads version {BASELINE_VERSION}")
+    if top.mapping.get("version", _BASELINE_VERSION) != _BASELINE_VERSION:
+        top.report("version", "F003", f"this version of mcptest reads version {_BASELINE_VERSION}")
     entries = []
     for _, entry in top.mappings_at("accepted", "an accepted finding"):
         entry.check_keys(_ENTRY_KEYS, "an accepted finding")
@@ -378,6 +377,6 @@ def write_baseline(entries: Sequence[BaselineEntry]) -> str:
         {name: value for name, value in entry.fields() if value or name == "reason"}
         for entry in entries
     ]
-    value = {"version": BASELINE_VERSION, "accepted": accepted}
+    value = {"version": _BASELINE_VERSION, "accepted": accepted}
     lines = [f"{line}\n" for line in comment_lines(notes)]
     return "".join([*lines, render_yaml(value)])

@@ -75,7 +75,6 @@ __all__ = [
     "Replacement",
     "Rules",
     "SnapshotBook",
-    "drop_paths",
     "normalise",
     "snapshot_pattern",
     "spans_in",
@@ -108,10 +107,10 @@ class Rules(Record):
 
 def normalise(value: object, rules: Rules) -> object:
     """The value without ignored parts, and with placeholders for parts that vary."""
-    return _Normaliser(rules.replaced).value(drop_paths(value, rules.ignored), "")
+    return _Normaliser(rules.replaced).value(_drop_paths(value, rules.ignored), "")
 
 
-def drop_paths(value: object, ignored: Iterable[Steps]) -> object:
+def _drop_paths(value: object, ignored: Iterable[Steps]) -> object:
     """The value without these places; only what leads to them is copied."""
     for steps in ignored:
         value = _without(value, steps)
@@ -494,7 +493,7 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
 def _check_snapshot(book: SnapshotBook, use: _Use, actual: object, path: str = "") -> Miss | None:
     if actual is ABSENT:
         return Miss(why="there is nothing")
-    kept = drop_paths(actual, _from_here(use.rules.ignored, path))
+    kept = _drop_paths(actual, _from_here(use.rules.ignored, path))
     too_large = _why_too_large(kept)
     if too_large:
         return Miss(why=too_large, hint=lambda: _NARROW)

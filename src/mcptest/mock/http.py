@@ -64,33 +64,23 @@ if TYPE_CHECKING:
     from mcptest.protocol.http_messages import Act, WebRequest
     from mcptest.protocol.jsonrpc import IdKey
 
-    Later = list[tuple[float, "Act | Delivery"]]
+    Later = list[tuple[float, "Act | _Delivery"]]
 
 __all__ = [
     "ENDPOINT",
-    "EVENT_STREAM",
-    "JSON",
-    "SESSION_ID",
-    "VERSION",
-    "Delivery",
     "HttpMock",
-    "HttpSession",
-    "HttpSessions",
-    "Refusal",
-    "Stream",
     "check_head",
     "check_headers",
-    "requests_in",
 ]
 
 
 ENDPOINT = "/mcp"
 
-JSON = "application/json"
-EVENT_STREAM = "text/event-stream"
+_JSON = "application/json"
+_EVENT_STREAM = "text/event-stream"
 
-SESSION_ID = "mcp-session-id"
-VERSION = "mcp-protocol-version"
+_SESSION_ID = "mcp-session-id"
+_VERSION = "mcp-protocol-version"
 
 MAX_SESSIONS = 256
 IDLE_S = 3600.0
@@ -108,30 +98,30 @@ _EVENT_ID = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _PRIMED = frozenset(HANDSHAKE_REVISIONS[-1:])
 
 _STREAM_HEADERS = {
-    "Content-Type": EVENT_STREAM,
+    "Content-Type": _EVENT_STREAM,
     "Cache-Control": "no-cache, no-transform",
     "X-Accel-Buffering": "no",
 }
 
 
-def requests_in(value: object) -> list[IdKey]:
+def _requests_in(value: object) -> list[IdKey]:
     """The ids of the requests in a message or a batch."""
     messages: list[Any] = value if isinstance(value, list) else [value]
     return [id_key(each["id"]) for each in messages if message_kind(each) == "request"]
 
 
-class HttpSessions:
+class _HttpSessions:
     """All sessions that have not ended; `on_end` is called with each that ends."""
 
-    def __init__(self, mint: Callable[[], str], on_end: Callable[[HttpSession], None]) -> None:
+    def __init__(self, mint: Callable[[], str], on_end: Callable[[_HttpSession], None]) -> None:
         self._mint = mint
         self._on_end = on_end
-        self._sessions: dict[str, HttpSession] = {}
+        self._sessions: dict[str, _HttpSession] = {}
 
-    def all(self) -> tuple[HttpSession, ...]:
+    def all(self) -> tuple[_HttpSession, ...]:
         return tuple(self._sessions.values())
 
-    def get(self, id: str, now: float) -> HttpSession | None:
+    def get(self, id: str, now: float) -> _HttpSession | None:
         """A session, which counts as used now; None if it has ended, or never was."""
         found = self._sessions.get(id)
         if found is None or self._is_stale(found, now):
@@ -139,7 +129,7 @@ class HttpSessions:
         found.last_used = now
         return found
 
-    def add(self, session: Session, now: float) -> HttpSession | None:
+    def add(self, session: Session, now: float) -> _HttpSession | None:
         """A new session; if there are too many, it replaces an idle one, if there is one."""
         for stale in [each for each in self._sessions.values() if self._is_stale(each, now)]:
             self.end(stale)
@@ -148,19 +138,19 @@ class HttpSessions:
             if not idle:
                 return None
             self.end(min(idle, key=lambda each: each.last_used))
-        added = HttpSession(self._mint(), session, now)
+        added = _HttpSession(self._mint(), session, now)
         self._sessions[added.id] = added
         return added
 
-    def end(self, session: HttpSession) -> None:
+    def end(self, session: _HttpSession) -> None:
         del self._sessions[session.id]
         self._on_end(session)
 
-    def _is_stale(self, session: HttpSession, now: float) -> bool:
+    def _is_stale(self, session: _HttpSession, now: float) -> bool:
         return now - session.last_used > IDLE_S and not session.is_busy
 
 
-class HttpSession:
+class _HttpSession:
     """One client: the state of its session, and its streams."""
 
     def __init__(self, id: str, session: Session, now: float) -> None:
@@ -169,7 +159,7 @@ class HttpSession:
         self.last_used = now
         self._journal = _Journal()
         # Stream 0 is for what the server sends by itself.
-        self._own = Stream(0, None, journal=self._journal)
+        self._own = _Stream(0, None, journal=self._journal)
         self._streams = {0: self._own}
         self._count = 0
 
@@ -178,11 +168,11 @@ class HttpSession:
         """True if a connection is open."""
         return any(stream.exchange is not None for stream in self._streams.values())
 
-    def open(self, exchange: int, waiting: Iterable[IdKey]) -> Stream:
+    def open(self, exchange: int, waiting: Iterable[IdKey]) -> _Stream:
         """A stream for the answers to a POST."""
         self._count += 1
         is_primed = self.session.revision in _PRIMED
-        stream = Stream(self._count, exchange, waiting, self._journal, is_primed=is_primed)
+        stream = _Stream(self._count, exchange, waiting, self._journal, is_primed=is_primed)
         self._streams[self._count] = stream
         if len(self._streams) > _MAX_STREAMS:
             left = [key for key, each in self._streams.items() if key and each.exchange is None]
@@ -190,7 +180,7 @@ class HttpSession:
                 del self._streams[key]
         return stream
 
-    def route(self, sent: Sent, line: bytes | None) -> Delivery | None:
+    def route(self, sent: Sent, line: bytes | None) -> _Delivery | None:
         """A message with its stream; None for an answer to no request that waits."""
         data = None if line is None else line.rstrip(b"\n")
         answered: set[IdKey] = set()
@@ -201,23 +191,23 @@ class HttpSession:
         for stream in reversed(self._streams.values()):
             if stream.waiting & about:
                 stream.waiting -= answered
-                return Delivery(stream=stream, data=data, is_last=not stream.waiting)
+                return _Delivery(stream=stream, data=data, is_last=not stream.waiting)
         if answered:
             return None
-        return Delivery(stream=self._own, data=data, is_last=False)
+        return _Delivery(stream=self._own, data=data, is_last=False)
 
-    def attach(self, exchange: int, last_event_id: str | None) -> list[Act] | Refusal:
+    def attach(self, exchange: int, last_event_id: str | None) -> list[Act] | _Refusal:
         """Continue a stream on the connection of a GET."""
         if last_event_id is None:
             if self._own.exchange is not None:
                 sentence = "this session has a GET stream already"
-                return Refusal(status=409, sentence=sentence)
+                return _Refusal(status=409, sentence=sentence)
             return self._own.attach(exchange, None)
         found = _EVENT_ID.fullmatch(last_event_id)
         stream = self._streams.get(int(found[1])) if found else None
         if found is None or stream is None:
             sentence = "Last-Event-ID is not of an event of this session"
-            return Refusal(status=400, sentence=sentence)
+            return _Refusal(status=400, sentence=sentence)
         # The client is back before its former connection was found broken.
         left = [] if stream.exchange is None else stream.detach()
         return [*left, *stream.attach(exchange, int(found[2]))]
@@ -260,7 +250,7 @@ class _Journal:
         return [(each, data) for key, each, data in self._events if key == stream and each > number]
 
 
-class Stream:
+class _Stream:
     """One stream of messages; `exchange` is the connection that carries it now, if any.
 
     `waiting` are the ids of the requests that it is to answer. With a journal its events have
@@ -298,7 +288,7 @@ class Stream:
             return []
         if is_last and not self._has_begun:
             self.exchange = None
-            headers = {"Content-Type": JSON, **self.headers}
+            headers = {"Content-Type": _JSON, **self.headers}
             return [Answer(exchange=exchange, status=status, headers=headers, body=data)]
         acts = [*self._begin(exchange), self._event(exchange, self._count, data)]
         return [*acts, *self.detach()] if is_last else acts
@@ -350,10 +340,10 @@ class Stream:
         return Piece(exchange=exchange, data=render_event(data, id=id, event="message"))
 
 
-class Delivery(Record):
+class _Delivery(Record):
     """A message to be sent on a stream when its time has come; without data, it is cut."""
 
-    stream: Stream
+    stream: _Stream
     data: bytes | None
     is_last: bool
     status: int = 200
@@ -371,7 +361,7 @@ _LOOPBACK = frozenset(["localhost", "127.0.0.1", "[::1]"])
 _ORIGIN = re.compile(r"https?://(\[[^\]]*\]|[^:/?#]*)(?::\d+)?", re.IGNORECASE)
 
 
-class Refusal(Record):
+class _Refusal(Record):
     """An HTTP error. If it `is_wrong`, the report blames the client for it."""
 
     status: int
@@ -386,47 +376,47 @@ class Refusal(Record):
         return encode_line({"jsonrpc": "2.0", "id": None, "error": error})
 
 
-def check_head(request: WebRequest, port: int) -> Refusal | None:
+def check_head(request: WebRequest, port: int) -> _Refusal | None:
     """Why a request is refused by its head alone, if it is."""
     host = request.header("host") or ""
     name, _, number = host.rpartition(":")
     if name.lower() not in _LOOPBACK or number != str(port):
         sentence = f"the Host header must be 127.0.0.1:{port} or localhost:{port}, not "
-        return Refusal(status=403, sentence=sentence + _quote(host), is_wrong=False)
+        return _Refusal(status=403, sentence=sentence + _quote(host), is_wrong=False)
     origin = request.header("origin")
     found = None if origin is None else _ORIGIN.fullmatch(origin)
     if origin is not None and (found is None or found[1].lower() not in _LOOPBACK):
         sentence = f"the Origin header must be of this machine, not {_quote(origin)}"
-        return Refusal(status=403, sentence=sentence, is_wrong=False)
+        return _Refusal(status=403, sentence=sentence, is_wrong=False)
     path = request.target.partition("?")[0]
     if path != ENDPOINT:
         sentence = f"there is nothing at {_quote(path)}; the endpoint is {ENDPOINT}"
-        return Refusal(status=404, sentence=sentence, is_wrong=False)
+        return _Refusal(status=404, sentence=sentence, is_wrong=False)
     if request.method == "POST":
         return _check_post(request)
     if request.method not in ("GET", "DELETE"):
         sentence = f"{_quote(request.method)} is not a method of {ENDPOINT}"
-        return Refusal(status=405, sentence=sentence, headers={"Allow": "POST, GET, DELETE"})
-    if request.header(SESSION_ID) is None or request.header(VERSION) in STATELESS_REVISIONS:
+        return _Refusal(status=405, sentence=sentence, headers={"Allow": "POST, GET, DELETE"})
+    if request.header(_SESSION_ID) is None or request.header(_VERSION) in STATELESS_REVISIONS:
         # Not wrong: a client may try whether there is such a stream.
         needed = "needs the Mcp-Session-Id of a session that began with initialize"
         sentence = f"{request.method} {needed}"
-        return Refusal(status=405, sentence=sentence, headers={"Allow": "POST"}, is_wrong=False)
-    if request.method == "GET" and not _is_accepted(request, EVENT_STREAM):
-        sentence = f"the Accept header of a GET must have {EVENT_STREAM}"
-        return Refusal(status=406, sentence=sentence)
+        return _Refusal(status=405, sentence=sentence, headers={"Allow": "POST"}, is_wrong=False)
+    if request.method == "GET" and not _is_accepted(request, _EVENT_STREAM):
+        sentence = f"the Accept header of a GET must have {_EVENT_STREAM}"
+        return _Refusal(status=406, sentence=sentence)
     return None
 
 
-def _check_post(request: WebRequest) -> Refusal | None:
+def _check_post(request: WebRequest) -> _Refusal | None:
     kind = request.header("content-type") or ""
-    if kind.partition(";")[0].strip().lower() != JSON:
-        sentence = f"the Content-Type of a message must be {JSON}, not {_quote(kind)}"
-        return Refusal(status=415, sentence=sentence)
-    missing = [each for each in (JSON, EVENT_STREAM) if not _is_accepted(request, each)]
+    if kind.partition(";")[0].strip().lower() != _JSON:
+        sentence = f"the Content-Type of a message must be {_JSON}, not {_quote(kind)}"
+        return _Refusal(status=415, sentence=sentence)
+    missing = [each for each in (_JSON, _EVENT_STREAM) if not _is_accepted(request, each)]
     if missing:
-        sentence = f"the Accept header must have {JSON} and {EVENT_STREAM}; it lacks "
-        return Refusal(status=406, sentence=sentence + " and ".join(missing))
+        sentence = f"the Accept header must have {_JSON} and {_EVENT_STREAM}; it lacks "
+        return _Refusal(status=406, sentence=sentence + " and ".join(missing))
     return None
 
 
@@ -562,17 +552,17 @@ _STATUS = {
     UNSUPPORTED_VERSION: 400,
 }
 
-_WITHOUT_SESSION = Refusal(
+_WITHOUT_SESSION = _Refusal(
     status=400,
     sentence="the header Mcp-Session-Id is missing: begin with initialize, or send the "
     f"params._meta of revision {NEWEST_STATELESS}, which needs no handshake",
 )
-_UNKNOWN_SESSION = Refusal(
+_UNKNOWN_SESSION = _Refusal(
     status=404,
     sentence="there is no such session, or it has ended: begin with initialize",
     is_wrong=False,
 )
-_TOO_MANY_SESSIONS = Refusal(
+_TOO_MANY_SESSIONS = _Refusal(
     status=503,
     sentence="there are too many sessions, and all of them are in use",
     headers={"Retry-After": "1"},
@@ -597,10 +587,10 @@ class HttpMock:
         self._player = player
         self._faults = faults
         self._limit = limit
-        self._sessions = HttpSessions(mint, self._keep_report)
+        self._sessions = _HttpSessions(mint, self._keep_report)
         self._shared = player.start()
         self._shared.era, self._shared.revision = "stateless", NEWEST_STATELESS
-        self._shared_streams: dict[int, Stream] = {}
+        self._shared_streams: dict[int, _Stream] = {}
         self._ended: MockReport | None = None
 
     def check_head(self, exchange: int, request: WebRequest, port: int) -> Answer | None:
@@ -613,18 +603,18 @@ class HttpMock:
         if request.method == "POST":
             return self._post(exchange, request, now)
         found = self._find_session(request, now)
-        if isinstance(found, Refusal):
+        if isinstance(found, _Refusal):
             return _at_once(self._refuse(exchange, request, found))
         if request.method == "DELETE":
             self._sessions.end(found)
             gone = Answer(exchange=exchange, status=204, headers={})
             return _at_once(*found.end(), gone)
         acts = found.attach(exchange, request.header("last-event-id"))
-        if isinstance(acts, Refusal):
+        if isinstance(acts, _Refusal):
             return _at_once(self._refuse(exchange, request, acts))
         return _at_once(*acts)
 
-    def perform(self, item: Act | Delivery) -> list[Act]:
+    def perform(self, item: Act | _Delivery) -> list[Act]:
         """What to do about something whose time has come."""
         return [item] if isinstance(item, Act) else item.acts()
 
@@ -646,11 +636,11 @@ class HttpMock:
             found = join_reports(found, self._player.report(each.session))
         return found
 
-    def _keep_report(self, ended: HttpSession) -> None:
+    def _keep_report(self, ended: _HttpSession) -> None:
         report = self._player.report(ended.session)
         self._ended = join_reports(self._ended, report) if self._ended else report
 
-    def _refuse(self, exchange: int, request: WebRequest, refusal: Refusal) -> Answer:
+    def _refuse(self, exchange: int, request: WebRequest, refusal: _Refusal) -> Answer:
         if refusal.is_wrong:
             # The query may hold a secret.
             head = {"http": f"{request.method} {request.target.partition('?')[0]}"}
@@ -659,7 +649,7 @@ class HttpMock:
             subject = f"{refusal.status} {request.method}"
             sentence = f"{request.method} was answered with {refusal.status}: {refusal.sentence}"
             self._shared.note(subject, sentence)
-        headers = {"Content-Type": JSON, **(refusal.headers or {})}
+        headers = {"Content-Type": _JSON, **(refusal.headers or {})}
         return Answer(
             exchange=exchange, status=refusal.status, headers=headers, body=refusal.body()
         )
@@ -669,23 +659,23 @@ class HttpMock:
             value = parse_json(request.body.decode("utf-8"))
         except (UnicodeDecodeError, NotJsonError) as error:
             sentence = f"the body is not JSON: {error}"
-            refusal = Refusal(status=400, code=PARSE_ERROR, sentence=sentence)
+            refusal = _Refusal(status=400, code=PARSE_ERROR, sentence=sentence)
             return _at_once(self._refuse(exchange, request, refusal))
         method = value.get("method") if isinstance(value, dict) else None
-        has_session = request.header(SESSION_ID) is not None
+        has_session = request.header(_SESSION_ID) is not None
         if (
-            request.header(VERSION) in STATELESS_REVISIONS
+            request.header(_VERSION) in STATELESS_REVISIONS
             or (isinstance(value, dict) and has_envelope(value))
             or (method == "server/discover" and not has_session)
         ):
             return self._post_stateless(exchange, request, value)
         is_first = method == "initialize" and not has_session
-        found: HttpSession | Refusal
+        found: _HttpSession | _Refusal
         if is_first:
             found = self._sessions.add(self._player.start(), now) or _TOO_MANY_SESSIONS
         else:
             found = self._find_session(request, now)
-        if isinstance(found, Refusal):
+        if isinstance(found, _Refusal):
             return _at_once(self._refuse(exchange, request, found))
         if not is_first:
             _note_header(found, request)
@@ -693,22 +683,22 @@ class HttpMock:
 
     # Clients with a handshake
 
-    def _find_session(self, request: WebRequest, now: float) -> HttpSession | Refusal:
-        version = request.header(VERSION)
+    def _find_session(self, request: WebRequest, now: float) -> _HttpSession | _Refusal:
+        version = request.header(_VERSION)
         if version is not None and version not in HANDSHAKE_REVISIONS:
             known = ", ".join(HANDSHAKE_REVISIONS)
             sentence = f"the header MCP-Protocol-Version must be one of {known}"
-            return Refusal(status=400, sentence=sentence)
-        id = request.header(SESSION_ID)
+            return _Refusal(status=400, sentence=sentence)
+        id = request.header(_SESSION_ID)
         if id is None:
             return _WITHOUT_SESSION
         return self._sessions.get(id, now) or _UNKNOWN_SESSION
 
     def _post_to(
-        self, client: HttpSession, exchange: int, value: object, *, is_first: bool
+        self, client: _HttpSession, exchange: int, value: object, *, is_first: bool
     ) -> Later:
         sent = respond(self._player, client.session, value, self._limit)
-        waiting = requests_in(value)
+        waiting = _requests_in(value)
         stream = client.open(exchange, waiting) if waiting else None
         later: Later = []
         is_welcome = is_answered = False
@@ -743,12 +733,12 @@ class HttpMock:
             return [(0.0, _http_answer(exchange, rejection_answer(value["id"], rejection)))]
         key = _subscription_key(exchange)
         sent = respond(self._player, self._shared, value, self._limit, key)
-        stream = self._shared_streams[exchange] = Stream(exchange, exchange)
+        stream = self._shared_streams[exchange] = _Stream(exchange, exchange)
         return list(self._deliveries(stream, sent))
 
     def _take_notification(self, exchange: int, request: WebRequest, value: object) -> Later:
         """Accept a notification, and refuse everything else that is not a request."""
-        version = request.header(VERSION)
+        version = request.header(_VERSION)
         if version not in (None, *STATELESS_REVISIONS):
             answer = rejection_answer(None, unsupported_version(version))
             return [(0.0, _http_answer(exchange, answer))]
@@ -760,8 +750,8 @@ class HttpMock:
         return [(0.0, taken), *self._deliveries(None, sent)]
 
     def _deliveries(
-        self, own: Stream | None, sent: Iterable[Sent]
-    ) -> Iterable[tuple[float, Delivery]]:
+        self, own: _Stream | None, sent: Iterable[Sent]
+    ) -> Iterable[tuple[float, _Delivery]]:
         for wait_s, each, line in plan_deliveries(self._faults, sent):
             stream, key = own, each.subscription
             if key is not ABSENT:
@@ -770,16 +760,16 @@ class HttpMock:
                 data = None if line is None else line.rstrip(b"\n")
                 is_last = each.is_answer
                 status = _status_of(each) if is_last else 200
-                yield wait_s, Delivery(stream=stream, data=data, is_last=is_last, status=status)
+                yield wait_s, _Delivery(stream=stream, data=data, is_last=is_last, status=status)
 
 
 def _at_once(*acts: Act) -> Later:
     return [(0.0, act) for act in acts]
 
 
-def _note_header(client: HttpSession, request: WebRequest) -> None:
+def _note_header(client: _HttpSession, request: WebRequest) -> None:
     """Note a client that does not repeat the negotiated revision."""
-    agreed, given = client.session.revision, request.header(VERSION)
+    agreed, given = client.session.revision, request.header(_VERSION)
     revision = REVISIONS.get(agreed)
     if revision is None or not revision.has_version_header or given == agreed:
         return
@@ -802,6 +792,6 @@ def _http_answer(exchange: int, sent: Sent, status: int | None = None) -> Answer
     return Answer(
         exchange=exchange,
         status=status or _status_of(sent),
-        headers={"Content-Type": JSON},
+        headers={"Content-Type": _JSON},
         body=encode_line(sent.message),
     )

@@ -80,10 +80,8 @@ __all__ = [
     "RESOURCE_KEYS",
     "ROLES",
     "TOOL_KEYS",
-    "CannedAnswer",
     "Manifest",
     "ManifestPlayer",
-    "Offer",
     "kind_of_file",
     "load_manifest",
     "merge_manifests",
@@ -101,7 +99,7 @@ _USES = {
 _TOOL_ERRORS_SINCE = "2025-11-25"
 
 
-class CannedAnswer(Record):
+class _CannedAnswer(Record):
     """One answer: `body` has a result or an error, with `${args.…}` for arguments.
 
     `names` are the references in it, `as_is` are members without any. The answer is given if
@@ -150,7 +148,7 @@ def _fill_member(key: str, member: object, values: Mapping[str, object]) -> obje
     return filled(member, values)
 
 
-class Offer(Record):
+class _Offer(Record):
     """A tool, resource or prompt, and its answers. It counts as a case.
 
     `entry` is the item in the list of its kind; `check` says what is wrong with the arguments
@@ -162,7 +160,7 @@ class Offer(Record):
     file: str
     line: int
     entry: dict[str, object]
-    answers: tuple[CannedAnswer, ...]
+    answers: tuple[_CannedAnswer, ...]
     check: Callable[[Mapping[str, object]], str]
 
     def place(self) -> dict[str, object]:
@@ -177,7 +175,7 @@ class Manifest(Record):
     version: str
     instructions: str
     kinds: tuple[str, ...]
-    offers: tuple[Offer, ...]
+    offers: tuple[_Offer, ...]
 
 
 class ManifestPlayer:
@@ -375,7 +373,7 @@ def merge_manifests(manifests: Sequence[Manifest]) -> Manifest:
 
     FormatError if two offer the same.
     """
-    offers: dict[tuple[str, str], Offer] = {}
+    offers: dict[tuple[str, str], _Offer] = {}
     mistakes = []
     for offer in (offer for manifest in manifests for offer in manifest.offers):
         other = offers.get((offer.kind, offer.name))
@@ -397,11 +395,11 @@ def merge_manifests(manifests: Sequence[Manifest]) -> Manifest:
     return manifests[0].but(kinds=tuple(kinds), offers=tuple(offers.values()))
 
 
-def _describe_duplicate(offer: Offer) -> str:
+def _describe_duplicate(offer: _Offer) -> str:
     return f'there is a {offer.kind} "{offer.name}" already'
 
 
-def _read_offers(fields: Fields, document: Document, compiler: Compiler) -> Iterator[Offer]:
+def _read_offers(fields: Fields, document: Document, compiler: Compiler) -> Iterator[_Offer]:
     readers = {"tools": _read_tool, "resources": _read_resource, "prompts": _read_prompt}
     for section, read in readers.items():
         seen: set[str] = set()
@@ -437,14 +435,14 @@ class _Item:
         return {key: self.fields.mapping[key] for key in keys if key in self.fields.mapping}
 
     def offer(
-        self, kind: Kind, name: str, entry: Body, answers: tuple[CannedAnswer, ...], check: Check
-    ) -> Offer:
+        self, kind: Kind, name: str, entry: Body, answers: tuple[_CannedAnswer, ...], check: Check
+    ) -> _Offer:
         """The offer, all of which must be JSON."""
         try:
             dump_json([entry, [[answer.body, answer.as_is] for answer in answers]])
         except (TypeError, ValueError):
             self.fields.report("", "F009", f"this {kind} holds a value that is not JSON")
-        return Offer(
+        return _Offer(
             kind=kind,
             name=name,
             file=self._file,
@@ -521,7 +519,7 @@ def _find_in_strings(pattern: re.Pattern[str], value: object) -> Iterator[tuple[
 # Tools
 
 
-def _read_tool(item: _Item) -> Offer:
+def _read_tool(item: _Item) -> _Offer:
     fields = item.fields
     name = item.read_name("tool", (*TOOL_KEYS, *ANSWER_KEYS, "answers"), "name")
     schema: Body | None = None
@@ -536,7 +534,7 @@ def _read_tool(item: _Item) -> Offer:
         if isinstance(properties, dict) and not schema.get("additionalProperties"):
             known = list(properties)
     fields.mapping_at("outputSchema")
-    answers: tuple[CannedAnswer, ...] = ()
+    answers: tuple[_CannedAnswer, ...] = ()
     found = item.one_of(fields, (*ANSWER_KEYS, "answers"), "a tool")
     if found == "answers":
         answers = tuple(_read_choice(item, known))
@@ -551,7 +549,7 @@ def _accept_all(arguments: Mapping[str, object]) -> str:
     return ""
 
 
-def _imply_schema(answers: Sequence[CannedAnswer]) -> Body:
+def _imply_schema(answers: Sequence[_CannedAnswer]) -> Body:
     """The schema of a tool without one: the arguments that its answers mention."""
     used = [answer.arguments for answer in answers]
     names = dict.fromkeys(name for each in used for name in each)
@@ -580,7 +578,7 @@ def _schema_check(fields: Fields, schema: Body) -> Check:
     return check
 
 
-def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[CannedAnswer]:
+def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[_CannedAnswer]:
     """The answers of a tool that has several, each for certain arguments."""
     if item.fields.mapping["answers"] == []:
         item.fields.report("answers", "F011", '"answers" is empty: nothing is ever answered')
@@ -602,7 +600,7 @@ def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[CannedAns
 
 def _read_answer(
     item: _Item, fields: Fields, key: str, known: Sequence[str] | None
-) -> CannedAnswer:
+) -> _CannedAnswer:
     body: Body = {"result": {}}
     if key == "answer":
         body = {"result": {"content": [{"type": "text", "text": fields.text(key)}]}}
@@ -617,13 +615,13 @@ def _read_answer(
         else:
             inner.list_at("content")
             body = {key: {"content": []} | inner.mapping}
-    return CannedAnswer(body=body, as_is={}, names=item.read_references(fields, key, known))
+    return _CannedAnswer(body=body, as_is={}, names=item.read_references(fields, key, known))
 
 
 # Resources
 
 
-def _read_resource(item: _Item) -> Offer:
+def _read_resource(item: _Item) -> _Offer:
     fields = item.fields
     uri = item.read_name("resource", (*RESOURCE_KEYS, *CONTENT_KEYS), "uri")
     found = item.one_of(fields, CONTENT_KEYS, "a resource")
@@ -635,7 +633,7 @@ def _read_resource(item: _Item) -> Offer:
         fields.at((found, *steps)).report("", "F009", message, help, on_key=False)
     contents: Body = {key: entry[key] for key in ("uri", "mimeType") if key in entry}
     contents |= _read_contents(fields, found)
-    answer = CannedAnswer(body={"result": {}}, as_is={"contents": [contents]})
+    answer = _CannedAnswer(body={"result": {}}, as_is={"contents": [contents]})
     return item.offer("resource", uri, entry, (answer,), _accept_all)
 
 
@@ -661,7 +659,7 @@ def _read_contents(fields: Fields, key: str) -> Body:
 # Prompts
 
 
-def _read_prompt(item: _Item) -> Offer:
+def _read_prompt(item: _Item) -> _Offer:
     fields = item.fields
     name = item.read_name("prompt", (*PROMPT_KEYS, *MESSAGE_KEYS), "name")
     found = item.one_of(fields, MESSAGE_KEYS, "a prompt")
@@ -671,7 +669,7 @@ def _read_prompt(item: _Item) -> Offer:
         inner.require(("name",), "an argument of a prompt")
         required[inner.text("name")] = inner.flag("required", False)
     known = list(required) if "arguments" in fields.mapping else None
-    answer = CannedAnswer(
+    answer = _CannedAnswer(
         body={"result": {"messages": list(_read_messages(item, found))}},
         # The list has it too, where there are no arguments.
         as_is=item.entry(["description"]),

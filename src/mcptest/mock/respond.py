@@ -112,7 +112,6 @@ __all__ = [
     "has_envelope",
     "rejection_answer",
     "respond",
-    "respond_stateless",
     "respond_to_noise",
     "unsupported_version",
 ]
@@ -192,7 +191,7 @@ def unsupported_version(version: object) -> Rejection:
 # Requests
 
 
-def respond_stateless(
+def _respond_stateless(
     player: Player, session: Session, message: Message, key: IdKey | None = None
 ) -> list[Sent]:
     """Respond to a request; `key` is that of a subscription it may open (default: its id)."""
@@ -638,7 +637,7 @@ def _respond_to_request(
 ) -> list[Sent]:
     """Respond to a request; the first one shows whether the client makes a handshake."""
     if session.era == "stateless" or (not session.era and has_envelope(value)):
-        return respond_stateless(player, session, value, key)
+        return _respond_stateless(player, session, value, key)
     if has_envelope(value):
         sentence = "this session began with a handshake, and a stateless request has none"
         return _refuse(session, value["id"], INVALID_REQUEST, sentence, value)

@@ -55,7 +55,6 @@ __all__ = [
     "describe_client",
     "list_resource_metadata_urls",
     "list_server_metadata_urls",
-    "names_in",
     "parse_document",
     "parse_endpoint",
     "parse_object",
@@ -293,13 +292,13 @@ def read_authorization_server(
     return AuthorizationServer(
         issuer=str(said),
         token_endpoint=parse_endpoint(document.get("token_endpoint"), what, server),
-        auth_methods=names_in(document, "token_endpoint_auth_methods_supported"),
-        signing_algorithms=names_in(document, "token_endpoint_auth_signing_alg_values_supported"),
+        auth_methods=_names_in(document, "token_endpoint_auth_methods_supported"),
+        signing_algorithms=_names_in(document, "token_endpoint_auth_signing_alg_values_supported"),
         document=document,
     )
 
 
-def names_in(document: Document, member: str) -> tuple[str, ...] | None:
+def _names_in(document: Document, member: str) -> tuple[str, ...] | None:
     """A list of names in a document; None if there is none."""
     listed = document.get(member)
     if not isinstance(listed, list):
@@ -393,10 +392,10 @@ def read_login_server(known: AuthorizationServer, server: Address) -> LoginServe
         authorization_endpoint=endpoint("authorization_endpoint"),
         registration_endpoint=endpoint("registration_endpoint"),
         device_endpoint=endpoint("device_authorization_endpoint"),
-        has_pkce=_S256 in (names_in(document, "code_challenge_methods_supported") or ()),
+        has_pkce=_S256 in (_names_in(document, "code_challenge_methods_supported") or ()),
         sends_issuer=document.get("authorization_response_iss_parameter_supported") is True,
         reads_client_documents=document.get("client_id_metadata_document_supported") is True,
-        scopes=names_in(document, "scopes_supported") or (),
+        scopes=_names_in(document, "scopes_supported") or (),
     )
 
 

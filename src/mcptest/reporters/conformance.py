@@ -39,14 +39,7 @@ if TYPE_CHECKING:
     Members = dict[str, object]
 
 __all__ = [
-    "MAX_MESSAGE",
-    "Finding",
-    "Group",
-    "count_words",
-    "describe_grade",
-    "evidence_lines",
     "group_findings",
-    "hint_advice",
     "open_checks",
     "render_badge",
     "render_html",
@@ -59,7 +52,7 @@ __all__ = [
 ]
 
 
-MAX_MESSAGE = 1_000
+_MAX_MESSAGE = 1_000
 _MAX_SHOWN = 2
 _MAX_LINES = 14
 _MAX_IDS = 20
@@ -77,7 +70,7 @@ _METADATA = (
 )
 
 
-class Finding(Record):
+class _Finding(Record):
     """A check that did not pass, in every revision in which it did so in the same way."""
 
     check: CheckResult
@@ -89,12 +82,12 @@ class Finding(Record):
         return f"{self.check.id} {self.check.name} ({self.check.level}, {revisions})"
 
 
-class Group(Record):
+class _Group(Record):
     """Findings that are read together."""
 
     title: str
     verdict: str
-    findings: tuple[Finding, ...]
+    findings: tuple[_Finding, ...]
 
 
 # Title and look of each group, and which checks belong to it; each check to the first that fits.
@@ -116,7 +109,7 @@ _GROUPS: tuple[tuple[str, str, Callable[[CheckResult], bool]], ...] = (
 _ORDER = ("failed", "warning", "shared", "expected", "pending")
 
 
-def group_findings(report: ConformanceReport) -> list[Group]:
+def group_findings(report: ConformanceReport) -> list[_Group]:
     """The groups that have findings, the most important first."""
     found: dict[str, list[CheckResult]] = {}
     titles = {verdict: title for title, verdict, _ in _GROUPS}
@@ -125,13 +118,13 @@ def group_findings(report: ConformanceReport) -> list[Group]:
             verdict = next(verdict for _, verdict, fits in _GROUPS if fits(check))
             found.setdefault(verdict, []).append(check)
     return [
-        Group(title=titles[verdict], verdict=verdict, findings=tuple(_merge(found[verdict])))
+        _Group(title=titles[verdict], verdict=verdict, findings=tuple(_merge(found[verdict])))
         for verdict in _ORDER
         if verdict in found
     ]
 
 
-def _merge(checks: Iterable[CheckResult]) -> Iterator[Finding]:
+def _merge(checks: Iterable[CheckResult]) -> Iterator[_Finding]:
     """One finding for all revisions in which the same happened, ordered by cause."""
     merged: dict[tuple[str, str, str], list[CheckResult]] = {}
     for check in checks:
@@ -140,7 +133,7 @@ def _merge(checks: Iterable[CheckResult]) -> Iterator[Finding]:
         merged.setdefault((check.cause, check.id, message), []).append(check)
     # Python sorts stably: findings without a known cause first, the others by it.
     for _, same in sorted(merged.items(), key=lambda item: item[0][0]):
-        yield Finding(check=same[-1], revisions=tuple(check.revision for check in same))
+        yield _Finding(check=same[-1], revisions=tuple(check.revision for check in same))
 
 
 def open_checks(report: ConformanceReport) -> list[tuple[str, str]]:
@@ -152,7 +145,7 @@ def open_checks(report: ConformanceReport) -> list[tuple[str, str]]:
     return [(reason, list_names([*ids], _MAX_IDS)) for reason, ids in reasons.items()]
 
 
-def hint_advice(report: ConformanceReport) -> str:
+def _hint_advice(report: ConformanceReport) -> str:
     """What to do about checks that need a hint; "" if none does."""
     needs = {check.needs for check in report.checks}
     hints = sorted(each for each in needs if each and not each.startswith("--"))
@@ -172,14 +165,14 @@ def title(report: ConformanceReport) -> str:
     return f"{name} over {over}" + (f", MCP {revisions}" if revisions else "")
 
 
-def describe_grade(report: ConformanceReport) -> str:
+def _describe_grade(report: ConformanceReport) -> str:
     """The grade and the verdict, with the reason why the grade is not better."""
     reason = f": {visible(report.grade_reason)}" if report.grade_reason else ""
     grade = f"grade {report.grade}" if report.grade else "no grade"
     return f"{report.verdict}, {grade}{reason}"
 
 
-def count_words(report: ConformanceReport) -> str:
+def _count_words(report: ConformanceReport) -> str:
     """How many checks ended how."""
     expected = sum(check.verdict == "failed" and bool(check.expected) for check in report.checks)
     parts = [
@@ -193,7 +186,7 @@ def count_words(report: ConformanceReport) -> str:
     return f"{', '.join(parts)}{each}, in {render_duration(report.duration_s)}"
 
 
-def evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
+def _evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
     """The first messages as lines that are safe to show, each cut.
 
     Later messages only show that the server still runs. Lines that are not messages come before
@@ -273,7 +266,7 @@ def render_text(
     if report.interrupted:
         whole.append("interrupted: this is the report of a part of the checks")
     whole += [f"expected failures: {visible(problem)}" for problem in report.problems]
-    whole += [f"note: {excerpt(note, MAX_MESSAGE)}" for note in report.notes]
+    whole += [f"note: {excerpt(note, _MAX_MESSAGE)}" for note in report.notes]
     for text in whole:
         lines += [*wrap_line(text, columns), ""]
     marks = status_marks(paint, encoding)
@@ -287,13 +280,13 @@ def render_text(
     if reasons:
         lines += [paint.bold("Could not run"), ""]
         for reason, ids in reasons:
-            text = f"  {excerpt(reason, MAX_MESSAGE)}: {ids}"
+            text = f"  {excerpt(reason, _MAX_MESSAGE)}: {ids}"
             lines += wrap_line(text, columns, 4)
-        if advice := hint_advice(report):
+        if advice := _hint_advice(report):
             lines += [paint.dim(line) for line in wrap_line(f"  {advice}", columns)]
         lines.append("")
-    lines += wrap_line(count_words(report), columns)
-    grade = describe_grade(report)
+    lines += wrap_line(_count_words(report), columns)
+    grade = _describe_grade(report)
     colour = paint.green if report.verdict == "conformant" else paint.red
     colour = paint.yellow if report.verdict == "incomplete" else colour
     lines += [colour(line) for line in wrap_line(grade, columns)]
@@ -303,14 +296,14 @@ def render_text(
 
 
 def _finding_lines(
-    finding: Finding, mark: str, paint: Paint, columns: int, is_whole: bool
+    finding: _Finding, mark: str, paint: Paint, columns: int, is_whole: bool
 ) -> Iterator[str]:
     check = finding.check
     indent = "    "
     yield f"  {mark} {paint.bold(finding.heading)}"
-    yield from wrap_line(f"{indent}{excerpt(check.message, MAX_MESSAGE)}", columns, len(indent))
+    yield from wrap_line(f"{indent}{excerpt(check.message, _MAX_MESSAGE)}", columns, len(indent))
     if check.expected:
-        yield from _labelled("expected", excerpt(check.expected, MAX_MESSAGE), columns)
+        yield from _labelled("expected", excerpt(check.expected, _MAX_MESSAGE), columns)
     if check.cause:
         yield from _labelled("cause", visible(check.cause), columns)
     if not is_whole:
@@ -322,7 +315,7 @@ def _finding_lines(
     for label, messages in (("sent", check.sent), ("received", check.received)):
         # Messages have few spaces, so they are broken anywhere.
         room = columns - _LABEL - len(indent)
-        for line in evidence_lines(messages, _MAX_TERMINAL_EVIDENCE_CHARS):
+        for line in _evidence_lines(messages, _MAX_TERMINAL_EVIDENCE_CHARS):
             for start in range(0, max(1, len(line)), room):
                 yield f"{indent}{label:{_LABEL}}{line[start : start + room]}"
                 label = ""
@@ -348,12 +341,12 @@ _MAX_MARKDOWN_FINDINGS = 40
 def render_markdown(report: ConformanceReport) -> str:
     """The page; text from the server is in code spans and fences, where it is not markup."""
     name = code_span(f"{report.server} {report.version}".strip())
-    blocks = [f"## MCP conformance of {name}: {describe_grade(report).partition(':')[0]}"]
+    blocks = [f"## MCP conformance of {name}: {_describe_grade(report).partition(':')[0]}"]
     if report.grade_reason:
         blocks.append(code_span(report.grade_reason))
     revisions = ", ".join(report.revisions) or "none"
     profile = f"; profile {report.profile}" if report.profiles else ""
-    blocks.append(f"{count_words(report)}. Revisions: {revisions}{profile}.")
+    blocks.append(f"{_count_words(report)}. Revisions: {revisions}{profile}.")
     if report.interrupted:
         blocks.append("**Interrupted**: this is the report of a part of the checks.")
     blocks += [f"- expected failures: {code_span(problem)}" for problem in report.problems]
@@ -369,11 +362,11 @@ def render_markdown(report: ConformanceReport) -> str:
     if reasons:
         rows = [(code_cell(reason), ids) for reason, ids in reasons]
         blocks += ["### Could not run", render_table(("why", "checks"), rows)]
-        blocks += [code_span(advice)] if (advice := hint_advice(report)) else []
+        blocks += [code_span(advice)] if (advice := _hint_advice(report)) else []
     return defuse("\n\n".join(blocks)) + "\n"
 
 
-def _markdown_finding(finding: Finding) -> str:
+def _markdown_finding(finding: _Finding) -> str:
     check = finding.check
     where = f" ([{check.reference.section}]({check.reference.url}))" if check.reference.page else ""
     lines = [f"- **{finding.heading}**{where}: {code_span(check.message)}"]
@@ -383,7 +376,7 @@ def _markdown_finding(finding: Finding) -> str:
         lines.append(f"  cause: {code_span(check.cause)}")
     shown = []
     for label, messages in (("sent", check.sent), ("received", check.received)):
-        for line in evidence_lines(messages, 400):
+        for line in _evidence_lines(messages, 400):
             shown.append(f"{label:<9} {line}".rstrip())
             label = ""
     commands = [("repeat", check.repeat), ("curl", check.curl)]
@@ -416,11 +409,11 @@ def render_html(report: ConformanceReport, tool_version: str) -> str:
     reasons = open_checks(report)
     if reasons:
         rows = [
-            element("tr", element("td", cut(reason, MAX_MESSAGE)), element("td", ids))
+            element("tr", element("td", cut(reason, _MAX_MESSAGE)), element("td", ids))
             for reason, ids in reasons
         ]
         whole = element("div", table(("why", "checks"), rows), class_="scroll")
-        advice = hint_advice(report)
+        advice = _hint_advice(report)
         more = [element("p", advice, class_="aside")] if advice else []
         head = element("h2", "Could not run")
         sections.append(element("section", head, whole, *more, id="open"))
@@ -455,17 +448,17 @@ def _banner(report: ConformanceReport) -> Markup:
         element("p", title(report), class_="server"),
     ]
     if report.grade_reason:
-        parts.append(element("p", cut(report.grade_reason, MAX_MESSAGE)))
+        parts.append(element("p", cut(report.grade_reason, _MAX_MESSAGE)))
     if report.interrupted:
         text = "Interrupted: this is the report of a part of the checks."
         parts.append(element("p", text, class_="stopped"))
     parts += [
-        element("p", "expected failures: ", cut(problem, MAX_MESSAGE), class_="missed")
+        element("p", "expected failures: ", cut(problem, _MAX_MESSAGE), class_="missed")
         for problem in report.problems
     ]
-    parts += [element("p", cut(note, MAX_MESSAGE)) for note in report.notes]
+    parts += [element("p", cut(note, _MAX_MESSAGE)) for note in report.notes]
     facts = {
-        "checks": [count_words(report).rpartition(", in ")[0]],
+        "checks": [_count_words(report).rpartition(", in ")[0]],
         "profile": [f"{each.id} ({each.digest})" for each in report.profiles],
         "started": [report.started_at],
         "took": [render_duration(report.duration_s)],
@@ -479,7 +472,7 @@ def _banner(report: ConformanceReport) -> Markup:
     return element("header", *parts, class_=f"banner {_LOOKS[report.verdict]}")
 
 
-def _card(finding: Finding, verdict: str) -> Markup:
+def _card(finding: _Finding, verdict: str) -> Markup:
     check = finding.check
     status = {"failed": "failed", "warning": "error"}.get(verdict, "skipped")
     head = [
@@ -489,18 +482,18 @@ def _card(finding: Finding, verdict: str) -> Markup:
         " ",
         element("span", ", ".join(finding.revisions), class_="tag"),
     ]
-    parts = [element("p", *head), element("p", cut(check.message, MAX_MESSAGE))]
+    parts = [element("p", *head), element("p", cut(check.message, _MAX_MESSAGE))]
     for label, text in (("expected", check.expected), ("cause", check.cause)):
         if text:
             words = f"{label.capitalize()}: "
-            parts.append(element("p", words, cut(text, MAX_MESSAGE), class_="aside"))
+            parts.append(element("p", words, cut(text, _MAX_MESSAGE), class_="aside"))
     if check.reference.page:
         words = f"{check.reference.page}, {check.reference.section}"
         link = element("a", words, href=check.reference.url, rel="noreferrer")
         parts.append(element("p", "Specification: ", link, class_="aside"))
     blocks = []
     for label, messages in (("Sent", check.sent), ("Received", check.received)):
-        lines = evidence_lines(messages, _MAX_EVIDENCE_CHARS)
+        lines = _evidence_lines(messages, _MAX_EVIDENCE_CHARS)
         if lines:
             spans = (element("span", line) for line in lines)
             blocks += [element("h3", label), element("pre", *spans, tabindex=0)]
@@ -522,7 +515,7 @@ def _check_section(report: ConformanceReport) -> Markup:
             element("td", check.level),
             element("td", check.revision),
             element("td", check.verdict.replace("_", " ")),
-            element("td", cut(check.message, MAX_MESSAGE)),
+            element("td", cut(check.message, _MAX_MESSAGE)),
         )
         for check in report.checks
     ]
@@ -642,7 +635,7 @@ def _in_full(check: CheckResult) -> str:
     if check.reference.page:
         lines.append(f"specification: {check.reference.url}")
     for label, messages in (("sent", check.sent), ("received", check.received)):
-        lines += [f"{label}: {line}" for line in evidence_lines(messages, _MAX_EVIDENCE_CHARS)]
+        lines += [f"{label}: {line}" for line in _evidence_lines(messages, _MAX_EVIDENCE_CHARS)]
     lines += [f"repeat: {check.repeat}"] if check.repeat else []
     return "\n".join(lines)
 

@@ -74,7 +74,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Contract",
-    "Secrets",
     "build_contract",
     "contract_text",
 ]
@@ -85,7 +84,7 @@ _MAX_KNOWN = 1_000
 _MAX_ENCODED = 20
 
 
-class Secrets:
+class _Secrets:
     """The secrets of some messages, to be hidden wherever else they are."""
 
     def __init__(self, messages: Iterable[Any]) -> None:
@@ -191,7 +190,7 @@ def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
         limit = f"a case file may hold {MAX_NODES:,} values; record less at a time"
         raise error("F004", file, "there is too much traffic in this file", limit)
 
-    secrets = Secrets(messages)
+    secrets = _Secrets(messages)
     case_names = Names()
     names = [
         case_names.unique(
@@ -250,7 +249,7 @@ def _comment(text: str) -> str:
     return f"# {defuse_markers(visible(text))}"
 
 
-def _with_redacted_targets(case: RecordedCase, secrets: Secrets) -> RecordedCase:
+def _with_redacted_targets(case: RecordedCase, secrets: _Secrets) -> RecordedCase:
     """A case to be named: names are cut, and part of a secret could not be recognized as one."""
 
     def redacted(message: Any) -> Any:
@@ -282,7 +281,7 @@ _MAX_SECRETS = 10
 class _Describer:
     """Turns the messages of one case after the other into what the contract has for them."""
 
-    def __init__(self, secrets: Secrets, varying: VaryingStrings, *, keep_values: bool) -> None:
+    def __init__(self, secrets: _Secrets, varying: VaryingStrings, *, keep_values: bool) -> None:
         self._secrets = secrets
         self._varying = varying
         self._keep_values = keep_values

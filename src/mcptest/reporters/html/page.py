@@ -40,15 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HtmlReporter",
-    "Timing",
-    "render_card",
-    "render_coverage",
-    "render_durations",
     "render_failure_page",
-    "render_log",
-    "render_place",
-    "render_row",
-    "render_run_fault",
 ]
 
 
@@ -71,7 +63,7 @@ _LINE_CLASSES = {"-": "wanted", "+": "came", "^": "pointer", "…": "aside"}
 _DIRECTIONS = {"sent": "→ sent", "received": "← received", "stderr": "stderr", "noise": "noise"}
 
 
-def render_row(result: CaseResult, number: int, *, has_card: bool, log: Markup) -> Markup:
+def _render_row(result: CaseResult, number: int, *, has_card: bool, log: Markup) -> Markup:
     """A test in the list. One that has a card links to it, any other opens in place."""
     head = [_status(result), " ", _name(result, number if has_card else 0), *_marks(result)]
     head.append(_time(result))
@@ -85,11 +77,11 @@ def render_row(result: CaseResult, number: int, *, has_card: bool, log: Markup) 
     return element("li", inner, class_=_classes(result), id=f"t{number}")
 
 
-def render_card(
+def _render_card(
     result: CaseResult, number: int, suite: str, file: str, *, server: str, is_open: bool = True
 ) -> Markup:
     """Everything about a failed test; `server` is "" if it need not be named."""
-    origin = [cut(suite, MAX_NAME_CHARS), " · ", render_place(file, result.line)]
+    origin = [cut(suite, MAX_NAME_CHARS), " · ", _render_place(file, result.line)]
     if server:
         origin += [" · ", element("span", "on ", cut(server, MAX_NAME_CHARS), class_="server")]
     words = [_status(result), " ", _name(result), *_marks(result), _time(result)]
@@ -99,7 +91,7 @@ def render_card(
         *_fault_parts(result.fault),
         *_difference(result),
         *_mismatch_table(result.mismatches),
-        render_log(result.log),
+        _render_log(result.log),
     ]
     if result.sent and not result.log:
         body.append(_folded("Request", _output("Sent", result.sent)))
@@ -113,18 +105,18 @@ def render_card(
     return element("details", head, *body, class_=classes, id=f"f{number}", open=is_open)
 
 
-def render_run_fault(fault: Fault) -> Markup:
+def _render_run_fault(fault: Fault) -> Markup:
     """Why no test could run."""
     return joined(_fault_parts(fault))
 
 
-def render_place(file: str, line: int = 0) -> Markup:
+def _render_place(file: str, line: int = 0) -> Markup:
     """`file:line`, which editors accept."""
     place = cut(file, MAX_NAME_CHARS)
     return element("span", Markup(f"{place}:{line}") if line else place, class_="place")
 
 
-def render_log(log: Sequence[LogLine], *, max_lines: int = MAX_LOG_LINES) -> Markup:
+def _render_log(log: Sequence[LogLine], *, max_lines: int = MAX_LOG_LINES) -> Markup:
     """The messages of a test with their times; nothing if they were not kept."""
     if not log:
         return Markup("")
@@ -283,7 +275,7 @@ _LABELS = (
 )
 
 
-class Timing(Record):
+class _Timing(Record):
     """How long the test with this number on the page took."""
 
     number: int
@@ -291,7 +283,7 @@ class Timing(Record):
     duration_s: float
 
 
-def render_durations(timings: Sequence[Timing]) -> Markup:
+def _render_durations(timings: Sequence[_Timing]) -> Markup:
     """The slowest tests, and how durations are distributed; nothing if no test ran."""
     if not timings:
         return Markup("")
@@ -357,7 +349,7 @@ _KINDS = {
 }
 
 
-def render_coverage(coverage: Sequence[ServerCoverage]) -> Markup:
+def _render_coverage(coverage: Sequence[ServerCoverage]) -> Markup:
     """A table for each server; nothing if coverage was not measured."""
     if not coverage:
         return Markup("")
@@ -431,7 +423,7 @@ class HtmlReporter:
         self._finished: RunFinished | None = None
         self._suites: list[_Suite] = []
         self._cards: list[Markup] = []
-        self._timings: list[Timing] = []
+        self._timings: list[_Timing] = []
         self._number = 0
         self._flaky = 0
         self._budget_for_cards = _Budget(MAX_CARDS_CHARS)
@@ -454,21 +446,21 @@ class HtmlReporter:
         server = shown_server(self._started, suite.started)
         if result.status != "skipped":
             name = f"{result.name} (on {server})" if server else result.name
-            timing = Timing(number=number, name=name, duration_s=result.duration_s)
+            timing = _Timing(number=number, name=name, duration_s=result.duration_s)
             self._timings.append(timing)
         card = log = Markup("")
         if result.status in ("failed", "error"):
             is_open = len(self._cards) < MAX_OPEN_CARDS
-            card = render_card(
+            card = _render_card(
                 result, number, suite.name, suite.file, server=server, is_open=is_open
             )
             card = self._budget_for_cards.admit(card)
         if card:
             self._cards.append(card)
         else:
-            log = render_log(result.log, max_lines=MAX_PASSED_LOG_LINES)
+            log = _render_log(result.log, max_lines=MAX_PASSED_LOG_LINES)
             log = self._budget_for_logs.admit(log)
-        suite.add(result, render_row(result, number, has_card=bool(card), log=log))
+        suite.add(result, _render_row(result, number, has_card=bool(card), log=log))
 
     def render(self) -> str:
         """The page of what has happened so far; without a last event it is interrupted."""
@@ -484,8 +476,8 @@ class HtmlReporter:
         has_tests = finished.fault is None and self._number > 0
         sections = [
             *([("failures", self._failures()), ("tests", self._tests())] if has_tests else []),
-            *([("durations", render_durations(self._timings))] if has_tests else []),
-            ("coverage", render_coverage(finished.coverage)),
+            *([("durations", _render_durations(self._timings))] if has_tests else []),
+            ("coverage", _render_coverage(finished.coverage)),
             ("findings", _render_findings(finished.findings, self._started.server)),
             ("warnings", _render_diagnostics("Warnings", self._started.warnings)),
         ]
@@ -577,7 +569,7 @@ class _Suite:
         counts = ", ".join(f"{count:,} {status}" for status, count in self.counts.items() if count)
         parts = [
             element("span", cut(self.name, MAX_NAME_CHARS), class_="name"),
-            render_place(self.file),
+            _render_place(self.file),
             joined(
                 ["· ", element("span", cut(self.started.server, MAX_NAME_CHARS), class_="server")]
             ),
@@ -619,7 +611,7 @@ def _render_banner(started: RunStarted, finished: RunFinished) -> Markup:
     if finished.not_run:
         parts.append(element("p", not_run_line(finished), class_="missed"))
     if finished.fault is not None:
-        parts.append(render_run_fault(finished.fault))
+        parts.append(_render_run_fault(finished.fault))
     facts = [
         ("server", cut(started.server, MAX_NAME_CHARS)),
         ("started", cut(started.started_at, MAX_NAME_CHARS)),
