@@ -151,6 +151,9 @@ MOST_MODULES_OF_A_PLAIN_RUN = 67
 # A folder is read from its listing: more entries than this do not fit on a screen.
 MOST_ENTRIES_OF_A_FOLDER = 26
 
+# Modules are chapters, not fragments: what is read together is in one. Package files do not count.
+MOST_MODULES = 250
+
 
 PLAIN = """\
 description: plain
@@ -216,6 +219,10 @@ def test_no_folder_has_more_entries_than_fit_on_a_screen() -> None:
         for folder in folders
     }
     assert {name for name, size in sizes.items() if size > MOST_ENTRIES_OF_A_FOLDER} == set()
+
+
+def test_modules_are_chapters_and_not_fragments() -> None:
+    assert sum(module.name != "__init__.py" for module in MODULES) <= MOST_MODULES
 
 
 @each_case("module", MODULES)
