@@ -146,7 +146,7 @@ TOO_SLOW_TO_START_WITH = {
 
 # How many modules of mcptest a run of one passing test may load. Each costs 0.05 to 0.15 ms, so
 # this number is part of the start-up time. Lower it when you can; raise it only with a reason.
-MOST_MODULES_OF_A_PLAIN_RUN = 67
+MOST_MODULES_OF_A_PLAIN_RUN = 68
 
 # A folder is read from its listing: more entries than this do not fit on a screen.
 MOST_ENTRIES_OF_A_FOLDER = 26

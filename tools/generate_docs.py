@@ -6,18 +6,18 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from mcptest.cli.commands import COMMANDS, load_command
 from mcptest.cli.commands.run import CONDUCTOR_COMMAND as CONDUCTOR
+from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import render_help
 from mcptest.compliance.check import Check
 from mcptest.compliance.checks import CHECKS
-from mcptest.compliance.references import reference_for
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.matcher import DIRECTIVES, Directive, Matcher, Registry
 from mcptest.matching.matchers import NAMES_BY_MODULE
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.registry import REPORTERS
-from mcptest.rules.families import RULES
+from mcptest.rules.references import reference_for
+from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Rule
 from tools.man_page import man_page
 

@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def is_test_file(path: str, *, is_named: bool = False) -> bool:
     user named the file, its name is enough, so that mistakes in it are reported.
     """
     # Deferred: most projects have no such file.
-    from mcptest.engine.discovery import (  # noqa: PLC0415
+    from mcptest.engine.test_files import (  # noqa: PLC0415
         RECOGNISED_BYTES,
         begins_like_test_file,
         is_test_name,

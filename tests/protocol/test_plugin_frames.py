@@ -12,8 +12,8 @@ import pytest
 from case_tables import each_case
 from golden import golden_rows, raw, same
 
-from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json, parse_json
+from mcptest.core.value_class import ABSENT
 from mcptest.plugins import PROTOCOL_VERSION, InvalidJson, InvalidResponse, PluginHost, Timeout
 from mcptest.plugins.host import encode_request, read_response
 from mcptest.protocol.framing import Frame, LineDecoder, Noise

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
-from mcptest.core.record import Record
 from mcptest.core.text import join_words, visible
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

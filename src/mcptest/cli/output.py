@@ -255,7 +255,7 @@ def write_file(path: str, text: str, *, appends: bool = False) -> None:
             with open(path, "ab") as target:
                 target.write(raw)
         else:
-            from mcptest.engine.discovery import resolve_target  # noqa: PLC0415  # only for files
+            from mcptest.engine.test_files import resolve_target  # noqa: PLC0415  # only for files
             from mcptest.transport.files import replace_file  # noqa: PLC0415  # only for files
 
             replace_file(resolve_target(path), raw)
@@ -301,7 +301,7 @@ def check_writable(path: str) -> None:
     """Raise a `UsageError` if a report could not be written there; called before the run."""
     if not path:
         raise UsageError("the name of a report file is empty")
-    from mcptest.engine.discovery import resolve_target  # noqa: PLC0415  # only for files
+    from mcptest.engine.test_files import resolve_target  # noqa: PLC0415  # only for files
 
     reason = "it is a folder" if os.path.isdir(path) else ""
     try:

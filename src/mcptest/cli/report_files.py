@@ -10,7 +10,7 @@ import shlex
 from mcptest.cli.output import is_special, open_special, unwritable, write_special
 from mcptest.core.errors import UsageError
 from mcptest.core.text import visible
-from mcptest.engine.discovery import CONFIG_NAMES, SUITE_ENDINGS, resolve_target
+from mcptest.engine.test_files import CONFIG_NAMES, SUITE_ENDINGS, resolve_target
 from mcptest.transport.files import open_beside, put_in_place
 
 TYPE_CHECKING = False

@@ -27,14 +27,14 @@ from mcptest.cli.shared_options import (
 )
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, McptestError, UsageError
-from mcptest.core.record import Record
 from mcptest.core.results import ExitCode
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import plural, visible
-from mcptest.engine.discovery import CONFIG_NAMES, SUITE_ENDINGS, find_test_files
+from mcptest.core.value_class import Record
 from mcptest.engine.loading import PlaceholderEnvironment, load_plan
 from mcptest.engine.matrix import Transport, run_matrix
 from mcptest.engine.snapshots import is_snapshot_path
+from mcptest.engine.test_files import CONFIG_NAMES, SUITE_ENDINGS, find_test_files
 from mcptest.formats.config import default_startup_s
 from mcptest.reporters.style import Paint, encode_narrow, narrow_encoding, totals
 from mcptest.transport.process.workers import run_again

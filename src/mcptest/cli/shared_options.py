@@ -11,7 +11,15 @@ from mcptest.core.diagnostics import render_diagnostic, suggest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ISOLATIONS, HttpSpec, PluginSpec, ServerSpec
 from mcptest.core.text import join_words, list_names, visible
-from mcptest.engine.discovery import (
+from mcptest.engine.loading import (
+    ExtraHttpOptions,
+    Wanted,
+    load_client_servers,
+    load_server,
+    load_suites,
+)
+from mcptest.engine.selection import Selection, Shard, read_failed, split_lines
+from mcptest.engine.test_files import (
     CONFIG_NAMES,
     FORMATS,
     SUITE_NAMES,
@@ -21,15 +29,6 @@ from mcptest.engine.discovery import (
     is_client_config,
     is_suite_name,
     read_text,
-)
-from mcptest.engine.loading import (
-    ExtraHttpOptions,
-    Selection,
-    Shard,
-    Wanted,
-    load_client_servers,
-    load_server,
-    load_suites,
 )
 from mcptest.formats.config import PLUGIN_NAME, default_startup_s
 from mcptest.formats.fields import parse_duration
@@ -742,8 +741,6 @@ def parse_wanted(arguments: Arguments) -> Wanted:
     _refuse_server_name(arguments)
     paths, lines = arguments.paths, Selection().lines
     if any(":" in path for path in paths):
-        from mcptest.engine.selection import split_lines  # noqa: PLC0415  # only with its option
-
         paths, lines = split_lines(paths, has_format=arguments.has("--format"))
     return Wanted(
         paths=paths,
@@ -825,8 +822,6 @@ def read_env_file(file: str) -> None:
 
 def _read_last_failed() -> dict[str, frozenset[str]]:
     """Return the tests that failed the last time; if there are none, say that all run."""
-    from mcptest.engine.selection import read_failed  # noqa: PLC0415  # only with its option
-
     failed, why = read_failed()
     if not failed:
         write_note(f"--last-failed: {why or 'no test has failed here'}, so all tests run")

@@ -9,7 +9,7 @@ need not collect its evidence.
 
 from __future__ import annotations
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 from mcptest.rules.rule import Requirement
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcptest.compliance.peer import Peer
     from mcptest.compliance.run import Run
-    from mcptest.core.conformance import Level
+    from mcptest.core.compliance import Level
 
     # When a check runs; see `Check.phase`.
     Phase = Literal["launch", "start", "session", "own", "malformed", "end"]

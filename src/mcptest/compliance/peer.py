@@ -15,16 +15,16 @@ import time
 
 from mcptest import __version__
 from mcptest.core.coverage import KINDS
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, shorten
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, Noise, TransportFault, encode_line, read_message
 from mcptest.protocol.http_messages import AnswerReader, message_headers, param_headers
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
-from mcptest.rules.families import RULES
 from mcptest.rules.judge import Scorer
+from mcptest.rules.registry import RULES
 from mcptest.rules.rule import META_CAPABILITIES, META_SERVER_INFO, Facts
 from mcptest.transport.http.probe import HttpReply
 from mcptest.transport.process.stopping import describe_end

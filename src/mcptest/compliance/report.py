@@ -25,10 +25,10 @@ import re
 import shlex
 from importlib.resources import files
 
-from mcptest.core.conformance import ConformanceReport, ProfileName
-from mcptest.core.record import Record
+from mcptest.core.compliance import ConformanceReport, ProfileName
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import join_words, plural, visible
+from mcptest.core.value_class import Record
 from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mcptest.compliance.run import Run
-    from mcptest.core.conformance import CheckResult, Overall
+    from mcptest.core.compliance import CheckResult, Overall
     from mcptest.formats.lane_files import ExpectedFailure
 
 __all__ = [

@@ -31,18 +31,18 @@ from mcptest.compliance.peer import (
     TimeLimit,
     TooMuchError,
 )
-from mcptest.compliance.references import reference_for
 from mcptest.compliance.report import UNKNOWN, curl_command
-from mcptest.core.conformance import CheckResult
+from mcptest.core.compliance import CheckResult
 from mcptest.core.errors import InterruptedRunError, ServerError
-from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt
+from mcptest.core.value_class import Record
 from mcptest.engine.faults import exit_fault
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, Noise
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, STATELESS_REVISIONS
-from mcptest.rules.families import RULES
+from mcptest.rules.references import reference_for
+from mcptest.rules.registry import RULES
 from mcptest.rules.rule import family_of
 from mcptest.transport.http.client import HttpTransport
 from mcptest.transport.http.probe import ProbeClient
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from mcptest.compliance.check import Check, Outcome
     from mcptest.compliance.peer import Peer
-    from mcptest.core.conformance import CheckVerdict, Level
+    from mcptest.core.compliance import CheckVerdict, Level
     from mcptest.core.plan import ServerSpec
     from mcptest.engine.server import Launcher
     from mcptest.rules.rule import Requirement

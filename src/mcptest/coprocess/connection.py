@@ -22,9 +22,9 @@ from mcptest.coprocess.stores import BadTargetError, Cassette, UploadError, Uplo
 from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.plan import Expectation, Step
-from mcptest.core.record import ABSENT
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import excerpt, plural, visible
+from mcptest.core.value_class import ABSENT
 from mcptest.engine.pool import FATAL_FAULTS, ServerPool
 from mcptest.engine.recorder import NotificationLog
 from mcptest.protocol import jsonrpc

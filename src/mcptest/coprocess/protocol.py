@@ -11,7 +11,6 @@ from __future__ import annotations
 from mcptest.core.diagnostics import closest
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.project import schema_url
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import (
     MAX_DEPTH,
     STRING,
@@ -21,7 +20,8 @@ from mcptest.core.strict_json import (
     is_deeper_than,
 )
 from mcptest.core.text import excerpt, shorten
-from mcptest.matching.values import type_name
+from mcptest.core.value_class import ABSENT, Record
+from mcptest.matching.json_values import type_name
 from mcptest.protocol.framing import Frame, Overlong, encode_line
 from mcptest.protocol.jsonrpc import (
     INVALID_PARAMS,

@@ -17,10 +17,10 @@ from itertools import count
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from mcptest.coprocess.protocol import UPSTREAM_ERROR, RefusedError, quote
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt, plural, show_json, visible
-from mcptest.engine.discovery import (
+from mcptest.core.value_class import ABSENT, Record
+from mcptest.engine.test_files import (
     open_regular,
     read_regular,
     resolve_inside,

@@ -16,8 +16,8 @@ from bisect import bisect_right
 from functools import lru_cache
 from itertools import islice
 
-from mcptest.core.record import Record
 from mcptest.core.secrets import BLANK, CUT, LEAST_CHARS, merge_places, why_not_blanked
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 
-from mcptest.core.record import Record
 from mcptest.core.results import Finding
 from mcptest.core.text import excerpt, list_names, visible
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from mcptest.core.record import Record
 from mcptest.core.text import visible
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import CaptureScore, CaseResult, Fault, Finding, Summary
+from mcptest.core.value_class import ABSENT, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

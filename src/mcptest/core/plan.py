@@ -6,7 +6,7 @@ expectations are compiled, and all diagnostics have been reported.
 
 from __future__ import annotations
 
-from mcptest.core.record import ABSENT, Record
+from mcptest.core.value_class import ABSENT, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import excerpt
+from mcptest.core.value_class import ABSENT, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from itertools import pairwise
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

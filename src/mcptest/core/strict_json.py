@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

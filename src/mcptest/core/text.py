@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-from mcptest.core.record import ABSENT
+from mcptest.core.value_class import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from mcptest.docgen.cases import (
     dialogue_of,
 )
 from mcptest.docgen.model import Code, FeatureDoc, FileDoc, Row, ServerDoc, Table
-from mcptest.matching.values import json_type
+from mcptest.matching.json_values import json_type
 from mcptest.protocol.lists import feature_name
 
 TYPE_CHECKING = False

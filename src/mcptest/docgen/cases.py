@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 
 from mcptest.core.coverage import KINDS
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import plural, render_path, shorten
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.docgen.model import (
     CaseDoc,
     Code,
@@ -27,9 +27,9 @@ from mcptest.docgen.model import (
 )
 from mcptest.formats.conductor import use_of
 from mcptest.matching.compare import Group, Partial
+from mcptest.matching.json_values import json_type
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.tags import TAGS
-from mcptest.matching.values import json_type
 from mcptest.protocol.dialogue import Dialogue, Ref, Turn
 from mcptest.protocol.jsonrpc import id_key, message_kind
 from mcptest.protocol.lists import feature_name

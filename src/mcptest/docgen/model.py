@@ -9,8 +9,8 @@ import json
 import re
 
 from mcptest.core.coverage import KINDS
-from mcptest.core.record import Record
 from mcptest.core.text import excerpt, plural, shorten, visible
+from mcptest.core.value_class import Record
 from mcptest.matching.compare import Group
 from mcptest.matching.patterns import PREFIX, Pattern
 from mcptest.protocol.dialogue import Ref

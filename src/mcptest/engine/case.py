@@ -10,10 +10,10 @@ import time
 from contextlib import nullcontext
 
 from mcptest.core.errors import CheckError, InterruptedRunError, PatternTimeoutError, ServerError
-from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult, FailedAttempt, Fault, Finding, Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
+from mcptest.core.value_class import ABSENT
 from mcptest.engine import faults
 from mcptest.engine.judge import (
     MAX_MISMATCHES,
@@ -23,7 +23,7 @@ from mcptest.engine.judge import (
     quote_server_errors,
 )
 from mcptest.matching.compare import source_of
-from mcptest.matching.values import pull
+from mcptest.matching.json_values import pull
 from mcptest.protocol.jsonrpc import can_replace_id
 from mcptest.transport.process.signals import CpuLimit
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import OfferKind, Use
     from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
-    from mcptest.engine.compliance import Outputs
     from mcptest.engine.dialogue import DialogueRunner
+    from mcptest.engine.output_schemas import Outputs
     from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Reply, Server
     from mcptest.engine.snapshots import Snapshots
@@ -328,11 +328,11 @@ class Performer:
         if case.dialogue:
             return self._dialogues().perform(case, spec, following)
         if case.scan:
-            from mcptest.engine.security import scan_server  # noqa: PLC0415  # only suites scan
+            from mcptest.engine.security_lane import scan_server  # noqa: PLC0415  # only suites scan
 
             return scan_server(case, case.scan, spec, self._pool)
         assert case.check, "a case without steps is a dialogue or a check"
-        from mcptest.engine.compliance import comply  # noqa: PLC0415  # only suites have checks
+        from mcptest.engine.compliance_lane import comply  # noqa: PLC0415  # only suites have checks
 
         return comply(case, spec, self._pool)
 
@@ -355,7 +355,7 @@ class Performer:
 
     def _known_outputs(self) -> Outputs:
         if self._outputs is None:
-            from mcptest.engine.compliance import Outputs  # noqa: PLC0415  # only suites check them
+            from mcptest.engine.output_schemas import Outputs  # noqa: PLC0415  # only suites check them
 
             self._outputs = Outputs()
         return self._outputs

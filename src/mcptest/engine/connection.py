@@ -13,11 +13,11 @@ from itertools import count
 
 from mcptest import __version__
 from mcptest.core.errors import ServerError
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Finding
 from mcptest.core.secrets import redact_all
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
+from mcptest.core.value_class import ABSENT
 from mcptest.engine import faults
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, Noise, TransportFault, encode_line

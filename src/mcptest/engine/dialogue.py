@@ -12,10 +12,10 @@ from itertools import takewhile
 
 from mcptest.core.errors import CheckError, InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.plan import ServerSpec
-from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult, Fault, Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import shorten, show_json, visible
+from mcptest.core.value_class import ABSENT
 from mcptest.engine import faults
 from mcptest.engine.case import UnsentError, unbound_names_fault
 from mcptest.engine.connection import Waiting

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Evidence, Fault
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import quote_bytes, show_json, visible
+from mcptest.core.value_class import ABSENT
 from mcptest.protocol.framing import PLAIN_TEXT
 from mcptest.protocol.jsonrpc import describe_id
 from mcptest.protocol.session import INITIALIZE_ID

@@ -13,10 +13,10 @@ from functools import partial
 from itertools import islice
 
 from mcptest.core.errors import EndedError, PatternTimeoutError
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import EVERY, trail_of, visible
+from mcptest.core.value_class import ABSENT
 from mcptest.matching.compare import (
     AllOf,
     AnyOf,
@@ -30,9 +30,9 @@ from mcptest.matching.compare import (
     source_of,
     without_negations,
 )
+from mcptest.matching.json_values import pull
 from mcptest.matching.matcher import Miss
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import pull
 from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.transport.process.signals import CpuLimit
 

@@ -6,14 +6,21 @@ import os
 import time
 from functools import partial
 
-from mcptest.core.diagnostics import closest, suggest
+from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.events import ReportedShard
 from mcptest.core.plan import PluginSpec, ServerSpec, Suite
-from mcptest.core.record import Record
 from mcptest.core.secrets import redactor
 from mcptest.core.text import visible
-from mcptest.engine.discovery import (
+from mcptest.core.value_class import Record
+from mcptest.engine.selection import (
+    Selection,
+    describe_shard,
+    filter_cases,
+    select,
+    select_lines,
+)
+from mcptest.engine.test_files import (
     CONFIG_NAMES,
     SuiteFolders,
     find_client_config,
@@ -35,7 +42,6 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.core.plan import Case
     from mcptest.core.results import SnapshotMode
     from mcptest.engine.snapshots import Book, Snapshots
     from mcptest.formats.suite.variables import GivenVariables
@@ -48,13 +54,10 @@ if TYPE_CHECKING:
     ]
 
 __all__ = [
-    "STATE_FILE",
     "ExtraHttpOptions",
     "PlaceholderEnvironment",
     "Plan",
-    "Selection",
     "Servers",
-    "Shard",
     "SuiteResources",
     "Wanted",
     "load_client_servers",
@@ -62,132 +65,7 @@ __all__ = [
     "load_server",
     "load_suites",
     "resolve_folders",
-    "select",
 ]
-
-
-# Where `mcptest.engine.selection` keeps the tests that failed.
-STATE_FILE = os.path.join(".mcptest", "last-failed.json")
-
-_LEFT_OUT = "another test of this file says only"
-
-
-class Shard(Record):
-    """Part `number` of `count`, from 1."""
-
-    number: int
-    count: int
-
-
-class Selection(Record):
-    """What selects tests; with `lane`, only tests of that lane of suites."""
-
-    filters: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    skip_tags: tuple[str, ...] = ()
-    shard: Shard | None = None
-    lane: str = ""
-    # Files and lines: in these files, only tests at these lines.
-    lines: tuple[tuple[str, int], ...] = ()
-    # Names of tests that failed the last time, by file relative to the current folder; only these
-    # are run if there are any.
-    last_failed: dict[str, frozenset[str]] = {}  # noqa: RUF012  # nothing of a record changes
-
-
-def select(suites: Sequence[Suite], selection: Selection) -> list[Suite]:
-    """The suites with the cases that are wanted; an error when there are none.
-
-    Files are dealt out to shards in turn, before anything else, so that it never depends on
-    a filter which machine gets which file.
-    """
-    shard = selection.shard
-    mine = suites
-    if shard:
-        # Every n-th file; a file may contain several suites.
-        files = list(dict.fromkeys(suite.file for suite in suites))
-        own = set(files[shard.number - 1 :: shard.count])
-        mine = [suite for suite in suites if suite.file in own]
-        if not mine:
-            raise NothingSelectedError(
-                f"shard {shard.number} of {shard.count} has no file: there are {len(files)} in all"
-            )
-    chosen = [_filter_cases(suite, selection) for suite in mine]
-    selected = [suite for suite in chosen if suite.cases]
-    if not selected:
-        raise NothingSelectedError(_describe_nothing(mine, selection))
-    alone = {suite.file for suite in selected if any(case.only for case in suite.cases)}
-    return [_apply_only(suite) if suite.file in alone else suite for suite in selected]
-
-
-def describe_shard(suites: Sequence[Suite], selection: Selection, shard: Shard) -> ReportedShard:
-    """The shard, with a digest of what it is a part of: all files and the tests selected in them.
-
-    The order counts, because files are dealt out in order. Paths are relative to the folder that
-    holds all files, so that the digest is the same wherever that folder is.
-    """
-    # Loaded only for sharded runs.
-    import hashlib  # noqa: PLC0415
-    import json  # noqa: PLC0415
-
-    files = [os.path.abspath(suite.file) for suite in suites]
-    root = os.path.commonpath([os.path.dirname(file) for file in files]) if files else ""
-    selected = [
-        [os.path.relpath(file, root), [case.name for case in _filter_cases(suite, selection).cases]]
-        for file, suite in zip(files, suites, strict=True)
-    ]
-    digest = hashlib.sha256(json.dumps(selected).encode()).hexdigest()
-    return ReportedShard(indexes=(shard.number,), count=shard.count, selection=digest)
-
-
-def _filter_cases(suite: Suite, selection: Selection) -> Suite:
-    if selection.but(shard=None, lines=()) == Selection():
-        return suite
-    texts = [text.casefold() for text in selection.filters]
-    failed: frozenset[str] = frozenset()
-    if selection.last_failed:
-        failed = selection.last_failed.get(os.path.relpath(suite.file), failed)
-
-    def is_wanted(case: Case) -> bool:
-        names = (suite.name.casefold(), case.name.casefold())
-        if texts and not any(text in name for text in texts for name in names):
-            return False
-        if selection.tags and not set(selection.tags) & set(case.tags):
-            return False
-        if selection.last_failed and case.name not in failed:
-            return False
-        if selection.lane and selection.lane != (case.lane or (case.check and "compliance")):
-            return False
-        return not set(selection.skip_tags) & set(case.tags)
-
-    return suite.but(cases=tuple(filter(is_wanted, suite.cases)))
-
-
-def _apply_only(suite: Suite) -> Suite:
-    cases = [case if case.only else case.but(skip=_LEFT_OUT, not_run=False) for case in suite.cases]
-    return suite.but(cases=tuple(cases))
-
-
-def _describe_nothing(suites: Sequence[Suite], selection: Selection) -> str:
-    cases = [case for suite in suites for case in suite.cases]
-    said = []
-    if selection.filters:
-        shown = " or ".join(repr(visible(text)) for text in selection.filters)
-        said.append(f"the filter {shown}")
-    if selection.tags:
-        said.append(f"--tag {visible(' --tag '.join(selection.tags))}")
-    if selection.skip_tags:
-        said.append(f"--skip-tag {visible(' --skip-tag '.join(selection.skip_tags))}")
-    if selection.lane:
-        said.append(f'the lane "{selection.lane}"')
-    if selection.lines:
-        said.append(", ".join(f"{visible(file)}:{line}" for file, line in selection.lines))
-    message = f"no test matches {' and '.join(said)} (of {len(cases)} in all)"
-    there = sorted({tag for case in cases for tag in case.tags})
-    if selection.tags and not set(selection.tags) & set(there):
-        meant = closest(selection.tags[0], there)
-        message += f"; did you mean {visible(meant)!r}?" if meant else ""
-        message += f"; tags there are: {visible(', '.join(there[:20])) or 'none'}"
-    return message
 
 
 # How long a regular expression may compute while a matching string is generated.
@@ -335,10 +213,8 @@ def _select(
     """The selection that counts, the shard, and the suites with the selected tests."""
     selection = wanted.selection
     if selection.lines:
-        from mcptest.engine.selection import select_lines  # noqa: PLC0415  # only with its option
-
         suites = select_lines(suites, selection.lines)
-    if selection.last_failed and not any(_filter_cases(suite, selection).cases for suite in suites):
+    if selection.last_failed and not any(filter_cases(suite, selection).cases for suite in suites):
         if wanted.note:
             wanted.note(
                 "--last-failed: none of the tests that failed is among these, so all of them run"

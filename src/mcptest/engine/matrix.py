@@ -24,10 +24,10 @@ from mcptest.core.events import (
     Way,
     WayRun,
 )
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import CaptureScore, Finding, SnapshotReport, Summary, merge_findings
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import render_path
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.engine.pool import EndlessError, list_pages
 from mcptest.engine.run import add_summaries, make_run_started, run_plan
 from mcptest.engine.server import Server

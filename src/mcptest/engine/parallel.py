@@ -19,9 +19,9 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.record import Record
 from mcptest.core.results import CaptureScore, CaseResult, merge_findings
 from mcptest.core.secrets import LEARNED
+from mcptest.core.value_class import Record
 from mcptest.engine import faults
 from mcptest.engine.case import time_limit_s
 from mcptest.engine.loading import Plan

@@ -18,9 +18,9 @@ from mcptest.core.coverage import KINDS, offers_in
 from mcptest.core.errors import ServerError
 from mcptest.core.events import ServerRevision
 from mcptest.core.plan import Expectation, Step
-from mcptest.core.record import Record
 from mcptest.core.results import FINDINGS, Fault
 from mcptest.core.secrets import redact_all, redactor
+from mcptest.core.value_class import Record
 from mcptest.engine import faults
 from mcptest.engine.server import Server
 from mcptest.protocol import jsonrpc

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections import deque
 
-from mcptest.core.record import ABSENT
 from mcptest.core.results import LogLine
 from mcptest.core.strict_json import dump_json, parse_json
 from mcptest.core.text import show_json
+from mcptest.core.value_class import ABSENT
 from mcptest.protocol.capture import Exchange, SessionCapture, SessionRecorder
 from mcptest.protocol.framing import KEPT_BYTES, Frame, Noise, TransportFault
 from mcptest.protocol.jsonrpc import id_key

@@ -29,7 +29,6 @@ from mcptest.core.events import (
     SuiteStarted,
 )
 from mcptest.core.plan import ISOLATE_FILES
-from mcptest.core.record import Record
 from mcptest.core.results import (
     FATAL,
     STATUSES,
@@ -43,6 +42,7 @@ from mcptest.core.results import (
     merge_sessions,
 )
 from mcptest.core.text import plural, visible
+from mcptest.core.value_class import Record
 from mcptest.engine.case import Performer
 from mcptest.engine.faults import REPORTED_RULES
 from mcptest.engine.pool import ServerPool

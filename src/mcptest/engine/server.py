@@ -13,10 +13,10 @@ from contextlib import contextmanager
 
 from mcptest.core.errors import InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.plan import Expectation, Step
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Fault
 from mcptest.core.strict_json import parse_json
 from mcptest.core.text import excerpt, visible
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.engine import faults
 from mcptest.engine.connection import Connection, Waiting
 from mcptest.protocol import jsonrpc

@@ -13,11 +13,11 @@ from itertools import pairwise
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, RefusedError, UsageError
 from mcptest.core.events import CaseFinished
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import WRITTEN, Finding, SnapshotReport, SnapshotTaken
 from mcptest.core.secrets import redact_all
 from mcptest.core.text import ci_variable, excerpt, visible
-from mcptest.engine.discovery import read_text, resolve_inside
+from mcptest.core.value_class import ABSENT, Record
+from mcptest.engine.test_files import read_text, resolve_inside
 from mcptest.formats.snapshots import read_snapshots, write_snapshots
 from mcptest.matching.compare import is_met, is_same
 from mcptest.matching.matcher import ParameterError

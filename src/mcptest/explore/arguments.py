@@ -13,10 +13,10 @@ import re
 
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
-from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, dict_at, list_at, required_names
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt, shorten, visible
+from mcptest.core.value_class import Record
 from mcptest.matching.regex import sample_match
 
 TYPE_CHECKING = False

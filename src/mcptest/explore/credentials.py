@@ -1,7 +1,7 @@
 """Credentials in the description of a server, which belong into no file.
 
 What looks like one becomes `${NAME}`, a reference to a variable of the environment. How a secret is
-known is in `core.secrets` and `core.secret_texts`; here is what to call it.
+known is in `core.secrets` and `core.likely_secrets`; here is what to call it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from mcptest.core.record import Record
-from mcptest.core.secret_texts import AUTH_SCHEMES, secret_places
+from mcptest.core.likely_secrets import AUTH_SCHEMES, secret_places
 from mcptest.core.secrets import is_secret, names_secret, split_words, why_not_blanked
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 """Try the features of a server, and turn what it answers into tests.
 
 Requests are sent by a function that is passed in. Tools that may change something are never
-called (see `explore.caution`). What cannot be tried becomes a test that is skipped, with the
-reason, and so does an answer of a server that is broken (see `explore.breakage`). Expected is the
-shape of an answer: what it says changes from call to call, and may not belong into a file.
+called (see `explore.safe_tools`). What cannot be tried becomes a test that is skipped, with the
+reason, and so does an answer of a server that is broken (see `explore.error_answers`). Expected is
+the shape of an answer: what it says changes from call to call, and may not belong into a file.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from __future__ import annotations
 import re
 
 from mcptest.core.project import schema_comment
-from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, required_names
 from mcptest.core.text import excerpt, shorten
+from mcptest.core.value_class import Record
 from mcptest.explore.arguments import is_fit_to_write, sample_string
-from mcptest.explore.breakage import find_breakage, is_error_answer
-from mcptest.explore.caution import made_up_arguments, reason_not_to_call
+from mcptest.explore.error_answers import find_breakage, is_error_answer
+from mcptest.explore.safe_tools import made_up_arguments, reason_not_to_call
 from mcptest.formats.yaml.writer import Commented, render_yaml
+from mcptest.matching.json_values import json_type
 from mcptest.matching.matcher import DIRECTIVES
 from mcptest.matching.patterns import PREFIX
-from mcptest.matching.values import json_type
 from mcptest.protocol.lists import feature_name
 
 TYPE_CHECKING = False

@@ -12,9 +12,9 @@ from itertools import islice
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import PatternTimeoutError
 from mcptest.core.plan import Case, Expectation, Suite
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import trail_of
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.formats.config import read_server
 from mcptest.formats.fields import (
     FLAG,

@@ -21,7 +21,6 @@ from urllib.parse import unquote, unquote_plus
 from mcptest.core.diagnostics import Diagnostic, PathDiagnostic, closest, suggest
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import HttpSpec, ServerSpec
-from mcptest.core.record import Record
 from mcptest.core.secrets import (
     is_secret,
     members_of,
@@ -32,6 +31,7 @@ from mcptest.core.secrets import (
 )
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import list_names, visible
+from mcptest.core.value_class import Record
 from mcptest.formats.config import (
     SHELLS,
     default_startup_s,

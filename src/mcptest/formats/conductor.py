@@ -9,7 +9,7 @@ from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import closest, suggest
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case, Expectation, Performance, SavedValue, Step, Suite, Template
-from mcptest.core.record import ABSENT
+from mcptest.core.value_class import ABSENT
 from mcptest.formats.config import read_server
 from mcptest.formats.fields import (
     EACH,
@@ -40,8 +40,8 @@ from mcptest.formats.fields import (
 )
 from mcptest.formats.yaml import read_document
 from mcptest.matching.compiler import Compiler, Literal
+from mcptest.matching.json_values import parse_field_path, to_text
 from mcptest.matching.patterns import PREFIX
-from mcptest.matching.values import parse_field_path, to_text
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.jsonrpc import describe_id, id_key
 

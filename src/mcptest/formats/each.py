@@ -18,9 +18,9 @@ from typing import TypeVar
 
 from mcptest.core.diagnostics import Diagnostic, PathDiagnostic, UnquotedText
 from mcptest.core.errors import FormatError
-from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import plural, show_json, visible
+from mcptest.core.value_class import Record
 from mcptest.formats.fields import (
     _REFERENCE,
     EACH_KEYS,

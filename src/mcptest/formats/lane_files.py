@@ -25,8 +25,8 @@ from datetime import date
 
 from mcptest.core.diagnostics import PathDiagnostic, suggest
 from mcptest.core.errors import FormatError
-from mcptest.core.record import Record
 from mcptest.core.security import BaselineEntry
+from mcptest.core.value_class import Record
 from mcptest.formats.fields import (
     NON_EMPTY,
     OBJECT,

@@ -13,11 +13,10 @@ from itertools import islice
 
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import CheckError
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.text import describe_place, render_trail
-from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import (
+from mcptest.core.value_class import ABSENT, Record
+from mcptest.matching.json_values import (
     common_prefix,
     describe_none,
     is_long,
@@ -26,6 +25,7 @@ from mcptest.matching.values import (
     type_name,
     why_unmatched,
 )
+from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Leniency
     from mcptest.core.text import Trail
     from mcptest.matching.diff import Elsewhere
-    from mcptest.matching.values import Steps
+    from mcptest.matching.json_values import Steps
 
     # A mismatch, the value to look for elsewhere (ABSENT when that would not help), and a function
     # for a hint, called only for mismatches that are shown.

@@ -9,9 +9,10 @@ from __future__ import annotations
 import operator
 
 from mcptest.core.diagnostics import PathDiagnostic, closest
-from mcptest.core.record import Record
 from mcptest.core.text import steps_of, trail_of
+from mcptest.core.value_class import Record
 from mcptest.matching.compare import AllOf, AnyOf, Each, Extract, Group, Partial, Some
+from mcptest.matching.json_values import parse_field_path
 from mcptest.matching.patterns import (
     PREFIX,
     Pattern,
@@ -19,7 +20,6 @@ from mcptest.matching.patterns import (
     find_missing_prefix,
     parse_pattern,
 )
-from mcptest.matching.values import parse_field_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import (
     describe_place,
     excerpt,
@@ -22,15 +21,16 @@ from mcptest.core.text import (
     show_json,
     visible,
 )
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.matching.compare import AllOf, Each, Group, Partial
-from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import (
+from mcptest.matching.json_values import (
     common_prefix,
     describe_near_match,
     is_long,
     to_text,
     type_name,
 )
+from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ one of its matchers: most runs need one or two, and starting is part of the prod
 from __future__ import annotations
 
 from mcptest.core.errors import UsageError
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 from mcptest.matching.matchers import NAMES_BY_MODULE
 
 TYPE_CHECKING = False

@@ -14,9 +14,9 @@ import re
 
 from mcptest.core.diagnostics import PathDiagnostic, edit_distance
 from mcptest.core.errors import PatternTimeoutError
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.text import describe_place, is_pattern, render_trail
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.matching.matcher import Matcher, Miss, ParameterError, Registry
 
 TYPE_CHECKING = False

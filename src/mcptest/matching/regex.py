@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import warnings
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 
 __all__ = [
     "VERY_END",

@@ -19,14 +19,14 @@ from functools import partial
 from itertools import islice
 
 from mcptest.core.diagnostics import suggest
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.secrets import split_words
 from mcptest.core.text import EVERY, parse_path, plural, steps_of, visible
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.matching.compare import compare, is_met
+from mcptest.matching.json_values import parse_field_path, type_name
 from mcptest.matching.matcher import BadExpressionError, Matcher, Miss, ParameterError
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.regex import compile_expression
-from mcptest.matching.values import parse_field_path, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from mcptest.core.results import Mismatch, SnapshotMode
     from mcptest.core.text import Trail
+    from mcptest.matching.json_values import Steps
     from mcptest.matching.regex import Expression
-    from mcptest.matching.values import Steps
 
     class SnapshotBook(Protocol):
         """The snapshots of one file."""

@@ -8,22 +8,22 @@ has to be parsed again. A target is a path of dots, `[n]`, `[*]` and quoted keys
 from __future__ import annotations
 
 from mcptest.core.diagnostics import PathDiagnostic, closest, suggest
-from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import steps_of
+from mcptest.core.value_class import ABSENT
 from mcptest.matching.compare import AllOf, AnyOf, Group, Not, Partial
+from mcptest.matching.json_values import describe_none, is_equal, read_path, to_text, type_name
 from mcptest.matching.matcher import CannotHoldError, Matcher, Miss, ParameterError
 from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, suggest_matcher
-from mcptest.matching.values import describe_none, is_equal, read_path, to_text, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcptest.core.text import Trail
+    from mcptest.matching.json_values import Steps
     from mcptest.matching.matcher import Registry
     from mcptest.matching.snapshots import SnapshotBook
-    from mcptest.matching.values import Steps
 
 __all__ = ["EXAMPLES", "ROOTS", "SuiteMatchers", "parse_target"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.record import Record
 from mcptest.core.text import visible
+from mcptest.core.value_class import Record
 from mcptest.formats.yaml.full import Tagged
 
 TYPE_CHECKING = False

@@ -13,8 +13,8 @@ from mcptest.formats.conductor import SLIPPED_KEYS
 from mcptest.formats.each import RowReader
 from mcptest.formats.fields import NAME, Fields, parse_duration, references, strings_in
 from mcptest.formats.yaml.full import Tagged
+from mcptest.matching.json_values import parse_field_path
 from mcptest.matching.patterns import PREFIX
-from mcptest.matching.values import parse_field_path
 from mcptest.migrate.drafts import (
     Draft,
     LeftBehindError,

@@ -6,8 +6,8 @@ import posixpath
 import re
 
 from mcptest.core.project import schema_comment
-from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
+from mcptest.core.value_class import Record
 from mcptest.formats.config import (
     AUTH_KEYS,
     GRANT_KEYS,

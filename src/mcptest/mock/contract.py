@@ -22,14 +22,14 @@ from itertools import chain, islice
 from mcptest import __version__
 from mcptest.core.diagnostics import Diagnostic, closest
 from mcptest.core.errors import FormatError, PatternTimeoutError
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.secrets import BLANK
 from mcptest.core.strict_json import dump_json
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.matching.compare import Group, compare, is_met
+from mcptest.matching.json_values import json_type
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.tags import bound_name, fill, has_blanks, make_value, pull_bound, read_tag
-from mcptest.matching.values import json_type
 from mcptest.mock.session import IN_PART, LISTS, REMOVED, body_of, empty_result, meta_of, params_of
 from mcptest.protocol.dialogue import Bind, Ref
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind

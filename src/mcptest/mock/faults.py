@@ -10,9 +10,9 @@ import re
 
 from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import UsageError
-from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
+from mcptest.core.value_class import Record
 from mcptest.formats.fields import parse_duration
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR

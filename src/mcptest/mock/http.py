@@ -18,9 +18,9 @@ import binascii
 import re
 from collections import deque
 
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import shorten, visible
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.mock.faults import plan_deliveries
 from mcptest.mock.respond import (
     Rejection,

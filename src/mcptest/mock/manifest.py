@@ -20,10 +20,10 @@ from io import StringIO
 from mcptest import __version__
 from mcptest.core.diagnostics import Diagnostic, closest, suggest
 from mcptest.core.errors import FormatError
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import show_json, trail_of
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.formats.fields import (
     Fields,
     check_diagnostics,
@@ -36,8 +36,8 @@ from mcptest.formats.fields import (
 from mcptest.formats.yaml import NOT_JSON, read_document, read_json
 from mcptest.matching.compare import compare
 from mcptest.matching.compiler import Compiler
+from mcptest.matching.json_values import pull
 from mcptest.matching.matchers.objects import JSON_SCHEMA
-from mcptest.matching.values import pull
 from mcptest.mock.session import (
     ALWAYS_FINE,
     BEFORE_HANDSHAKE,

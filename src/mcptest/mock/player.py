@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
+from mcptest.core.value_class import ABSENT
 from mcptest.matching.tags import fill, pull_bound
 from mcptest.mock.contract import (
     derive_capabilities,

@@ -16,9 +16,9 @@ from contextlib import nullcontext
 
 from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import CheckError, PatternTimeoutError
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import show_json
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.mock.session import (
     BEFORE_HANDSHAKE,
     CLIENT_CAPABILITIES,

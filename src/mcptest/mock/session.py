@@ -14,11 +14,11 @@ import json
 import re
 
 from mcptest import __version__
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.secrets import is_secret, names_secret
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import printable_json, shorten, show_json, visible
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS_REVISIONS
 
 TYPE_CHECKING = False

@@ -13,9 +13,9 @@ import time
 
 from mcptest.core.errors import CheckError, McptestError, ServerError, UsageError
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES, Limits, ServerSpec
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Evidence, Fault, Finding
 from mcptest.core.text import visible
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.protocol.framing import Frame, Noise, encode_line
 from mcptest.protocol.jsonrpc import id_key
 from mcptest.transport.lines import LinePeer, PeerEndedError, PeerSilentError

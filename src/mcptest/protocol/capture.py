@@ -25,8 +25,8 @@ import heapq
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import BrokenStreamError, JsonStream
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.protocol.jsonrpc import id_key, is_illegal, is_log_entry, message_kind, meta_of
 from mcptest.protocol.revisions import VERSION_KEY
 

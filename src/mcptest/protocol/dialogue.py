@@ -6,7 +6,7 @@ mock the server's, and documentation shows both.
 
 from __future__ import annotations
 
-from mcptest.core.record import ABSENT, Record
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.protocol import jsonrpc
 
 TYPE_CHECKING = False

@@ -13,8 +13,8 @@ from __future__ import annotations
 import codecs
 
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
+from mcptest.core.value_class import ABSENT, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from ipaddress import ip_address
 from urllib.parse import urljoin, urlsplit
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

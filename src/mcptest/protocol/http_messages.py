@@ -16,9 +16,9 @@ import base64
 import re
 
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, quote_bytes
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, TransportFault, read_message
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY

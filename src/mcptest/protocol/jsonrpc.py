@@ -6,9 +6,9 @@ id ``"1"`` does not answer a request with the id ``1``.
 
 from __future__ import annotations
 
-from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json, parse_json
 from mcptest.core.text import excerpt, shorten
+from mcptest.core.value_class import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

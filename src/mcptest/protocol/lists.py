@@ -7,9 +7,9 @@ with a `ListProblem`; nothing is raised. `list_features` reads all features of o
 
 from __future__ import annotations
 
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
 
 TYPE_CHECKING = False

@@ -18,9 +18,9 @@ import re
 from urllib.parse import parse_qsl, quote, urlencode
 
 from mcptest.core.plan import BASIC, POST, PRIVATE_KEY, PUBLIC
-from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import excerpt, quote_bytes
+from mcptest.core.value_class import Record
 from mcptest.protocol.http_address import BadUrlError, parse_url, same_origin
 
 TYPE_CHECKING = False

@@ -10,10 +10,10 @@ two cannot work together, and gaps in the answer, with which the tests still run
 
 from __future__ import annotations
 
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Fault
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, shorten, visible
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,

@@ -22,9 +22,9 @@ Values from the framing go in, and events that say what they mean come out. In e
 from __future__ import annotations
 
 from mcptest.core.plan import ACCEPT_DEFAULTS, ClientSpec
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json, parse_json
 from mcptest.core.text import excerpt
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.revisions import DEFAULT_OFFER, REVISIONS, VERSION_KEY, Revision

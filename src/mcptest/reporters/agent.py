@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 
-from mcptest.core.record import ABSENT
 from mcptest.core.results import FATAL, ExitCode, exit_code_of
 from mcptest.core.text import defuse, excerpt, plural, show_json, visible
+from mcptest.core.value_class import ABSENT
 from mcptest.matching.diff import show_sides
 from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun
 from mcptest.reporters.style import (

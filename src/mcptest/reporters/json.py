@@ -21,9 +21,9 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.record import ABSENT
 from mcptest.core.results import STATUSES, Summary
 from mcptest.core.text import defuse_markers, printable_json, shorten, show_json
+from mcptest.core.value_class import ABSENT
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.style import percent_shown
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from mcptest.core.coverage import MeasuredGates, ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event, Matrix, ReportedShard, Way, WayRun
-    from mcptest.core.record import Record
     from mcptest.core.results import (
         CaptureScore,
         CaseResult,
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         Mismatch,
         Status,
     )
+    from mcptest.core.value_class import Record
 
     Members = dict[str, object]
 

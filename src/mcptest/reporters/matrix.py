@@ -5,8 +5,8 @@ For 80 columns: what does not fit is cut here, and is complete further up or in 
 
 from __future__ import annotations
 
-from mcptest.core.record import ABSENT
 from mcptest.core.text import excerpt, plural, shorten, show_json, visible
+from mcptest.core.value_class import ABSENT
 from mcptest.reporters.style import status_counts, width_of, wrap_line
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ shows: none (""), "failures" or "all".
 
 from __future__ import annotations
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

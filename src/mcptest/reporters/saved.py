@@ -31,7 +31,6 @@ from mcptest.core.events import (
     Way,
     WayRun,
 )
-from mcptest.core.record import ABSENT
 from mcptest.core.results import (
     STATUSES,
     VERDICTS,
@@ -52,6 +51,7 @@ from mcptest.core.results import (
 )
 from mcptest.core.strict_json import JsonObject, NotJsonError, TypedJsonError, parse_json
 from mcptest.core.text import excerpt, plural, show_json
+from mcptest.core.value_class import ABSENT
 from mcptest.reporters.json import OFFER_LISTS, REPORT_VERSION, summary_members
 from mcptest.reporters.run_model import CollectedRun, report_suite, summary_of
 

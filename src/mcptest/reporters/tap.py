@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 
-from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult
 from mcptest.core.text import defuse, excerpt, shorten, show_json, visible
+from mcptest.core.value_class import ABSENT
 from mcptest.matching.diff import cut_sides
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.style import coverage_lines, ending_line, not_run_line, times

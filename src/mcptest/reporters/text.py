@@ -7,8 +7,8 @@ indentation. Not loaded by a run that passes.
 from __future__ import annotations
 
 from mcptest.core.events import names_a_way
-from mcptest.core.record import ABSENT
 from mcptest.core.text import excerpt, plural, show_json, visible
+from mcptest.core.value_class import ABSENT
 from mcptest.matching.diff import DiffLine, context_diff, render_mismatch
 
 TYPE_CHECKING = False

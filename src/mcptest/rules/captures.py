@@ -8,8 +8,8 @@ from __future__ import annotations
 from mcptest.core.results import CaptureScore
 from mcptest.protocol.capture import MessageOrder, read_capture
 from mcptest.protocol.jsonrpc import id_key, is_log_entry
-from mcptest.rules.families import RULES
 from mcptest.rules.judge import Member, Scorer, find_conflicts
+from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Facts
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ from mcptest.protocol import jsonrpc
 from mcptest.protocol.jsonrpc import is_plain_answer
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.jsonrpc import ID_RULES
+from mcptest.rules.lifecycle import INVARIANTS
 from mcptest.rules.rule import Entry, Facts, category_of, kind_of, members, name_entries, objects
-from mcptest.rules.session import INVARIANTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ class LiveJudge:
 
     def _load_all(self) -> None:
         # Loading takes longer than many runs of one test.
-        from mcptest.rules.families import RULES  # noqa: PLC0415
+        from mcptest.rules.registry import RULES  # noqa: PLC0415
 
         self._scorer.widen(RULES)
         self.has_all_rules = True

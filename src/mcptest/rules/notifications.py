@@ -3,7 +3,7 @@ and tasks (LOG, PROG, CANC, SUB, XTASK)."""
 
 from __future__ import annotations
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 from mcptest.protocol import jsonrpc
 from mcptest.rules.client_requests import declared_in, is_declared
 from mcptest.rules.http import on_stream

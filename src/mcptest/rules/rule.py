@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from itertools import chain, islice
 
-from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import shorten
+from mcptest.core.value_class import Record
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, VERSION_KEY
 

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from mcptest.core.record import Record
 from mcptest.core.text import render_trail, shorten
+from mcptest.core.value_class import Record
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.rule import MAX_SENTENCES, Rule, Watch, collect, is_number, show
 from mcptest.rules.schemas import describe_schema_error

@@ -7,9 +7,9 @@ import os
 import re
 import shlex
 
-from mcptest.core.record import Record
 from mcptest.core.secrets import secrets_in
 from mcptest.core.strict_json import STRING, Key, TypedJsonError, check_value, dump_json
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections import deque
 from functools import lru_cache
 
 from mcptest.core.errors import CheckError, PatternTimeoutError
-from mcptest.core.record import Record
 from mcptest.core.results import CaseResult
 from mcptest.core.text import visible
+from mcptest.core.value_class import Record
 from mcptest.engine.loading import SuiteResources
 from mcptest.engine.server import make_bare_launcher
 from mcptest.matching.compare import compare, source_of

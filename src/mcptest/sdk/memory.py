@@ -14,14 +14,15 @@ from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, InterruptedRunError, ServerError, UsageError
 from mcptest.core.events import CaseFinished, SuiteStarted
 from mcptest.core.plan import START_LIMIT, ClientSpec, HttpSpec, ServerSpec
-from mcptest.core.record import Record
 from mcptest.core.results import Finding, exit_code_of
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import excerpt, visible
-from mcptest.engine.loading import Selection, Wanted, load_plan
+from mcptest.core.value_class import Record
+from mcptest.engine.loading import Wanted, load_plan
 from mcptest.engine.pool import FATAL_FAULTS
 from mcptest.engine.recorder import NotificationLog
 from mcptest.engine.run import make_options, run_plan
+from mcptest.engine.selection import Selection
 from mcptest.engine.server import Server, make_bare_launcher
 from mcptest.formats.config import read_client
 from mcptest.formats.fields import Fields

@@ -16,11 +16,11 @@ import stat
 import tempfile
 import time
 
-from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, dict_at
 from mcptest.core.secrets import split_words
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, join_words, render_path, visible
+from mcptest.core.value_class import Record
 from mcptest.explore.arguments import sample_arguments
 from mcptest.security.model import make_finding
 

@@ -15,9 +15,9 @@ from itertools import pairwise
 
 from mcptest import __version__
 from mcptest.core.errors import InterruptedRunError
-from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import excerpt
+from mcptest.core.value_class import Record
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_messages import SseDecoder, SseEvent, message_headers

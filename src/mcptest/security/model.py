@@ -7,10 +7,10 @@ from collections import deque
 from itertools import islice
 
 from mcptest.core.coverage import KINDS
-from mcptest.core.record import Record
 from mcptest.core.security import SecurityFinding
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, render_path, visible
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

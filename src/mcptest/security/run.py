@@ -12,15 +12,14 @@ import time
 
 from mcptest.core.coverage import KINDS
 from mcptest.core.errors import InterruptedRunError, ServerError
-from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, required_names
 from mcptest.core.security import SEVERITIES, RuleOutcome, ScannedServer, ScanReport
 from mcptest.core.text import excerpt, list_names, visible
+from mcptest.core.value_class import Record
 from mcptest.explore.arguments import sample_arguments, unknown_name
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
 from mcptest.protocol.lists import ListPages, is_declared
-from mcptest.security.model import MAX_CATALOG_CHARS, MAX_VALUES, RULES, Catalog, Definition
-from mcptest.security.static import (
+from mcptest.security.definitions import (
     Seen,
     compare_catalogs,
     find_in_catalog,
@@ -29,6 +28,7 @@ from mcptest.security.static import (
     find_shared_names,
     is_destructive_name,
 )
+from mcptest.security.model import MAX_CATALOG_CHARS, MAX_VALUES, RULES, Catalog, Definition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

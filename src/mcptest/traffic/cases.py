@@ -11,14 +11,14 @@ import re
 from collections import Counter
 from itertools import count
 
-from mcptest.core.record import Record
 from mcptest.core.secrets import split_words
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, plural, shorten
+from mcptest.core.value_class import Record
 from mcptest.formats.yaml.full import Tagged
 from mcptest.protocol.jsonrpc import id_key, message_kind, params_of, tool_failure
 from mcptest.traffic.reading import messages_in, method_of, opposite, progress_token
-from mcptest.traffic.varying import ANY
+from mcptest.traffic.varying_values import ANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.traffic.reading import Direction, Message, Session, TrafficMessage
-    from mcptest.traffic.varying import Steps
+    from mcptest.traffic.varying_values import Steps
 
     # Tags by the index of a message in its case and the path in that message. None keeps the
     # recorded value.

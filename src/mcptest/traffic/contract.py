@@ -5,7 +5,7 @@ tags and secrets match anything. What the client sent is sent again, except for 
 server chose and for secrets.
 
 A secret in any message is hidden wherever else it occurs in the traffic; how a secret is known is
-in `core.secrets` and `core.secret_texts`.
+in `core.secrets` and `core.likely_secrets`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from functools import lru_cache, reduce
 from operator import getitem
 
 from mcptest.core.blanking import Redactor
-from mcptest.core.record import Record
-from mcptest.core.secret_texts import (
+from mcptest.core.likely_secrets import (
     AUTH_SCHEMES,
     LEAST_FOUND_CHARS,
     replace_places,
@@ -27,6 +26,7 @@ from mcptest.core.secret_texts import (
 from mcptest.core.secrets import BLANK, REDACTED, is_secret, members_of, merge_places, split_words
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import defuse_markers, excerpt, render_path, shorten, visible
+from mcptest.core.value_class import Record
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.quick import MAX_NODES, MAX_TEXT_BYTES, is_within_limits, resolve_plain
 from mcptest.formats.yaml.writer import json_lines, quoted
@@ -42,7 +42,7 @@ from mcptest.traffic.cases import (
     split_session,
 )
 from mcptest.traffic.reading import error, messages_in, read_traffic
-from mcptest.traffic.varying import (
+from mcptest.traffic.varying_values import (
     ANY,
     CONSTANT_KEYS,
     HALF_CHARACTER,
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.traffic.cases import Marks, RecordedCase
     from mcptest.traffic.reading import Message, Traffic
-    from mcptest.traffic.varying import Span, Steps
+    from mcptest.traffic.varying_values import Span, Steps
 
     # Where a value is: the marks of its case, its place there, and its key.
     Place = tuple[Marks, tuple[int, Steps], str]

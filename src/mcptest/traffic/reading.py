@@ -11,9 +11,9 @@ from itertools import zip_longest
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.record import Record
 from mcptest.core.strict_json import MAX_DEPTH, NotJsonError, parse_json
 from mcptest.core.text import list_names, plural
+from mcptest.core.value_class import Record
 from mcptest.protocol.capture import MessageOrder, is_capture, walk_capture
 from mcptest.protocol.jsonrpc import (
     id_key,

@@ -20,10 +20,10 @@ import time
 from collections import deque
 
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES, ServerSpec
-from mcptest.core.record import ABSENT
 from mcptest.core.secrets import redact_all, redact_part, redactor
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt, printable_json
+from mcptest.core.value_class import ABSENT
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.capture import (
     SessionCapture,

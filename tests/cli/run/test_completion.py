@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from console import PATIENCE_S, mcptest
 
-from mcptest.cli.commands import COMMANDS
+from mcptest.cli.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent.parent
 

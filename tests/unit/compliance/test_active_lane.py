@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.cli import conformance
+from mcptest.cli import compliance_run
 from mcptest.core.plan import ServerSpec
 from mcptest.engine.server import launching
 from mcptest.transport.process.signals import Interrupts
@@ -16,10 +16,10 @@ TINY = Path(__file__).parents[2] / "servers" / "tiny_server.py"
 
 
 def test_a_server_that_could_not_be_checked_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conformance, "_TOTAL_S", 0.001)
+    monkeypatch.setattr(compliance_run, "_TOTAL_S", 0.001)
     spec = ServerSpec(name="tiny", command=(sys.executable, str(TINY)))
     with Interrupts() as interrupts, launching(interrupts, None, judges=False) as launcher:
-        mismatches, _ = conformance.check_actively(spec, launcher, "")
+        mismatches, _ = compliance_run.check_actively(spec, launcher, "")
     assert [each.message for each in mismatches] == [
         "no check could be made: the time limit of the run, 0.001 s, was over"
     ]

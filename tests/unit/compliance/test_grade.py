@@ -17,9 +17,9 @@ from mcptest.compliance.report import (
     load_profiles,
     profile_text,
 )
-from mcptest.core.conformance import CheckResult
+from mcptest.core.compliance import CheckResult
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.families import RULES
+from mcptest.rules.registry import RULES
 from tools import profiles as tool
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mcptest.compliance.report import Judgement, Profile, build_report, curl_command
 from mcptest.compliance.run import Settings
-from mcptest.core.conformance import CheckResult, ConformanceReport
+from mcptest.core.compliance import CheckResult, ConformanceReport
 from mcptest.core.plan import ServerSpec
 from mcptest.formats.lane_files import ExpectedFailure
 

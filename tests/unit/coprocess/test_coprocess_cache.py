@@ -10,7 +10,7 @@ import pytest
 
 from mcptest.coprocess.stores import Cache, cache_folder, server_key
 from mcptest.core.plan import HttpSpec, ServerSpec
-from mcptest.core.record import ABSENT
+from mcptest.core.value_class import ABSENT
 
 if TYPE_CHECKING:
     from pathlib import Path

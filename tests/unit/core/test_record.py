@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mcptest
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
+from mcptest.core.value_class import ABSENT, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.events import CaseFinished, RunFinished, SuiteStarted
-from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult, Evidence, Fault, Mismatch, Summary
 from mcptest.core.secrets import (
     BLANK,
@@ -22,6 +21,7 @@ from mcptest.core.secrets import (
     redactor,
     why_not_blanked,
 )
+from mcptest.core.value_class import ABSENT
 
 SECRET = 'hunter2/"pass+word"\tü'
 SECRETS = st.text(st.characters(codec="utf-8"), min_size=8).filter(

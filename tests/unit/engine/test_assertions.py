@@ -9,8 +9,8 @@ import pytest
 from case_tables import each_case
 
 from mcptest.core.plan import Assertion, Expectation
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
+from mcptest.core.value_class import ABSENT
 from mcptest.engine.judge import (
     count_tokens,
     describe_allowed_mismatches,

@@ -12,8 +12,8 @@ from mcptest.core.coverage import KINDS
 from mcptest.core.errors import ServerError
 from mcptest.core.plan import Case, ServerSpec
 from mcptest.core.results import Fault, Mismatch, SessionScore, Verdict
-from mcptest.engine import compliance
-from mcptest.engine.compliance import MAX_PAGES, ListReader, comply
+from mcptest.engine import compliance_lane
+from mcptest.engine.compliance_lane import MAX_PAGES, ListReader, comply
 from mcptest.engine.server import Reply
 from mcptest.formats.suite.lanes import CHECKS
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS
@@ -107,7 +107,7 @@ def paths(mismatches: tuple[Mismatch, ...]) -> list[str]:
 
 
 def test_every_check_that_a_suite_may_name_can_be_made() -> None:
-    assert tuple(compliance._CHECKS) == CHECKS
+    assert tuple(compliance_lane._CHECKS) == CHECKS
 
 
 # initialize

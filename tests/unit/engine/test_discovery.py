@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
-from mcptest.engine.discovery import find_config, find_test_files, read_now, read_text
+from mcptest.engine.test_files import find_config, find_test_files, read_now, read_text
 
 FILES = (
     "a.test.mcp.yml",

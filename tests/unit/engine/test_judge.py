@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.plan import Expectation, Performance
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
+from mcptest.core.value_class import ABSENT
 from mcptest.engine.judge import is_plainly_met, judge, quote_server_errors, stderr_may_still_come
 from mcptest.engine.server import Reply
 from mcptest.matching.matcher import builtin_registry

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.errors import FormatError, NothingSelectedError
-from mcptest.engine.loading import Selection, Wanted, load_plan, load_suites
+from mcptest.engine.loading import Wanted, load_plan, load_suites
+from mcptest.engine.selection import Selection
 
 CONFIG = {"name": "from config", "command": "node", "args": ["a.js"]}
 SUITE = """\

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcptest.core.events import CaseFinished, SuiteStarted, Way
-from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult, Fault, Mismatch
+from mcptest.core.value_class import ABSENT
 from mcptest.engine.matrix import (
     Opening,
     WayResults,

@@ -12,10 +12,10 @@ import pytest
 
 from mcptest.core.errors import ServerError
 from mcptest.core.plan import ClientSpec, HttpSpec, ServerSpec, Step
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Fault, Mismatch
-from mcptest.engine.compliance import Outputs
+from mcptest.core.value_class import ABSENT
 from mcptest.engine.connection import Findings
+from mcptest.engine.output_schemas import Outputs
 from mcptest.engine.pool import MAX_TOOL_PAGES
 from mcptest.engine.server import Launcher, Reply, Server
 from mcptest.transport.process.child import Guardian, NoGuardian
@@ -467,7 +467,7 @@ def test_a_schema_that_breaks_what_reads_it_is_a_bad_one_and_harms_no_other_tool
 def test_a_value_that_breaks_the_validator_does_not_count_as_valid(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mcptest.engine.compliance._CHECK", lambda *_: os._exit(7))
+    monkeypatch.setattr("mcptest.engine.output_schemas._CHECK", lambda *_: os._exit(7))
     schema = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}
     [found] = judged(FakeServer(page(tool(outputSchema=schema))), reply_with(structuredContent={}))
     assert found.message == (

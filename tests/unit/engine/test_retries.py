@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.plan import Case, Expectation, Step
-from mcptest.core.record import ABSENT
+from mcptest.core.value_class import ABSENT
 from mcptest.engine.case import describe_restart_reason
 from mcptest.protocol.dialogue import Dialogue
 from mcptest.protocol.framing import encode_line

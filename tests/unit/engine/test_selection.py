@@ -6,7 +6,7 @@ import pytest
 
 from mcptest.core.errors import NothingSelectedError
 from mcptest.core.plan import Case, Suite
-from mcptest.engine.loading import Selection, Shard, select
+from mcptest.engine.selection import Selection, Shard, select
 
 
 def case(name: str, *tags: str, only: bool = False) -> Case:

@@ -11,9 +11,9 @@ import pytest
 
 from mcptest.cli.main import failure_kind, render_error, status_of_kind
 from mcptest.core.errors import FormatError, RefusedError
-from mcptest.core.record import ABSENT
 from mcptest.core.results import ExitCode, SnapshotReport, SnapshotTaken
 from mcptest.core.secrets import redactor
+from mcptest.core.value_class import ABSENT
 from mcptest.engine.snapshots import Snapshots, mode_of, snapshot_path
 from mcptest.formats.snapshots import read_snapshots, write_snapshots
 from mcptest.formats.yaml import full, quick

@@ -8,7 +8,7 @@ import pytest
 from case_tables import each_case
 
 from mcptest.core.errors import UsageError
-from mcptest.engine.discovery import find_test_files, format_of, is_suite_name
+from mcptest.engine.test_files import find_test_files, format_of, is_suite_name
 
 SERVERS = "servers:\n  shop: {command: [x]}\n"
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.errors import FormatError
-from mcptest.engine.loading import Selection, Wanted, load_plan, load_suites
+from mcptest.engine.loading import Wanted, load_plan, load_suites
+from mcptest.engine.selection import Selection
 
 SERVER = "servers: {shop: {command: [x]}}\n"
 

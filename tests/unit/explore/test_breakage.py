@@ -6,7 +6,7 @@ from typing import Any
 
 from case_tables import each_case
 
-from mcptest.explore.breakage import find_breakage
+from mcptest.explore.error_answers import find_breakage
 
 MADE_UP = {"path": "example", "limit": 1}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from case_tables import each_case
 
-from mcptest.explore.caution import made_up_arguments, reason_not_to_call
+from mcptest.explore.safe_tools import made_up_arguments, reason_not_to_call
 
 
 @each_case(

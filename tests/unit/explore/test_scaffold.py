@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mcptest.core.project import REQUIREMENT, schema_comment
-from mcptest.explore.scaffold import (
+from mcptest.explore.init import (
     guess_server,
     ordered_by_user,
     render_config,

@@ -9,7 +9,7 @@ import pytest
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case, Expectation, Performance, Step, Suite
-from mcptest.core.record import ABSENT
+from mcptest.core.value_class import ABSENT
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.compare import source_of
 from mcptest.matching.matcher import builtin_registry

@@ -8,7 +8,7 @@ from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.matching.values import is_equal
+from mcptest.matching.json_values import is_equal
 
 ELEMENTS = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, 1.0, 1.5, "", "1"]),

@@ -10,12 +10,12 @@ from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
+from mcptest.core.value_class import ABSENT
 from mcptest.matching.compare import compare, is_same, source_of
 from mcptest.matching.compiler import Compiler
+from mcptest.matching.json_values import is_equal
 from mcptest.matching.matcher import builtin_registry
-from mcptest.matching.values import is_equal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

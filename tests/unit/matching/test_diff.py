@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.core.text import render_path
+from mcptest.core.value_class import ABSENT
 from mcptest.matching.diff import (
     DiffLine,
     TextPair,
@@ -17,7 +17,7 @@ from mcptest.matching.diff import (
     pair_texts,
     render_mismatch,
 )
-from mcptest.matching.values import common_prefix
+from mcptest.matching.json_values import common_prefix
 
 ANSWER = {
     "jsonrpc": "2.0",

@@ -10,7 +10,7 @@ from case_tables import each_case
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mcptest.matching.values import exact_number, parse_exact, render_exact
+from mcptest.matching.json_values import exact_number, parse_exact, render_exact
 
 NUMBERS = (
     st.integers()

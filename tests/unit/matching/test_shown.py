@@ -9,8 +9,8 @@ from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.record import ABSENT
 from mcptest.core.text import is_pattern, plural, quote, show_json
+from mcptest.core.value_class import ABSENT
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from case_tables import each_case
 
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.core.secrets import redact_all
+from mcptest.core.value_class import ABSENT
 from mcptest.matching.compare import compare, is_met
 from mcptest.matching.diff import render_mismatch
 from mcptest.matching.matcher import BadExpressionError, ParameterError

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from case_tables import each_case
 
-from mcptest.core.record import ABSENT
 from mcptest.core.text import EVERY, render_path
+from mcptest.core.value_class import ABSENT
 from mcptest.formats.yaml import read_document
 from mcptest.matching.compare import Group, compare
+from mcptest.matching.json_values import pull
 from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.matchers.objects import plugin_matcher
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.suite_matchers import EXAMPLES, ROOTS, SuiteMatchers, parse_target
-from mcptest.matching.values import pull
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,9 +9,9 @@ import pytest
 from case_tables import each_case
 from stage import Stage, a_case, cases, contract, manifest
 
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
 from mcptest.core.secrets import is_secret
+from mcptest.core.value_class import ABSENT
 from mcptest.mock.respond import respond_to_noise
 from mcptest.mock.session import (
     HIDDEN,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from case_tables import each_case
 
-from mcptest.core.record import ABSENT
+from mcptest.core.value_class import ABSENT
 from mcptest.protocol.framing import Frame, TransportFault
 from mcptest.protocol.http_messages import AnswerReader
 

@@ -9,7 +9,7 @@ from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.record import ABSENT
+from mcptest.core.value_class import ABSENT
 from mcptest.protocol import jsonrpc
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.record import ABSENT
+from mcptest.core.value_class import ABSENT
 from mcptest.protocol.capture import Exchange, Moment, RecordedMessage, SessionRecorder
 
 

@@ -10,7 +10,7 @@ from case_tables import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.record import ABSENT
+from mcptest.core.value_class import ABSENT
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.session import (
     INITIALIZE_ID,

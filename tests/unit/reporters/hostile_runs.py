@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mcptest.core.coverage import KINDS, CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import Event, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.record import ABSENT
 from mcptest.core.results import STATUSES, CaseResult, Evidence, Fault, Finding, LogLine, Mismatch
+from mcptest.core.value_class import ABSENT
 from mcptest.reporters.run_model import CollectedRun, summary_of
 
 if TYPE_CHECKING:

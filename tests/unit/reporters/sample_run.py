@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import Event, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult, Evidence, Fault, Finding, Mismatch
+from mcptest.core.value_class import ABSENT
 from mcptest.reporters.run_model import CollectedRun, failed_run, summary_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from sarif_pydantic import Sarif  # type: ignore[import-untyped]  # it has no py.typed
 
-from mcptest.core.conformance import CheckResult, ConformanceReport, ProfileName, Reference
-from mcptest.reporters.conformance import (
+from mcptest.core.compliance import CheckResult, ConformanceReport, ProfileName, Reference
+from mcptest.reporters.compliance import (
     group_findings,
     open_checks,
     render_badge,

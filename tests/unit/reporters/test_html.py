@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import CaseFinished, Event, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.record import ABSENT
 from mcptest.core.results import (
     CaseResult,
     Evidence,
@@ -27,6 +26,7 @@ from mcptest.core.results import (
     Summary,
 )
 from mcptest.core.text import visible
+from mcptest.core.value_class import ABSENT
 from mcptest.reporters.html import Markup, cut, element, escaped, joined
 from mcptest.reporters.html.page import HtmlReporter, render_failure_page
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import CaseFinished, Event, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.record import ABSENT
 from mcptest.core.results import CaseResult, Evidence, Fault, Finding, LogLine, Mismatch, Summary
+from mcptest.core.value_class import ABSENT
 from mcptest.reporters.json import JsonReporter, render_failure
 
 STARTED = RunStarted(started_at="2026-01-01T00:00:00Z", server="Files", suites=1, total=3)

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from sample_run import GONE, MISSING, PASSED, WRONG, bad_file_run, full_run, rendered, run_of
 
 from mcptest.core.errors import FormatError
-from mcptest.core.record import ABSENT
 from mcptest.core.results import LogLine, Summary
+from mcptest.core.value_class import ABSENT
 from mcptest.reporters.json import JsonReporter, render_failure, render_validation
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.saved import read_saved_run

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from mcptest.core.errors import FormatError
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.captures import score_file
-from mcptest.rules.families import RULES
 from mcptest.rules.judge import Scorer
+from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Facts
 
 if TYPE_CHECKING:

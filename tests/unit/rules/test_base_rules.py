@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.captures import score_capture
-from mcptest.rules.families import RULES as EVERY_RULE
 from mcptest.rules.jsonrpc import encoding_fault
 from mcptest.rules.judge import Scorer
+from mcptest.rules.registry import RULES as EVERY_RULE
 from mcptest.rules.rule import Facts
 
 CAPTURES = sorted((Path(__file__).parent.parent.parent / "captures").glob("BASE-*.json"))

@@ -10,8 +10,8 @@ from case_tables import each_case
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
 from mcptest.rules.content import is_url
-from mcptest.rules.families import RULES as EVERY_RULE
 from mcptest.rules.judge import Scorer
+from mcptest.rules.registry import RULES as EVERY_RULE
 from mcptest.rules.rule import META_CAPABILITIES, Facts
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))

@@ -8,8 +8,8 @@ import pytest
 
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.families import RULES
 from mcptest.rules.judge import Scorer
+from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Facts, Latest, limit, show, show_member
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))

@@ -19,7 +19,7 @@ from mcptest.rules.content import (
     template_fault,
     uri_fault,
 )
-from mcptest.rules.families import RULES as EVERY_RULE
+from mcptest.rules.registry import RULES as EVERY_RULE
 
 RULES = {rule.id: rule for rule in EVERY_RULE}
 

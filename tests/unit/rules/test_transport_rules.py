@@ -10,7 +10,7 @@ from case_tables import each_case
 from mcptest.core.results import Verdict
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
 from mcptest.rules.captures import SessionJudge, score_capture
-from mcptest.rules.families import RULES
+from mcptest.rules.registry import RULES
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))
 BY_ID = {rule.id: rule for rule in RULES}

@@ -9,14 +9,14 @@ from case_tables import each_case
 from samples import BENIGN, POISONED
 
 from mcptest.core.security import RULE_IDS, SecurityFinding
-from mcptest.security.model import MAX_CATALOG_CHARS, RULES, Catalog, Definition
-from mcptest.security.static import (
+from mcptest.security.definitions import (
     Seen,
     compare_catalogs,
     find_in_catalog,
     find_in_results,
     find_shared_names,
 )
+from mcptest.security.model import MAX_CATALOG_CHARS, RULES, Catalog, Definition
 
 
 def catalog_of(*values: dict[str, object], server: str = "one") -> Catalog:

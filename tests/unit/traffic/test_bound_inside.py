@@ -21,7 +21,7 @@ from traffic_samples import (
 
 from mcptest.formats.yaml.full import Tagged
 from mcptest.matching.tags import make_value, read_tag
-from mcptest.traffic.varying import VaryingStrings, expression_for, is_random
+from mcptest.traffic.varying_values import VaryingStrings, expression_for, is_random
 
 ID = "caf2bc7d"
 HEX = "0123456789abcdef0123"

@@ -16,7 +16,7 @@ from traffic_samples import (
 )
 
 from mcptest.matching.tags import literal_parts, make_value, read_tag
-from mcptest.traffic.varying import tag_for
+from mcptest.traffic.varying_values import tag_for
 
 HEX = "0123456789abcdef0123"
 

@@ -9,7 +9,7 @@ import pytest
 from case_tables import each_case
 from traffic_samples import call, cases_of, contract, result
 
-from mcptest.core.secret_texts import secret_places
+from mcptest.core.likely_secrets import secret_places
 
 JWT = "eyJhbGciOi.eyJzdWIiOi.c2ln-x_y"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----"

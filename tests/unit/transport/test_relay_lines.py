@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcptest.core.record import ABSENT
+from mcptest.core.value_class import ABSENT
 from mcptest.protocol.jsonrpc import is_message, is_message_or_batch
 from mcptest.transport.relay import MessageLines
 

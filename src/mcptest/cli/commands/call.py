@@ -20,7 +20,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
-from mcptest.engine.discovery import read_text
+from mcptest.engine.test_files import read_text
 from mcptest.explore.arguments import build_arguments, parse_words
 from mcptest.protocol.http_messages import header_annotation_fault
 from mcptest.protocol.jsonrpc import tool_failure

@@ -11,7 +11,7 @@ from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import plural, visible
-from mcptest.engine.discovery import CASE_ENDINGS, read_text
+from mcptest.engine.test_files import CASE_ENDINGS, read_text
 from mcptest.traffic.contract import build_contract
 from mcptest.traffic.reading import read_traffic
 

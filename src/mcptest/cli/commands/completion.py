@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from mcptest.cli.commands import COMMANDS, load_command
 from mcptest.cli.commands.run import CONDUCTOR_COMMAND
+from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import HELP, Command, Option
 from mcptest.cli.output import StandardOutput
 from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import UsageError
-from mcptest.core.record import Record
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

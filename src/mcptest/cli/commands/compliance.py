@@ -1,6 +1,6 @@
 """`mcptest compliance`: check a live server, or a capture of one against the rules.
 
-`mcptest compliance run`, which needs a server, is `mcptest.cli.conformance`.
+`mcptest compliance run`, which needs a server, is `mcptest.cli.compliance_run`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import stat
 import sys
 
 from mcptest import __version__
-from mcptest.cli.conformance import RUN_COMMAND
+from mcptest.cli.compliance_run import RUN_COMMAND
 from mcptest.cli.options import COLOR_OPTIONS, Command, Option, parse_color
 from mcptest.cli.output import StandardOutput, wants_colour
 from mcptest.core.diagnostics import Diagnostic, closest, suggest
@@ -28,7 +28,7 @@ from mcptest.reporters.rules import (
 )
 from mcptest.reporters.style import Paint, narrow_encoding
 from mcptest.rules.captures import score_file
-from mcptest.rules.families import INVARIANTS, RULES
+from mcptest.rules.registry import INVARIANTS, RULES
 from mcptest.transport import IS_WINDOWS, OPEN_FLAGS
 
 TYPE_CHECKING = False

@@ -28,20 +28,20 @@ from mcptest.cli.shared_options import (
 from mcptest.core.coverage import KINDS
 from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
 from mcptest.core.events import CaseFinished, CaseStarted
-from mcptest.core.record import Record
 from mcptest.core.results import ExitCode
 from mcptest.core.text import excerpt, list_names, plural, visible
-from mcptest.engine.discovery import (
+from mcptest.core.value_class import Record
+from mcptest.engine.loading import Plan
+from mcptest.engine.run import RunOptions, run_plan
+from mcptest.engine.test_files import (
     CONDUCTOR_ENDINGS,
     is_client_config,
     is_suite_name,
     read_text,
 )
-from mcptest.engine.loading import Plan
-from mcptest.engine.run import RunOptions, run_plan
-from mcptest.explore.caution import reason_not_to_call
 from mcptest.explore.credentials import CredentialHider
 from mcptest.explore.discover import Probe, Surveyor, render_suite
+from mcptest.explore.safe_tools import reason_not_to_call
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.yaml import read_document
 from mcptest.matching.matcher import builtin_registry

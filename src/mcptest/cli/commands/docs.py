@@ -11,17 +11,17 @@ from mcptest.cli.shared_options import SERVER_OPTIONS, choose_server, find_serve
 from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import closest, render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
-from mcptest.core.record import Record
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
+from mcptest.core.value_class import Record
 from mcptest.docgen.build import build_docs
 from mcptest.docgen.cases import describe_server
 from mcptest.docgen.html import render_html
 from mcptest.docgen.markdown import render_markdown
 from mcptest.docgen.model import ServerDescription
-from mcptest.engine.discovery import CONFIG_NAMES
 from mcptest.engine.loading import PlaceholderEnvironment, Wanted, load_suites
 from mcptest.engine.pool import SingleServer
+from mcptest.engine.test_files import CONFIG_NAMES
 from mcptest.protocol.lists import is_declared, list_features
 
 TYPE_CHECKING = False

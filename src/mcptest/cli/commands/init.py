@@ -18,16 +18,16 @@ from mcptest.cli.shared_options import START_TIMEOUT_OPTION, choose_server
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
-from mcptest.engine.discovery import (
+from mcptest.engine.pool import SingleServer
+from mcptest.engine.test_files import (
     CONFIG_NAMES,
     find_client_config,
     find_config,
     read_text,
     resolve_inside,
 )
-from mcptest.engine.pool import SingleServer
 from mcptest.explore.credentials import CredentialHider
-from mcptest.explore.scaffold import (
+from mcptest.explore.init import (
     CLUES,
     Guess,
     guess_server,

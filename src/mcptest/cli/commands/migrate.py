@@ -20,14 +20,6 @@ from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ServerSpec
 from mcptest.core.results import ExitCode
 from mcptest.core.text import plural, visible
-from mcptest.engine.discovery import (
-    CONFIG_NAMES,
-    SuiteFolders,
-    find_config,
-    find_test_files,
-    format_of,
-    read_text,
-)
 from mcptest.engine.loading import (
     PlaceholderEnvironment,
     Servers,
@@ -35,6 +27,14 @@ from mcptest.engine.loading import (
     Wanted,
     load_suites,
     resolve_folders,
+)
+from mcptest.engine.test_files import (
+    CONFIG_NAMES,
+    SuiteFolders,
+    find_config,
+    find_test_files,
+    format_of,
+    read_text,
 )
 from mcptest.formats.cases import is_turn
 from mcptest.formats.conductor import has_captures

@@ -14,8 +14,8 @@ from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
-from mcptest.engine.discovery import SuiteFolders, read_text, suggest_name
 from mcptest.engine.loading import PlaceholderEnvironment
+from mcptest.engine.test_files import SuiteFolders, read_text, suggest_name
 from mcptest.formats.cases import load_cases
 from mcptest.matching.matcher import builtin_registry
 from mcptest.mock.contract import RECORDED, build_contract

@@ -12,14 +12,14 @@ from mcptest.cli.output import StandardOutput, hide_secrets, wants_colour, write
 from mcptest.cli.shared_options import PLUGIN_OPTION, find_suite, parse_plugins, parse_timeout_s
 from mcptest.core.diagnostics import closest, render_diagnostic
 from mcptest.core.errors import FormatError, InterruptedRunError, UsageError
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import ExitCode
 from mcptest.core.secrets import is_secret, redact_all, redactor
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
-from mcptest.engine.discovery import SuiteFolders, read_text
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.engine.loading import PlaceholderEnvironment, Servers, Wanted
 from mcptest.engine.server import launching
+from mcptest.engine.test_files import SuiteFolders, read_text
 from mcptest.formats.fields import diagnose
 from mcptest.formats.suite.loader import read_parts
 from mcptest.matching.matcher import builtin_registry

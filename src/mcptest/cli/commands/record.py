@@ -12,7 +12,7 @@ from mcptest.core.errors import ServerError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.secrets import why_not_blanked
 from mcptest.core.text import visible
-from mcptest.engine.discovery import resolve_target
+from mcptest.engine.test_files import resolve_target
 from mcptest.explore.credentials import CredentialHider
 from mcptest.transport import refuse_windows
 from mcptest.transport.process.child import Guardian

@@ -15,8 +15,8 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, McptestError, NothingSelectedError, UsageError
 from mcptest.core.results import exit_code_of
 from mcptest.core.text import visible
-from mcptest.engine.discovery import read_now
 from mcptest.engine.run import RunOptions, apply_gates
+from mcptest.engine.test_files import read_now
 from mcptest.reporters.registry import REPORTERS
 from mcptest.reporters.run_model import merge_runs
 from mcptest.reporters.saved import read_saved_run

@@ -26,7 +26,8 @@ from mcptest.core.events import CaseFinished, ReportedShard, SuiteStarted
 from mcptest.core.plan import ISOLATE_FILES
 from mcptest.core.results import NOT_KEPT, exit_code_of
 from mcptest.core.text import plural, visible
-from mcptest.engine.loading import STATE_FILE, load_plan
+from mcptest.engine.loading import load_plan
+from mcptest.engine.selection import STATE_FILE, keep_failed
 from mcptest.transport import IS_WINDOWS, URL_INSTEAD, refuse_windows, utc_now
 
 TYPE_CHECKING = False
@@ -153,8 +154,6 @@ class _Outcomes:
     def keep(self, plan: Plan, finished: RunFinished) -> None:
         if finished.fault or not (self._failed or self._is_known):
             return
-        from mcptest.engine.selection import keep_failed  # noqa: PLC0415  # not for most runs
-
         names: dict[str, set[str]] = {}
         if plan.is_whole and not (finished.interrupted or finished.bailed):
             for suite, _ in plan.suites:
@@ -251,7 +250,7 @@ def _check_actively(
     spec: ServerSpec, launcher: Launcher, version: str
 ) -> tuple[tuple[Mismatch, ...], tuple[str, ...]]:
     """Make the active checks of a server, for `compliance: {tests: [active]}` of a suite."""
-    from mcptest.cli.conformance import check_actively  # noqa: PLC0415  # few suites ask for it
+    from mcptest.cli.compliance_run import check_actively  # noqa: PLC0415  # few suites ask for it
 
     return check_actively(spec, launcher, version)
 

@@ -11,11 +11,11 @@ from mcptest.coprocess.protocol import connection_schema, suite_channel_schema
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.project import schema_url
-from mcptest.core.record import Record
 from mcptest.core.results import ExitCode
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import defuse_markers, visible
-from mcptest.engine.discovery import read_text
+from mcptest.core.value_class import Record
+from mcptest.engine.test_files import read_text
 from mcptest.formats.schemas.files import (
     ManifestTables,
     cases_schema,

@@ -30,9 +30,9 @@ from mcptest.core.results import ExitCode
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.security import SEVERITIES, BaselineEntry
 from mcptest.core.text import ci_variable, plural, visible
-from mcptest.engine.discovery import read_text
 from mcptest.engine.pool import SingleServer
 from mcptest.engine.server import launching
+from mcptest.engine.test_files import read_text
 from mcptest.formats.lane_files import read_baseline, read_hints, write_baseline
 from mcptest.reporters.security import FORMATS, render_rules, render_scan
 from mcptest.reporters.style import Paint, narrow_encoding

@@ -12,8 +12,8 @@ from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import plural, visible
-from mcptest.engine.discovery import FORMATS
 from mcptest.engine.loading import Wanted, load_suites
+from mcptest.engine.test_files import FORMATS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

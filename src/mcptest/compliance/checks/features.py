@@ -17,7 +17,7 @@ from mcptest.compliance.check import (
     violated,
 )
 from mcptest.core.text import excerpt
-from mcptest.explore.caution import made_up_arguments
+from mcptest.explore.safe_tools import made_up_arguments
 from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, tool_failure
 
 TYPE_CHECKING = False

@@ -21,8 +21,8 @@ from mcptest.compliance.check import (
 )
 from mcptest.compliance.checks.prompts import argument_names
 from mcptest.compliance.peer import HttpPeer
-from mcptest.core.record import Record
 from mcptest.core.text import excerpt
+from mcptest.core.value_class import Record
 from mcptest.explore.arguments import sample_arguments
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line

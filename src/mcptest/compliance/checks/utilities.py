@@ -16,9 +16,9 @@ from mcptest.compliance.check import (
 from mcptest.compliance.checks.features import hinted_call, is_success
 from mcptest.compliance.peer import Answer, Pending
 from mcptest.core.coverage import KINDS
-from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import excerpt
+from mcptest.core.value_class import Record
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_STATELESS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 from mcptest.formats import conductor
 from mcptest.formats.cases import CASE, EXTENSIONS
 from mcptest.formats.conductor import (

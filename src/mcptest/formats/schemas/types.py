@@ -207,7 +207,7 @@ def _skip() -> Schema:
 
 
 def field_path() -> Schema:
-    """A path into an answer, as `matching.values.read_path` reads it."""
+    """A path into an answer, as `matching.json_values.read_path` reads it."""
     wrong = pattern_message("a path into the answer, such as result.content[0].text")
     return {"type": "string", "pattern": f"^(?:{_STEP}|{_WORD}){_FURTHER}$", **wrong}
 

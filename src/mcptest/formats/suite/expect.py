@@ -9,13 +9,13 @@ or `{assertions: […], threshold: 0.8, max_duration_ms: 900, max_response_token
 from __future__ import annotations
 
 from mcptest.core.plan import Assertion, Expectation, Performance
-from mcptest.core.record import Record
 from mcptest.core.text import trail_of
+from mcptest.core.value_class import Record
 from mcptest.formats.fields import STRING, Fields, Key, Keys, kind_of, number, whole_number
+from mcptest.matching.json_values import type_name
 from mcptest.matching.matcher import Matcher, Miss
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.suite_matchers import ROOTS, parse_target
-from mcptest.matching.values import type_name
 from mcptest.protocol.jsonrpc import tool_failure
 
 TYPE_CHECKING = False

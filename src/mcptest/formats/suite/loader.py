@@ -12,9 +12,9 @@ from functools import partial
 from mcptest.core.diagnostics import CODES, UNQUOTED, UnquotedText, suggest
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import ISOLATIONS, Case, Gates, Suite
-from mcptest.core.record import Record
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import visible
+from mcptest.core.value_class import Record
 from mcptest.formats.config import (
     SETTINGS,
     STRICT,

@@ -7,7 +7,7 @@ import posixpath
 from mcptest.core.diagnostics import UNQUOTED, UnquotedText
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import ServerSpec
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 from mcptest.formats.config import HTTP_KEYS, INHERIT_ENV, SETTINGS, read_http, read_settings
 from mcptest.formats.fields import NON_EMPTY, STRING, Fields, Key, Keys, kind_of
 from mcptest.formats.suite.variables import is_source

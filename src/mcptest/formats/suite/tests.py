@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.plan import Case, Step, Template
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 from mcptest.formats.conductor import read_captures, use_of
 from mcptest.formats.fields import (
     EACH,

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 
 from mcptest.core.diagnostics import PathDiagnostic, closest, suggest
-from mcptest.core.record import Record
 from mcptest.core.secrets import is_secret
 from mcptest.core.strict_json import dump_json
+from mcptest.core.value_class import Record
 from mcptest.formats.fields import (
     NON_EMPTY,
     STRING,

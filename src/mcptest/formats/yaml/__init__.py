@@ -11,8 +11,8 @@ import re
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
+from mcptest.core.value_class import Record
 from mcptest.formats.yaml.quick import MAX_TEXT_BYTES, is_within_limits, read_quickly
 
 TYPE_CHECKING = False

@@ -28,8 +28,8 @@ from yaml.scanner import Scanner
 
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError
-from mcptest.core.record import Record
 from mcptest.core.text import shorten
+from mcptest.core.value_class import Record
 from mcptest.formats.yaml.pyyaml import (
     LONE_SURROGATE,
     Shield,

@@ -24,7 +24,7 @@ from yaml.events import (
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 from mcptest.formats.yaml import NOT_JSON, Places, check_size, read_json
 from mcptest.formats.yaml.full import (
     Builder,

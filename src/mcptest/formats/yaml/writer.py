@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import defuse, defuse_markers, is_visible, visible
+from mcptest.core.value_class import Record
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.quick import resolve_plain
 

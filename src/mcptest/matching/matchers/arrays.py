@@ -6,9 +6,7 @@ import operator
 from itertools import pairwise
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.matcher import Matcher, Miss
-from mcptest.matching.matchers.text import check_empty, check_length, length_matchers
-from mcptest.matching.values import (
+from mcptest.matching.json_values import (
     describe_none,
     hash_key,
     json_type,
@@ -18,6 +16,8 @@ from mcptest.matching.values import (
     to_text,
     type_name,
 )
+from mcptest.matching.matcher import Matcher, Miss
+from mcptest.matching.matchers.text import check_empty, check_length, length_matchers
 
 __all__ = ["MATCHERS"]
 

@@ -10,8 +10,8 @@ import re
 
 from mcptest.core.diagnostics import suggest
 from mcptest.core.strict_json import dump_json
+from mcptest.matching.json_values import no_parameter, type_name
 from mcptest.matching.matcher import CannotHoldError, Matcher, Miss, ParameterError
-from mcptest.matching.values import no_parameter, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import re
 from functools import partial
 
 from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.matching.json_values import no_parameter, type_name
 from mcptest.matching.matcher import Matcher, Miss
-from mcptest.matching.values import no_parameter, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.text import plural
-from mcptest.matching.matcher import CannotHoldError, Matcher, Miss
-from mcptest.matching.values import (
+from mcptest.matching.json_values import (
     exact_number,
     is_less,
     is_multiple,
@@ -20,13 +19,14 @@ from mcptest.matching.values import (
     to_text,
     type_name,
 )
+from mcptest.matching.matcher import CannotHoldError, Matcher, Miss
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.matching.values import Exact
+    from mcptest.matching.json_values import Exact
 
 __all__ = ["MATCHERS"]
 

@@ -15,20 +15,11 @@ from functools import partial
 
 from mcptest.core.diagnostics import UNQUOTED, UnquotedText, suggest
 from mcptest.core.errors import CheckError
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Fault
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import render_path, shorten, show_json, visible
-from mcptest.matching.matcher import (
-    BadSchemaError,
-    CannotHoldError,
-    Matcher,
-    Miss,
-    ParameterError,
-    UnknownPluginError,
-)
-from mcptest.matching.matchers.dates import epoch_ms, is_date_text
-from mcptest.matching.values import (
+from mcptest.core.value_class import ABSENT, Record
+from mcptest.matching.json_values import (
     exact_number,
     is_equal,
     is_less,
@@ -38,14 +29,23 @@ from mcptest.matching.values import (
     pull,
     type_name,
 )
+from mcptest.matching.matcher import (
+    BadSchemaError,
+    CannotHoldError,
+    Matcher,
+    Miss,
+    ParameterError,
+    UnknownPluginError,
+)
+from mcptest.matching.matchers.dates import epoch_ms, is_date_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from mcptest.matching.json_values import Steps
     from mcptest.matching.matcher import Plugins, TrySchema
-    from mcptest.matching.values import Steps
 
 
 __all__ = ["JSON_SCHEMA", "MATCHERS", "declared_schema", "plugin_matcher"]

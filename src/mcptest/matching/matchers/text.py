@@ -8,9 +8,7 @@ from bisect import bisect_right
 
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import plural
-from mcptest.matching.matcher import BadExpressionError, CannotHoldError, Matcher, Miss
-from mcptest.matching.regex import VERY_END, Expression, compile_expression, compile_regex
-from mcptest.matching.values import (
+from mcptest.matching.json_values import (
     any_string,
     common_prefix,
     describe_near_match,
@@ -25,6 +23,8 @@ from mcptest.matching.values import (
     to_text,
     type_name,
 )
+from mcptest.matching.matcher import BadExpressionError, CannotHoldError, Matcher, Miss
+from mcptest.matching.regex import VERY_END, Expression, compile_expression, compile_regex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from mcptest.core.diagnostics import closest
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import show_json
-from mcptest.matching.matcher import Matcher, Miss, ParameterError
-from mcptest.matching.values import (
+from mcptest.matching.json_values import (
     any_string,
     describe_near_match,
     exact_number,
@@ -20,6 +19,7 @@ from mcptest.matching.values import (
     to_text,
     type_name,
 )
+from mcptest.matching.matcher import Matcher, Miss, ParameterError
 
 __all__ = ["MATCHERS", "values_equal_to"]
 

@@ -14,9 +14,9 @@ from heapq import nlargest
 
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import STATUSES, ExitCode, Summary, exit_code_of
 from mcptest.core.text import plural, shorten, show_json
+from mcptest.core.value_class import ABSENT, Record
 from mcptest.matching.diff import cut_sides
 from mcptest.reporters.html import Markup, and_more, cut, element, joined, render_page, table
 from mcptest.reporters.style import ending_line, not_run_line, percent_text, render_duration

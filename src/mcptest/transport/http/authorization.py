@@ -14,9 +14,9 @@ import time
 from urllib.parse import quote_plus, urlencode
 
 from mcptest.core.plan import BASIC, POST, PUBLIC
-from mcptest.core.record import Record
 from mcptest.core.secrets import LEARNED, names_secret
 from mcptest.core.text import quote_bytes, visible
+from mcptest.core.value_class import Record
 from mcptest.protocol.http_address import parse_url
 from mcptest.protocol.oauth import (
     AuthorizationServer,

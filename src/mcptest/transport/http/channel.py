@@ -11,8 +11,8 @@ import time
 
 import h11
 
-from mcptest.core.record import Record
 from mcptest.core.text import excerpt
+from mcptest.core.value_class import Record
 from mcptest.protocol.http_address import BadUrlError, redirected, same_origin
 from mcptest.transport import READABLE, WRITABLE, wait_ready
 from mcptest.transport.http.connection import HttpConnection, HttpConnectionError, Trust, find_proxy

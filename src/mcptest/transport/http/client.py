@@ -22,11 +22,11 @@ from ipaddress import ip_address
 
 from mcptest import __version__
 from mcptest.core.errors import InterruptedRunError, ServerError
-from mcptest.core.record import ABSENT
 from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.strict_json import parse_json
 from mcptest.core.text import excerpt, visible
+from mcptest.core.value_class import ABSENT
 from mcptest.protocol.framing import Frame, LineDecoder, Ring, TransportFault
 from mcptest.protocol.http_address import BadUrlError, parse_url, redirected, same_origin
 from mcptest.protocol.http_messages import (
@@ -46,7 +46,7 @@ from mcptest.transport import READABLE, wait_ready
 from mcptest.transport.http.authorization import credentials_for, missing_answer
 from mcptest.transport.http.channel import HttpChannel, HttpRequest
 from mcptest.transport.http.connection import Trust, look_up
-from mcptest.transport.http.exchanges import Fetch, Post, Stream
+from mcptest.transport.http.listeners import Fetch, Post, Stream
 from mcptest.transport.process.stopping import Stopped, read_command_line, read_mark
 from mcptest.transport.stdio import StdioTransport
 

@@ -18,9 +18,9 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import h11
 
 from mcptest.core.errors import McptestError, UsageError
-from mcptest.core.record import Record
 from mcptest.core.secrets import LEARNED
 from mcptest.core.text import visible
+from mcptest.core.value_class import Record
 from mcptest.protocol.http_address import BadUrlError, parse_url, proxy_for
 from mcptest.transport import READABLE, WRITABLE, Waker, wait_ready
 

@@ -14,11 +14,11 @@ import time
 
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.plan import BASIC, POST, PUBLIC, HttpSpec
-from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.secrets import LEARNED
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import ci_variable, visible
+from mcptest.core.value_class import Record
 from mcptest.protocol.http_address import parse_url
 from mcptest.protocol.http_messages import Answer
 from mcptest.protocol.oauth import (

@@ -18,7 +18,7 @@ import threading
 import time
 
 from mcptest.core.errors import InterruptedRunError
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 from mcptest.protocol.http_address import parse_url
 from mcptest.transport import READABLE, wait_ready
 from mcptest.transport.http.channel import Exchange, Head, HttpRequest

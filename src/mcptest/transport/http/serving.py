@@ -16,7 +16,7 @@ import h11
 
 from mcptest.core.errors import UsageError
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece, WebRequest
 from mcptest.transport import READABLE, WRITABLE, wait_ready
 

@@ -13,10 +13,10 @@ import sys
 import time
 
 from mcptest.core.plan import OAuthSpec
-from mcptest.core.record import Record
 from mcptest.core.secrets import LEARNED
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import visible
+from mcptest.core.value_class import Record
 from mcptest.protocol.http_address import BadUrlError, parse_url
 from mcptest.protocol.oauth import (
     REFRESH,

@@ -10,9 +10,9 @@ import asyncio
 import time
 from urllib.parse import unquote
 
-from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.text import excerpt
+from mcptest.core.value_class import Record
 from mcptest.protocol.framing import Ring, TransportFault
 from mcptest.transport import READABLE
 from mcptest.transport.http.channel import HttpChannel, parse_head

@@ -17,10 +17,10 @@ from importlib.util import find_spec
 from itertools import count
 
 from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
-from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.text import excerpt
+from mcptest.core.value_class import Record
 from mcptest.protocol.framing import LineDecoder, Ring, TransportFault
 from mcptest.transport import READABLE, wait_ready
 from mcptest.transport.memory.asgi import AsgiHost, AsgiTransport

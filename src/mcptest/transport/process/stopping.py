@@ -18,7 +18,7 @@ import select
 import signal
 import time
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 from mcptest.transport import wait_ready
 
 TYPE_CHECKING = False

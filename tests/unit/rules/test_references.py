@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mcptest.compliance import references
 from mcptest.compliance.checks import CHECKS
-from mcptest.compliance.references import reference_for
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.families import RULES
+from mcptest.rules import references
+from mcptest.rules.references import reference_for
+from mcptest.rules.registry import RULES
 
 
 def test_every_check_and_rule_has_a_section_in_every_revision_that_has_it() -> None:

@@ -11,9 +11,9 @@ import binascii
 import re
 import unicodedata
 
-from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import excerpt, join_words, list_names, render_path, visible
+from mcptest.core.value_class import Record
 from mcptest.security.hidden import (
     find_control_characters,
     find_hidden,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.conformance import Reference
+from mcptest.core.compliance import Reference
 from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.record import Record
-from mcptest.core.secret_texts import hide_secrets_in
+from mcptest.core.likely_secrets import hide_secrets_in
 from mcptest.core.text import excerpt
+from mcptest.core.value_class import Record
 from mcptest.formats.fields import strings_in
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, tool_failure
 from mcptest.protocol.revisions import RESOURCE_NOT_FOUND

@@ -6,9 +6,9 @@ import json
 import tomllib
 
 from mcptest.core.project import REQUIREMENT, schema_comment
-from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
+from mcptest.core.value_class import Record
 from mcptest.formats.yaml.writer import Commented, render_yaml
 
 TYPE_CHECKING = False

@@ -8,51 +8,40 @@ check which could not be made never passes.
 from __future__ import annotations
 
 import time
-from functools import partial
 from itertools import chain, count, islice
-from weakref import ref
 
 from mcptest.core.coverage import KINDS
-from mcptest.core.errors import EndedError, PatternTimeoutError
 from mcptest.core.plan import Expectation, Step
-from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import CaseResult, Mismatch, merge_sessions
-from mcptest.core.strict_json import dump_json
-from mcptest.core.text import parse_path, plural, render_path, visible
-from mcptest.engine.judge import MAX_MISMATCHES, find_read_failure
-from mcptest.engine.pool import read_tools
-from mcptest.matching.matcher import BadSchemaError
-from mcptest.matching.matchers.objects import JSON_SCHEMA, declared_schema
-from mcptest.matching.values import pull
+from mcptest.core.text import parse_path, plural, render_path
+from mcptest.core.value_class import ABSENT, Record
+from mcptest.engine.judge import MAX_MISMATCHES
+from mcptest.matching.json_values import pull
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
-from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import VERSION_KEY
 from mcptest.protocol.session import INITIALIZE_ID
 from mcptest.rules.captures import score_capture
-from mcptest.rules.families import RULES
-from mcptest.rules.schemas import is_affordable, is_plainly_valid
+from mcptest.rules.registry import RULES
 from mcptest.rules.shapes import check_shape
-from mcptest.transport.process.isolated import judge_in_child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
-    from weakref import ReferenceType
 
     from mcptest.core.coverage import Kind
     from mcptest.core.plan import Case, ServerSpec
     from mcptest.core.results import SessionScore, Verdict
     from mcptest.engine.pool import ServerPool
-    from mcptest.engine.server import Launcher, Reply, Server
+    from mcptest.engine.server import Server
     from mcptest.protocol.lists import ListProblem
 
     # Method, params, time limit in seconds → the whole answer.
     Ask = Callable[[str, object, float], dict[str, Any]]
 
-__all__ = ["MAX_PAGES", "ListReader", "Outputs", "comply"]
+__all__ = ["MAX_PAGES", "ListReader", "comply"]
 
 
 _ENDED = "the session before was ended to be judged"
@@ -407,214 +396,3 @@ _CHECKS: dict[str, Callable[[Case, ServerSpec, ServerPool], _Found]] = {
     "rules": _rules,
     "active": _active,
 }
-
-
-# Check the structured output of tools against their own output schemas.
-#
-# What a server declares is read once, and again when it says that its tools are others. Its
-# schemas must be JSON Schema, and what it answers must be what it declares. Nothing that a schema
-# refers to is ever fetched. What could not be checked is reported.
-
-
-# A small schema can require more work than there is time.
-_LIMIT_S = 2.0
-_CHECK = JSON_SCHEMA.check
-
-_PATH = "result.structuredContent"
-_WANTED = "what outputSchema says"
-_BEFORE = ", as it was listed when the call was sent"
-
-
-class _Tool(Record):
-    """A tool's output schema, compiled; or what is wrong with one of its schemas.
-
-    Where it is `plain`, most values can be seen to meet it without a validator. `declared` is
-    all that it says of its schemas, as text. `when` says when it did, if not now.
-    """
-
-    declared: str = ""
-    schema: Any = None
-    is_plain: bool = False
-    output: Any = None
-    when: str = ""
-    mistakes: tuple[tuple[str, str], ...] = ()
-
-
-class _Known(Record):
-    """What the tools of a server declare, by name.
-
-    `gap` says why there may be more tools. The list was read from `process`, after so many
-    announced `changes`. A list that `is_final` is not read again.
-    """
-
-    spec: ServerSpec
-    tools: dict[str, tuple[_Tool, ...]]
-    gap: str
-    process: ReferenceType[Server]
-    changes: int
-    is_final: bool = False
-
-    def holds_for(self, server: Server) -> bool:
-        """Whether the list need not be read again."""
-        if self.is_final:
-            return True
-        changes = server.connection.inbox.tool_changes
-        if self.process() is server:
-            return changes == self.changes
-        # A new process begins like the first one.
-        return not (changes or self.changes)
-
-    def has_applied_to(self, server: Server) -> bool:
-        """Whether this list applied to this process before it announced a change."""
-        return self.process() is server or not self.changes
-
-
-class Outputs:
-    """The schemas of the tools of every server."""
-
-    def __init__(self) -> None:
-        self._servers: list[_Known] = []
-
-    def learn(self, server: Server) -> _Known:
-        """What the tools of a server declare; read once, and after each announced change."""
-        before = self._known(server.spec)
-        if before and before.holds_for(server):
-            return before
-        known = _learned(server)
-        if known.gap and not server.is_usable:
-            return known  # it is gone; the next one is asked again
-        if before:
-            self._servers = [each for each in self._servers if each is not before]
-        if before and known.gap:
-            # A server that says that its tools changed and cannot list them is not asked again.
-            why = (
-                f"the server said that its tools are others, and it is not known which: {known.gap}"
-            )
-            server.findings.add("unchecked_output", f"{why}; what it listed before is what counts")
-            known = known.but(tools={**before.tools, **known.tools}, is_final=True)
-        self._servers.append(known)
-        return known
-
-    def _known(self, spec: ServerSpec) -> _Known | None:
-        same = (known for known in self._servers if known.spec is spec)
-        equal = (known for known in self._servers if known.spec == spec)
-        return next(same, None) or next(equal, None)
-
-    def judge(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
-        """The mismatches of an answer of this tool, and of its schemas."""
-        before = self._known(server.spec)
-        known = self.learn(server)
-        tools = known.tools.get(tool, ())
-        if before and before is not known and before.has_applied_to(server):
-            # A change that is announced with the answer does not apply to it.
-            others = [each.declared for each in tools]
-            old = (each for each in before.tools.get(tool, ()) if each.declared not in others)
-            tools = (*tools, *(each.but(when=_BEFORE) for each in old))
-        if tools:
-            found = (_judge_tool(tool, each, reply, server.launcher) for each in tools)
-            return tuple(chain.from_iterable(found))
-        if known.gap and _is_success(reply):
-            why = f"tools are not held against their outputSchema: {known.gap}"
-            server.findings.add("unchecked_output", f"answers of {why}")
-        return ()
-
-
-def _learned(server: Server) -> _Known:
-    changes = server.connection.inbox.tool_changes
-    listed = read_tools(server)
-    tools: dict[str, tuple[_Tool, ...]] = {}
-    for entry in listed.entries:
-        name = entry.get("name")
-        if not isinstance(name, str):
-            continue
-        tool, others = _read(entry, server), tools.get(name, ())
-        if not others:
-            tools[name] = (tool,)
-        elif all(tool.declared != other.declared for other in others):
-            tools[name] = (*others, tool)
-            why = "with other schemas each time; what it answers is held against all of them"
-            server.findings.add("listed_twice", f"the tool {visible(name)} is listed twice, {why}")
-    return _Known(
-        spec=server.spec, tools=tools, gap=listed.gap, process=ref(server), changes=changes
-    )
-
-
-def _judge_tool(name: str, tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
-    for key, why in tool.mistakes:
-        path = f"tools/list {name}.{key}"
-        yield _described(path, "a JSON Schema", ABSENT, why)
-    if tool.output is None or not _is_success(reply):
-        return
-    why = tool_failure(reply.message["result"])
-    if why:
-        path, value = "result.isError", reply.message["result"]["isError"]
-        yield _described(path, "true or false", value, why)
-    value = reply.message["result"].get("structuredContent", ABSENT)
-    if value is ABSENT:
-        why = f"is missing: the tool declares an outputSchema{tool.when}, so it must answer with it"
-        yield _described(_PATH, _WANTED, ABSENT, why)
-    elif not (tool.is_plain and is_plainly_valid(tool.schema, value)):
-        yield from _validate(tool, value, launcher)
-
-
-def _described(path: str, wanted: str, actual: object, message: str) -> Mismatch:
-    return Mismatch(path=path, expected=wanted, actual=actual, message=message, is_described=True)
-
-
-def _is_success(reply: Reply) -> bool:
-    """Whether an answer must conform to the outputSchema."""
-    message = reply.message if isinstance(reply.message, dict) else {}
-    result = message.get("result")
-    return isinstance(result, dict) and result.get("isError") is not True
-
-
-def _validate(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, ...]:
-    """The mismatches that the validator finds; large work is done in another process."""
-
-    def judge() -> tuple[Mismatch, ...]:
-        miss = _CHECK(tool.output, value)
-        if miss is None:
-            return ()
-        why = f"does not meet the tool's own outputSchema{tool.when}: {miss.why}"
-        return (_described(_PATH, _WANTED, value, why),)
-
-    # A boolean schema needs no work.
-    if not isinstance(tool.schema, dict) or is_affordable(tool.schema, value):
-        return judge()
-    # A value that could not be validated is a mismatch.
-    try:
-        return judge_in_child(judge, _LIMIT_S, launcher)
-    except (PatternTimeoutError, EOFError):
-        reason = f"that takes over {_LIMIT_S:g} s"
-    except EndedError as error:
-        reason = f"that ends the program that does it: {error.how}"
-    why = f"cannot be held against the tool's outputSchema{tool.when}: {reason}"
-    return (_described(_PATH, _WANTED, value, why),)
-
-
-def _read(entry: dict[str, Any], server: Server) -> _Tool:
-    compiled: dict[str, Any] = {}
-    mistakes = []
-    trial = partial(find_read_failure, server.launcher)
-    for key in ("inputSchema", "outputSchema"):
-        if key not in entry:
-            continue
-        try:
-            compiled[key] = declared_schema(entry[key], trial)
-        except BadSchemaError as error:
-            reason = str(error).strip().removeprefix("which ")
-            why = f"is not a JSON Schema that can be used: it {reason}"
-            mistakes.append((key, why))
-            server.findings.add(
-                "bad_schema", f"the {key} of the tool {visible(entry['name'])} {why}"
-            )
-    schema = entry.get("outputSchema")
-    # Only the validator knows formats.
-    is_plain = isinstance(schema, dict) and '"format"' not in dump_json(schema)
-    return _Tool(
-        declared=dump_json([entry.get("inputSchema"), schema]),
-        schema=schema,
-        is_plain=is_plain,
-        output=compiled.get("outputSchema"),
-        mistakes=tuple(mistakes),
-    )

@@ -11,9 +11,9 @@ import json
 import re
 
 from mcptest.core.diagnostics import closest
-from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import EVERY, is_visible
+from mcptest.core.value_class import ABSENT
 from mcptest.matching.matcher import CannotHoldError, ParameterError
 
 TYPE_CHECKING = False

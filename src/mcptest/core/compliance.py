@@ -5,7 +5,7 @@ Pure values: `mcptest.compliance` makes them, `mcptest.reporters` render them.
 
 from __future__ import annotations
 
-from mcptest.core.record import Record
+from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import re
 
-from mcptest.core.conformance import CHECK_VERDICTS
+from mcptest.core.compliance import CHECK_VERDICTS
 from mcptest.core.events import SuiteStarted
-from mcptest.core.record import Record
 from mcptest.core.results import CaseResult
 from mcptest.core.text import (
     defuse,
@@ -21,6 +20,7 @@ from mcptest.core.text import (
     printable_json,
     visible,
 )
+from mcptest.core.value_class import Record
 from mcptest.reporters.html import cut, element, escaped, joined, render_page, table
 from mcptest.reporters.junit import render_suites
 from mcptest.reporters.markdown import code_cell, code_span, fenced, render_table
@@ -31,7 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from mcptest.core.conformance import CheckResult, ConformanceReport
+    from mcptest.core.compliance import CheckResult, ConformanceReport
     from mcptest.core.results import Fault
     from mcptest.reporters.html import Markup
     from mcptest.reporters.style import Paint

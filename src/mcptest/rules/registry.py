@@ -10,10 +10,10 @@ from mcptest.rules import (
     errors,
     http,
     jsonrpc,
+    lifecycle,
     meta,
     notifications,
     resources,
-    session,
     shapes,
     stdio,
     tools,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["INVARIANTS", "RULES", "list_entries"]
 
 _MODULES = (
-    *(session, jsonrpc, errors, meta, shapes, stdio, http),
+    *(lifecycle, jsonrpc, errors, meta, shapes, stdio, http),
     *(tools, resources, notifications, client_requests),
 )
 # AUTH has only active checks.

@@ -37,7 +37,6 @@ from mcptest.cli.shared_options import (
     parse_seconds,
 )
 from mcptest.compliance.checks import CHECKS
-from mcptest.compliance.references import reference_for
 from mcptest.compliance.report import (
     GRADES,
     Grade,
@@ -52,12 +51,12 @@ from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
 from mcptest.core.results import ExitCode, Mismatch
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import visible
-from mcptest.engine.discovery import is_suite_name, read_text
 from mcptest.engine.server import launching
+from mcptest.engine.test_files import is_suite_name, read_text
 from mcptest.explore.credentials import CredentialHider
 from mcptest.formats.lane_files import read_expected_failures, read_hints
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.reporters.conformance import (
+from mcptest.reporters.compliance import (
     render_badge,
     render_html,
     render_json,
@@ -67,7 +66,8 @@ from mcptest.reporters.conformance import (
     render_text,
 )
 from mcptest.reporters.style import NO_COLOUR, Paint, narrow_encoding
-from mcptest.rules.families import RULES
+from mcptest.rules.references import reference_for
+from mcptest.rules.registry import RULES
 from mcptest.rules.rule import family_of
 from mcptest.transport import utc_now
 from mcptest.transport.process.signals import Interrupts
@@ -75,7 +75,7 @@ from mcptest.transport.process.signals import Interrupts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
-    from mcptest.core.conformance import CheckResult, ConformanceReport
+    from mcptest.core.compliance import CheckResult, ConformanceReport
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Fault
     from mcptest.engine.server import Launcher

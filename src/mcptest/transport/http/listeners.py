@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
+from mcptest.core.value_class import ABSENT
 from mcptest.protocol.framing import Frame, TransportFault
 from mcptest.protocol.http_messages import CANCELLED, AnswerReader, status_fault
 from mcptest.protocol.jsonrpc import id_key
