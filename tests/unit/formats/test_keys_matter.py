@@ -22,7 +22,10 @@ from mcptest.formats.yaml import read_document
 from mcptest.matching.matcher import builtin_registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from mcptest.core.plan import PluginSpec
+    from mcptest.matching.matcher import Registry
 
     Steps = tuple[str | int, ...]
 
@@ -31,35 +34,44 @@ ENVIRONMENT = {"REGION": "eu", "TOKEN": "canary-of-the-corpus"}
 FORMATS = ("suite", "conductor", "config")
 # Mappings whose keys are names that authors choose.
 NAMED = ("servers", "variables", "env", "headers")
-# Keys that a plan does not have: for editors and readers, and what `engine.loading` reads itself.
-ELSEWHERE = {"$schema", "description", "imports.suites"}
+# For editors and readers, what `engine.loading` reads itself, and what is refused with a warning.
+ELSEWHERE = {"$schema", "description", "imports.suites", "config"}
 # Lanes that are checked for mistakes and not run.
 PLANNED = ("agents.", "evals.")
 
 
 def load(format: str, value: object, path: Path) -> str:
-    """What a file is loaded to, as text without the addresses of objects."""
+    """The plan of a file as text, without the text of the file and the addresses of objects."""
     text, file = json.dumps(value), str(path)
 
     def read_beside(name: str) -> str:
         return (path.parent / name).read_text(encoding="utf-8")
 
     loaded: object
+    plugins: list[PluginSpec] = []
     if format == "suite":
         resources = SuiteResources(lambda file: (), "check")
+
+        def registry_with(found: Sequence[PluginSpec]) -> Registry:
+            plugins.extend(found)
+            return resources.registry_with(file, found)
+
         context = SuiteContext(
             environment=ENVIRONMENT,
             folder=str(path.parent),
             read_beside=read_beside,
-            registry_with=lambda plugins: resources.registry_with(file, plugins),
+            registry_with=registry_with,
             book_of=resources.book_of,
         )
-        loaded = load_suite(text, file, context)
+        suites, _ = load_suite(text, file, context)
+        loaded = suites, plugins
     elif format == "conductor":
-        loaded = load_conductor(text, file, builtin_registry(), ENVIRONMENT, read_beside)
+        loaded = load_conductor(text, file, builtin_registry(), ENVIRONMENT, read_beside)[0]
     else:
-        loaded = load_config(text, file, ENVIRONMENT)
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(loaded))
+        loaded = load_config(text, file, ENVIRONMENT)[0]
+    # Diagnostics of what may be missing quote the file.
+    shown = re.sub(r"\bsource='(\\.|[^'\\])*'|column=\d+", "", repr(loaded))
+    return re.sub(r" at 0x[0-9a-f]+", "", shown)
 
 
 def key_places(value: object, steps: Steps = ()) -> Iterator[Steps]:
