@@ -16,7 +16,7 @@ from mcptest.protocol.oauth import OAuthError
 from mcptest.transport.http.authorization import Credentials, Fetched
 
 if TYPE_CHECKING:
-    from mcptest.transport.http.channel import HttpRequest
+    from mcptest.transport.http.client import HttpRequest
 
 OAUTH = OAuthSpec(
     token_url="https://auth.example/token",

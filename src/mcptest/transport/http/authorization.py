@@ -34,7 +34,7 @@ from mcptest.protocol.oauth import (
     read_challenge,
     read_protected_resource,
 )
-from mcptest.transport.http.channel import HttpRequest
+from mcptest.transport.http.client import HttpRequest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

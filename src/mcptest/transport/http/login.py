@@ -55,9 +55,9 @@ from mcptest.transport.http.authorization import (
     missing_answer,
     read_token,
 )
-from mcptest.transport.http.channel import HttpRequest
+from mcptest.transport.http.client import HttpRequest
 from mcptest.transport.http.probe import ProbeClient
-from mcptest.transport.http.serving import Limits, open_listener, serve_http
+from mcptest.transport.http.server import Limits, open_listener, serve_http
 from mcptest.transport.http.stored_login import Login, LoginCredentials, renewed, token_request_of
 
 TYPE_CHECKING = False

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import HttpSpec
     from mcptest.protocol.http_address import Address
     from mcptest.transport.http.authorization import Requests, Token
-    from mcptest.transport.http.channel import HttpRequest
+    from mcptest.transport.http.client import HttpRequest
     from mcptest.transport.process.signals import Interrupts
 
 __all__ = [

@@ -15,9 +15,9 @@ from mcptest.core.text import excerpt
 from mcptest.core.value_class import Record
 from mcptest.protocol.framing import Ring, TransportFault
 from mcptest.transport import READABLE
-from mcptest.transport.http.channel import HttpChannel, parse_head
-from mcptest.transport.http.client import HttpTransport
+from mcptest.transport.http.client import HttpClient, parse_head
 from mcptest.transport.http.connection import HttpConnectionError, Trust
+from mcptest.transport.http.transport import HttpTransport
 from mcptest.transport.memory.thread import (
     RAISED,
     InterruptedWork,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.plan import ServerSpec
-    from mcptest.transport.http.channel import AnyExchange, Head, HttpRequest
+    from mcptest.transport.http.client import AnyExchange, Head, HttpRequest
     from mcptest.transport.memory.thread import Ending, Pump
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.process.stopping import Grace, Stopped
@@ -64,7 +64,7 @@ class AsgiTransport(HttpTransport):
         host.subscribe(self._events)
         # Instead of output of a process: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
-        self._channel = AsgiChannel(host, self._note)
+        self._client = AsgiClient(host, self._note)
 
     def progress(self, id: object) -> str:
         """Why an answer may not come, or how far it has come."""
@@ -86,7 +86,7 @@ class AsgiTransport(HttpTransport):
                     message=f"the app has not started after {limit} (lifespan)",
                     hint=f"its code is at {place}" if place else "",
                 )
-            self._look(wait_s, heed_interrupts=True)
+            self._poll(wait_s, heed_interrupts=True)
         if host.refusal:
             self.stderr.add(host.trace)
             hint = _ONCE if "once" in host.refusal else ""
@@ -138,7 +138,7 @@ class AsgiTransport(HttpTransport):
         return stopped
 
     def _pump(self, wait_s: float) -> None:
-        self._look(wait_s, heed_interrupts=False)
+        self._poll(wait_s, heed_interrupts=False)
 
 
 _ONCE = "some apps can be started once only: give a function that makes one, instead of the app"
@@ -309,7 +309,7 @@ def _words_of(said: Message) -> str:
 
 
 # One request to the app and its answer, without a connection. The thread of the app posts it
-# to a queue, which the channel reads like a connection.
+# to a queue, which the client reads like a connection.
 
 
 _START, _BODY = "http.response.start", "http.response.body"
@@ -318,7 +318,7 @@ _START, _BODY = "http.response.start", "http.response.body"
 _BROKEN_STATUS = 500
 
 
-class AsgiChannel(HttpChannel):
+class AsgiClient(HttpClient):
     """All requests to one app. `note` is given what the app raises, and for which request."""
 
     def __init__(self, host: AsgiHost, note: Note) -> None:
@@ -336,7 +336,6 @@ class _Exchange:
     progress = ""
     wants = READABLE
     reusable_connection = None
-    unsent_bytes = 0
     # Nothing waits for a connection here.
     has_head = True
 

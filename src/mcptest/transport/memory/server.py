@@ -175,20 +175,20 @@ class MemoryTransport:
             wait_s = deadline - time.monotonic()
             if wait_s <= 0:
                 return
-            self._look(wait_s, heed_interrupts=True)
+            self._poll(wait_s, heed_interrupts=True)
 
     def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
         """What arrived by the deadline; empty at the deadline and at the end."""
         while not self._items and not self._is_over:
             wait_s = deadline - time.monotonic()
             # Polled at least once, so that what has already arrived is never missed.
-            self._look(max(0.0, wait_s), heed_interrupts=heed_interrupts)
+            self._poll(max(0.0, wait_s), heed_interrupts=heed_interrupts)
             if wait_s <= 0:
                 break
         items, self._items = self._items, []
         return items
 
-    def _look(self, wait_s: float, *, heed_interrupts: bool) -> None:
+    def _poll(self, wait_s: float, *, heed_interrupts: bool) -> None:
         wanted = {self._events.fd: READABLE}
         if heed_interrupts:
             wanted[self.interrupts.fd] = READABLE
@@ -246,7 +246,7 @@ class MemoryTransport:
         return Stopped(ended_by="closed", exit_code=None, took_s=took_s, left_behind={})
 
     def _pump(self, wait_s: float) -> None:
-        self._look(wait_s, heed_interrupts=False)
+        self._poll(wait_s, heed_interrupts=False)
         del self._items[_LAST_ITEMS:]
 
     # Inside the thread

@@ -1,7 +1,7 @@
-"""What becomes of one HTTP request: a message and its answer, a stream, or a token.
+"""What one HTTP answer means for an MCP session: the answer to a message, a stream, a token.
 
-`HttpChannel` calls these listeners while the answer arrives; they interpret it with an
-`AnswerReader` and pass on what it means to the transport.
+These are the handlers that `HttpClient` calls while an answer arrives. They interpret it with an
+`AnswerReader` and pass on what it means to the `HttpTransport`.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from mcptest.core.value_class import ABSENT
 from mcptest.protocol.framing import Frame, TransportFault
 from mcptest.protocol.http_messages import CANCELLED, AnswerReader, status_fault
 from mcptest.protocol.jsonrpc import id_key
-from mcptest.transport.http.authorization import MAX_DOCUMENT_BYTES, Fetched
+from mcptest.protocol.oauth import OAuthError
+from mcptest.transport.http.authorization import MAX_DOCUMENT_BYTES, Fetched, missing_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.protocol.http_messages import Item
-    from mcptest.transport.http.channel import Head
-    from mcptest.transport.http.client import HttpTransport
+    from mcptest.transport.http.client import Head, HttpRequest
     from mcptest.transport.http.connection import HttpConnectionError
+    from mcptest.transport.http.transport import HttpTransport
 
-__all__ = ["Fetch", "Post", "Stream"]
+__all__ = ["Post", "SessionEnd", "Stream", "TokenFetch"]
 
 
 _GONE = 404
@@ -39,7 +40,7 @@ class Post:
         self.method = method
         self._transport = transport
         self._line = line
-        self._is_dropped = False
+        self._is_sent_again = False
 
     @property
     def is_receipt(self) -> bool:
@@ -49,8 +50,8 @@ class Post:
     def take_head(self, head: Head) -> None:
         transport = self._transport
         if transport.credentials.can_answer(head.status, head.headers):
-            # It is sent again with another token.
-            self._is_dropped = True
+            # With another token.
+            self._is_sent_again = True
             transport.send(self._line)
             return
         if 200 <= head.status < 300:
@@ -62,7 +63,7 @@ class Post:
         transport.deliver(self.reader.begin(head.status, head.headers))
 
     def take_piece(self, chunk: bytes) -> None:
-        if not self._is_dropped:
+        if not self._is_sent_again:
             self._transport.stdout_tail.add(chunk)
             self._take(self.reader.feed(chunk))
 
@@ -72,12 +73,12 @@ class Post:
 
     def take_end(self) -> None:
         transport, reader = self._transport, self.reader
-        transport.finished(self)
-        if self._is_dropped:
+        transport.finish(self)
+        if self._is_sent_again:
             return
         items = reader.finish()
         has_message = any(isinstance(item, Frame) for item in items)
-        if not has_message and transport.may_fall_back(self.method, reader.status):
+        if not has_message and transport.can_fall_back(self.method, reader.status):
             transport.fall_back(self._line, items)
             return
         if transport.session_id and reader.status == _GONE and not _has_answer(items, reader.id):
@@ -89,8 +90,8 @@ class Post:
             transport.open_stream()
 
     def take_failure(self, error: HttpConnectionError) -> None:
-        self._transport.finished(self)
-        if self._is_dropped:
+        self._transport.finish(self)
+        if self._is_sent_again:
             return
         if self.reader.is_stream and not self.is_receipt:
             if not self.reader.is_answered:
@@ -178,7 +179,7 @@ class Stream:
 
     def _over(self, how: str, fault: TransportFault) -> None:
         transport, reader = self._transport, self.reader
-        transport.finished(self)
+        transport.finish(self)
         if self._is_refused or reader.is_answered:
             return
         if self._refusal is not None and not self._has_endpoint:
@@ -194,18 +195,40 @@ class Stream:
             transport.deliver([_broken_off(message, reader)])
 
 
-class Fetch:
-    """A request that is not a message: for a token or metadata, or the end of a session."""
+class TokenFetch:
+    """The requests by which a token is obtained, one after the other: for metadata, then for it."""
 
     is_receipt = False
 
-    def __init__(self, transport: HttpTransport, reader: AnswerReader | None = None) -> None:
+    def __init__(self, transport: HttpTransport) -> None:
+        self.reader = AnswerReader("the request for a token", stream="post")
+        # The one that is under way.
+        self.request: HttpRequest | None = None
         self._transport = transport
-        # The answer to the end of a session is ignored.
-        self._is_for_token = reader is None
-        self.reader = reader or AnswerReader("the request for a token", stream="post")
+        self._steps = transport.credentials.obtain()
         self._status = 0
         self._raw = b""
+
+    def advance(self, answer: Fetched | None) -> None:
+        """Take the answer to a request, None before the first one, and send the next."""
+        self.request = None
+        try:
+            self.request = next(self._steps) if answer is None else self._steps.send(answer)
+        except StopIteration:
+            self._transport.end_token_fetch(None)
+        except OAuthError as error:
+            self._transport.end_token_fetch(error)
+        else:
+            self._status, self._raw = 0, b""
+            self._transport.start(self.request, self)
+
+    def give_up(self, problem: str) -> None:
+        """Break off the request that is under way."""
+        assert self.request
+        self._steps.close()
+        self._transport.cancel(self)
+        hint = self._transport.credentials.hint
+        self._transport.end_token_fetch(missing_answer(self.request, problem, hint))
 
     def take_head(self, head: Head) -> None:
         self._status = head.status
@@ -213,24 +236,35 @@ class Fetch:
     def take_piece(self, chunk: bytes) -> None:
         self._raw += chunk
         if len(self._raw) > MAX_DOCUMENT_BYTES:
-            self.give_up(f"the answer is larger than {MAX_DOCUMENT_BYTES:,} bytes")
+            self._transport.cancel(self)
+            problem = f"the answer is larger than {MAX_DOCUMENT_BYTES:,} bytes"
+            self.advance(Fetched(problem=problem))
 
     def take_end(self) -> None:
-        self._transport.finished(self)
-        self._over(Fetched(status=self._status, body=self._raw))
+        self._transport.finish(self)
+        self.advance(Fetched(status=self._status, body=self._raw))
 
     def take_failure(self, error: HttpConnectionError) -> None:
-        self._transport.finished(self)
-        self._over(Fetched(problem=error.message))
+        self._transport.finish(self)
+        self.advance(Fetched(problem=error.message))
 
-    def give_up(self, problem: str) -> None:
-        """Break it off."""
-        self._transport.cancel(self)
-        self._over(Fetched(problem=problem))
 
-    def _over(self, answer: Fetched) -> None:
-        if self._is_for_token:
-            self._transport.take_fetched(answer)
+class SessionEnd:
+    """The DELETE that ends a session. What is answered is ignored."""
+
+    is_receipt = False
+
+    def __init__(self, transport: HttpTransport) -> None:
+        self.reader = AnswerReader("DELETE", stream="post")
+        self._transport = transport
+
+    def take_head(self, head: Head) -> None: ...
+    def take_piece(self, chunk: bytes) -> None: ...
+    def take_end(self) -> None:
+        self._transport.finish(self)
+
+    def take_failure(self, error: HttpConnectionError) -> None:
+        self._transport.finish(self)
 
 
 def _failure(error: HttpConnectionError, reader: AnswerReader) -> TransportFault:
