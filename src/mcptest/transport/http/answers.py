@@ -12,7 +12,7 @@ from mcptest.protocol.framing import Frame, TransportFault
 from mcptest.protocol.http_messages import CANCELLED, AnswerReader, status_fault
 from mcptest.protocol.jsonrpc import id_key
 from mcptest.protocol.oauth import OAuthError
-from mcptest.transport.http.authorization import MAX_DOCUMENT_BYTES, Fetched, missing_answer
+from mcptest.transport.http.authorization import MAX_DOCUMENT_BYTES, Fetched, fetch_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ class Post:
 
     def take_head(self, head: Head) -> None:
         transport = self._transport
-        if transport.credentials.can_answer(head.status, head.headers):
+        if transport.credentials.take_refusal(head.status, head.headers):
             # With another token.
             self._is_sent_again = True
             transport.send(self._line)
             return
         if 200 <= head.status < 300:
-            transport.credentials.accepted()
+            transport.credentials.take_success()
         if self.method == "initialize" and 200 <= head.status < 300:
             fault = transport.take_session_id(head.headers)
             if fault:
@@ -82,10 +82,10 @@ class Post:
             transport.fall_back(self._line, items)
             return
         if transport.session_id and reader.status == _GONE and not _has_answer(items, reader.id):
-            items = [_session_lost(items, reader)]
+            items = [_lost_session_fault(items, reader)]
         self._take(items)
         if reader.is_stream and not reader.is_answered and not self.is_receipt:
-            self._rest_is_missing("the server ended its event stream")
+            self._request_rest("the server ended its event stream")
         elif self.method == "notifications/initialized" and 200 <= reader.status < 300:
             transport.open_stream()
 
@@ -95,14 +95,14 @@ class Post:
             return
         if self.reader.is_stream and not self.is_receipt:
             if not self.reader.is_answered:
-                self._rest_is_missing(error.message)
+                self._request_rest(error.message)
             return
-        self._transport.deliver([_failure(error, self.reader)])
+        self._transport.deliver([_connection_fault(error, self.reader)])
 
-    def _rest_is_missing(self, how: str) -> None:
+    def _request_rest(self, how: str) -> None:
         if not self._transport.resume(self.reader, 0):
             message = f"{how} before it had answered {self.reader.said}"
-            self._transport.deliver([_broken_off(message, self.reader)])
+            self._transport.deliver([_broken_stream_fault(message, self.reader)])
 
 
 class Stream:
@@ -129,7 +129,7 @@ class Stream:
 
     def take_head(self, head: Head) -> None:
         transport = self._transport
-        if transport.is_old and transport.credentials.can_answer(head.status, head.headers):
+        if transport.is_old and transport.credentials.take_refusal(head.status, head.headers):
             # The messages that wait for the stream open it again, with another token.
             transport.cancel(self)
             transport.obtain_token()
@@ -142,12 +142,12 @@ class Stream:
         if self._refusal is not None:
             self._transport.give_up_old(self._refusal)
         elif self._transport.is_old:
-            self._transport.fail_waiting(self._no_stream())
+            self._transport.fail_waiting(self._missing_stream_fault())
             self._transport.is_lost = True
         elif self.reader.id is not ABSENT or head.status not in _NO_STREAM:
-            self._transport.deliver([*items, self._no_stream()])
+            self._transport.deliver([*items, self._missing_stream_fault()])
 
-    def _no_stream(self) -> TransportFault:
+    def _missing_stream_fault(self) -> TransportFault:
         reader = self.reader
         rest = "the GET for the rest of its answer to " if reader.id is not ABSENT else ""
         message = f"the server answered {rest}{reader.said} with status {reader.status} and no "
@@ -170,14 +170,14 @@ class Stream:
 
     def take_end(self) -> None:
         how = "the server ended its event stream"
-        self._over(
+        self._end(
             how, TransportFault(kind="event_stream", message=f"{how} before it named an endpoint")
         )
 
     def take_failure(self, error: HttpConnectionError) -> None:
-        self._over(error.message, _failure(error, self.reader))
+        self._end(error.message, _connection_fault(error, self.reader))
 
-    def _over(self, how: str, fault: TransportFault) -> None:
+    def _end(self, how: str, fault: TransportFault) -> None:
         transport, reader = self._transport, self.reader
         transport.finish(self)
         if self._is_refused or reader.is_answered:
@@ -192,7 +192,7 @@ class Stream:
         tries = 0 if reader.events else self._tries
         if not transport.resume(reader, tries) and reader.id is not ABSENT:
             message = f"{how} before it had answered {reader.said}, and again when it was resumed"
-            transport.deliver([_broken_off(message, reader)])
+            transport.deliver([_broken_stream_fault(message, reader)])
 
 
 class TokenFetch:
@@ -228,7 +228,7 @@ class TokenFetch:
         self._steps.close()
         self._transport.cancel(self)
         hint = self._transport.credentials.hint
-        self._transport.end_token_fetch(missing_answer(self.request, problem, hint))
+        self._transport.end_token_fetch(fetch_error(self.request, problem, hint))
 
     def take_head(self, head: Head) -> None:
         self._status = head.status
@@ -267,7 +267,7 @@ class SessionEnd:
         self._transport.finish(self)
 
 
-def _failure(error: HttpConnectionError, reader: AnswerReader) -> TransportFault:
+def _connection_fault(error: HttpConnectionError, reader: AnswerReader) -> TransportFault:
     return TransportFault(
         kind=error.kind,
         message=error.message,
@@ -278,7 +278,7 @@ def _failure(error: HttpConnectionError, reader: AnswerReader) -> TransportFault
     )
 
 
-def _broken_off(message: str, reader: AnswerReader) -> TransportFault:
+def _broken_stream_fault(message: str, reader: AnswerReader) -> TransportFault:
     return TransportFault(kind="event_stream", message=message, hint=reader.problem, id=reader.id)
 
 
@@ -291,7 +291,7 @@ def _has_answer(items: Sequence[Item], id: object) -> bool:
     return False
 
 
-def _session_lost(items: Sequence[Item], reader: AnswerReader) -> TransportFault:
+def _lost_session_fault(items: Sequence[Item], reader: AnswerReader) -> TransportFault:
     """The fault of a lost session. Most servers report it in a message without an id."""
     said = [dump_json(item.value).encode() for item in items if isinstance(item, Frame)]
     faults = [item for item in items if isinstance(item, TransportFault)]

@@ -447,7 +447,7 @@ class HttpTransport:
             if isinstance(item, TransportFault):
                 if self._is_explained_by_exit(item):
                     continue
-                if self.credentials.are_sent:
+                if self.credentials.has_secrets:
                     item = with_refused_credentials(item, self.credentials.describe())
                 item = item.but(message=self.redact(item.message), hint=self.redact(item.hint))
             # Messages are compared as they came; secrets in them are blanked when they are shown.
