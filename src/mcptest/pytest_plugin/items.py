@@ -155,7 +155,7 @@ class McptestItem(pytest.Item):
             return
         kind = MismatchError if result.status == "failed" else BrokenError
         seen = self.config.stash.setdefault(_SEEN, SeenFailures())
-        columns, is_verbose = _columns(self.config), self.config.get_verbosity() > 0
+        columns, is_verbose = _report_width(self.config), self.config.get_verbosity() > 0
         raise kind(describe_case(result, file, seen, columns=columns, verbose=is_verbose))
 
     def _next_case(self) -> int | None:
@@ -198,8 +198,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     suite_run, secrets = item.suite_run, item.file_run.plan.secrets
     finished = suite_run.finish_case(item.collected.case)
     notes, failures = _conclude(finished, secrets) if finished else ([], [])
-    unlisted = [defuse(each) for each in redact_all(suite_run.settle_doubts(), redactor(secrets))]
-    notes += unlisted
+    notes += map(defuse, redact_all(suite_run.settle_doubts(), redactor(secrets)))
     item.user_properties += [(FILE_NOTE, note) for note in notes]
     if failures:
         pytest.fail(defuse("\n".join(failures)), pytrace=False)
@@ -258,7 +257,7 @@ def _is_alone(config: pytest.Config) -> bool:
     return config.stash[_IS_ALONE]
 
 
-def _columns(config: pytest.Config) -> int:
+def _report_width(config: pytest.Config) -> int:
     """The width of failure reports; a worker of pytest-xdist has no terminal."""
     if not config.pluginmanager.has_plugin("terminalreporter"):
         return _COLUMNS
@@ -285,7 +284,7 @@ class McptestFile(pytest.File):
     def collect(self) -> Iterator[pytest.Collector]:
         imported = self.config.stash.setdefault(_IMPORTED, set())
         own = os.path.abspath(self.path)
-        is_named, is_whole = _named(self.config, own)
+        is_named, is_whole = _find_selection(self.config, own)
         if own in imported and not is_named:
             return
         path = os.path.relpath(self.path)
@@ -322,7 +321,7 @@ class McptestGroup(pytest.Collector):
             yield group
 
 
-def _named(config: pytest.Config, file: str) -> tuple[bool, bool]:
+def _find_selection(config: pytest.Config, file: str) -> tuple[bool, bool]:
     """Whether a file is an argument of pytest, and whether all of its tests are selected."""
     # As pytest splits arguments: a path, and names within the file.
     cut = [arg.partition("[")[0].partition("::") for arg in config.args]

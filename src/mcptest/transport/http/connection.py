@@ -214,7 +214,7 @@ class HttpConnection:
             self._tunnel = Tunnel(self.proxy, self.address)
             self.state, self.wants = "tunnel", WRITABLE
         elif is_secure:
-            self._wrap()
+            self._begin_tls()
         else:
             self.state = "open"
 
@@ -227,13 +227,12 @@ class HttpConnection:
             if not self._tunnel.outgoing:
                 chunk = self._receive(_READ_BYTES)
                 if chunk is not None and self._tunnel.receive(chunk):
-                    self._wrap()
-        except OSError as error:
-            raise HttpConnectionError("connect_failed", _lost(error), self._proxy_hint()) from None
-        except ValueError as error:
-            raise HttpConnectionError("connect_failed", f"{error}", self._proxy_hint()) from None
+                    self._begin_tls()
+        except (OSError, ValueError) as error:
+            reason = _describe_break(error) if isinstance(error, OSError) else str(error)
+            raise HttpConnectionError("connect_failed", reason, self._proxy_hint()) from None
 
-    def _wrap(self) -> None:
+    def _begin_tls(self) -> None:
         assert self._socket
         context = self._trust.make_context()
         try:
@@ -241,7 +240,7 @@ class HttpConnection:
                 self._socket, server_hostname=self.address.host, do_handshake_on_connect=False
             )
         except (OSError, ValueError) as error:
-            raise self._insecure(error) from None
+            raise self._tls_error(error) from None
         self.state = "tls"
 
     def _shake_hands(self) -> None:
@@ -265,12 +264,12 @@ class HttpConnection:
             )
             raise HttpConnectionError("tls_failed", message, hint) from None
         except (OSError, ValueError) as error:
-            raise self._insecure(error) from None
+            raise self._tls_error(error) from None
         else:
             self.state = "open"
 
-    def _insecure(self, error: Exception) -> HttpConnectionError:
-        reason = getattr(error, "reason", "") or _lost(error)
+    def _tls_error(self, error: Exception) -> HttpConnectionError:
+        reason = getattr(error, "reason", "") or _describe_break(error)
         message = f"no secure connection to {visible(self.address.authority)}: {reason}"
         return HttpConnectionError("tls_failed", message, "does it speak TLS on this port?")
 
@@ -342,7 +341,7 @@ def _describe_error(code: int) -> str:
     return known.get(code, "").rstrip(".") or os.strerror(code)
 
 
-def _lost(error: Exception) -> str:
+def _describe_break(error: Exception) -> str:
     text = getattr(error, "strerror", None) or str(error)
     return f"the connection broke: {text}"
 
@@ -400,7 +399,7 @@ def find_proxy(address: Address, environment: Mapping[str, str]) -> Proxy | None
         raise UsageError(f"the proxy in the environment cannot be used: {error}") from None
     if proxy.scheme != "http":
         raise UsageError("a proxy must be an http:// one; mcptest speaks to no other")
-    return Proxy(address=proxy, authorization=_authorization(parts))
+    return Proxy(address=proxy, authorization=_read_credentials(parts))
 
 
 def _split_proxy_url(text: str) -> SplitResult:
@@ -415,7 +414,7 @@ def _split_proxy_url(text: str) -> SplitResult:
     return parts
 
 
-def _authorization(parts: SplitResult) -> str:
+def _read_credentials(parts: SplitResult) -> str:
     """The credentials for the proxy; from here on they are blanked wherever they appear."""
     if parts.username is None:
         return ""
@@ -435,7 +434,7 @@ class NameLookup:
     """A lookup under way; `fd` is readable when it is done, and -1 if it need not be waited for."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._found: list[SocketAddress] | str | None = _known(host, port)
+        self._found: list[SocketAddress] | str | None = _resolve_locally(host, port)
         self.fd = -1
         if self._found is not None:
             return
@@ -483,7 +482,7 @@ def look_up(address: Address, limit_s: float, interrupt: int) -> list[SocketAddr
     return found if isinstance(found, list) else []
 
 
-def _known(host: str, port: int) -> list[SocketAddress] | None:
+def _resolve_locally(host: str, port: int) -> list[SocketAddress] | None:
     """The result that needs no lookup: of an address, or of the name of this machine."""
     if host == "localhost":
         # The server may listen on either of them.

@@ -166,22 +166,24 @@ class HttpProbe:
 
     def _advance(self, deadline: float) -> bool:
         """Take what has arrived, and wait for more if that was nothing; False at the deadline."""
-        has_head = False
+        has_arrived = False
         try:
             for piece in self._exchange.advance():
                 if isinstance(piece, Head):
                     self._head = piece
-                    has_head = True
+                    has_arrived = True
                 elif piece:
-                    self._take(piece)
+                    self._body += piece
+                    self._pieces.append(piece)
+                    has_arrived = True
+                    if len(self._body) > _MAX_BODY_BYTES:
+                        self._error = f"the answer is larger than {_MAX_BODY_BYTES:,} bytes"
         except HttpConnectionError as error:
             self._error = error.message
         except OSError as error:
             self._error = f"no connection can be made: {error.strerror}"
-        has_come = has_head or bool(self._pieces)
-        return has_come or self._exchange.is_over or self._wait(deadline)
-
-    def _wait(self, deadline: float) -> bool:
+        if has_arrived or self._exchange.is_over:
+            return True
         wait_s = deadline - time.monotonic()
         if wait_s <= 0 or self._error:
             return False
@@ -193,12 +195,6 @@ class HttpProbe:
         if self._interrupts.count:
             raise InterruptedRunError
         return True
-
-    def _take(self, piece: bytes) -> None:
-        self._body += piece
-        self._pieces.append(piece)
-        if len(self._body) > _MAX_BODY_BYTES:
-            self._error = f"the answer is larger than {_MAX_BODY_BYTES:,} bytes"
 
 
 # What was not done at the deadline, while the connection was being made.

@@ -298,7 +298,8 @@ class HttpTransport:
             self._unsent.append(line)
             if not any(isinstance(each, Stream) for each in self.running):
                 said = "the GET for an event stream"
-                self._listen(AnswerReader(said, stream="get", limit=self._limit, is_old=True))
+                reader = AnswerReader(said, stream="get", limit=self._limit, is_old=True)
+                self._request_stream(reader)
         else:
             self._post(line)
 
@@ -499,9 +500,9 @@ class HttpTransport:
         revision = REVISIONS.get(self.version)
         if revision and revision.has_get_stream and not self.is_old:
             said = "the GET for its own messages"
-            self._listen(AnswerReader(said, stream="get", limit=self._limit))
+            self._request_stream(AnswerReader(said, stream="get", limit=self._limit))
 
-    def _listen(self, reader: AnswerReader, last_id: str = "", tries: int = 0) -> None:
+    def _request_stream(self, reader: AnswerReader, last_id: str = "", tries: int = 0) -> None:
         headers = {"Accept": "text/event-stream", **message_headers(None, self.version)}
         if last_id:
             headers["Last-Event-ID"] = last_id
@@ -524,7 +525,7 @@ class HttpTransport:
         rest.seen = self._seen
         key = id_key(reader.id)
         self._resumed[key] = self._resumed.get(key, 0) + 1
-        self._schedule(delay, lambda: self._listen(rest, reader.last_id, tries + 1))
+        self._schedule(delay, lambda: self._request_stream(rest, reader.last_id, tries + 1))
         return True
 
     # The older transport
