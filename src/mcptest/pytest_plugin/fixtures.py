@@ -140,7 +140,7 @@ def _connect(
         message += "mcp_server_command or mcp_server_url in the config of pytest, or write a "
         pytest.fail(f"{message}fixture mcp_server_command", pytrace=False)
     try:
-        connection = connect(command, url=url, **{**_folder_of(config, command), **options})
+        connection = connect(command, url=url, **{**_choose_folder(config, command), **options})
     except (TypeError, ValueError) as error:
         message = f"the fixtures of mcptest cannot connect: {error}"
         pytest.fail(message, pytrace=False)
@@ -158,7 +158,7 @@ def _connect(
         connection.__exit__(*sys.exc_info())
 
 
-def _folder_of(config: pytest.Config, command: object) -> dict[str, Any]:
+def _choose_folder(config: pytest.Config, command: object) -> dict[str, Any]:
     """A command of the config is run in the folder of the config."""
     is_of_config = command and command == config.getini("mcp_server_command")
     if not is_of_config or config.getoption("--mcp-server-command"):

@@ -31,8 +31,8 @@ from mcptest.pytest_plugin import (
     NOTE,
     McptestWarning,
     has_traces,
-    isolation_of,
-    server_of,
+    read_isolation,
+    read_server_name,
 )
 from mcptest.reporters.text import SeenFailures, describe_case
 
@@ -90,7 +90,7 @@ class BrokenError(_FailedTestError):
 MismatchError.__module__ = BrokenError.__module__ = "builtins"
 
 
-def session_of(config: pytest.Config) -> Session:
+def get_session(config: pytest.Config) -> Session:
     """The engine's session of this pytest session: its files and servers."""
     if _SESSION not in config.stash:
         config.stash[_SESSION] = Session(traces=has_traces(config))
@@ -113,7 +113,7 @@ class McptestItem(pytest.Item):
         tags = item.config.stash.setdefault(_TAGS, set())
         for tag in collected.tags:
             item.extra_keyword_matches.add(tag)
-            mark = _mark_of(tag)
+            mark = _make_mark(tag)
             if mark and mark not in tags:
                 tags.add(mark)
                 item.config.addinivalue_line("markers", f"{mark}: a tag of a test file")
@@ -264,7 +264,7 @@ def _report_width(config: pytest.Config) -> int:
     return max(40, min(100, config.get_terminal_writer().fullwidth))
 
 
-def _mark_of(tag: str) -> str:
+def _make_mark(tag: str) -> str:
     """The mark for a tag, "" for none; marks cannot contain all characters."""
     name = re.sub(r"[^\w.+/-]", "_", tag)
     if name in _RESERVED or not re.search(r"\w", name):
@@ -289,7 +289,7 @@ class McptestFile(pytest.File):
             return
         path = os.path.relpath(self.path)
         try:
-            collection = collect(path, isolation_of(self.config), server_of(self.config))
+            collection = collect(path, read_isolation(self.config), read_server_name(self.config))
         except McptestError as error:
             message = describe_load_error(error, path, server_option="--mcptest-server")
             raise self.CollectError(defuse(message)) from None
@@ -299,7 +299,7 @@ class McptestFile(pytest.File):
             imported.update(os.path.abspath(suite.file) for suite, _ in collection.plan.suites)
         group: McptestGroup = McptestGroup.from_parent(self, name="mcptest")
         group.tests = collection.tests
-        group.file_run = session_of(self.config).add(collection.plan)
+        group.file_run = get_session(self.config).add(collection.plan)
         group.add_marker("mcptest")
         yield group
 

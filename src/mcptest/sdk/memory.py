@@ -190,12 +190,12 @@ class _MemoryChannel:
         return self._server.connection.stderr_of_test() if self._server else ""
 
     def _perform(self, method: str, params: Message) -> Message:
-        server = self._open(method)
+        server = self._ensure_server(method)
         server.connection.start_test()
         if method == "mcp.initialize":
             return server.handshake
         if method in _LISTS:
-            return self._list(server, *_LISTS[method])
+            return self._read_list(server, *_LISTS[method])
         if method in _PLAIN:
             return self._ask(server, _PLAIN[method], params)
         if method in ("mcp.call", "mcp.callWithProgress"):
@@ -220,7 +220,7 @@ class _MemoryChannel:
     def _closed_error(self, method: str) -> ClosedError:
         return ClosedError(f"the connection has been closed, so {method} has no answer")
 
-    def _open(self, method: str) -> Server:
+    def _ensure_server(self, method: str) -> Server:
         if self._is_closed:
             raise self._closed_error(method)
         if self._lost:
@@ -275,7 +275,7 @@ class _MemoryChannel:
             return self._mark_lost(fault)
         return UpstreamError(UPSTREAM_ERROR, _describe_fault(fault), _build_data(fault))
 
-    def _list(self, server: Server, method: str, key: str) -> Message:
+    def _read_list(self, server: Server, method: str, key: str) -> Message:
         """Every page of a list, in one; all together may take as long as one answer."""
         deadline = time.monotonic() + self._spec.timeout_s
         entries: list[object] = []

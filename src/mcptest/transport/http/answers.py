@@ -23,29 +23,45 @@ if TYPE_CHECKING:
     from mcptest.transport.http.connection import HttpConnectionError
     from mcptest.transport.http.transport import HttpTransport
 
-__all__ = ["Post", "SessionEnd", "Stream", "TokenFetch"]
+__all__ = ["Post", "SessionRequest", "Stream", "TokenFetch"]
 
 
 _GONE = 404
 _NO_STREAM = (404, 405, 501)
 
 
-class Post:
+class SessionRequest:
+    """A request under way. The answer to it is ignored; those that have a use for it override this.
+
+    `is_receipt` is true of a message that is only accepted, and not answered.
+    """
+
+    def __init__(
+        self, transport: HttpTransport, reader: AnswerReader, *, is_receipt: bool = False
+    ) -> None:
+        self.reader = reader
+        self.is_receipt = is_receipt
+        self._transport = transport
+
+    def take_head(self, head: Head) -> None: ...
+    def take_piece(self, chunk: bytes) -> None: ...
+    def take_end(self) -> None:
+        self._transport.finish(self)
+
+    def take_failure(self, error: HttpConnectionError) -> None:
+        self._transport.finish(self)
+
+
+class Post(SessionRequest):
     """A message that was sent, and the answer to it."""
 
     def __init__(
         self, transport: HttpTransport, reader: AnswerReader, method: str, line: bytes
     ) -> None:
-        self.reader = reader
+        super().__init__(transport, reader, is_receipt=reader.id is ABSENT)
         self.method = method
-        self._transport = transport
         self._line = line
         self._is_sent_again = False
-
-    @property
-    def is_receipt(self) -> bool:
-        """True if no answer is expected, only that it is accepted."""
-        return self.reader.id is ABSENT
 
     def take_head(self, head: Head) -> None:
         transport = self._transport
@@ -65,11 +81,7 @@ class Post:
     def take_piece(self, chunk: bytes) -> None:
         if not self._is_sent_again:
             self._transport.stdout_tail.add(chunk)
-            self._take(self.reader.feed(chunk))
-
-    def _take(self, items: Sequence[Item]) -> None:
-        self._transport.learn_from(self.method, items)
-        self._transport.deliver(items)
+            self._transport.deliver_answer(self.method, self.reader.feed(chunk))
 
     def take_end(self) -> None:
         transport, reader = self._transport, self.reader
@@ -83,7 +95,7 @@ class Post:
             return
         if transport.session_id and reader.status == _GONE and not _has_answer(items, reader.id):
             items = [_lost_session_fault(items, reader)]
-        self._take(items)
+        transport.deliver_answer(self.method, items)
         if reader.is_stream and not reader.is_answered and not self.is_receipt:
             self._request_rest("the server ended its event stream")
         elif self.method == "notifications/initialized" and 200 <= reader.status < 300:
@@ -105,13 +117,11 @@ class Post:
             self._transport.deliver([_broken_stream_fault(message, self.reader)])
 
 
-class Stream:
+class Stream(SessionRequest):
     """A stream requested with GET: the server's own, the rest of another, or the older transport's.
 
     `refusal` is how initialize was refused, if this looks for the older transport.
     """
-
-    is_receipt = False
 
     def __init__(
         self,
@@ -120,8 +130,7 @@ class Stream:
         tries: int,
         refusal: Sequence[Item] | None = None,
     ) -> None:
-        self.reader = reader
-        self._transport = transport
+        super().__init__(transport, reader)
         self._tries = tries
         self._refusal = refusal
         self._has_endpoint = False
@@ -136,16 +145,15 @@ class Stream:
             return
         items = self.reader.begin(head.status, head.headers)
         if self.reader.is_stream:
-            self._transport.deliver(items)
+            transport.deliver(items)
             return
         self._is_refused = True
         if self._refusal is not None:
-            self._transport.give_up_old(self._refusal)
-        elif self._transport.is_old:
-            self._transport.fail_waiting(self._missing_stream_fault())
-            self._transport.is_lost = True
+            transport.give_up_old(self._refusal)
+        elif transport.is_old:
+            transport.lose(self._missing_stream_fault())
         elif self.reader.id is not ABSENT or head.status not in _NO_STREAM:
-            self._transport.deliver([*items, self._missing_stream_fault()])
+            transport.deliver([*items, self._missing_stream_fault()])
 
     def _missing_stream_fault(self) -> TransportFault:
         reader = self.reader
@@ -186,8 +194,7 @@ class Stream:
             transport.give_up_old(self._refusal)
             return
         if transport.is_old:
-            transport.fail_waiting(fault)
-            transport.is_lost = True
+            transport.lose(fault)
             return
         tries = 0 if reader.events else self._tries
         if not transport.resume(reader, tries) and reader.id is not ABSENT:
@@ -195,16 +202,13 @@ class Stream:
             transport.deliver([_broken_stream_fault(message, reader)])
 
 
-class TokenFetch:
+class TokenFetch(SessionRequest):
     """The requests by which a token is obtained, one after the other: for metadata, then for it."""
 
-    is_receipt = False
-
     def __init__(self, transport: HttpTransport) -> None:
-        self.reader = AnswerReader("the request for a token", stream="post")
+        super().__init__(transport, AnswerReader("the request for a token", stream="post"))
         # The one that is under way.
         self.request: HttpRequest | None = None
-        self._transport = transport
         self._steps = transport.credentials.obtain()
         self._status = 0
         self._raw = b""
@@ -247,24 +251,6 @@ class TokenFetch:
     def take_failure(self, error: HttpConnectionError) -> None:
         self._transport.finish(self)
         self.advance(Fetched(problem=error.message))
-
-
-class SessionEnd:
-    """The DELETE that ends a session. What is answered is ignored."""
-
-    is_receipt = False
-
-    def __init__(self, transport: HttpTransport) -> None:
-        self.reader = AnswerReader("DELETE", stream="post")
-        self._transport = transport
-
-    def take_head(self, head: Head) -> None: ...
-    def take_piece(self, chunk: bytes) -> None: ...
-    def take_end(self) -> None:
-        self._transport.finish(self)
-
-    def take_failure(self, error: HttpConnectionError) -> None:
-        self._transport.finish(self)
 
 
 def _connection_fault(error: HttpConnectionError, reader: AnswerReader) -> TransportFault:

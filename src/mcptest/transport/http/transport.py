@@ -41,7 +41,7 @@ from mcptest.protocol.jsonrpc import id_key, is_illegal, meta_of
 from mcptest.protocol.revisions import REVISIONS
 from mcptest.protocol.session import TRACE_KEY
 from mcptest.transport import READABLE, wait_ready
-from mcptest.transport.http.answers import Post, SessionEnd, Stream, TokenFetch
+from mcptest.transport.http.answers import Post, SessionRequest, Stream, TokenFetch
 from mcptest.transport.http.authorization import credentials_for
 from mcptest.transport.http.client import HttpClient, HttpRequest
 from mcptest.transport.http.connection import Trust, find_port_owners, look_up
@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     from mcptest.transport.process.stopping import Grace
 
     Item = Frame | TransportFault
-    # A request under way, as the handler of its answer.
-    Handler = Post | Stream | TokenFetch | SessionEnd
 
 __all__ = ["HttpTransport"]
 
@@ -147,10 +145,8 @@ class HttpTransport:
         self._timer_count = 0
         trust = Trust(ca_file=ca_file, skips_verification=self.http.insecure_tls)
         self._client = HttpClient(trust, os.environ, self.address)
-        self.running: list[Handler] = []
+        self.running: list[SessionRequest] = []
         self.credentials = credentials_for(self.http, self.address, interrupts)
-        # Less than the startup limit: the server must not be blamed for a token that is late.
-        self.token_s = min(_TOKEN_S, 0.9 * spec.startup_timeout_s)
         # A token that is being obtained.
         self._token_fetch: TokenFetch | None = None
         # Messages that wait for a token, or for the endpoint of the older transport.
@@ -235,11 +231,11 @@ class HttpTransport:
                 return True
         return False
 
-    def _running_for(self, id: object) -> list[Handler]:
+    def _running_for(self, id: object) -> list[SessionRequest]:
         key = id_key(id)
         return [each for each in self.running if id_key(each.reader.id) == key]
 
-    def cancel(self, handler: Handler) -> None:
+    def cancel(self, handler: SessionRequest) -> None:
         """Break off a request; nothing more is reported of it."""
         self._client.cancel(handler)
         self.finish(handler)
@@ -373,7 +369,7 @@ class HttpTransport:
         address = self._endpoint if self._endpoint and method == "POST" else self.address
         return HttpRequest(method=method, address=address, headers=tuple(every.items()), body=body)
 
-    def start(self, request: HttpRequest, handler: Handler) -> None:
+    def start(self, request: HttpRequest, handler: SessionRequest) -> None:
         """Send a request; the handler takes the answer to it."""
         posts = [each for each in self.running if isinstance(each, Post)]
         if len(self.running) >= _MAX_RUNNING and posts:
@@ -403,12 +399,14 @@ class HttpTransport:
         if self._token_fetch:
             return
         self._token_fetch = fetch = TokenFetch(self)
+        # Less than the startup limit: the server must not be blamed for a token that is late.
+        limit_s = min(_TOKEN_S, 0.9 * self.spec.startup_timeout_s)
 
         def give_up() -> None:
             if self._token_fetch is fetch and fetch.request:
-                fetch.give_up(f"no answer within {self.token_s:g} s")
+                fetch.give_up(f"no answer within {limit_s:g} s")
 
-        self._schedule(self.token_s, give_up)
+        self._schedule(limit_s, give_up)
         fetch.advance(None)
 
     def end_token_fetch(self, error: OAuthError | None) -> None:
@@ -463,7 +461,7 @@ class HttpTransport:
             return False
         return self.process.wait_for_exit(time.monotonic() + _END_PATIENCE_S)
 
-    def finish(self, handler: Handler) -> None:
+    def finish(self, handler: SessionRequest) -> None:
         """Note that nothing more comes of a request."""
         if handler in self.running:
             self.running.remove(handler)
@@ -479,8 +477,8 @@ class HttpTransport:
         message = "the server gave a session id that is not visible ASCII, or is endless: "
         return TransportFault(kind="protocol_violation", message=message + excerpt(given, 80))
 
-    def learn_from(self, method: str, items: Sequence[Item]) -> None:
-        """Keep from answers what later requests must carry."""
+    def deliver_answer(self, method: str, items: Sequence[Item]) -> None:
+        """Deliver what was answered to a method; keep what later requests must carry."""
         for item in items:
             value: Any = item.value if isinstance(item, Frame) else None
             result = value.get("result") if isinstance(value, dict) else None
@@ -492,6 +490,7 @@ class HttpTransport:
                 for tool in result["tools"]:
                     if isinstance(tool, dict) and isinstance(tool.get("name"), str):
                         self._tools[tool["name"]] = tool.get("inputSchema")
+        self.deliver(items)
 
     # Streams
 
@@ -569,11 +568,15 @@ class HttpTransport:
                 message = f"{named} another server; nothing is sent there"
                 fault = TransportFault(kind="redirect_refused", message=message)
         if fault:
-            self.fail_waiting(fault)
-            self.is_lost = True
+            self.lose(fault)
         else:
             self._endpoint = goal
             self._send_waiting()
+
+    def lose(self, fault: TransportFault) -> None:
+        """Note that the one stream that carries all answers has ended."""
+        self.fail_waiting(fault)
+        self.is_lost = True
 
     # One turn of the loop
 
@@ -645,7 +648,7 @@ class HttpTransport:
             self.cancel(each)
         if self.session_id and not (self.is_old or at_once or self.is_closed):
             request = self._request("DELETE", message_headers(None, self.version))
-            self.start(request, SessionEnd(self))
+            self.start(request, SessionRequest(self, AnswerReader("DELETE", stream="post")))
             deadline = began + grace.stdin_s
             while self.running and (wait_s := deadline - time.monotonic()) > 0:
                 self._poll(wait_s, heed_interrupts=False)
