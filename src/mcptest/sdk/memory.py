@@ -57,7 +57,7 @@ from mcptest.transport.process.isolated import silence_fork_warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from mcptest.core.diagnostics import PathDiagnostic
@@ -117,10 +117,7 @@ def connect_memory(
         raise TypeError(f"client is a dict, not {type(client).__name__}")
     limit_s = check_seconds("timeout", timeout)
     memory = MemoryTarget(target)
-    spec = _build_spec(
-        memory, path=check_string("path", path), headers=check_mapping("headers", headers)
-    )
-    spec = spec.but(
+    spec = _build_spec(memory, path, headers).but(
         spec_version=check_choice("spec_version", spec_version, ("", *REVISIONS)),
         startup_timeout_s=limit_s,
         timeout_s=limit_s,
@@ -406,9 +403,7 @@ def run_memory(
     if not files:
         raise TypeError("run_memory() needs the path of a test file, or of a folder of them")
     memory = MemoryTarget(target)
-    spec = _build_spec(
-        memory, path=check_string("path", path), headers=check_mapping("headers", headers)
-    )
+    spec = _build_spec(memory, path, headers)
     wanted = Wanted(
         paths=tuple(check_path("a file", each) for each in files),
         server=spec.but(client=_read_client_section(client)),
@@ -474,10 +469,9 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
 _ORIGIN = "http://localhost:8000"
 
 
-def _build_spec(
-    target: MemoryTarget, *, path: str = "/mcp", headers: Mapping[str, str] | None = None
-) -> ServerSpec:
+def _build_spec(target: MemoryTarget, path: object, headers: object) -> ServerSpec:
     """The spec of an object; requests to an app go to `path`, with these headers."""
+    path, headers = check_string("path", path), check_mapping("headers", headers)
     http = None
     if target.is_app:
         url = _ORIGIN + (path if path.startswith("/") else f"/{path}")
