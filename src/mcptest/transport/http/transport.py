@@ -118,6 +118,8 @@ class HttpTransport:
     unsent_bytes = unread_bytes = sent_bytes = 0
     has_read_all = has_news = True
     repeats_trace = False
+    # What a poll waits for besides connections and the process.
+    _other_fds: tuple[int, ...] = ()
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
         words = (*spec.command, *(spec.env or {}).values())
@@ -557,21 +559,18 @@ class HttpTransport:
     def take_endpoint(self, text: str) -> None:
         """Send messages to the endpoint that the server names, if it is its own."""
         named = f"the server names the endpoint {excerpt(text, 200)}, which is"
-        fault = None
         try:
             goal = redirected(self.address, text)
         except BadUrlError as error:
             message = f"{named} not a URL: {error}"
-            fault = TransportFault(kind="event_stream", message=message)
-        else:
-            if not same_origin(goal, self.address):
-                message = f"{named} another server; nothing is sent there"
-                fault = TransportFault(kind="redirect_refused", message=message)
-        if fault:
-            self.lose(fault)
-        else:
-            self._endpoint = goal
-            self._send_waiting()
+            self.lose(TransportFault(kind="event_stream", message=message))
+            return
+        if not same_origin(goal, self.address):
+            message = f"{named} another server; nothing is sent there"
+            self.lose(TransportFault(kind="redirect_refused", message=message))
+            return
+        self._endpoint = goal
+        self._send_waiting()
 
     def lose(self, fault: TransportFault) -> None:
         """Note that the one stream that carries all answers has ended."""
@@ -581,6 +580,7 @@ class HttpTransport:
     # One turn of the loop
 
     def _poll(self, wait_s: float, *, heed_interrupts: bool) -> None:
+        """Wait for the next event, and handle all that is ready."""
         if self._timers:
             wait_s = min(wait_s, max(0.0, self._timers[0][0] - time.monotonic()))
         # A process may have been seen to end while a request was sent; no poll reports that again.
@@ -604,17 +604,13 @@ class HttpTransport:
             raise InterruptedRunError
 
     def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
-        wanted = self._handles()
+        """Wait; the descriptors that are ready, of connections and of the process."""
+        wanted = dict(self._client.handles())
+        process_fds = self.process.handles() if self.process else ()
+        wanted |= dict.fromkeys((*process_fds, *self._other_fds), READABLE)
         if heed_interrupts:
             wanted[self.interrupts.fd] = READABLE
         return set(wait_ready(wanted, wait_s))
-
-    def _handles(self) -> dict[int, int]:
-        """The descriptors to wait for, and the events wanted of them."""
-        handles = dict(self._client.handles())
-        if self.process:
-            handles |= dict.fromkeys(self.process.handles(), READABLE)
-        return handles
 
     def _schedule(self, delay_s: float, action: Callable[[], None]) -> None:
         self._timer_count += 1

@@ -61,6 +61,7 @@ class AsgiTransport(HttpTransport):
         self._host = host
         self._owns_app = owns_app
         self._events = ThreadQueue()
+        self._other_fds = (self._events.fd,)
         host.subscribe(self._events)
         # Instead of output of a process: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
@@ -96,9 +97,6 @@ class AsgiTransport(HttpTransport):
         return None
 
     # One turn of the loop
-
-    def _handles(self) -> dict[int, int]:
-        return {**super()._handles(), self._events.fd: READABLE}
 
     def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
         ready = super()._ready(wait_s, heed_interrupts)
