@@ -31,9 +31,9 @@ _NO_STREAM = (404, 405, 501)
 
 
 class SessionRequest:
-    """A request under way. The answer to it is ignored; those that have a use for it override this.
+    """A request of the session that is under way. It ignores its answer; subclasses use theirs.
 
-    `is_receipt` is true of a message that is only accepted, and not answered.
+    `is_receipt` is true for a message that the server accepts and does not answer.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class Post(SessionRequest):
     def take_head(self, head: Head) -> None:
         transport = self._transport
         if transport.credentials.take_refusal(head.status, head.headers):
-            # With another token.
             self._is_sent_again = True
+            # With another token.
             transport.send(self._line)
             return
         if 200 <= head.status < 300:
