@@ -73,7 +73,7 @@ def main(url: str, environment: Mapping[str, str]) -> int:
     context = json.loads(environment.get("MCP_CONFORMANCE_CONTEXT", "{}"))
     scenario = environment.get("MCP_CONFORMANCE_SCENARIO", "")
     if not scenario.startswith("auth/") or scenario.startswith(_WITHOUT_USER):
-        return _use(url, context, environment)[0]
+        return _use_server(url, context, environment)[0]
     with tempfile.TemporaryDirectory() as folder:
         # Logins of this scenario alone; both this process and the command use them.
         os.environ["XDG_DATA_HOME"] = folder
@@ -81,7 +81,7 @@ def main(url: str, environment: Mapping[str, str]) -> int:
         for _ in range(_MAX_LOGINS):
             if not _log_in(command, context):
                 return ExitCode.NO_SERVER
-            status, hint = _use(url, context, environment)
+            status, hint = _use_server(url, context, environment)
             found = re.search(r"run (mcptest login .+?)(?=;|$)", hint)
             if status == ExitCode.PASSED or not found:
                 return status
@@ -104,11 +104,11 @@ def _log_in(command: list[str], context: Message) -> bool:
         for line in process.stderr:
             sys.stderr.write(line)
             if line.startswith("  http"):
-                _visit(line.strip())
+                _follow_page(line.strip())
     return process.returncode == ExitCode.PASSED
 
 
-def _visit(page: str) -> None:
+def _follow_page(page: str) -> None:
     """Follow redirects, as a browser does where the user need not do anything."""
     try:
         with build_opener(ProxyHandler({})).open(page, timeout=_LOGIN_S) as answer:
@@ -117,20 +117,20 @@ def _visit(page: str) -> None:
         sys.stderr.write(f"the page could not be followed: {error}\n")
 
 
-def _use(url: str, context: Message, environment: Mapping[str, str]) -> tuple[int, str]:
+def _use_server(url: str, context: Message, environment: Mapping[str, str]) -> tuple[int, str]:
     """Use all of the server once; the exit code, and what to do about a failure."""
     try:
         spec = _read_server(url, context, environment)
         with Interrupts() as interrupts, launching(interrupts, None, judges=False) as launcher:
-            visit = SingleServer(spec, launcher, lambda: None)
+            server = SingleServer(spec, launcher, lambda: None)
             try:
-                visit.open()
-                for method, params in _calls(visit, context):
-                    answer = visit.ask(method, params)
+                server.open()
+                for method, params in _list_calls(server, context):
+                    answer = server.ask(method, params)
                     # The suite shows it when a scenario fails.
                     sys.stdout.write(f"{method}: {printable_json(dump_json(answer))}\n")
             finally:
-                visit.close()
+                server.close()
     except ServerError as error:
         fault = error.fault
         status = _report(f"{fault_headline(fault)}\n  {fault.hint}", ExitCode.NO_SERVER)
@@ -169,12 +169,12 @@ def _read_server(url: str, context: Message, environment: Mapping[str, str]) -> 
     return spec.but(spec_version=environment.get("MCP_CONFORMANCE_PROTOCOL_VERSION", ""))
 
 
-def _calls(visit: SingleServer, context: Message) -> Iterator[Call]:
+def _list_calls(server: SingleServer, context: Message) -> Iterator[Call]:
     """The requests of the scenario, or one for each thing that the server offers."""
     offered = {
-        name: list_features(visit.ask, kind).features
+        name: list_features(server.ask, kind).features
         for name, kind in KINDS.items()
-        if name != "resourceTemplates" and is_declared(kind, visit.capabilities)
+        if name != "resourceTemplates" and is_declared(kind, server.capabilities)
     }
     schemas = {tool["name"]: tool.get("inputSchema") for tool in offered.get("tools", ())}
     given = context.get("toolCalls")
@@ -183,7 +183,7 @@ def _calls(visit: SingleServer, context: Message) -> Iterator[Call]:
         return
     for name, schema in schemas.items():
         # As `mcptest call` does it.
-        if visit.sends_param_headers and header_annotation_fault(schema):
+        if server.sends_param_headers and header_annotation_fault(schema):
             continue
         arguments = sample_arguments(schema).arguments
         if name == _SCHEMA_ECHO:

@@ -15,7 +15,7 @@ import pytest
 from upload_target import collecting
 
 from mcptest.coprocess.stores import UploadError, Uploads, read_target
-from mcptest.transport.http.channel import post
+from mcptest.transport.http.probe import post
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from mcptest.coprocess.stores import (
     read_target,
 )
 from mcptest.sdk import coprocess as _coprocess
-from mcptest.transport.http.channel import post
+from mcptest.transport.http.probe import post
 from mcptest.transport.process.stopping import Grace
 
 if TYPE_CHECKING:

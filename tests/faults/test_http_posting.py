@@ -12,7 +12,7 @@ import pytest
 from raw_http import RawHttp
 
 from mcptest.protocol.http_address import parse_url
-from mcptest.transport.http.channel import post
+from mcptest.transport.http.probe import post
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

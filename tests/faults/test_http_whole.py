@@ -32,7 +32,7 @@ from raw_http import (
 from staging import LONG_S, echo, perform, stage
 
 from mcptest.core.plan import HttpSpec, Limits, ServerSpec
-from mcptest.transport.http.client import HttpTransport
+from mcptest.transport.http.transport import HttpTransport
 
 if TYPE_CHECKING:
     from raw_http import Script

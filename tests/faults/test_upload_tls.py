@@ -9,7 +9,7 @@ from certificates import Authority
 from raw_http import RawHttp
 
 from mcptest.coprocess.stores import UploadError, Uploads, read_target
-from mcptest.transport.http.channel import post
+from mcptest.transport.http.probe import post
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -44,8 +44,8 @@ from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, STATELESS
 from mcptest.rules.references import reference_for
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import family_of
-from mcptest.transport.http.client import HttpTransport
 from mcptest.transport.http.probe import ProbeClient
+from mcptest.transport.http.transport import HttpTransport
 from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False

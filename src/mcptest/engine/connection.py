@@ -749,6 +749,6 @@ def _open_wire(spec: ServerSpec, launcher: Launcher) -> Transport:
     if spec.http is None:
         return StdioTransport(spec, launcher.guardian, launcher.interrupts)
     # Loads sockets, which most runs do not need.
-    from mcptest.transport.http.client import HttpTransport  # noqa: PLC0415
+    from mcptest.transport.http.transport import HttpTransport  # noqa: PLC0415
 
     return HttpTransport(spec, launcher.guardian, launcher.interrupts)

@@ -557,8 +557,8 @@ class SingleServer:
     def probe_client(self) -> ProbeClient | None:
         """Sends single requests to the same server over HTTP; None if it is not on HTTP."""
         # Sockets, which most commands do not need.
-        from mcptest.transport.http.client import HttpTransport  # noqa: PLC0415
         from mcptest.transport.http.probe import ProbeClient  # noqa: PLC0415
+        from mcptest.transport.http.transport import HttpTransport  # noqa: PLC0415
 
         wire = self._server.connection.wire if self._server else None
         if not isinstance(wire, HttpTransport):

@@ -59,12 +59,12 @@ def has_traces(config: pytest.Config) -> bool:
     return bool(config.getoption("--mcptest-trace") or config.getini("mcptest_trace"))
 
 
-def server_of(config: pytest.Config) -> str:
+def read_server_name(config: pytest.Config) -> str:
     """The server to choose from a config that has several; "" if none is chosen."""
     return str(config.getoption("--mcptest-server") or config.getini("mcptest_server"))
 
 
-def isolation_of(config: pytest.Config) -> str:
+def read_isolation(config: pytest.Config) -> str:
     """What gets a server process of its own, "" to leave it to the files."""
     found = str(config.getoption("--mcptest-isolation") or config.getini("mcptest_isolation"))
     if found and found not in _ISOLATIONS:
@@ -77,7 +77,7 @@ def isolation_of(config: pytest.Config) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "mcptest: a test from a file of mcptest")
     config.stash[ENDINGS] = ([], [])
-    isolation_of(config)
+    read_isolation(config)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

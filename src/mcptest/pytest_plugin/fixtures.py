@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"mcp_server_scope is one of {', '.join(_SCOPES)}, not {scope!r}")
 
 
-def _scope(fixture_name: str, config: pytest.Config) -> Any:
+def _read_scope(fixture_name: str, config: pytest.Config) -> Any:
     return config.getini("mcp_server_scope")
 
 
@@ -83,7 +83,7 @@ def mcp_server_options() -> dict[str, Any]:
     return {}
 
 
-@pytest.fixture(scope=_scope)
+@pytest.fixture(scope=_read_scope)
 def mcptest_client(
     pytestconfig: pytest.Config,
     mcp_server_command: str | Sequence[str],
@@ -92,7 +92,7 @@ def mcptest_client(
 ) -> Iterator[Client]:
     """The server under test, shared by tests as far as mcp_server_scope says."""
     server = (mcp_server_command, mcp_server_url)
-    with _connected(pytestconfig, *server, mcp_server_options) as client:
+    with _connect(pytestconfig, *server, mcp_server_options) as client:
         yield client
 
 
@@ -105,11 +105,11 @@ def mcptest_session(
 ) -> Iterator[Client]:
     """A server of its own for one test."""
     server = (mcp_server_command, mcp_server_url)
-    with _connected(pytestconfig, *server, mcp_server_options) as client:
+    with _connect(pytestconfig, *server, mcp_server_options) as client:
         yield client
 
 
-@pytest.fixture(scope=_scope)
+@pytest.fixture(scope=_read_scope)
 def mcp_server(mcptest_client: Client) -> Client:
     """The former name of mcptest_client."""
     _warn_of_name("mcp_server", "mcptest_client")
@@ -129,7 +129,7 @@ def _warn_of_name(old: str, new: str) -> None:
 
 
 @contextmanager
-def _connected(
+def _connect(
     config: pytest.Config, command: str | Sequence[str], url: str, options: dict[str, Any]
 ) -> Iterator[Client]:
     from mcptest.sdk.client import connect  # noqa: PLC0415  # only where it is used
@@ -140,36 +140,31 @@ def _connected(
         message += "mcp_server_command or mcp_server_url in the config of pytest, or write a "
         pytest.fail(f"{message}fixture mcp_server_command", pytrace=False)
     try:
-        connection = connect(command, url=url, **{**_home_of(config, command), **options})
+        connection = connect(command, url=url, **{**_choose_folder(config, command), **options})
     except (TypeError, ValueError) as error:
         message = f"the fixtures of mcptest cannot connect: {error}"
         pytest.fail(message, pytrace=False)
     try:
         client = connection.__enter__()
     except CoprocessError as error:
-        raise _not_started(config, error) from None
+        text = "\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+        shown = config.stash.setdefault(_NOT_STARTED, set())
+        is_shown = text in shown
+        shown.add(text)
+        raise NotStartedError(_shorten(text) if is_shown else text) from None
     try:
         yield client
     finally:
         connection.__exit__(*sys.exc_info())
 
 
-def _home_of(config: pytest.Config, command: object) -> dict[str, Any]:
+def _choose_folder(config: pytest.Config, command: object) -> dict[str, Any]:
     """A command of the config is run in the folder of the config."""
     is_of_config = command and command == config.getini("mcp_server_command")
     if not is_of_config or config.getoption("--mcp-server-command"):
         return {}
     folder = str(config.inipath.parent if config.inipath else config.rootpath)
     return {} if os.path.samefile(folder, ".") else {"cwd": folder}
-
-
-def _not_started(config: pytest.Config, error: Exception) -> NotStartedError:
-    shown = config.stash.setdefault(_NOT_STARTED, set())
-    lines = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
-    text = "\n".join(lines)
-    is_known = text in shown
-    shown.add(text)
-    return NotStartedError(_shorten(text) if is_known else text)
 
 
 def pytest_exception_interact(call: pytest.CallInfo[Any]) -> None:

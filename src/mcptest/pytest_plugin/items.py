@@ -31,8 +31,8 @@ from mcptest.pytest_plugin import (
     NOTE,
     McptestWarning,
     has_traces,
-    isolation_of,
-    server_of,
+    read_isolation,
+    read_server_name,
 )
 from mcptest.reporters.text import SeenFailures, describe_case
 
@@ -90,7 +90,7 @@ class BrokenError(_FailedTestError):
 MismatchError.__module__ = BrokenError.__module__ = "builtins"
 
 
-def session_of(config: pytest.Config) -> Session:
+def get_session(config: pytest.Config) -> Session:
     """The engine's session of this pytest session: its files and servers."""
     if _SESSION not in config.stash:
         config.stash[_SESSION] = Session(traces=has_traces(config))
@@ -113,7 +113,7 @@ class McptestItem(pytest.Item):
         tags = item.config.stash.setdefault(_TAGS, set())
         for tag in collected.tags:
             item.extra_keyword_matches.add(tag)
-            mark = _mark_of(tag)
+            mark = _make_mark(tag)
             if mark and mark not in tags:
                 tags.add(mark)
                 item.config.addinivalue_line("markers", f"{mark}: a tag of a test file")
@@ -155,7 +155,7 @@ class McptestItem(pytest.Item):
             return
         kind = MismatchError if result.status == "failed" else BrokenError
         seen = self.config.stash.setdefault(_SEEN, SeenFailures())
-        columns, is_verbose = _columns(self.config), self.config.get_verbosity() > 0
+        columns, is_verbose = _report_width(self.config), self.config.get_verbosity() > 0
         raise kind(describe_case(result, file, seen, columns=columns, verbose=is_verbose))
 
     def _next_case(self) -> int | None:
@@ -198,8 +198,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     suite_run, secrets = item.suite_run, item.file_run.plan.secrets
     finished = suite_run.finish_case(item.collected.case)
     notes, failures = _conclude(finished, secrets) if finished else ([], [])
-    unlisted = [defuse(each) for each in redact_all(suite_run.settle_doubts(), redactor(secrets))]
-    notes += unlisted
+    notes += map(defuse, redact_all(suite_run.settle_doubts(), redactor(secrets)))
     item.user_properties += [(FILE_NOTE, note) for note in notes]
     if failures:
         pytest.fail(defuse("\n".join(failures)), pytrace=False)
@@ -258,14 +257,14 @@ def _is_alone(config: pytest.Config) -> bool:
     return config.stash[_IS_ALONE]
 
 
-def _columns(config: pytest.Config) -> int:
+def _report_width(config: pytest.Config) -> int:
     """The width of failure reports; a worker of pytest-xdist has no terminal."""
     if not config.pluginmanager.has_plugin("terminalreporter"):
         return _COLUMNS
     return max(40, min(100, config.get_terminal_writer().fullwidth))
 
 
-def _mark_of(tag: str) -> str:
+def _make_mark(tag: str) -> str:
     """The mark for a tag, "" for none; marks cannot contain all characters."""
     name = re.sub(r"[^\w.+/-]", "_", tag)
     if name in _RESERVED or not re.search(r"\w", name):
@@ -285,12 +284,12 @@ class McptestFile(pytest.File):
     def collect(self) -> Iterator[pytest.Collector]:
         imported = self.config.stash.setdefault(_IMPORTED, set())
         own = os.path.abspath(self.path)
-        is_named, is_whole = _named(self.config, own)
+        is_named, is_whole = _find_selection(self.config, own)
         if own in imported and not is_named:
             return
         path = os.path.relpath(self.path)
         try:
-            collection = collect(path, isolation_of(self.config), server_of(self.config))
+            collection = collect(path, read_isolation(self.config), read_server_name(self.config))
         except McptestError as error:
             message = describe_load_error(error, path, server_option="--mcptest-server")
             raise self.CollectError(defuse(message)) from None
@@ -300,7 +299,7 @@ class McptestFile(pytest.File):
             imported.update(os.path.abspath(suite.file) for suite, _ in collection.plan.suites)
         group: McptestGroup = McptestGroup.from_parent(self, name="mcptest")
         group.tests = collection.tests
-        group.file_run = session_of(self.config).add(collection.plan)
+        group.file_run = get_session(self.config).add(collection.plan)
         group.add_marker("mcptest")
         yield group
 
@@ -322,7 +321,7 @@ class McptestGroup(pytest.Collector):
             yield group
 
 
-def _named(config: pytest.Config, file: str) -> tuple[bool, bool]:
+def _find_selection(config: pytest.Config, file: str) -> tuple[bool, bool]:
     """Whether a file is an argument of pytest, and whether all of its tests are selected."""
     # As pytest splits arguments: a path, and names within the file.
     cut = [arg.partition("[")[0].partition("::") for arg in config.args]

@@ -342,36 +342,32 @@ class Coprocess:
             message = f"the mcptest binary answered {method} with a line that is not a response"
             advice = "is MCPTEST_BIN the mcptest binary, and does nothing else write to its stdout?"
             self._fail(ContractError(f"{message}: {quote_line(line)}; {advice}"))
-        self._check_envelope(value, method)
-        if "error" not in value:
-            return value["result"]
-        error = value["error"]
-        raise build_refusal(error["code"], error["message"], error.get("data"))
-
-    def _check_envelope(self, value: dict[str, Any], method: str) -> None:
         surplus = [key for key in value if key not in _ENVELOPE]
         if surplus:
             self._fail_contract(f"a response has no member {quote_json(surplus[0])}")
         if value.get("jsonrpc") != "2.0" or ("result" in value) == ("error" in value):
             self._fail_contract(f"the answer to {method} is not a response: {quote_json(value)}")
+        if "error" in value and not _is_error(value["error"]):
+            self._fail_contract(f"the answer to {method} has an invalid error: {quote_json(value)}")
         error = value.get("error")
-        if "error" in value:
-            if (
-                not isinstance(error, dict)
-                or not error.keys() <= _ERROR
-                or type(error.get("code")) is not int
-                or not isinstance(error.get("message"), str)
-            ):
-                self._fail_contract(
-                    f"the answer to {method} has an invalid error: {quote_json(value)}"
-                )
-            if value.get("id", 0) is None:
-                message = visible(error["message"])
-                self._fail(ContractError(f"the mcptest binary could not read {method}: {message}"))
+        if error and value.get("id", 0) is None:
+            message = visible(error["message"])
+            self._fail(ContractError(f"the mcptest binary could not read {method}: {message}"))
         if id_key(value.get("id")) != id_key(self._last_id):
-            self._fail_contract(
-                f"the answer to {method} has another id: {quote_json(value.get('id'))}"
-            )
+            found = quote_json(value.get("id"))
+            self._fail_contract(f"the answer to {method} has another id: {found}")
+        if error:
+            raise build_refusal(error["code"], error["message"], error.get("data"))
+        return value["result"]
+
+
+def _is_error(error: object) -> bool:
+    return (
+        isinstance(error, dict)
+        and error.keys() <= _ERROR
+        and type(error.get("code")) is int
+        and isinstance(error.get("message"), str)
+    )
 
 
 def _describe_upgrade(theirs: int) -> str:
@@ -411,7 +407,7 @@ def split_binary(text: str) -> tuple[str, ...]:
 def temporary_file(text: str) -> Iterator[str]:
     """A path at which only this user's processes can read the text while the binary starts."""
     raw = text.encode("utf-8", "surrogateescape")
-    fd = _write_to_memory(raw)
+    fd = _make_memory_file(raw)
     if fd >= 0:
         # However this process ends, no file is left on disk.
         try:
@@ -442,7 +438,7 @@ class StderrFile:
     """
 
     def __init__(self) -> None:
-        self._fd = _write_to_memory(b"")
+        self._fd = _make_memory_file(b"")
         self.path = _memory_path(self._fd) if self._fd >= 0 else ""
 
     def read(self) -> str:
@@ -459,7 +455,7 @@ class StderrFile:
     __del__ = close
 
 
-def _write_to_memory(raw: bytes) -> int:
+def _make_memory_file(raw: bytes) -> int:
     """A memory file with this content and a path in /proc; -1 where there are none."""
     if not hasattr(os, "memfd_create"):
         return -1

@@ -85,21 +85,21 @@ class Expectations:
 
     def __init__(self, actual: object) -> None:
         self._verdict = actual if isinstance(actual, Verdict) else None
-        self._value = _json(self._verdict.raw if self._verdict else actual, "the value")
+        self._value = _to_json(self._verdict.raw if self._verdict else actual, "the value")
         self._stderr = self._verdict.stderr if self._verdict else _recall_stderr(actual)
 
     def to_match(self, expected: object) -> Expectations:
         """The value equals what is written, where strings may be `match:` patterns."""
-        compiler = Compiler(_registry())
-        compiled = compiler.compile(_json(expected, "what is expected"), None)
+        compiler = Compiler(_load_registry())
+        compiled = compiler.compile(_to_json(expected, "what is expected"), None)
         self._judge(compiled, compiler.diagnostics, compiler.has_seen_regex)
         return self
 
     def to_meet(self, matcher: dict[str, object]) -> Expectations:
         """The value meets a matcher of a suite, such as `{"contains": "sunny"}`."""
         diagnostics: list[PathDiagnostic] = []
-        words = SuiteMatchers(_registry(), diagnostics)
-        compiled = words.compile(_json(matcher, "the matcher"), None)
+        words = SuiteMatchers(_load_registry(), diagnostics)
+        compiled = words.compile(_to_json(matcher, "the matcher"), None)
         self._judge(compiled, diagnostics, words.has_regex)
         return self
 
@@ -142,7 +142,7 @@ class Expectations:
             messages = (f"{each.message}; {each.help}".removesuffix("; ") for each in diagnostics)
             raise BadExpectationError(hide_secrets("\n".join(messages)))
         try:
-            mismatches = self._compared(compiled, has_regex)
+            mismatches = self._find_mismatches(compiled, has_regex)
         except (PatternTimeoutError, CheckError) as error:
             message = f"{hide_secrets(str(error))}; what it says of the value is not known"
             raise BadExpectationError(message) from None
@@ -161,7 +161,7 @@ class Expectations:
         lines = render_result(hide_secrets(result), columns=_COLUMNS, verbose=False)
         raise AssertionError("\n".join(line.text for line in lines).strip("\n"))
 
-    def _compared(self, compiled: object, has_regex: bool) -> tuple[Mismatch, ...]:
+    def _find_mismatches(self, compiled: object, has_regex: bool) -> tuple[Mismatch, ...]:
         """The mismatches. The time of regular expressions is limited."""
 
         def judge() -> tuple[Mismatch, ...]:
@@ -171,12 +171,12 @@ class Expectations:
             return judge()
         # Only the main thread handles the timer's signal.
         if threading.current_thread() is not threading.main_thread():
-            return _judged_apart(judge)
+            return _judge_in_process(judge)
         with _PATTERN_LIMIT:
             return judge()
 
 
-def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, ...]:
+def _judge_in_process(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, ...]:
     """The result of `judge` in a forked process, whose main thread handles the timer's signal."""
 
     def bounded() -> tuple[Mismatch | str, ...]:
@@ -195,19 +195,19 @@ def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, 
 
 
 @lru_cache(maxsize=1)
-def _registry() -> Registry:
+def _load_registry() -> Registry:
     """Our matchers and those of installed packages."""
     return SuiteResources(lambda file: ()).registry_for("", "")
 
 
-def _json(value: object, what: str) -> object:
+def _to_json(value: object, what: str) -> object:
     """A JSON value; tuples become lists."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (list, tuple)):
-        return [_json(inner, what) for inner in value]
+        return [_to_json(inner, what) for inner in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: _json(inner, what) for key, inner in value.items()}
+        return {key: _to_json(inner, what) for key, inner in value.items()}
     kind = "a dict with keys that are not strings"
     kind = kind if isinstance(value, dict) else repr(type(value))
     raise BadExpectationError(f"{what} is not a JSON value: it contains {kind}")
@@ -268,10 +268,10 @@ def read_verdict(result: object, took_ms: float, stderr: str = "") -> Verdict:
 def _read_declared(result: dict[str, Any]) -> Verdict:
     surplus = [key for key in result if key not in _FIELDS]
     if surplus:
-        raise _drift(f"a verdict has no field {quote_json(surplus[0])}")
+        raise _contract_error(f"a verdict has no field {quote_json(surplus[0])}")
     missing = [key for key in _FIELDS if key not in result]
     if missing:
-        raise _drift(f'a verdict without "{missing[0]}"')
+        raise _contract_error(f'a verdict without "{missing[0]}"')
     success, text, error = result["success"], result["text"], result["error"]
     took_ms = result["duration_ms"]
     is_right = (
@@ -282,7 +282,7 @@ def _read_declared(result: dict[str, Any]) -> Verdict:
         and not isinstance(took_ms, bool)
     )
     if not is_right:
-        raise _drift(f"{quote_json(result)} is not a verdict")
+        raise _contract_error(f"{quote_json(result)} is not a verdict")
     # An answer with this verdict, for paths that look into it.
     shown = error if text is None else text
     raw: dict[str, Any] = {"content": [] if shown is None else [{"type": "text", "text": shown}]}
@@ -298,5 +298,5 @@ def _read_declared(result: dict[str, Any]) -> Verdict:
     )
 
 
-def _drift(message: str) -> ContractError:
+def _contract_error(message: str) -> ContractError:
     return ContractError(f"contract drift: {message}; {_UNLESS}")

@@ -57,7 +57,7 @@ from mcptest.transport.process.isolated import silence_fork_warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from mcptest.core.diagnostics import PathDiagnostic
@@ -117,10 +117,7 @@ def connect_memory(
         raise TypeError(f"client is a dict, not {type(client).__name__}")
     limit_s = check_seconds("timeout", timeout)
     memory = MemoryTarget(target)
-    spec = _build_spec(
-        memory, path=check_string("path", path), headers=check_mapping("headers", headers)
-    )
-    spec = spec.but(
+    spec = _build_spec(memory, path, headers).but(
         spec_version=check_choice("spec_version", spec_version, ("", *REVISIONS)),
         startup_timeout_s=limit_s,
         timeout_s=limit_s,
@@ -172,13 +169,13 @@ class _MemoryChannel:
         self._last.stderr = ""
         with self._lock:
             try:
-                result = self._result(method, params or {})
+                result = self._perform(method, params or {})
             except InterruptedRunError:
                 raise self._closed_error(method) from None
             except UpstreamError as error:
-                error.add_stderr(self._stderr())
+                error.add_stderr(self._read_stderr())
                 raise
-            self._last.stderr = self._stderr()
+            self._last.stderr = self._read_stderr()
             return result
 
     @property
@@ -186,16 +183,16 @@ class _MemoryChannel:
         """What the server wrote to stderr during the last request of this thread."""
         return str(getattr(self._last, "stderr", ""))
 
-    def _stderr(self) -> str:
+    def _read_stderr(self) -> str:
         return self._server.connection.stderr_of_test() if self._server else ""
 
-    def _result(self, method: str, params: Message) -> Message:
-        server = self._open(method)
+    def _perform(self, method: str, params: Message) -> Message:
+        server = self._ensure_server(method)
         server.connection.start_test()
         if method == "mcp.initialize":
             return server.handshake
         if method in _LISTS:
-            return self._list(server, *_LISTS[method])
+            return self._read_list(server, *_LISTS[method])
         if method in _PLAIN:
             return self._ask(server, _PLAIN[method], params)
         if method in ("mcp.call", "mcp.callWithProgress"):
@@ -208,7 +205,7 @@ class _MemoryChannel:
             result = self._ask(server, "tools/call", call)
             return {"result": result, "progress": self._notifications.progress(token, since)}
         if method == "mcp.notifications":
-            return self._listen(server, **params)
+            return self._read_notifications(server, **params)
         if method == "mcp.stderr":
             advice = "the fixture capfd of pytest reads that of this process"
             message = f"a server in memory has no stderr of its own; {advice}"
@@ -220,7 +217,7 @@ class _MemoryChannel:
     def _closed_error(self, method: str) -> ClosedError:
         return ClosedError(f"the connection has been closed, so {method} has no answer")
 
-    def _open(self, method: str) -> Server:
+    def _ensure_server(self, method: str) -> Server:
         if self._is_closed:
             raise self._closed_error(method)
         if self._lost:
@@ -234,7 +231,7 @@ class _MemoryChannel:
                 self._server = Server(self._spec, launcher)
                 self._server.open()
             except ServerError as error:
-                raise self._gone(error.fault.but(effect="definite")) from None
+                raise self._mark_lost(error.fault.but(effect="definite")) from None
         return self._server
 
     def _ask(
@@ -243,7 +240,7 @@ class _MemoryChannel:
         try:
             answer = server.ask(method, params, limit_s or self._spec.timeout_s)
         except ServerError as error:
-            raise self._refusal(server, error.fault) from None
+            raise self._make_error(server, error.fault) from None
         if "error" in answer:
             said = answer["error"]
             words = excerpt(str(said.get("message")), 1000)
@@ -253,7 +250,7 @@ class _MemoryChannel:
             raise _bad_answer(f"its answer to {method} has no result that is an object")
         return result
 
-    def _listen(
+    def _read_notifications(
         self, server: Server, after: int = 0, method: str = "", wait_ms: int = 0
     ) -> Message:
         """The notifications after the one with this number, waited for if there is none."""
@@ -264,18 +261,18 @@ class _MemoryChannel:
         try:
             server.listen(time.monotonic() + wait_ms / 1000, find)
         except ServerError as error:
-            raise self._refusal(server, error.fault) from None
+            raise self._make_error(server, error.fault) from None
         if wait_ms and not find() and not server.is_usable:
-            raise self._gone(server.exit_fault("while a notification was awaited"))
+            raise self._mark_lost(server.exit_fault("while a notification was awaited"))
         return {"received": self._notifications.count, "notifications": find()}
 
-    def _refusal(self, server: Server, fault: Fault) -> UpstreamError | UpstreamGoneError:
+    def _make_error(self, server: Server, fault: Fault) -> UpstreamError | UpstreamGoneError:
         """The error for a fault of the server, which is gone if it cannot be used any more."""
         if fault.kind in _FATAL_FAULTS or not server.is_usable:
-            return self._gone(fault)
-        return UpstreamError(UPSTREAM_ERROR, _describe(fault), _build_data(fault))
+            return self._mark_lost(fault)
+        return UpstreamError(UPSTREAM_ERROR, _describe_fault(fault), _build_data(fault))
 
-    def _list(self, server: Server, method: str, key: str) -> Message:
+    def _read_list(self, server: Server, method: str, key: str) -> Message:
         """Every page of a list, in one; all together may take as long as one answer."""
         deadline = time.monotonic() + self._spec.timeout_s
         entries: list[object] = []
@@ -286,8 +283,8 @@ class _MemoryChannel:
             raise _bad_answer(pages.problem.reason)
         return {key: entries}
 
-    def _gone(self, fault: Fault) -> UpstreamGoneError:
-        self._lost = UpstreamGoneError(UPSTREAM_GONE, _describe(fault), _build_data(fault))
+    def _mark_lost(self, fault: Fault) -> UpstreamGoneError:
+        self._lost = UpstreamGoneError(UPSTREAM_GONE, _describe_fault(fault), _build_data(fault))
         return self._lost
 
     def close(self) -> None:
@@ -307,7 +304,7 @@ class _MemoryChannel:
         emit_warnings(f"{each.kind}: {each.message}" for each in (*findings, *faults))
 
 
-def _describe(fault: Fault) -> str:
+def _describe_fault(fault: Fault) -> str:
     return re.sub(_OWN_ID, "", fault.message)
 
 
@@ -354,9 +351,9 @@ class MemoryRun(Record):
     @property
     def is_success(self) -> bool:
         """Whether `mcptest run` would have ended with 0, and the server raised no exception."""
-        return exit_code_of(self.finished) == 0 and not self._raised()
+        return exit_code_of(self.finished) == 0 and not self._list_exceptions()
 
-    def _raised(self) -> list[str]:
+    def _list_exceptions(self) -> list[str]:
         """Exceptions of the server's own code outside of any test."""
         return [visible(each.message) for each in self.findings if each.kind == RAISED]
 
@@ -380,7 +377,7 @@ class MemoryRun(Record):
         yield totals(finished.summary, finished.duration_s, Paint(on=False))
         yield from (f"rule broken: {visible(rule)}" for rule in finished.broken_rules)
         yield from (f"gate missed: {visible(gate)}" for gate in finished.missed_gates)
-        yield from (f"server_raised: {message}" for message in self._raised())
+        yield from (f"server_raised: {message}" for message in self._list_exceptions())
         if finished.not_run:
             yield not_run_line(finished)
 
@@ -406,9 +403,7 @@ def run_memory(
     if not files:
         raise TypeError("run_memory() needs the path of a test file, or of a folder of them")
     memory = MemoryTarget(target)
-    spec = _build_spec(
-        memory, path=check_string("path", path), headers=check_mapping("headers", headers)
-    )
+    spec = _build_spec(memory, path, headers)
     wanted = Wanted(
         paths=tuple(check_path("a file", each) for each in files),
         server=spec.but(client=_read_client_section(client)),
@@ -416,10 +411,6 @@ def run_memory(
         selection=Selection(filters=tuple(filters), tags=tuple(tags)),
         timeout_s=None if timeout is None else check_seconds("timeout", timeout),
     )
-    return _run(_load(wanted), memory)
-
-
-def _load(wanted: Wanted) -> Plan:
     try:
         plan = load_plan(wanted, os.environ)
     except FormatError as error:
@@ -431,7 +422,7 @@ def _load(wanted: Wanted) -> Plan:
         message = error.message.replace("--url names", "run_memory() tests")
         raise UsageError(message, error.help) from None
     # No process is started, so there is no stderr to wait for.
-    return plan.with_servers(lambda spec: spec.but(ready_pattern=""))
+    return _run(plan.with_servers(lambda spec: spec.but(ready_pattern="")), memory)
 
 
 def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
@@ -443,10 +434,19 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
         launcher = launcher.but(guardian=make_guardian())
     if plan.plugins:
         plan.plugins.open(launcher.guardian, launcher.interrupts)
-    results = _Results()
+    file = ""
+    results: list[tuple[str, CaseResult]] = []
+
+    def take_event(event: Event) -> None:
+        nonlocal file
+        if isinstance(event, SuiteStarted):
+            file = event.file
+        elif isinstance(event, CaseFinished):
+            results.append((file, event.result))
+
     try:
         with silence_fork_warnings():
-            finished, *_ = run_plan(plan, make_options(plan), launcher, results.add)
+            finished, *_ = run_plan(plan, make_options(plan), launcher, take_event)
     finally:
         if plan.plugins:
             plan.plugins.close()
@@ -457,24 +457,10 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
         Finding(kind=each.kind, server=target.name, message=each.message) for each in faults
     )
     run = MemoryRun(
-        finished=finished.but(findings=(*finished.findings, *late)), results=tuple(results.results)
+        finished=finished.but(findings=(*finished.findings, *late)), results=tuple(results)
     )
     cleaned: MemoryRun = redact_all(run, redactor(plan.secrets)) if plan.secrets else run
     return cleaned
-
-
-class _Results:
-    """Collects the results of a run from its events."""
-
-    def __init__(self) -> None:
-        self.results: list[tuple[str, CaseResult]] = []
-        self._file = ""
-
-    def add(self, event: Event) -> None:
-        if isinstance(event, SuiteStarted):
-            self._file = event.file
-        elif isinstance(event, CaseFinished):
-            self.results.append((self._file, event.result))
 
 
 # Describing a server in memory
@@ -483,10 +469,9 @@ class _Results:
 _ORIGIN = "http://localhost:8000"
 
 
-def _build_spec(
-    target: MemoryTarget, *, path: str = "/mcp", headers: Mapping[str, str] | None = None
-) -> ServerSpec:
+def _build_spec(target: MemoryTarget, path: object, headers: object) -> ServerSpec:
     """The spec of an object; requests to an app go to `path`, with these headers."""
+    path, headers = check_string("path", path), check_mapping("headers", headers)
     http = None
     if target.is_app:
         url = _ORIGIN + (path if path.startswith("/") else f"/{path}")

@@ -486,7 +486,7 @@ class Scanner:
         assert client, "the server is on HTTP"
         # Only servers on HTTP need it.
         from mcptest.security.http_probes import Endpoint, probe_endpoint  # noqa: PLC0415
-        from mcptest.transport.http.client import listening_addresses  # noqa: PLC0415
+        from mcptest.transport.http.connection import listening_addresses  # noqa: PLC0415
 
         self._progress("probing the endpoint")
         endpoint = Endpoint(

@@ -17,7 +17,7 @@ from mcptest.core.errors import InterruptedRunError
 from mcptest.core.plan import ServerSpec
 from mcptest.engine.server import make_bare_launcher
 from mcptest.protocol.framing import LineDecoder, encode_line
-from mcptest.transport.http.channel import post
+from mcptest.transport.http.probe import post
 
 if TYPE_CHECKING:
     from pathlib import Path

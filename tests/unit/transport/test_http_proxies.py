@@ -112,8 +112,8 @@ def test_the_proxy_alone_gets_the_credentials_for_it() -> None:
 
 def test_a_tunnel_is_dug_when_the_proxy_agrees_in_however_many_pieces() -> None:
     found = tunnel()
-    assert not found.is_open(b"HTTP/1.1 200 Connec")
-    assert found.is_open(b"tion established\r\n\r\n")
+    assert not found.receive(b"HTTP/1.1 200 Connec")
+    assert found.receive(b"tion established\r\n\r\n")
 
 
 @pytest.mark.parametrize(
@@ -127,4 +127,4 @@ def test_a_tunnel_is_dug_when_the_proxy_agrees_in_however_many_pieces() -> None:
 )
 def test_a_tunnel_that_is_refused_says_why(said: bytes, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        tunnel().is_open(said)
+        tunnel().receive(said)

@@ -16,7 +16,7 @@ from mcptest.protocol.oauth import OAuthError
 from mcptest.transport.http.authorization import Credentials, Fetched
 
 if TYPE_CHECKING:
-    from mcptest.transport.http.channel import HttpRequest
+    from mcptest.transport.http.client import HttpRequest
 
 OAUTH = OAuthSpec(
     token_url="https://auth.example/token",
@@ -65,7 +65,7 @@ def body(**members: object) -> bytes:
 def test_headers_alone_are_ready_at_once() -> None:
     credentials = fixed(Authorization="Bearer x")
     assert credentials.is_ready
-    assert not credentials.can_answer(401, {})
+    assert not credentials.take_refusal(401, {})
     assert credentials.headers() == {"Authorization": "Bearer x"}
 
 
@@ -153,12 +153,12 @@ def test_an_infinite_lifetime_is_not_an_error() -> None:
 def test_a_refused_token_is_fetched_again_once() -> None:
     credentials = fetching()
     take(credentials, 200, body())
-    assert credentials.can_answer(401, {})
+    assert credentials.take_refusal(401, {})
     assert not credentials.is_ready
     take(credentials, 200, body())
-    assert not credentials.can_answer(401, {})
-    credentials.accepted()
-    assert credentials.can_answer(401, {})
+    assert not credentials.take_refusal(401, {})
+    credentials.take_success()
+    assert credentials.take_refusal(401, {})
 
 
 @pytest.mark.parametrize(

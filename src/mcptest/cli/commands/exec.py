@@ -199,7 +199,7 @@ def _describe_finding(finding: Finding) -> str:
 
 def _post(address: Address, content_type: str, body: bytes, deadline: float) -> int:
     # Only for uploads: it takes longer to import than everything else here.
-    from mcptest.transport.http.channel import post  # noqa: PLC0415
+    from mcptest.transport.http.probe import post  # noqa: PLC0415
 
     return post(address, content_type, body, deadline)
 

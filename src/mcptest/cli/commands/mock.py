@@ -113,7 +113,7 @@ def _http_server(word: str) -> Server:
     import secrets  # noqa: PLC0415  # not needed on stdio
 
     from mcptest.mock.http import ENDPOINT, HttpMock  # noqa: PLC0415  # not needed on stdio
-    from mcptest.transport.http.serving import open_listener, serve_http  # noqa: PLC0415  # not needed on stdio
+    from mcptest.transport.http.server import open_listener, serve_http  # noqa: PLC0415  # not needed on stdio
 
     port = int(word) if word.isascii() and word.isdigit() and len(word) <= 5 else -1
     if not 0 <= port <= _MAX_PORT:

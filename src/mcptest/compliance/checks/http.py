@@ -36,7 +36,7 @@ from mcptest.protocol.revisions import (
     VERSION_KEY,
 )
 from mcptest.rules.rule import META_CAPABILITIES
-from mcptest.transport.http.client import listening_addresses
+from mcptest.transport.http.connection import listening_addresses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""MCP over HTTP: the client side for servers under test, and a server for mocks."""
+"""MCP over HTTP. `transport` is the top, `answers`, `client` and `connection` are below it."""

@@ -34,7 +34,7 @@ from mcptest.protocol.oauth import (
     read_challenge,
     read_protected_resource,
 )
-from mcptest.transport.http.channel import HttpRequest
+from mcptest.transport.http.client import HttpRequest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,10 +61,11 @@ __all__ = [
     "credentials_for",
     "describe_problem",
     "discover_authorization",
+    "fetch_error",
+    "fetch_token",
     "is_sendable",
-    "missing_answer",
+    "make_token_request",
     "read_token",
-    "token_request",
 ]
 
 # Metadata and answers with a token are much smaller.
@@ -79,8 +80,8 @@ class Fetched(Record):
     problem: str = ""
 
 
-def missing_answer(request: HttpRequest, problem: str, hint: str) -> OAuthError:
-    """The error of a request without an answer that can be used."""
+def fetch_error(request: HttpRequest, problem: str, hint: str) -> OAuthError:
+    """The error of a request for a token or metadata whose answer cannot be used."""
     place = visible(request.address.url.partition("?")[0])
     if request.method == "GET":
         return OAuthError(f"the authorization server could not be found: {place}: {problem}")
@@ -224,7 +225,7 @@ class Credentials:
         return not self._is_wanted
 
     @property
-    def are_sent(self) -> bool:
+    def has_secrets(self) -> bool:
         """True if requests carry credentials."""
         return bool(self.token) or any(map(names_secret, self._headers))
 
@@ -232,12 +233,12 @@ class Credentials:
         token = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         return self._headers | token
 
-    def accepted(self) -> None:
-        """Note that the server took the token; if it refuses it later, it has expired."""
+    def take_success(self) -> None:
+        """Note that the server accepts the token; if it refuses it later, it has expired."""
         self._refused = 0
 
-    def can_answer(self, status: int, headers: Mapping[str, str]) -> bool:
-        """True if the server refused a request and another token may help; it is then wanted.
+    def take_refusal(self, status: int, headers: Mapping[str, str]) -> bool:
+        """True if an answer with this status asks for another token; it is then wanted.
 
         After a 401 the authorization server is looked for again: the server may have changed it.
         After a 403, the scopes that the server asks for are added, unless the config names them.
@@ -298,11 +299,8 @@ class Credentials:
             "scope": self._scope,
             "resource": self._resource,
         }
-        request = token_request(oauth, issued_by, form)
-        answer = yield request
-        token = answer.problem or read_token(answer.status, answer.body)
-        if isinstance(token, str):
-            raise missing_answer(request, token, self.hint)
+        request = make_token_request(oauth, issued_by, form)
+        token = yield from fetch_token(request, self.hint)
         self.token = token.access
         self._ends_at = time.monotonic() + token.usable_s
 
@@ -331,6 +329,15 @@ class Token(Record):
         return max(1.0, self.lasts_s - MARGIN_S)
 
 
+def fetch_token(request: HttpRequest, hint: str) -> Requests[Token]:
+    """Fetch a token; an OAuthError with this hint says why there is none."""
+    answer = yield request
+    found = answer.problem or read_token(answer.status, answer.body)
+    if isinstance(found, str):
+        raise fetch_error(request, found, hint)
+    return found
+
+
 def read_token(status: int, raw: bytes) -> Token | str:
     """The token in an answer of the token endpoint, or why there is none."""
     found = parse_object(raw)
@@ -355,7 +362,7 @@ def read_token(status: int, raw: bytes) -> Token | str:
     )
 
 
-def token_request(
+def make_token_request(
     oauth: OAuthSpec, server: AuthorizationServer, form: dict[str, str]
 ) -> HttpRequest:
     """A request to the token endpoint, with the credentials of the client (RFC 6749)."""

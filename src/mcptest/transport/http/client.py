@@ -1,777 +1,438 @@
-"""The Streamable HTTP transport, with the older transport of two endpoints as a fallback.
+"""An HTTP client, which knows nothing of MCP: requests and answers, many at once, none blocking.
 
-Messages become POSTs; answers and streams become messages again. One poll waits for everything at
-once: all connections, what the server's process writes, its end, a signal to us, the time when a
-stream is to be resumed. If the server has a command it is started by it and waited for until it
-listens; its stdout is then a log like its stderr.
-
-`exchanges` has what becomes of a single request, `channel` many requests over reused connections,
-`connection` one connection; `mcptest.protocol.http_messages` interprets the bytes.
+`HttpClient` has the requests that are under way and the connections that are kept for the next;
+an `Exchange` is one request and its answer. The owner of the poll asks for `handles`, and calls
+`move` when some of them are ready. Redirects are followed within one origin only, so no credential
+ever reaches another server.
 """
 
 from __future__ import annotations
 
-import contextlib
-import heapq
-import os
-import re
-import socket
-import sys
 import time
-from ipaddress import ip_address
 
-from mcptest import __version__
-from mcptest.core.errors import InterruptedRunError, ServerError
-from mcptest.core.results import Fault
-from mcptest.core.secrets import redact_bytes, redact_part, redactor
-from mcptest.core.strict_json import parse_json
-from mcptest.core.text import excerpt, visible
-from mcptest.core.value_class import ABSENT
-from mcptest.protocol.framing import Frame, LineDecoder, Ring, TransportFault
-from mcptest.protocol.http_address import BadUrlError, parse_url, redirected, same_origin
-from mcptest.protocol.http_messages import (
-    NOT_SPOKEN,
-    AnswerReader,
-    message_headers,
-    own_version,
-    param_headers,
-    with_refused_credentials,
-    without_older_transport,
-)
-from mcptest.protocol.jsonrpc import id_key, is_illegal, meta_of
-from mcptest.protocol.oauth import OAuthError
-from mcptest.protocol.revisions import REVISIONS
-from mcptest.protocol.session import TRACE_KEY
-from mcptest.transport import READABLE, wait_ready
-from mcptest.transport.http.authorization import credentials_for, missing_answer
-from mcptest.transport.http.channel import HttpChannel, HttpRequest
-from mcptest.transport.http.connection import Trust, look_up
-from mcptest.transport.http.listeners import Fetch, Post, Stream
-from mcptest.transport.process.stopping import Stopped, read_command_line, read_mark
-from mcptest.transport.stdio import StdioTransport
+import h11
+
+from mcptest.core.text import excerpt
+from mcptest.core.value_class import Record
+from mcptest.protocol.http_address import BadUrlError, redirected, same_origin
+from mcptest.transport import READABLE, WRITABLE
+from mcptest.transport.http.connection import HttpConnection, HttpConnectionError, Trust, find_proxy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Protocol
 
-    from mcptest.core.plan import ServerSpec
     from mcptest.protocol.http_address import Address
-    from mcptest.protocol.jsonrpc import IdKey
-    from mcptest.transport.http.authorization import Fetched, Requests
-    from mcptest.transport.http.connection import SocketAddress
-    from mcptest.transport.process.child import Guardian
-    from mcptest.transport.process.signals import Interrupts
-    from mcptest.transport.process.stopping import Grace
 
-    Item = Frame | TransportFault
+    class AnswerHandler(Protocol):
+        """Is called with the answer to a request: a head, pieces, and an end or a failure."""
 
-__all__ = ["HttpTransport", "listening_addresses"]
+        def take_head(self, head: Head) -> None: ...
+        def take_piece(self, chunk: bytes) -> None: ...
+        def take_end(self) -> None: ...
+        def take_failure(self, error: HttpConnectionError) -> None: ...
 
+    class AnyConnection(Protocol):
+        """What carries an exchange: a descriptor to wait for, until it is closed."""
 
-_KEPT_BYTES = 4 * 1024
+        @property
+        def fd(self) -> int: ...
+        def has_more(self) -> bool: ...
+        def close(self) -> None: ...
 
-_ACCEPT = "application/json, text/event-stream"
+    class AnyExchange(Protocol):
+        """A request under way, whatever carries it. `advance` may raise HttpConnectionError."""
 
-# A session id is visible ASCII; anything else could end the line of its header.
-_SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
-
-# How long to wait before a stream that broke off is resumed, at least and at most, and how many
-# times in a row nothing may come of it.
-_RESUME_S = (0.2, 30.0)
-_MAX_RESUMES = 5
-
-# How many requests may wait for the server at a time; each has a connection of its own.
-_MAX_RUNNING = 200
-
-# How long a notification may take to be accepted before the next message follows anyway.
-_RECEIPT_PATIENCE_S = 5.0
-
-# How often a server that is starting is asked whether it listens.
-_KNOCK_S = 0.02
-
-# How long its name may take to be looked up.
-_LOOKUP_S = 5.0
-
-# How long a token may take to be fetched.
-_TOKEN_S = 10.0
-
-_STDIN_S = 0.05
-
-# How many times the connections of a process that has ended are read.
-_LAST_TURNS = 1000
-
-# What breaks when a server ends, and how long its end may come after that.
-_OF_A_BROKEN_CONNECTION = ("connect_failed", "event_stream", "http_body")
-_END_PATIENCE_S = 0.2
-
-_PORT = "{port}"
-
-_PORT_NOT_PASSED = f'{_PORT} is in the URL and neither in the command nor in "env": the server '
-_PORT_NOT_PASSED += "cannot know at which port to listen"
+        @property
+        def request(self) -> HttpRequest: ...
+        @property
+        def connection(self) -> AnyConnection: ...
+        @property
+        def wants(self) -> int: ...
+        @property
+        def progress(self) -> str: ...
+        @property
+        def has_head(self) -> bool: ...
+        @property
+        def is_over(self) -> bool: ...
+        @property
+        def reusable_connection(self) -> HttpConnection | None: ...
+        def advance(self) -> Iterator[Head | bytes]: ...
 
 
-class HttpTransport:
-    """One session with a server over HTTP, and its process if we start it."""
+__all__ = ["Exchange", "Head", "HttpClient", "HttpRequest", "parse_head"]
 
-    is_pipe = False
-    has_closed_stdin = False
-    has_no_reader = False
-    unsent_bytes = unread_bytes = sent_bytes = 0
-    has_read_all = has_news = True
-    repeats_trace = False
 
-    def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
-        words = (*spec.command, *(spec.env or {}).values())
-        self._is_port_not_passed = not any(_PORT in word for word in words)
-        self._is_port_not_passed &= spec.http is not None and _PORT in spec.http.url
-        self.spec = spec = _with_port(spec)
-        self.label = f"http://{spec.name}"
-        assert spec.http
-        self.http = spec.http
-        ca_file = self.http.ca_file
-        if ca_file and not os.path.isfile(ca_file):
-            message = f'"ca_file" (in a config "caFile") names {visible(ca_file)!r}, and there is '
-            hint = "it is taken from the folder of the file that names it"
-            raise ServerError(Fault(kind="tls_failed", message=f"{message}no such file", hint=hint))
-        self.interrupts = interrupts
-        self.address = parse_url(self.http.url)
-        self.decoder = LineDecoder()
-        self._limit = spec.limits.max_line_bytes
-        self.stdout_tail = Ring(_KEPT_BYTES)
-        self.stdout_mark = 0
-        self.last_output: list[Item] = []
-        # What has arrived and was not received yet.
-        self._items: list[Item] = []
-        self._timers: list[tuple[float, int, Callable[[], None]]] = []
-        self._timer_count = 0
-        trust = Trust(ca_file=ca_file, skips_verification=self.http.insecure_tls)
-        self._channel = HttpChannel(trust, os.environ, self.address)
-        self.running: list[Fetch | Post | Stream] = []
-        self.credentials = credentials_for(self.http, self.address, interrupts)
-        # Less than the startup limit: the server must not be blamed for a token that is late.
-        self.token_s = min(_TOKEN_S, 0.9 * spec.startup_timeout_s)
-        # How a token is being obtained, and the request that is under way for it.
-        self._obtaining: Requests[None] | None = None
-        self._fetching: HttpRequest | None = None
-        # Messages that wait for a token, or for the endpoint of the older transport.
-        self._unsent: list[bytes] = []
-        # The session
-        self.session_id = ""
-        self.version = ""
-        self.is_old = self.http.transport == "sse"
-        # True once the one stream that carries all answers has ended.
-        self.is_lost = False
-        self._endpoint: Address | None = None
-        self._tools: dict[str, object] = {}
-        self._resumed: dict[IdKey, int] = {}
-        self._seen: dict[str, None] = {}
-        # The server's process
-        self._is_over = False
-        self._has_read_rest = False
-        self._addresses: list[SocketAddress] | None = None
-        self._is_taken = False
-        self.foreign_listener = ""
-        self.process: StdioTransport | None = None
-        if spec.command:
-            if self._can_connect():
-                message = f"something listens at {self.address.authority} already"
-                hint = "it would be tested instead of the server that the command starts; "
-                hint += f'write {_PORT} for the port in "url" and in the command to have a free '
-                hint += "one chosen"
-                raise ServerError(Fault(kind="spawn_failed", message=message, hint=hint))
-            self.process = StdioTransport(spec, guardian, interrupts)
-        self.stderr = self.process.stderr if self.process else Ring(1)
-        # It knows of tokens and of the credentials of a proxy as soon as they are learned.
-        self.redact = redactor(spec.secrets)
+class HttpRequest(Record):
+    """A request and the address it goes to. `host` is another value of `Host` than the address."""
+
+    method: str
+    address: Address
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    follows_redirects: bool = True
+    host: str = ""
 
     @property
-    def transport(self) -> str:
-        kind = "sse" if self.is_old else "http"
-        return f"{kind}:{self.address.url}"
+    def all_headers(self) -> list[tuple[str, str]]:
+        """The headers, with `Host` and the length of the body."""
+        size = [("Content-Length", str(len(self.body)))] if self.body else []
+        return [("Host", self.host or self.address.authority), *self.headers, *size]
 
-    @property
-    def has_exited(self) -> bool:
-        return self.process is not None and self.process.has_exited
 
-    @property
-    def is_closed(self) -> bool:
-        """True once nothing more can arrive."""
-        is_gone = self.has_exited and self._has_read_rest
-        return self._is_over or ((self.is_lost or is_gone) and not self._items)
+class Head(Record):
+    """Status and headers of an answer; names of headers are in lower case."""
 
-    @property
-    def begun_line(self) -> int:
-        """The number of the event that has arrived in part on the stream of the older transport."""
-        readers = [each.reader for each in self.running if self.is_old and isinstance(each, Stream)]
-        return readers[0].begun_event if readers else 0
+    status: int
+    headers: dict[str, str]
 
-    def mark_stdout(self) -> int:
-        """Start the evidence of a fault with what arrives from now on."""
-        self.stdout_mark = self.stdout_tail.total
-        return self.stdout_mark
+    def header(self, name: str) -> str:
+        return self.headers.get(name, "")
 
-    def cleaned(self, raw: bytes) -> bytes:
-        """Part of the server's output without the secrets it was given."""
-        return redact_bytes(raw, lambda text: redact_part(text, self.redact))
 
-    def progress(self, id: object) -> str:
-        """How far the answer to a request has come."""
-        if self._fetching:
-            place = self._fetching.address.authority
-            return f"a token for it is being obtained, and {place} has not answered"
-        if self.is_old and self._endpoint is None:
-            return "its event stream has not named the endpoint for messages"
-        if count := self._resumed.get(id_key(id), 0):
-            return f"its event stream broke off and was asked for again, {count} times"
-        found = (each.reader.progress or self._channel.progress(each) for each in self._about(id))
-        return next(filter(None, found), "")
+def parse_head(status: int, pairs: Iterable[tuple[bytes, bytes]]) -> Head:
+    """The head of an answer; the values of a repeated header are joined."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in pairs:
+        name, value = raw_name.decode("ascii", "replace").lower(), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return Head(status=status, headers=headers)
 
-    def give_up(self, id: object) -> bool:
-        """Close the answer to a request; False if it has no stream of its own."""
-        for each in self._about(id):
-            if isinstance(each, Post):
-                self.cancel(each)
-                return True
-        return False
 
-    def _about(self, id: object) -> list[Fetch | Post | Stream]:
-        key = id_key(id)
-        return [each for each in self.running if id_key(each.reader.id) == key]
+_MAX_REDIRECTS = 5
+_MAX_IDLE = 8
+# How long connections are kept open without a request while others wait in silence.
+_IDLE_PATIENCE_S = 0.5
 
-    def cancel(self, exchange: Fetch | Post | Stream) -> None:
-        """Break off an exchange; nothing more is reported of it."""
-        self._channel.cancel(exchange)
-        self.finished(exchange)
+# With these the method and the body stay; the others turn a POST into a GET.
+_KEEPING = (307, 308)
+_REDIRECTS = (301, 302, 303, *_KEEPING)
 
-    # Starting
 
-    def _can_connect(self) -> bool:
-        """True if a connection can be made; the name is looked up once, with a short limit."""
-        if self._addresses is None:
-            self._addresses = look_up(self.address, _LOOKUP_S, self.interrupts.fd)
-        for family, address in self._addresses:
-            with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
-                probe.settimeout(1.0)
-                probe.connect(address)
-                return True
-        return False
+class _Running:
+    """An exchange under way, and the handler of its answer; `hops` redirects led to it."""
 
-    def open(self, deadline: float) -> Fault | None:
-        """Wait until the server that we started listens; the fault if it does not."""
-        while self.process and not self.has_exited and not self._is_ours_listening():
-            if self._is_taken and time.monotonic() >= deadline:
-                return Fault(
-                    kind="spawn_failed",
-                    message="another server that mcptest has started listens at "
-                    f"{self.address.authority}",
-                    hint=f'write {_PORT} for the port in "url" and in the command: each gets its '
-                    "own",
-                )
-            if time.monotonic() >= deadline:
-                return Fault(
-                    kind="handshake_timeout",
-                    message=f"the server does not listen at {self.address.authority} after "
-                    f"{self.spec.startup_timeout_s:g} s",
-                    hint=_PORT_NOT_PASSED if self._is_port_not_passed else self.spec.start_limit,
-                )
-            self._look(_KNOCK_S, heed_interrupts=True)
-        return None
+    __slots__ = ("exchange", "handler", "hops", "keeps_connection")
 
-    def _is_ours_listening(self) -> bool:
-        """True if the server that we started can be reached, and not another of our servers."""
-        assert self.process
-        if not self._can_connect():
-            return False
-        found = listeners_on(self.address.port, self.process.mark)
-        self._is_taken = bool(found.others) and not found.has_ours
-        if found.unmarked and not found.has_ours:
-            # Perhaps the server in a container, perhaps another program that was quicker.
-            self.foreign_listener = found.describe_unmarked()
-        return not self._is_taken
+    def __init__(self, exchange: AnyExchange, handler: AnswerHandler, hops: int) -> None:
+        self.exchange = exchange
+        self.handler = handler
+        self.hops = hops
+        self.keeps_connection = True
 
-    # Sending
 
-    def send(self, line: bytes) -> None:
-        """Send a message, as soon as that is possible."""
-        if not self.credentials.is_ready:
-            self._unsent.append(line)
-            self.obtain_token()
-        elif self.is_old and self._endpoint is None:
-            self._unsent.append(line)
-            if not any(isinstance(each, Stream) for each in self.running):
-                said = "the GET for an event stream"
-                self._listen(AnswerReader(said, stream="get", limit=self._limit, is_old=True))
-        else:
-            self._post(line)
+class HttpClient:
+    """All exchanges of one transport, with the server and with others such as for tokens."""
 
-    def _send_waiting(self) -> None:
-        waiting, self._unsent = self._unsent, []
-        for line in waiting:
-            self.send(line)
+    def __init__(
+        self, trust: Trust, environment: Mapping[str, str], home: Address | None = None
+    ) -> None:
+        self._trust = trust
+        # The server under test; TLS verification may be skipped for no other.
+        self._home = home
+        self._environment = environment
+        self._running: list[_Running] = []
+        self._idle: list[HttpConnection] = []
+        self._keeps_connections = True
+        # When a request was begun, or something arrived on a connection, last.
+        self._active_at = 0.0
 
-    def _post(self, line: bytes) -> None:
-        message: Any = parse_json(line.decode("utf-8"))
-        # Of a batch, its first request.
-        each_message = message if isinstance(message, list) else [message]
-        requests = [
-            each
-            for each in each_message
-            if isinstance(each, dict) and {"id", "method"} <= set(each)
-        ]
-        first: Any = (requests or each_message or [message])[0]
-        method = first.get("method") if isinstance(first, dict) else None
-        is_request = isinstance(method, str) and "id" in first
-        said = excerpt(method, 80) if isinstance(method, str) else "an answer"
-        reader = AnswerReader(
-            said,
-            first["id"] if is_request else ABSENT,
-            stream="post",
-            limit=self._limit,
-            is_old=self.is_old,
-            ids=frozenset(id_key(each["id"]) for each in requests),
-            is_illegal=is_illegal(first),
-        )
-        reader.seen = self._seen
-        named = REVISIONS.get(own_version(message))
-        if not self.version and named and named.is_stateless:
-            # Without a handshake each request names it; other messages have only this.
-            self.version = named.version
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": _ACCEPT,
-            **message_headers(message, self.version),
-            **self._mirrored(first),
-            **self._trace_header(first),
-        }
-        request = self._request("POST", headers, line.rstrip(b"\n"))
-        self._start(request, Post(self, reader, str(method or ""), line))
-
-    def _trace_header(self, message: Any) -> dict[str, str]:
-        """The trace context of a request, which HTTP servers read from a header."""
-        context = meta_of(message).get(TRACE_KEY) if self.repeats_trace else None
-        if not isinstance(context, str) or not (context.isascii() and context.isprintable()):
-            return {}
-        is_configured = any(name.lower() == TRACE_KEY for name in self.credentials.headers())
-        return {} if is_configured else {TRACE_KEY: context}
-
-    def _mirrored(self, message: Any) -> dict[str, str]:
-        params = message.get("params") if isinstance(message, dict) else None
-        name = params.get("name") if isinstance(params, dict) else None
-        if params is None or not isinstance(name, str) or name not in self._tools:
-            return {}
-        return param_headers(self._tools[name], params.get("arguments"))
-
-    def _request(self, method: str, headers: dict[str, str], body: bytes = b"") -> HttpRequest:
-        every = {
-            "User-Agent": f"mcptest/{__version__}",
-            "Accept-Encoding": "identity",
-            **headers,
-            **self.credentials.headers(),
-        }
-        if self.session_id:
-            every["Mcp-Session-Id"] = self.session_id
-        address = self._endpoint if self._endpoint and method == "POST" else self.address
-        return HttpRequest(method=method, address=address, headers=tuple(every.items()), body=body)
-
-    def _start(self, request: HttpRequest, exchange: Fetch | Post | Stream) -> None:
-        posts = [each for each in self.running if isinstance(each, Post)]
-        if len(self.running) >= _MAX_RUNNING and posts:
-            # The number of connections is limited. A request whose answer is awaited is given up
-            # last: a server that asks without end must not make us give up our own request.
-            oldest = next((each for each in posts if each.is_receipt), posts[0])
-            self.cancel(oldest)
-            said, id = oldest.reader.said, oldest.reader.id
-            message = f"{said} was given up: {_MAX_RUNNING} requests wait for the server"
-            self.deliver([TransportFault(kind="http_body", message=message, id=id)])
-        self.running.append(exchange)
-        self._channel.start(request, exchange)
-
-    def wait_until_read(self) -> None:
-        """Wait until what needs no answer has been accepted: the next message may rely on it."""
-        deadline = time.monotonic() + _RECEIPT_PATIENCE_S
-        while any(each.is_receipt for each in self.running) and not self.is_closed:
-            wait_s = deadline - time.monotonic()
-            if wait_s <= 0:
-                return
-            self._look(wait_s, heed_interrupts=True)
-
-    # Tokens
-
-    def obtain_token(self) -> None:
-        """Obtain a token, unless that is under way."""
-        if self._obtaining is not None:
+    def start(self, request: HttpRequest, handler: AnswerHandler, hops: int = 0) -> None:
+        """Send a request; its handler may be called before this returns."""
+        try:
+            exchange = self.exchange_for(request)
+        except OSError as error:
+            message = f"no connection can be made: {error.strerror}"
+            handler.take_failure(HttpConnectionError("connect_failed", message))
             return
-        self._obtaining = obtaining = self.credentials.obtain()
+        running = _Running(exchange, handler, hops)
+        self._running.append(running)
+        self._active_at = time.monotonic()
+        self._advance(running)
 
-        def give_up() -> None:
-            # The authorization server took too long.
-            if self._obtaining is obtaining and self._fetching:
-                problem = f"no answer within {self.token_s:g} s"
-                self._obtaining, request = None, self._fetching
-                obtaining.close()
-                for fetch in [each for each in self.running if isinstance(each, Fetch)]:
-                    self.cancel(fetch)
-                self._fail_unauthorized(missing_answer(request, problem, self.credentials.hint))
+    def exchange_for(self, request: HttpRequest) -> AnyExchange:
+        """Begin the exchange of a request. A client without connections overrides this."""
+        address = request.address
+        for connection in [each for each in self._idle if same_origin(each.address, address)]:
+            self._idle.remove(connection)
+            if not connection.is_stale:
+                return Exchange(request, connection)
+            # The server closes idle connections so soon that the next might close while we write.
+            self._keeps_connections = False
+            connection.close()
+        trust = self._trust
+        if self._home and not same_origin(address, self._home):
+            # Skipping verification of the server under test does not extend to other servers.
+            trust = trust.but(skips_verification=False, is_strict=True)
+        proxy = find_proxy(address, self._environment)
+        return Exchange(request, HttpConnection(address, trust, proxy))
 
-        self._later(self.token_s, give_up)
-        self.take_fetched(None)
-
-    def take_fetched(self, answer: Fetched | None) -> None:
-        """Take the answer to a request for a token or for metadata, and send the next one."""
-        assert self._obtaining
-        self._fetching = None
-        try:
-            steps = self._obtaining
-            self._fetching = next(steps) if answer is None else steps.send(answer)
-        except StopIteration:
-            self._obtaining = None
-            self._send_waiting()
-        except OAuthError as error:
-            self._obtaining = None
-            self._fail_unauthorized(error)
-        else:
-            self._start(self._fetching, Fetch(self))
-
-    def _fail_unauthorized(self, error: OAuthError) -> None:
-        self._fetching = None
-        fault = TransportFault(kind="auth_failed", message=error.message, hint=error.hint)
-        self.fail_waiting(fault)
-
-    def fail_waiting(self, fault: TransportFault) -> None:
-        """Report for each message that waits to be sent why it is not."""
-        waiting, self._unsent = self._unsent, []
-        for line in waiting:
-            message: Any = parse_json(line.decode("utf-8"))
-            id = message.get("id", ABSENT) if isinstance(message, dict) else ABSENT
-            self.deliver([fault.but(id=id, is_refusal=id is ABSENT, effect="definite")])
-
-    # Receiving
-
-    def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
-        """What arrived by the deadline; empty at the deadline and at the end."""
-        while not self._items and not self.is_closed:
-            wait_s = deadline - time.monotonic()
-            # Polled at least once, so that what has already arrived is never missed.
-            self._look(max(0.0, wait_s), heed_interrupts=heed_interrupts)
-            if wait_s <= 0:
-                break
-        items, self._items = self._items, []
-        return items
-
-    def deliver(self, items: Sequence[Item]) -> None:
-        """Keep what has arrived until it is received."""
-        for item in items:
-            if isinstance(item, TransportFault):
-                if self._is_explained_by_exit(item):
-                    continue
-                if self.credentials.are_sent:
-                    item = with_refused_credentials(item, self.credentials.describe())
-                item = item.but(message=self.redact(item.message), hint=self.redact(item.hint))
-            # Messages are compared as they came; secrets in them are blanked when they are shown.
-            self._items.append(item)
-
-    def _is_explained_by_exit(self, fault: TransportFault) -> bool:
-        """True if a connection broke because the process that we started has ended."""
-        if self.process is None or fault.kind not in _OF_A_BROKEN_CONNECTION:
-            return False
-        if fault.id is ABSENT and not fault.is_refusal:
-            # It is about a stream that goes on.
-            return False
-        return self.process.wait_for_exit(time.monotonic() + _END_PATIENCE_S)
-
-    def finished(self, exchange: Fetch | Post | Stream) -> None:
-        """Nothing more comes of this one."""
-        if exchange in self.running:
-            self.running.remove(exchange)
-
-    def take_session_id(self, headers: dict[str, str]) -> TransportFault | None:
-        """Begin the session that the answer to initialize names, if its id can be used."""
-        given = headers.get("mcp-session-id", "")
-        if not given:
-            return None
-        if _SESSION_ID.fullmatch(given):
-            self.session_id = given
-            return None
-        message = "the server gave a session id that is not visible ASCII, or is endless: "
-        return TransportFault(kind="protocol_violation", message=message + excerpt(given, 80))
-
-    def learn_from(self, method: str, items: Sequence[Item]) -> None:
-        """Keep from answers what later requests must carry."""
-        for item in items:
-            value: Any = item.value if isinstance(item, Frame) else None
-            result = value.get("result") if isinstance(value, dict) else None
-            if not isinstance(result, dict):
-                continue
-            if method == "initialize" and isinstance(result.get("protocolVersion"), str):
-                self.version = result["protocolVersion"]
-            elif method == "tools/list" and isinstance(result.get("tools"), list):
-                for tool in result["tools"]:
-                    if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                        self._tools[tool["name"]] = tool.get("inputSchema")
-
-    # Streams
-
-    def open_stream(self) -> None:
-        """Open the stream for the server's own messages, if the revision has one."""
-        revision = REVISIONS.get(self.version)
-        if revision and revision.has_get_stream and not self.is_old:
-            said = "the GET for its own messages"
-            self._listen(AnswerReader(said, stream="get", limit=self._limit))
-
-    def _listen(self, reader: AnswerReader, last_id: str = "", tries: int = 0) -> None:
-        headers = {"Accept": "text/event-stream", **message_headers(None, self.version)}
-        if last_id:
-            headers["Last-Event-ID"] = last_id
-        self._start(self._request("GET", headers), Stream(self, reader, tries))
-
-    def resume(self, reader: AnswerReader, tries: int) -> bool:
-        """Request the rest of a stream that broke off; False if that is impossible."""
-        revision = REVISIONS.get(self.version)
-        is_stateless = revision is not None and revision.is_stateless
-        if not reader.last_id or tries >= _MAX_RESUMES or self.is_old or is_stateless:
-            return False
-        if not _SESSION_ID.fullmatch(reader.last_id.replace(" ", "_")):
-            # No header can hold it.
-            return False
-        least, most = _RESUME_S
-        # Each try in vain doubles the wait; the server can only ask for more.
-        delay = min(most, max(least * 2**tries, reader.retry_s or 0.0))
-        rest = AnswerReader(reader.said, reader.id, stream="get", limit=self._limit)
-        rest.resume(reader)
-        rest.seen = self._seen
-        key = id_key(reader.id)
-        self._resumed[key] = self._resumed.get(key, 0) + 1
-        self._later(delay, lambda: self._listen(rest, reader.last_id, tries + 1))
-        return True
-
-    # The older transport
-
-    def may_fall_back(self, method: str, status: int) -> bool:
-        """True if a refused initialize may mean a server of the older transport."""
-        is_open = self.http.transport == "auto" and not self.is_old
-        return is_open and method == "initialize" and status in NOT_SPOKEN
-
-    def fall_back(self, line: bytes, refusal: Sequence[Item]) -> None:
-        """Try the older transport with what was refused."""
-        self.is_old = True
-        self._unsent.append(line)
-        reader = AnswerReader("the GET", stream="get", limit=self._limit, is_old=True)
-        headers = {"Accept": "text/event-stream"}
-        self._start(self._request("GET", headers), Stream(self, reader, 0, refusal))
-
-    def give_up_old(self, refusal: Sequence[Item]) -> None:
-        """Deliver the refusal: there is no older transport either."""
-        self.is_old = False
-        self._unsent.clear()
-        target = self.address.target
-        self.deliver(
-            [
-                without_older_transport(item, target) if isinstance(item, TransportFault) else item
-                for item in refusal
-            ]
-        )
-
-    def take_endpoint(self, text: str) -> None:
-        """Send messages to the endpoint that the server names, if it is its own."""
-        named = f"the server names the endpoint {excerpt(text, 200)}, which is"
-        fault = None
-        try:
-            goal = redirected(self.address, text)
-        except BadUrlError as error:
-            message = f"{named} not a URL: {error}"
-            fault = TransportFault(kind="event_stream", message=message)
-        else:
-            if not same_origin(goal, self.address):
-                message = f"{named} another server; nothing is sent there"
-                fault = TransportFault(kind="redirect_refused", message=message)
-        if fault:
-            self.fail_waiting(fault)
-            self.is_lost = True
-        else:
-            self._endpoint = goal
-            self._send_waiting()
-
-    # One turn of the loop
-
-    def _look(self, wait_s: float, *, heed_interrupts: bool) -> None:
-        if self._timers:
-            wait_s = min(wait_s, max(0.0, self._timers[0][0] - time.monotonic()))
-        # A process may have been seen to end while a request was sent; no poll reports that again.
-        has_ended = self.has_exited and not self._has_read_rest
-        wait_s = 0.0 if self._channel.has_more or has_ended else self._channel.limit_wait(wait_s)
-        ready = self._ready(wait_s, heed_interrupts)
-        self._channel.move(ready)
-        if self.process and ready & set(self.process.handles()):
-            self.process.pump()
-        if self.has_exited and not self._has_read_rest:
-            # Read what it had sent, and no more: others may go on sending.
-            self._has_read_rest = True
-            for _ in range(_LAST_TURNS):
-                ready = self._ready(0.0, heed_interrupts=False)
-                if not ready & {fd for fd, _ in self._channel.handles()}:
-                    break
-                self._channel.move(ready)
-        while self._timers and self._timers[0][0] <= time.monotonic():
-            heapq.heappop(self._timers)[2]()
-        if heed_interrupts and self.interrupts.count:
-            raise InterruptedRunError
-
-    def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
-        wanted = self._handles()
-        if heed_interrupts:
-            wanted[self.interrupts.fd] = READABLE
-        return set(wait_ready(wanted, wait_s))
-
-    def _handles(self) -> dict[int, int]:
+    def handles(self) -> Iterable[tuple[int, int]]:
         """The descriptors to wait for, and the events wanted of them."""
-        handles = dict(self._channel.handles())
-        if self.process:
-            handles |= dict.fromkeys(self.process.handles(), READABLE)
-        return handles
+        for running in self._running:
+            if (fd := running.exchange.connection.fd) >= 0:
+                yield fd, running.exchange.wants
 
-    def _later(self, delay_s: float, action: Callable[[], None]) -> None:
-        self._timer_count += 1
-        heapq.heappush(self._timers, (time.monotonic() + delay_s, self._timer_count, action))
+    @property
+    def has_more(self) -> bool:
+        """True if there are bytes that a poll does not see."""
+        return any(running.exchange.connection.has_more() for running in self._running)
 
-    # Its process
+    def move(self, ready: set[int]) -> None:
+        """Advance the exchanges whose descriptors are ready."""
+        for running in list(self._running):
+            connection = running.exchange.connection
+            if running in self._running and (connection.fd in ready or connection.has_more()):
+                self._active_at = time.monotonic()
+                self._advance(running)
 
-    def drain_stderr(self) -> None:
-        if self.process:
-            self.process.drain_stderr()
-
-    def wait_for_stderr(self, deadline: float) -> bool:
-        """Wait until something arrives on stderr; False at the deadline, or without a process."""
-        return self.process.wait_for_stderr(deadline) if self.process else False
-
-    def wait_for_exit(self, deadline: float, *, heed_interrupts: bool = False) -> bool:
-        """Wait for the end of the process; False at the deadline, or without a process."""
-        while self.process and not self.has_exited:
-            wait_s = deadline - time.monotonic()
-            if wait_s <= 0:
-                return False
-            self._look(wait_s, heed_interrupts=heed_interrupts)
-        return self.has_exited
-
-    # Ending
-
-    def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
-        """End the session, close every connection, and stop the process if it is ours."""
-        began = time.monotonic()
-        if not at_once and not self.is_closed and self._end_session():
-            deadline = began + grace.stdin_s
-            while self.running and (wait_s := deadline - time.monotonic()) > 0:
-                self._look(wait_s, heed_interrupts=False)
-        self._channel.close()
-        self._timers.clear()
-        self.last_output, self._items = self._items, []
-        self._is_over = True
-        if self.process:
-            # Closing stdin means nothing to it: it is a signal that asks it to end.
-            ended = self.process.end(grace.but(stdin_s=_STDIN_S), at_once=at_once)
-            return ended.but(ended_by="closed") if ended.ended_by == "term" else ended
-        took_s = time.monotonic() - began
-        return Stopped(ended_by="closed", exit_code=None, took_s=took_s, left_behind={})
-
-    def _end_session(self) -> bool:
-        """Send a DELETE for the session; False if there is none."""
-        for each in list(self.running):
-            self._channel.cancel(each)
-        self.running.clear()
-        if not self.session_id or self.is_old:
-            return False
-        reader = AnswerReader("DELETE", stream="post", limit=self._limit)
-        self._start(
-            self._request("DELETE", message_headers(None, self.version)), Fetch(self, reader)
-        )
-        return True
-
-
-def _with_port(spec: ServerSpec) -> ServerSpec:
-    """The server with a free port for `{port}`."""
-    http = spec.http
-    if http is None or _PORT not in http.url:
-        return spec
-    is_v6 = ":" in parse_url(http.url.replace(_PORT, "65535")).host
-    family = socket.AF_INET6 if is_v6 else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind(("::1" if is_v6 else "127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    return spec.but(
-        http=http.but(url=http.url.replace(_PORT, port)),
-        command=tuple(word.replace(_PORT, port) for word in spec.command),
-        env={name: value.replace(_PORT, port) for name, value in (spec.env or {}).items()},
-    )
-
-
-# Which processes listen on a port of this machine. Linux only: elsewhere none is found.
-
-
-_LISTENING = "0A"
-
-
-class Listeners:
-    """The processes that listen on a port; the mark that our servers carry identifies ours."""
-
-    def __init__(self, pids: set[int], mark: str) -> None:
-        marks = {pid: read_mark(pid) for pid in pids}
-        self.has_ours = any(found.startswith(mark) for found in marks.values())
-        # A server that this or another run of mcptest has started for other tests.
-        self.others = [pid for pid, found in marks.items() if found and not found.startswith(mark)]
-        self.unmarked = [pid for pid, found in marks.items() if not found]
-
-    def describe_unmarked(self) -> str:
-        return ", ".join(f"{pid}: {read_command_line(pid)}" for pid in self.unmarked)
-
-
-def listeners_on(port: int, mark: str) -> Listeners:
-    """The processes that listen on a port, as far as that can be seen."""
-    wanted = {f"socket:[{inode}]" for _, inode in _listening(port)}
-    names = os.listdir("/proc") if wanted else []
-    pids = (int(name) for name in names if name.isdigit())
-    return Listeners({pid for pid in pids if _has_open(pid, wanted)}, mark)
-
-
-def listening_addresses(port: int) -> list[str]:
-    """The addresses of this machine on which something listens at a port, if that can be seen."""
-    found = []
-    for address, _ in _listening(port):
-        # In words of four bytes, each in the order of the processor.
-        words = [bytes.fromhex(address[at : at + 8]) for at in range(0, len(address), 8)]
-        raw = b"".join(word[::-1] if sys.byteorder == "little" else word for word in words)
-        found.append(str(ip_address(raw)))
-    return sorted(set(found))
-
-
-def _listening(port: int) -> Iterator[tuple[str, str]]:
-    """The address, in hexadecimal, and the number of each socket that listens on a port."""
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in _lines(table)[1:]:
-            fields = line.split()
-            is_listening = len(fields) > 9 and fields[3] == _LISTENING
-            if is_listening and int(fields[1].rpartition(":")[2], 16) == port:
-                yield fields[1].rpartition(":")[0], fields[9]
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read().splitlines()
-    except OSError:
-        return []
-
-
-def _has_open(pid: int, wanted: set[str]) -> bool:
-    # Processes end while we look, and those of other users cannot be read.
-    folder = f"/proc/{pid}/fd"
-    try:
-        handles = os.listdir(folder)
-    except OSError:
-        return False
-    for handle in handles:
+    def _advance(self, running: _Running) -> None:
+        follows = running.exchange.request.follows_redirects
         try:
-            if os.readlink(f"{folder}/{handle}") in wanted:
-                return True
-        except OSError:
-            continue
-    return False
+            for piece in running.exchange.advance():
+                if isinstance(piece, bytes):
+                    running.handler.take_piece(piece)
+                elif follows and piece.status in _REDIRECTS and piece.header("location"):
+                    self._redirect(running, piece)
+                else:
+                    running.handler.take_head(piece)
+                if running not in self._running:
+                    return
+        except HttpConnectionError as error:
+            self._drop(running)
+            running.handler.take_failure(error)
+            return
+        if running.exchange.is_over:
+            self._running.remove(running)
+            connection = running.exchange.reusable_connection
+            is_kept = self._keeps_connections and running.keeps_connection
+            if connection and is_kept and len(self._idle) < _MAX_IDLE:
+                self._idle.append(connection)
+            else:
+                running.exchange.connection.close()
+            running.handler.take_end()
+
+    def limit_wait(self, wait_s: float) -> float:
+        """Close idle connections where that helps; the longest wait until this is to be checked.
+
+        A server with a single thread waits for the next request on an idle connection, and answers
+        on no other until that is closed. So idle connections are closed if requests on others have
+        waited for their answers a moment in silence, and those others are closed afterwards.
+        """
+        waiting = [each for each in self._running if not each.exchange.has_head]
+        if not (self._idle and waiting):
+            return wait_s
+        left_s = self._active_at + _IDLE_PATIENCE_S - time.monotonic()
+        if left_s > 0:
+            return min(wait_s, left_s)
+        self._close_idle()
+        for running in waiting:
+            running.keeps_connection = False
+        return wait_s
+
+    def _redirect(self, running: _Running, head: Head) -> None:
+        self._drop(running)
+        request, target = running.exchange.request, head.header("location")
+        try:
+            goal = redirected(request.address, target)
+        except BadUrlError as error:
+            why = f"that is not a URL: {error}"
+        else:
+            if not same_origin(goal, request.address):
+                why = "that is another server"
+            elif request.method != "GET" and head.status not in _KEEPING:
+                why = f"a {request.method} would become a GET there"
+            elif running.hops >= _MAX_REDIRECTS:
+                why = f"it is redirect number {running.hops + 1}"
+            else:
+                self.start(request.but(address=goal), running.handler, running.hops + 1)
+                return
+        raise HttpConnectionError(
+            "redirect_refused",
+            f"the server redirects (status {head.status}) to {excerpt(target, 200)}, which is "
+            f"not followed: {why}",
+            "give the URL it leads to, if that is the server to test",
+            was_sent=True,
+        )
+
+    def _drop(self, running: _Running) -> None:
+        if running in self._running:
+            self._running.remove(running)
+        running.exchange.connection.close()
+
+    def progress(self, handler: AnswerHandler) -> str:
+        """How far the request of this handler has come."""
+        found = (each.exchange.progress for each in self._running if each.handler is handler)
+        return next(found, "")
+
+    def cancel(self, handler: AnswerHandler) -> None:
+        """Break off the exchange of this handler, which is not called any more."""
+        for running in [each for each in self._running if each.handler is handler]:
+            self._drop(running)
+
+    def close(self) -> None:
+        """Close everything."""
+        for running in list(self._running):
+            self._drop(running)
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        for connection in self._idle:
+            connection.close()
+        self._idle.clear()
+
+
+# One exchange. h11 has the syntax (docs/decisions/0006-http.md), the limits are here.
+
+
+# Status line and headers together.
+_MAX_HEAD_BYTES = 256 * 1024
+_GIANT = f"the headers of the answer are larger than {_MAX_HEAD_BYTES:,} bytes"
+
+# How much is read at a time: a server that never stops sending must not hide the deadline.
+_MAX_TURN_BYTES = 256 * 1024
+
+# How many times a server may send "100 Continue" and the like before it answers.
+_MAX_INTERIM = 20
+
+_HEADERS_TOO_LARGE = 431
+
+# How a server that expects TLS answers a request without it.
+_TLS_ALERT = b"\x15\x03"
+
+
+class Exchange:
+    """One request on one connection. `advance` yields the head, then pieces of the body."""
+
+    def __init__(self, request: HttpRequest, connection: HttpConnection) -> None:
+        self.request = request
+        self.connection = connection
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
+        self._outgoing = bytearray()
+        self._has_begun = False
+        # True if the server stopped reading before everything was sent.
+        self.has_stopped_reading = False
+        self._interim = 0
+        self.has_head = False
+        self.is_over = False
+
+    @property
+    def wants(self) -> int:
+        """The events that the poll is to wait for."""
+        if not self.connection.is_open:
+            return self.connection.wants
+        return READABLE | (WRITABLE if self._outgoing else 0)
+
+    @property
+    def unsent_bytes(self) -> int:
+        return len(self._outgoing) if self._has_begun else len(self.request.body)
+
+    @property
+    def progress(self) -> str:
+        """How far it has come without an answer, for the message of a timeout."""
+        if not self.connection.is_open:
+            return self.connection.progress
+        if self._outgoing:
+            return f"{len(self._outgoing):,} bytes of the request have not been read"
+        return "" if self.has_head else "the request was sent, and nothing has come"
+
+    @property
+    def reusable_connection(self) -> HttpConnection | None:
+        """The connection, if it can carry another exchange."""
+        http = self._http
+        is_done = http.our_state is h11.DONE and http.their_state is h11.DONE
+        # What came after the end of an answer belongs to no request.
+        is_clean = is_done and not self._outgoing and not http.trailing_data[0]
+        return self.connection if self.is_over and is_clean else None
+
+    def advance(self) -> Iterator[Head | bytes]:
+        """Go as far as possible without waiting; HttpConnectionError says what broke."""
+        self.connection.advance()
+        if not self.connection.is_open:
+            return
+        if not self._has_begun:
+            self._has_begun = True
+            self._outgoing += self._encode_request()
+        try:
+            if self._outgoing:
+                try:
+                    del self._outgoing[: self.connection.write(bytes(self._outgoing[: 1 << 20]))]
+                except OSError:
+                    # It stopped reading; its answer may have arrived anyway.
+                    self._outgoing.clear()
+                    self.has_stopped_reading = True
+            yield from self._receive()
+        except OSError as error:
+            raise self._broken(f"the connection broke: {error.strerror or error}") from None
+        except h11.RemoteProtocolError as error:
+            message, hint = f"the answer is not proper HTTP: {error}", ""
+            if not self.has_head and error.error_status_hint == _HEADERS_TOO_LARGE:
+                message = _GIANT
+            elif not self.has_head:
+                message = f"the answer does not begin like one of HTTP: {error}"
+                hint = "does it speak HTTP on this port?"
+            raise self._broken(message, hint) from None
+
+    def _encode_request(self) -> bytes:
+        request, connection = self.request, self.connection
+        via_proxy = connection.proxy is not None and request.address.scheme == "http"
+        headers = request.all_headers
+        if via_proxy and connection.proxy and connection.proxy.authorization:
+            headers.append(("Proxy-Authorization", connection.proxy.authorization))
+        try:
+            head = h11.Request(
+                method=request.method,
+                target=request.address.url if via_proxy else request.address.target,
+                headers=[(name.encode(), value.encode("latin-1")) for name, value in headers],
+            )
+        except h11.LocalProtocolError:
+            # The reason quotes a value, which may be a secret.
+            message = "the request cannot be sent: a header holds what HTTP does not allow"
+            hint = "such as white space before or after a value: look at what it is given"
+            raise HttpConnectionError("connect_failed", message, hint) from None
+        body = [h11.Data(data=request.body)] if request.body else []
+        events = [head, *body, h11.EndOfMessage()]
+        return b"".join(self._http.send(event) or b"" for event in events)
+
+    def _receive(self) -> Iterator[Head | bytes]:
+        taken = 0
+        while not self.is_over:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                chunk = self.connection.read() if taken < _MAX_TURN_BYTES else None
+                if chunk is None:
+                    return
+                if not self.has_head:
+                    self._check_beginning(chunk)
+                taken += len(chunk)
+                self._http.receive_data(chunk)
+            elif isinstance(event, h11.InformationalResponse):
+                self._interim += 1
+                if self._interim > _MAX_INTERIM:
+                    message = f"more than {_MAX_INTERIM} interim answers (1xx) and no real one"
+                    raise self._broken(message)
+            elif isinstance(event, h11.Response):
+                # What comes in one piece is not counted by h11.
+                if sum(len(name) + len(value) for name, value in event.headers) > _MAX_HEAD_BYTES:
+                    raise self._broken(_GIANT)
+                self.has_head = True
+                yield parse_head(event.status_code, event.headers)
+            elif isinstance(event, h11.Data):
+                yield bytes(event.data)
+            else:
+                # The end of the message, or a connection that switched to another protocol.
+                self.is_over = True
+
+    def _check_beginning(self, chunk: bytes) -> None:
+        """Raise if this cannot be part of a head: nothing more is sent, or it is TLS."""
+        if not chunk and self.has_stopped_reading:
+            raise self._broken("the server closed the connection, before it had read the request")
+        if not chunk:
+            raise self._broken("the server closed the connection without an answer")
+        if chunk.startswith(_TLS_ALERT) and self.request.address.scheme != "https":
+            message = "the answer does not begin like one of HTTP, but like one of TLS"
+            raise self._broken(message, "does it want https://?")
+
+    def _broken(self, message: str, hint: str = "") -> HttpConnectionError:
+        return HttpConnectionError("http_body", message, hint, was_sent=self._has_begun)

@@ -1,8 +1,8 @@
-"""One connection to an HTTP server: looked up, connected, through a proxy, wrapped in TLS.
+"""One connection to an HTTP server: name lookup, proxy and TLS; and who listens on a port.
 
-Nothing here blocks. A connection says which descriptor and events it waits for (`fd`, `wants`), and
-`advance` takes it a step further; the caller has the poll and the deadline. The `kind` of a
-`HttpConnectionError` names the layer that failed.
+Nothing here blocks. An `HttpConnection` connection says which descriptor and events it waits for
+(`fd`, `wants`), and `advance` takes it a step further; the caller has the poll and the deadline.
+The `kind` of a `HttpConnectionError` names the layer that failed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import errno
 import os
 import socket
+import sys
 from ipaddress import ip_address
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -23,10 +24,11 @@ from mcptest.core.text import visible
 from mcptest.core.value_class import Record
 from mcptest.protocol.http_address import BadUrlError, parse_url, proxy_for
 from mcptest.transport import READABLE, WRITABLE, Waker, wait_ready
+from mcptest.transport.process.stopping import read_command_line, read_mark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from ssl import SSLContext, SSLSocket
     from typing import Literal
     from urllib.parse import SplitResult
@@ -44,7 +46,9 @@ __all__ = [
     "Proxy",
     "Trust",
     "Tunnel",
+    "find_port_owners",
     "find_proxy",
+    "listening_addresses",
     "look_up",
 ]
 
@@ -86,7 +90,7 @@ class Trust(Record):
     skips_verification: bool = False
     is_strict: bool = False
 
-    def context(self) -> SSLContext:
+    def make_context(self) -> SSLContext:
         # Only https needs it, and importing it takes longer than many runs.
         import ssl  # noqa: PLC0415
 
@@ -115,7 +119,7 @@ class HttpConnection:
         self._lookup: NameLookup | None = NameLookup(self._peer.host, self._peer.port)
         self.state: State = "lookup"
         self.wants = READABLE
-        self.read_bytes = 0
+        self._last_read_bytes = 0
 
     @property
     def fd(self) -> int:
@@ -145,6 +149,16 @@ class HttpConnection:
                 self._open_tunnel()
             else:
                 self._shake_hands()
+
+    def wait(self, wants: int, wait_s: float, others: Mapping[int, int]) -> None:
+        """Wait for these events, or those of other descriptors.
+
+        An address that does not answer leaves the next ones their share of the time.
+        """
+        left = len(self._addresses) if self.state == "connect" else 0
+        share_s = 0.0 if self.has_more() else wait_s / (1 + left)
+        if not wait_ready({**others, self.fd: wants}, share_s) and left:
+            self._connect_next("it is silent")
 
     # The layers
 
@@ -184,15 +198,6 @@ class HttpConnection:
             self._proxy_hint() or "is the server running, and on this port?",
         )
 
-    @property
-    def addresses_left(self) -> int:
-        """How many addresses can be tried after the one that is being connected to."""
-        return len(self._addresses) if self.state == "connect" else 0
-
-    def try_next_address(self) -> None:
-        """Give up the address that is being connected to, and try another."""
-        self._connect_next("it is silent")
-
     def _proxy_hint(self) -> str:
         return f"this is the proxy from {self.proxy.source}" if self.proxy else ""
 
@@ -209,7 +214,7 @@ class HttpConnection:
             self._tunnel = Tunnel(self.proxy, self.address)
             self.state, self.wants = "tunnel", WRITABLE
         elif is_secure:
-            self._wrap()
+            self._begin_tls()
         else:
             self.state = "open"
 
@@ -221,22 +226,21 @@ class HttpConnection:
             self.wants = WRITABLE if self._tunnel.outgoing else READABLE
             if not self._tunnel.outgoing:
                 chunk = self._receive(_READ_BYTES)
-                if chunk is not None and self._tunnel.is_open(chunk):
-                    self._wrap()
-        except OSError as error:
-            raise HttpConnectionError("connect_failed", _lost(error), self._proxy_hint()) from None
-        except ValueError as error:
-            raise HttpConnectionError("connect_failed", f"{error}", self._proxy_hint()) from None
+                if chunk is not None and self._tunnel.receive(chunk):
+                    self._begin_tls()
+        except (OSError, ValueError) as error:
+            reason = _describe_break(error) if isinstance(error, OSError) else str(error)
+            raise HttpConnectionError("connect_failed", reason, self._proxy_hint()) from None
 
-    def _wrap(self) -> None:
+    def _begin_tls(self) -> None:
         assert self._socket
-        context = self._trust.context()
+        context = self._trust.make_context()
         try:
             self._socket = context.wrap_socket(
                 self._socket, server_hostname=self.address.host, do_handshake_on_connect=False
             )
         except (OSError, ValueError) as error:
-            raise self._insecure(error) from None
+            raise self._tls_error(error) from None
         self.state = "tls"
 
     def _shake_hands(self) -> None:
@@ -260,12 +264,12 @@ class HttpConnection:
             )
             raise HttpConnectionError("tls_failed", message, hint) from None
         except (OSError, ValueError) as error:
-            raise self._insecure(error) from None
+            raise self._tls_error(error) from None
         else:
             self.state = "open"
 
-    def _insecure(self, error: Exception) -> HttpConnectionError:
-        reason = getattr(error, "reason", "") or _lost(error)
+    def _tls_error(self, error: Exception) -> HttpConnectionError:
+        reason = getattr(error, "reason", "") or _describe_break(error)
         message = f"no secure connection to {visible(self.address.authority)}: {reason}"
         return HttpConnectionError("tls_failed", message, "does it speak TLS on this port?")
 
@@ -278,18 +282,17 @@ class HttpConnection:
             # first, which the system delays by 40 ms unless it is asked not to each time.
             with contextlib.suppress(OSError):
                 self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-        chunk = self._receive(_LARGE_READ_BYTES if self.read_bytes >= _READ_BYTES else _READ_BYTES)
-        self.read_bytes = len(chunk or b"")
+        is_flowing = self._last_read_bytes >= _READ_BYTES
+        chunk = self._receive(_LARGE_READ_BYTES if is_flowing else _READ_BYTES)
+        self._last_read_bytes = len(chunk or b"")
         return chunk
 
     def _receive(self, size: int) -> bytes | None:
         assert self._socket
         try:
             return self._socket.recv(size)
-        except BlockingIOError:
-            return None
         except OSError as error:
-            if _is_want(error):
+            if _is_only_busy(error):
                 return None
             raise
 
@@ -298,10 +301,8 @@ class HttpConnection:
         assert self._socket
         try:
             return self._socket.send(data)
-        except BlockingIOError:
-            return 0
         except OSError as error:
-            if _is_want(error):
+            if _is_only_busy(error):
                 return 0
             raise
 
@@ -328,9 +329,10 @@ class HttpConnection:
             self._socket = None
 
 
-def _is_want(error: OSError) -> bool:
-    """True if TLS only asks to wait."""
-    return type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")
+def _is_only_busy(error: OSError) -> bool:
+    """True if the system, or TLS, only asks to wait."""
+    is_tls_busy = type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")
+    return is_tls_busy or isinstance(error, BlockingIOError)
 
 
 def _describe_error(code: int) -> str:
@@ -339,7 +341,7 @@ def _describe_error(code: int) -> str:
     return known.get(code, "").rstrip(".") or os.strerror(code)
 
 
-def _lost(error: Exception) -> str:
+def _describe_break(error: Exception) -> str:
     text = getattr(error, "strerror", None) or str(error)
     return f"the connection broke: {text}"
 
@@ -369,8 +371,8 @@ class Tunnel:
         self.outgoing = bytearray(self._http.send(request) or b"")
         self.outgoing += self._http.send(h11.EndOfMessage()) or b""
 
-    def is_open(self, chunk: bytes) -> bool:
-        """True once the proxy has agreed; ValueError if it refuses."""
+    def receive(self, chunk: bytes) -> bool:
+        """Take what the proxy sends: True once it has agreed, ValueError if it refuses."""
         try:
             self._http.receive_data(chunk)
             event = self._http.next_event()
@@ -397,7 +399,7 @@ def find_proxy(address: Address, environment: Mapping[str, str]) -> Proxy | None
         raise UsageError(f"the proxy in the environment cannot be used: {error}") from None
     if proxy.scheme != "http":
         raise UsageError("a proxy must be an http:// one; mcptest speaks to no other")
-    return Proxy(address=proxy, authorization=_authorization(parts))
+    return Proxy(address=proxy, authorization=_read_credentials(parts))
 
 
 def _split_proxy_url(text: str) -> SplitResult:
@@ -412,7 +414,7 @@ def _split_proxy_url(text: str) -> SplitResult:
     return parts
 
 
-def _authorization(parts: SplitResult) -> str:
+def _read_credentials(parts: SplitResult) -> str:
     """The credentials for the proxy; from here on they are blanked wherever they appear."""
     if parts.username is None:
         return ""
@@ -432,7 +434,7 @@ class NameLookup:
     """A lookup under way; `fd` is readable when it is done, and -1 if it need not be waited for."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._found: list[SocketAddress] | str | None = _known(host, port)
+        self._found: list[SocketAddress] | str | None = _resolve_locally(host, port)
         self.fd = -1
         if self._found is not None:
             return
@@ -442,9 +444,9 @@ class NameLookup:
         self._waker = Waker()
         self.fd = self._waker.fd
         self._lock = threading.Lock()
-        threading.Thread(target=self._look, args=(host, port), daemon=True).start()
+        threading.Thread(target=self._run, args=(host, port), daemon=True).start()
 
-    def _look(self, host: str, port: int) -> None:
+    def _run(self, host: str, port: int) -> None:
         try:
             answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             self._found = [(family, place) for family, _, _, _, place in answers]
@@ -480,7 +482,7 @@ def look_up(address: Address, limit_s: float, interrupt: int) -> list[SocketAddr
     return found if isinstance(found, list) else []
 
 
-def _known(host: str, port: int) -> list[SocketAddress] | None:
+def _resolve_locally(host: str, port: int) -> list[SocketAddress] | None:
     """The result that needs no lookup: of an address, or of the name of this machine."""
     if host == "localhost":
         # The server may listen on either of them.
@@ -495,3 +497,73 @@ def _known(host: str, port: int) -> list[SocketAddress] | None:
     if version == 4:
         return [(socket.AF_INET, (host, port))]
     return [(socket.AF_INET6, (host, port, 0, 0))]
+
+
+# Which processes listen on a port of this machine. Linux only: elsewhere none is found.
+
+
+_LISTENING = "0A"
+
+
+class PortOwners:
+    """The processes that listen on a port; the mark that our servers carry identifies ours."""
+
+    def __init__(self, pids: set[int], mark: str) -> None:
+        marks = {pid: read_mark(pid) for pid in pids}
+        self.has_ours = any(found.startswith(mark) for found in marks.values())
+        # A server that this or another run of mcptest has started for other tests.
+        self.others = [pid for pid, found in marks.items() if found and not found.startswith(mark)]
+        self.unmarked = [pid for pid, found in marks.items() if not found]
+
+    def describe_unmarked(self) -> str:
+        return ", ".join(f"{pid}: {read_command_line(pid)}" for pid in self.unmarked)
+
+
+def find_port_owners(port: int, mark: str) -> PortOwners:
+    """The processes that listen on a port, as far as that can be seen."""
+    wanted = {f"socket:[{inode}]" for _, inode in _find_sockets(port)}
+    names = os.listdir("/proc") if wanted else []
+    pids = (int(name) for name in names if name.isdigit())
+    return PortOwners({pid for pid in pids if _has_open(pid, wanted)}, mark)
+
+
+def listening_addresses(port: int) -> list[str]:
+    """The addresses of this machine on which something listens at a port, if that can be seen."""
+    found = []
+    for address, _ in _find_sockets(port):
+        # In words of four bytes, each in the order of the processor.
+        words = [bytes.fromhex(address[at : at + 8]) for at in range(0, len(address), 8)]
+        raw = b"".join(word[::-1] if sys.byteorder == "little" else word for word in words)
+        found.append(str(ip_address(raw)))
+    return sorted(set(found))
+
+
+def _find_sockets(port: int) -> Iterator[tuple[str, str]]:
+    """The address, in hexadecimal, and the number of each socket that listens on a port."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(table, encoding="ascii", errors="replace") as file:
+                lines = file.read().splitlines()
+        except OSError:
+            continue
+        for line in lines[1:]:
+            fields = line.split()
+            is_listening = len(fields) > 9 and fields[3] == _LISTENING
+            if is_listening and int(fields[1].rpartition(":")[2], 16) == port:
+                yield fields[1].rpartition(":")[0], fields[9]
+
+
+def _has_open(pid: int, wanted: set[str]) -> bool:
+    # Processes end while we look, and those of other users cannot be read.
+    folder = f"/proc/{pid}/fd"
+    try:
+        handles = os.listdir(folder)
+    except OSError:
+        return False
+    for handle in handles:
+        try:
+            if os.readlink(f"{folder}/{handle}") in wanted:
+                return True
+        except OSError:
+            continue
+    return False

@@ -52,13 +52,14 @@ from mcptest.transport.http.authorization import (
     NoMetadataError,
     describe_problem,
     discover_authorization,
-    missing_answer,
+    fetch_error,
+    fetch_token,
     read_token,
 )
-from mcptest.transport.http.channel import HttpRequest
+from mcptest.transport.http.client import HttpRequest
 from mcptest.transport.http.probe import ProbeClient
-from mcptest.transport.http.serving import Limits, open_listener, serve_http
-from mcptest.transport.http.stored_login import Login, LoginCredentials, renewed, token_request_of
+from mcptest.transport.http.server import Limits, open_listener, serve_http
+from mcptest.transport.http.stored_login import Login, LoginCredentials
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
 
     from mcptest.protocol.http_messages import WebRequest
     from mcptest.protocol.oauth import DevicePrompt, LoginServer
-    from mcptest.transport.http.authorization import Requests, Token
+    from mcptest.transport.http.authorization import Requests
     from mcptest.transport.process.signals import Interrupts
 
     Result = TypeVar("Result")
@@ -221,15 +222,6 @@ def _choose_client(
     return read_client(found)
 
 
-def _fetch_token(login: Login, form: dict[str, str]) -> Requests[Token]:
-    request = token_request_of(login, {**form, "resource": login.resource})
-    answer = yield request
-    found = answer.problem or read_token(answer.status, answer.body)
-    if isinstance(found, str):
-        raise missing_answer(request, found, "log in again")
-    return found
-
-
 # Devices
 
 
@@ -248,10 +240,8 @@ def _ask_device_code(prepared: Prepared, wish: LoginWish) -> Requests[DeviceProm
     if address is None:
         message = f"the authorization server {visible(prepared.server.issuer)} has no device grant"
         raise OAuthError(message, "log in without --device")
-    form = {"scope": prepared.scope, "resource": prepared.resource}
     login = prepared.blank_login(wish.url).but(token_endpoint=address.url)
-    request = token_request_of(login, form)
-    answer = yield request
+    answer = yield login.make_token_request({"scope": prepared.scope})
     found = answer.problem or parse_document(answer.status, answer.body)
     if isinstance(found, str):
         problem = describe_problem(
@@ -273,7 +263,7 @@ def poll_device(
     login, lost = prepared.blank_login(url), 0
     while now() + interval_s <= ends_at:
         yield Pause(wait_s=interval_s)
-        request = token_request_of(login, {**form, "resource": login.resource})
+        request = login.make_token_request(form)
         answer = yield request
         lost = lost + 1 if answer.problem else 0
         said = str((parse_object(answer.body) or {}).get("error"))
@@ -285,8 +275,8 @@ def poll_device(
         elif said != _PENDING:
             found = answer.problem or read_token(answer.status, answer.body)
             if isinstance(found, str):
-                raise missing_answer(request, found, "log in again")
-            return renewed(login, found)
+                raise fetch_error(request, found, "log in again")
+            return login.with_token(found)
     raise OAuthError(_ENDS["expired_token"], "log in again")
 
 
@@ -394,7 +384,8 @@ class LoginRun:
             "code_verifier": verifier,
         }
         login = prepared.blank_login(self._wish.url)
-        return renewed(login, self._driver.drive(_fetch_token(login, form)))
+        request = login.make_token_request(form)
+        return login.with_token(self._driver.drive(fetch_token(request, "log in again")))
 
     def by_device(self) -> Login:
         """Log in with a code that the user enters on any device."""

@@ -1,8 +1,8 @@
-"""For conformance and security checks: requests that no client sends, and a server that is asked.
+"""Single HTTP requests, each on a connection of its own, and a server that records requests.
 
-`HttpProbe` sends single requests with any header, each on a connection of its own: a foreign
-`Origin`, no session, another method. Nothing is followed, repeated or reused here, and what comes
-back is returned as it is.
+For conformance and security checks, `ProbeClient` sends what no client sends: a foreign `Origin`,
+no session, another method. `post` delivers a report. Nothing is followed, repeated or reused here,
+and what comes back is returned as it is.
 
 `CanaryServer` listens on this machine and records the requests it receives: a tool that is given
 its URL and connects has reached this machine. It runs in a thread of its own, because the caller
@@ -20,8 +20,8 @@ import time
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.value_class import Record
 from mcptest.protocol.http_address import parse_url
-from mcptest.transport import READABLE, wait_ready
-from mcptest.transport.http.channel import Exchange, Head, HttpRequest
+from mcptest.transport import READABLE, WRITABLE
+from mcptest.transport.http.client import Exchange, Head, HttpRequest
 from mcptest.transport.http.connection import (
     HttpConnection,
     HttpConnectionError,
@@ -44,6 +44,7 @@ __all__ = [
     "HttpProbe",
     "HttpReply",
     "ProbeClient",
+    "post",
 ]
 
 
@@ -165,43 +166,81 @@ class HttpProbe:
 
     def _advance(self, deadline: float) -> bool:
         """Take what has arrived, and wait for more if that was nothing; False at the deadline."""
-        has_head = False
+        has_arrived = False
         try:
             for piece in self._exchange.advance():
                 if isinstance(piece, Head):
                     self._head = piece
-                    has_head = True
+                    has_arrived = True
                 elif piece:
-                    self._take(piece)
+                    self._body += piece
+                    self._pieces.append(piece)
+                    has_arrived = True
+                    if len(self._body) > _MAX_BODY_BYTES:
+                        self._error = f"the answer is larger than {_MAX_BODY_BYTES:,} bytes"
         except HttpConnectionError as error:
             self._error = error.message
         except OSError as error:
             self._error = f"no connection can be made: {error.strerror}"
-        has_come = has_head or bool(self._pieces)
-        return has_come or self._exchange.is_over or self._wait(deadline)
-
-    def _wait(self, deadline: float) -> bool:
+        if has_arrived or self._exchange.is_over:
+            return True
         wait_s = deadline - time.monotonic()
         if wait_s <= 0 or self._error:
             return False
-        connection = self._exchange.connection
-        wanted = dict.fromkeys(self._process.handles() if self._process else (), READABLE)
-        wanted |= {connection.fd: self._exchange.wants, self._interrupts.fd: READABLE}
-        # An address that does not answer leaves the others their share of the time.
-        share_s = 0.0 if connection.has_more() else wait_s / (1 + connection.addresses_left)
-        if not wait_ready(wanted, share_s) and connection.addresses_left:
-            connection.try_next_address()
+        others = dict.fromkeys(self._process.handles() if self._process else (), READABLE)
+        others[self._interrupts.fd] = READABLE
+        self._exchange.connection.wait(self._exchange.wants, wait_s, others)
         if self._process:
             self._process.pump()
         if self._interrupts.count:
             raise InterruptedRunError
         return True
 
-    def _take(self, piece: bytes) -> None:
-        self._body += piece
-        self._pieces.append(piece)
-        if len(self._body) > _MAX_BODY_BYTES:
-            self._error = f"the answer is larger than {_MAX_BODY_BYTES:,} bytes"
+
+# What was not done at the deadline, while the connection was being made.
+_UNDONE = {
+    "lookup": "its name was not looked up",
+    "connect": "no connection",
+    "tls": "no secure connection",
+}
+
+# From this status on the answer is a refusal, and the server need not read the whole body.
+_REFUSAL = 400
+
+
+def post(address: Address, content_type: str, body: bytes, deadline: float) -> int:
+    """The status of the answer; OSError if there is none, or the body was not read.
+
+    Redirects are not followed and no proxy is used: the body goes to this address only.
+    """
+    headers = (("Content-Type", content_type), ("Connection", "close"))
+    request = HttpRequest(method="POST", address=address, headers=headers, body=body)
+    connection = HttpConnection(address, Trust(), None)
+    exchange, status = Exchange(request, connection), 0
+    try:
+        # Until everything has been sent: a server that answers sooner may not read it.
+        while True:
+            for piece in exchange.advance():
+                status = piece.status if isinstance(piece, Head) else status
+            if status >= _REFUSAL or (status and not exchange.unsent_bytes):
+                break
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                undone = "it did not take everything" if exchange.unsent_bytes else "no answer"
+                if not connection.is_open:
+                    undone = _UNDONE[connection.state]
+                raise TimeoutError(f"{undone} in time")
+            connection.wait(WRITABLE if status else exchange.wants, left_s, {})
+        if exchange.has_stopped_reading and status < _REFUSAL:
+            raise ConnectionError(f"it answered with status {status} and did not take everything")
+        return status
+    except HttpConnectionError as error:
+        raise ConnectionError(error.message) from None
+    finally:
+        connection.close()
+
+
+# A server that is asked
 
 
 _MAX_HEAD_BYTES = 8 * 1024

@@ -31,8 +31,8 @@ from mcptest.transport.http.authorization import (
     MARGIN_S,
     Credentials,
     is_sendable,
+    make_token_request,
     read_token,
-    token_request,
 )
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import HttpSpec
     from mcptest.protocol.http_address import Address
     from mcptest.transport.http.authorization import Requests, Token
-    from mcptest.transport.http.channel import HttpRequest
+    from mcptest.transport.http.client import HttpRequest
     from mcptest.transport.process.signals import Interrupts
 
 __all__ = [
@@ -54,8 +54,6 @@ __all__ = [
     "check_keyring",
     "find_store",
     "login_command",
-    "renewed",
-    "token_request_of",
 ]
 
 
@@ -91,6 +89,37 @@ class Login(Record):
     refresh_token: str = ""
     client_secret: str = ""
     keyring: bool = False
+
+    @property
+    def has_expired(self) -> bool:
+        return bool(self.expires_at) and time.time() >= self.expires_at - MARGIN_S
+
+    def with_token(self, token: Token) -> Login:
+        """The login with a token that was issued just now."""
+        is_limited = token.lasts_s != float("inf")
+        return self.but(
+            access_token=token.access,
+            # Without a new one the old one stays valid.
+            refresh_token=token.refresh or self.refresh_token,
+            expires_at=time.time() + token.lasts_s if is_limited else 0.0,
+            scope=token.scope or self.scope,
+        )
+
+    def make_token_request(self, form: dict[str, str]) -> HttpRequest:
+        """A request to the token endpoint, for the resource of this login."""
+        client = OAuthSpec(
+            client_id=self.client_id,
+            client_secret=self.client_secret,
+            auth_method=self.auth_method,
+        )
+        try:
+            endpoint = parse_url(self.token_endpoint)
+        except BadUrlError as error:
+            hint = f"run {login_command(self.url)}"
+            message = f"the stored token endpoint is not a URL: {error}"
+            raise OAuthError(message, hint) from None
+        server = AuthorizationServer(issuer=self.issuer, token_endpoint=endpoint)
+        return make_token_request(client, server, {**form, "resource": self.resource})
 
 
 _FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -148,11 +177,11 @@ class LoginStore:
             found: Any = parse_json(raw.decode("utf-8"))
             if found["version"] != _VERSION:
                 raise self._unusable("it was written by a newer version of mcptest")
-            logins = {url: _login(url, each) for url, each in found["logins"].items()}
+            logins = {url: _parse_login(url, each) for url, each in found["logins"].items()}
         except (UnicodeDecodeError, NotJsonError, LookupError, TypeError, AttributeError):
             raise self._unusable("it is not a list of logins") from None
         for login in logins.values():
-            _hide(login)
+            _hide_secrets(login)
         return logins
 
     def find(self, url: str) -> Login | None:
@@ -163,11 +192,13 @@ class LoginStore:
         text = _Keyring().get(login.url)
         try:
             found: Any = parse_json(text)
-            full = _login(login.url, {**_entry(login), **{key: found[key] for key in _SECRETS}})
+            full = _parse_login(
+                login.url, {**_make_entry(login), **{key: found[key] for key in _SECRETS}}
+            )
         except (NotJsonError, LookupError, TypeError):
             message = f"the keyring has no tokens for {visible(login.url)}"
             raise StoreError(message, f"run {login_command(login.url)} --keyring") from None
-        _hide(full)
+        _hide_secrets(full)
         return full
 
     @contextlib.contextmanager
@@ -191,7 +222,7 @@ class LoginStore:
 
     def put(self, login: Login) -> None:
         """Add or replace a login, while the store is locked."""
-        _hide(login)
+        _hide_secrets(login)
         others = self.read()
         if login.keyring:
             _Keyring().set(login.url, dump_json({key: getattr(login, key) for key in _SECRETS}))
@@ -210,7 +241,7 @@ class LoginStore:
         return True
 
     def _write(self, logins: dict[str, Login]) -> None:
-        entries = {url: _entry(login) for url, login in sorted(logins.items())}
+        entries = {url: _make_entry(login) for url, login in sorted(logins.items())}
         text = dump_json({"version": _VERSION, "logins": entries}) + "\n"
         replace_file(self.path, text.encode("utf-8"), mode=0o600)
 
@@ -242,19 +273,19 @@ class LoginStore:
         )
 
 
-def _login(url: str, entry: dict[str, Any]) -> Login:
+def _parse_login(url: str, entry: dict[str, Any]) -> Login:
     # Whatever is of another type, or unknown, makes it no list of logins.
     if not all(isinstance(value, _FIELDS[key]) for key, value in entry.items()):
         raise TypeError
     return Login(url=url, **entry)
 
 
-def _entry(login: Login) -> dict[str, object]:
+def _make_entry(login: Login) -> dict[str, object]:
     found = {key: getattr(login, key) for key in _FIELDS}
     return {key: value for key, value in found.items() if value or key not in _SECRETS}
 
 
-def _hide(login: Login) -> None:
+def _hide_secrets(login: Login) -> None:
     """Secrets of logins are never shown."""
     LEARNED.add(*(secret for key in _SECRETS if (secret := getattr(login, key))))
 
@@ -332,11 +363,11 @@ class LoginCredentials(Credentials):
     def is_ready(self) -> bool:
         return bool(self.token) and time.monotonic() < self._ends_at
 
-    def accepted(self) -> None:
+    def take_success(self) -> None:
         self._is_renewed = False
 
-    def can_answer(self, status: int, headers: Mapping[str, str]) -> bool:
-        """True if the server refused the token, and a renewed one may help."""
+    def take_refusal(self, status: int, headers: Mapping[str, str]) -> bool:
+        """True if an answer with this status refuses the token, and a renewed one may help."""
         self._refusal = Challenge()
         if status not in (_UNAUTHORIZED, _FORBIDDEN):
             return False
@@ -364,11 +395,11 @@ class LoginCredentials(Credentials):
     def obtain(self) -> Requests[None]:
         """Read the stored token, and renew it if it has expired or was refused."""
         login = self._find()
-        if login.access_token == self._spent or _has_expired(login):
+        if login.access_token == self._spent or login.has_expired:
             with self._store.lock(self._interrupts):
                 # Another process may have renewed it.
                 login = self._find()
-                if login.access_token == self._spent or _has_expired(login):
+                if login.access_token == self._spent or login.has_expired:
                     login = yield from self._renew(login)
                     self._store.put(login)
         if not is_sendable(login.access_token):
@@ -389,49 +420,13 @@ class LoginCredentials(Credentials):
         place = visible(login.issuer)
         if not login.refresh_token:
             raise OAuthError(f"the login of {place} has expired", self.hint)
-        form = {
-            "grant_type": REFRESH,
-            "refresh_token": login.refresh_token,
-            "resource": login.resource,
-        }
-        answer = yield token_request_of(login, form)
+        form = {"grant_type": REFRESH, "refresh_token": login.refresh_token}
+        answer = yield login.make_token_request(form)
         found = answer.problem or read_token(answer.status, answer.body)
         if isinstance(found, str):
             message = f"the login of {place} has expired and could not be renewed: {found}"
             raise OAuthError(message, self.hint)
-        return renewed(login, found)
-
-
-def token_request_of(login: Login, form: dict[str, str]) -> HttpRequest:
-    """A request to the token endpoint of a login."""
-    client = OAuthSpec(
-        client_id=login.client_id,
-        client_secret=login.client_secret,
-        auth_method=login.auth_method,
-    )
-    try:
-        endpoint = parse_url(login.token_endpoint)
-    except BadUrlError as error:
-        hint = f"run {login_command(login.url)}"
-        raise OAuthError(f"the stored token endpoint is not a URL: {error}", hint) from None
-    server = AuthorizationServer(issuer=login.issuer, token_endpoint=endpoint)
-    return token_request(client, server, form)
-
-
-def renewed(login: Login, token: Token) -> Login:
-    """The login with a token that was issued just now."""
-    is_limited = token.lasts_s != float("inf")
-    return login.but(
-        access_token=token.access,
-        # Without a new one the old one stays valid.
-        refresh_token=token.refresh or login.refresh_token,
-        expires_at=time.time() + token.lasts_s if is_limited else 0.0,
-        scope=token.scope or login.scope,
-    )
-
-
-def _has_expired(login: Login) -> bool:
-    return bool(login.expires_at) and time.time() >= login.expires_at - MARGIN_S
+        return login.with_token(found)
 
 
 def _is_scope(text: str) -> bool:

@@ -15,9 +15,9 @@ from mcptest.core.text import excerpt
 from mcptest.core.value_class import Record
 from mcptest.protocol.framing import Ring, TransportFault
 from mcptest.transport import READABLE
-from mcptest.transport.http.channel import HttpChannel, parse_head
-from mcptest.transport.http.client import HttpTransport
+from mcptest.transport.http.client import HttpClient, parse_head
 from mcptest.transport.http.connection import HttpConnectionError, Trust
+from mcptest.transport.http.transport import HttpTransport
 from mcptest.transport.memory.thread import (
     RAISED,
     InterruptedWork,
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.plan import ServerSpec
-    from mcptest.transport.http.channel import AnyExchange, Head, HttpRequest
+    from mcptest.transport.http.client import AnyExchange, Head, HttpRequest
     from mcptest.transport.memory.thread import Ending, Pump
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.process.stopping import Grace, Stopped
 
     Message = dict[str, Any]
-    Note = Callable[[BaseException, HttpRequest], None]
+    Report = Callable[[BaseException, HttpRequest], None]
 
 __all__ = ["AsgiHost", "AsgiTransport"]
 
@@ -51,20 +51,21 @@ _TRACES_KEPT_BYTES = 256 * 1024
 
 
 class AsgiTransport(HttpTransport):
-    """One session with an app; `let_go` ends the app if no other session needs it."""
+    """One session with an app, which ends with it if the session `owns_app`."""
 
     def __init__(
-        self, spec: ServerSpec, interrupts: Interrupts, host: AsgiHost, let_go: LetGo
+        self, spec: ServerSpec, interrupts: Interrupts, host: AsgiHost, *, owns_app: bool
     ) -> None:
         super().__init__(spec, NoGuardian(), interrupts)  # type: ignore[arg-type]  # there is no process to guard
         self.label = f"memory://{spec.name}"
         self._host = host
-        self._let_go = let_go
+        self._owns_app = owns_app
         self._events = ThreadQueue()
+        self._other_fds = (self._events.fd,)
         host.subscribe(self._events)
         # Instead of output of a process: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
-        self._channel = AsgiChannel(host, self._note)
+        self._client = AsgiClient(host, self._take_error)
 
     def progress(self, id: object) -> str:
         """Why an answer may not come, or how far it has come."""
@@ -86,7 +87,7 @@ class AsgiTransport(HttpTransport):
                     message=f"the app has not started after {limit} (lifespan)",
                     hint=f"its code is at {place}" if place else "",
                 )
-            self._look(wait_s, heed_interrupts=True)
+            self._poll(wait_s, heed_interrupts=True)
         if host.refusal:
             self.stderr.add(host.trace)
             hint = _ONCE if "once" in host.refusal else ""
@@ -96,9 +97,6 @@ class AsgiTransport(HttpTransport):
         return None
 
     # One turn of the loop
-
-    def _handles(self) -> dict[int, int]:
-        return {**super()._handles(), self._events.fd: READABLE}
 
     def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
         ready = super()._ready(wait_s, heed_interrupts)
@@ -113,7 +111,7 @@ class AsgiTransport(HttpTransport):
             if isinstance(event, AppEnded) or (isinstance(event, AppRaised) and event.is_over):
                 self.is_lost = True
 
-    def _note(self, error: BaseException, request: HttpRequest) -> None:
+    def _take_error(self, error: BaseException, request: HttpRequest) -> None:
         """Keep what the app raised. For a POST, the answer to its message reports it as well."""
         self.stderr.add(format_traceback(error))
         if request.method != "POST":
@@ -124,10 +122,15 @@ class AsgiTransport(HttpTransport):
     # Ending
 
     def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
-        """End the session, and the app if no other session needs it."""
+        """End the session, and the app if it is only for this session, or stuck."""
         place = self._host.blocked_at()
         stopped = super().end(grace, at_once=at_once or bool(place))
-        how = self._let_go(self._host, grace, self._pump)
+        is_stuck = bool(self._host.blocked_at())
+        how: Ending = ""
+        if self._owns_app or is_stuck:
+            how = self._host.end(
+                grace, lambda wait_s: self._poll(wait_s, heed_interrupts=False), at_once=is_stuck
+            )
         self._take_events()
         fault = ending_fault(how, place)
         self.deliver([fault] if fault else [])
@@ -136,9 +139,6 @@ class AsgiTransport(HttpTransport):
         self._host.unsubscribe(self._events)
         self._events.close()
         return stopped
-
-    def _pump(self, wait_s: float) -> None:
-        self._look(wait_s, heed_interrupts=False)
 
 
 _ONCE = "some apps can be started once only: give a function that makes one, instead of the app"
@@ -173,18 +173,20 @@ class AsgiHost:
     def __init__(self, app: Any) -> None:
         self.app = app
         self.is_started = False
+        self.is_ended = False
         self.refusal = ""
         self.trace = b""
         # What it raised at its start: most apps that raise there do not support lifespans.
         self.lifespan_error = ""
         self.state: Message = {}
         # What was raised without a session to report it to.
-        self.unheard: list[BaseException] = []
+        self.unreported: list[BaseException] = []
         self._queues: list[ThreadQueue] = []
         self._requests: set[asyncio.Task[None]] = set()
         self._to_app: asyncio.Queue[Message] = asyncio.Queue()
         self._from_app: asyncio.Queue[Message] = asyncio.Queue()
-        self._thread = LoopThread(self._live, self)
+        self._thread = LoopThread(self._run_app, self)
+        self.blocked_at = self._thread.blocked_at
         self._thread.start()
 
     # From outside
@@ -207,11 +209,9 @@ class AsgiHost:
     def call(self, action: Callable[[], object]) -> None:
         self._thread.call(action)
 
-    def blocked_at(self) -> str:
-        return self._thread.blocked_at()
-
     def end(self, grace: Grace, pump: Pump | None, *, at_once: bool = False) -> Ending:
         """Shut the app down, and end its thread."""
+        self.is_ended = True
         return self._thread.end(grace, pump, at_once=at_once)
 
     # Inside the thread
@@ -221,12 +221,13 @@ class AsgiHost:
         self._requests.add(task)
         task.add_done_callback(self._requests.discard)
 
-    async def _live(self, stopping: asyncio.Event) -> None:
-        lifespan = asyncio.create_task(self._lifespan())
+    async def _run_app(self, stopping: asyncio.Event) -> None:
+        lifespan = asyncio.create_task(self._call_lifespan())
         await self._start(lifespan)
+        # Wakes a session that waits for it.
         self._post(None)
         if not lifespan.done():
-            lifespan.add_done_callback(self._note_end)
+            lifespan.add_done_callback(self._report_end)
         await stopping.wait()
         requests = set(self._requests)
         for task in requests:
@@ -235,37 +236,37 @@ class AsgiHost:
             await asyncio.wait(requests)
         if not lifespan.done():
             self._to_app.put_nowait({"type": "lifespan.shutdown"})
-            said = await self._said_by(lifespan, "shutdown")
+            said = await self._read_phase(lifespan, "shutdown")
             await asyncio.wait({lifespan})
             if said and said["type"] == "lifespan.shutdown.failed" and not lifespan.exception():
-                raise RuntimeError(f"lifespan.shutdown.failed: {_words_of(said)}")
+                raise RuntimeError(f"lifespan.shutdown.failed: {_reason_of(said)}")
 
-    def _note_end(self, lifespan: asyncio.Task[None]) -> None:
+    def _report_end(self, lifespan: asyncio.Task[None]) -> None:
         """Report what an app raises when it ends, or long before."""
         error = None if lifespan.cancelled() else lifespan.exception()
         if error:
-            self._raised(error, is_end=True)
+            self._report_error(error, is_end=True)
 
-    async def _lifespan(self) -> None:
+    async def _call_lifespan(self) -> None:
         scope = {"type": "lifespan", "asgi": ASGI, "state": self.state}
         await self.app(scope, self._to_app.get, self._from_app.put)
 
     async def _start(self, lifespan: asyncio.Task[None]) -> None:
         """Wait until the app has started, or has shown that it does not support lifespans."""
         self._to_app.put_nowait({"type": "lifespan.startup"})
-        said = await self._said_by(lifespan, "startup")
+        said = await self._read_phase(lifespan, "startup")
         if said is None:
             error = lifespan.exception()
             self.lifespan_error = describe_exception(error) if error else ""
         elif said["type"] == "lifespan.startup.failed":
             await asyncio.wait({lifespan}, timeout=_CAUSE_PATIENCE_S)
             error = lifespan.exception() if lifespan.done() else None
-            self.refusal = describe_exception(error) if error else _words_of(said)
+            self.refusal = describe_exception(error) if error else _reason_of(said)
             self.trace = format_traceback(error) if error else b""
             return
         self.is_started = True
 
-    async def _said_by(self, lifespan: asyncio.Task[None], moment: str) -> Message | None:
+    async def _read_phase(self, lifespan: asyncio.Task[None], moment: str) -> Message | None:
         """The message of the app about this phase; None if its lifespan ends before."""
         while True:
             said = asyncio.create_task(self._from_app.get())
@@ -286,30 +287,30 @@ class AsgiHost:
     def work_ended(self, error: BaseException | None) -> None:
         """The app has ended."""
         if error:
-            self._raised(error, is_end=True, is_over=True)
+            self._report_error(error, is_end=True, is_over=True)
         self._post(AppEnded())
 
     def task_raised(self, error: BaseException) -> None:
         """A task has raised, and no code handled it."""
         if not isinstance(error, InterruptedWork):
-            self._raised(error, is_end=False)
+            self._report_error(error, is_end=False)
 
-    def _raised(self, error: BaseException, *, is_end: bool, is_over: bool = False) -> None:
+    def _report_error(self, error: BaseException, *, is_end: bool, is_over: bool = False) -> None:
         if self._queues:
             self._post(AppRaised(error=error, is_end=is_end, is_over=is_over))
         else:
-            self.unheard.append(error)
+            self.unreported.append(error)
 
     def thread_ended(self) -> None:
         self._post(AppEnded())
 
 
-def _words_of(said: Message) -> str:
+def _reason_of(said: Message) -> str:
     return excerpt(str(said.get("message") or "it gave no reason"), _MAX_SAID)
 
 
 # One request to the app and its answer, without a connection. The thread of the app posts it
-# to a queue, which the channel reads like a connection.
+# to a queue, which the client reads like a connection.
 
 
 _START, _BODY = "http.response.start", "http.response.body"
@@ -318,57 +319,54 @@ _START, _BODY = "http.response.start", "http.response.body"
 _BROKEN_STATUS = 500
 
 
-class AsgiChannel(HttpChannel):
-    """All requests to one app. `note` is given what the app raises, and for which request."""
+class AsgiClient(HttpClient):
+    """All requests to one app. `report` is given what the app raises, and for which request."""
 
-    def __init__(self, host: AsgiHost, note: Note) -> None:
+    def __init__(self, host: AsgiHost, report: Report) -> None:
         super().__init__(Trust(), {})
         self._host = host
-        self._note = note
+        self._report = report
 
     def exchange_for(self, request: HttpRequest) -> AnyExchange:
-        return _Exchange(request, self._host, self._note)
+        return _Exchange(request, self._host, self._report)
 
 
 class _Exchange:
-    """A request under way. `advance` yields the head, then pieces of the body."""
+    """A request under way. It stands in for its own connection: a queue has the answer."""
 
     progress = ""
     wants = READABLE
     reusable_connection = None
-    unsent_bytes = 0
     # Nothing waits for a connection here.
     has_head = True
 
-    def __init__(self, request: HttpRequest, host: AsgiHost, note: Note) -> None:
+    def __init__(self, request: HttpRequest, host: AsgiHost, report: Report) -> None:
         self.request = request
         self.is_over = False
-        self._note = note
-        self.connection = _Connection(request, host)
+        self._host = host
+        self._report = report
+        self._events = ThreadQueue()
+        self._answering = _Answering(request, host, self._events)
+        if not host.begin(self._answering.run):
+            self._events.post(HttpConnectionError("connect_failed", "the app has ended"))
 
     def advance(self) -> Iterator[Head | bytes]:
         """What the app has sent; HttpConnectionError says what broke."""
-        for piece in self.connection.take():
+        for piece in self._events.take():
             if isinstance(piece, HttpConnectionError):
                 if piece.__cause__:
-                    self._note(piece.__cause__, self.request)
+                    self._report(piece.__cause__, self.request)
                 raise piece
             if piece is None:
                 self.is_over = True
                 return
             yield piece
 
+    # The connection
 
-class _Connection:
-    """Stands in for a connection: a queue for the answer, and a way to cancel it."""
-
-    def __init__(self, request: HttpRequest, host: AsgiHost) -> None:
-        self._events = ThreadQueue()
-        self._host = host
-        self._answering = _Answering(request, host, self._events)
-        self.take = self._events.take
-        if not host.begin(self._answering.run):
-            self._events.post(HttpConnectionError("connect_failed", "the app has ended"))
+    @property
+    def connection(self) -> _Exchange:
+        return self
 
     @property
     def fd(self) -> int:
@@ -390,22 +388,25 @@ class _Connection:
 class _Answering:
     """The app's side of a request, inside its thread."""
 
-    def __init__(self, request: HttpRequest, host: AsgiHost, mail: ThreadQueue) -> None:
+    def __init__(self, request: HttpRequest, host: AsgiHost, events: ThreadQueue) -> None:
         self._request = request
         self._host = host
-        self._events = mail
+        self._events = events
         # Set when the answer is not wanted any more.
         self.gone = asyncio.Event()
         self._has_body = False
+        # 0 before the app has sent one.
         self._status = 0
+        # True once the app has sent all of its answer.
         self._is_complete = False
-        self._is_reported = False
+        # True once the end of the answer, or its failure, was posted.
+        self._is_posted = False
         # What was raised in the app because of what it sent.
         self._refusal: RuntimeError | None = None
 
     async def run(self) -> None:
         """Call the app, and post its answer or what went wrong."""
-        task = asyncio.create_task(self._asked())
+        task = asyncio.create_task(self._call_app())
         try:
             await asyncio.wait({task})
         except asyncio.CancelledError:
@@ -413,7 +414,7 @@ class _Answering:
             await asyncio.wait({task})
             raise
         error = None if task.cancelled() else task.exception()
-        if error is not None and self._is_reported:
+        if error is not None and self._is_posted:
             # Too late for the answer; it is still reported.
             if error is not self._refusal:
                 self._host.task_raised(error)
@@ -422,12 +423,12 @@ class _Answering:
             hint = f"at its start (lifespan) it raised {problem}" if problem else ""
             self._fail(RAISED, f"the app raised {describe_exception(error)}", hint, error)
         elif self._is_complete:
-            self._post_end()
+            self._post_end(None)
         else:
             what = "before its answer was complete" if self._status else "without an answer"
             self._fail("http_body", f"the app returned {what}")
 
-    async def _asked(self) -> None:
+    async def _call_app(self) -> None:
         request, address = self._request, self._request.address
         path, _, query = address.target.partition("?")
         headers = [
@@ -458,7 +459,7 @@ class _Answering:
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Message) -> None:
-        problem = self._problem_of(message)
+        problem = self._find_problem(message)
         if problem:
             self._fail("http_body", f"the app sent {problem}")
             self._refusal = RuntimeError(f"not ASGI: {problem}")
@@ -474,16 +475,16 @@ class _Answering:
             self._is_complete = True
             self.gone.set()
             if self._status < _BROKEN_STATUS:
-                self._post_end()
+                self._post_end(None)
 
-    def _problem_of(self, message: Any) -> str:
+    def _find_problem(self, message: Any) -> str:
         """What is wrong with a message of the app; "" if it is valid ASGI."""
         kind = message.get("type") if isinstance(message, dict) else None
+        due = _BODY if self._status else _START
         if kind not in (_START, _BODY):
-            return f"{_shown(kind)}, where {_BODY if self._status else _START} was due"
-        if (kind == _START) == bool(self._status) or self._is_complete:
-            due = "nothing" if self._is_complete else _BODY if self._status else _START
-            return f"{kind}, where {due} was due"
+            return f"{_shown(kind)}, where {due} was due"
+        if kind != due or self._is_complete:
+            return f"{kind}, where {'nothing' if self._is_complete else due} was due"
         if kind == _BODY:
             is_bytes = isinstance(message.get("body", b""), (bytes, bytearray, memoryview))
             return "" if is_bytes else "a body that is not bytes"
@@ -492,21 +493,21 @@ class _Answering:
             return f"the status {_shown(status)}"
         return "" if _are_headers(message.get("headers", ())) else "headers that are not bytes"
 
-    def _post_end(self) -> None:
-        if not self._is_reported:
-            self._is_reported = True
-            self._events.post(None)
-
     def _fail(
         self, kind: str, message: str, hint: str = "", cause: BaseException | None = None
     ) -> None:
-        if self._is_reported:
-            return
-        self._is_reported = True
         failure = HttpConnectionError(kind, message, hint, was_sent=True)
         failure.__cause__ = cause
-        if not self._events.post(failure) and cause:
-            self._host.task_raised(cause)
+        self._post_end(failure)
+
+    def _post_end(self, failure: HttpConnectionError | None) -> None:
+        """Post that the answer has ended, or failed, unless that was done."""
+        if self._is_posted:
+            return
+        self._is_posted = True
+        is_posted = self._events.post(failure)
+        if failure and failure.__cause__ and not is_posted:
+            self._host.task_raised(failure.__cause__)
 
 
 def _shown(value: object) -> str:
@@ -520,7 +521,3 @@ def _are_headers(headers: object) -> bool:
         and all(isinstance(word, bytes) for word in pair)
         for pair in headers
     )
-
-
-if TYPE_CHECKING:
-    LetGo = Callable[[AsgiHost, Grace, Pump], Ending]

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from mcptest.core.plan import ServerSpec
     from mcptest.protocol.framing import Frame, Noise, Overlong
-    from mcptest.transport.memory.thread import Ending, Pump
     from mcptest.transport.process.signals import Interrupts
 
     Item = Frame | Noise | Overlong | TransportFault
@@ -121,7 +120,7 @@ class MemoryTransport:
         self.unsent_bytes = 0
         self.last_output: list[Item] = []
         self.transport = f"memory:{next(_numbers)}"
-        self._server = lowlevel_server(target)
+        self._server = find_lowlevel_server(target)
         # FastMCP enters its lifespan around the low-level server, which does not know it.
         self._lifespan: Any = getattr(target, "_lifespan_manager", nullcontext)
         self._items: list[Item] = []
@@ -175,20 +174,20 @@ class MemoryTransport:
             wait_s = deadline - time.monotonic()
             if wait_s <= 0:
                 return
-            self._look(wait_s, heed_interrupts=True)
+            self._poll(wait_s, heed_interrupts=True)
 
     def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
         """What arrived by the deadline; empty at the deadline and at the end."""
         while not self._items and not self._is_over:
             wait_s = deadline - time.monotonic()
             # Polled at least once, so that what has already arrived is never missed.
-            self._look(max(0.0, wait_s), heed_interrupts=heed_interrupts)
+            self._poll(max(0.0, wait_s), heed_interrupts=heed_interrupts)
             if wait_s <= 0:
                 break
         items, self._items = self._items, []
         return items
 
-    def _look(self, wait_s: float, *, heed_interrupts: bool) -> None:
+    def _poll(self, wait_s: float, *, heed_interrupts: bool) -> None:
         wanted = {self._events.fd: READABLE}
         if heed_interrupts:
             wanted[self.interrupts.fd] = READABLE
@@ -246,7 +245,7 @@ class MemoryTransport:
         return Stopped(ended_by="closed", exit_code=None, took_s=took_s, left_behind={})
 
     def _pump(self, wait_s: float) -> None:
-        self._look(wait_s, heed_interrupts=False)
+        self._poll(wait_s, heed_interrupts=False)
         del self._items[_LAST_ITEMS:]
 
     # Inside the thread
@@ -271,7 +270,7 @@ class MemoryTransport:
 
     async def _read_stream(self, incoming: Any, running: asyncio.Future[None]) -> None:
         async for item in incoming:
-            raw = _written(item)
+            raw = _encode_item(item)
             await self._events.put(_Line(raw=raw), len(raw))
         # Its end is reported elsewhere; a server that goes on has only closed its stream.
         await asyncio.wait({running}, timeout=_END_PATIENCE_S)
@@ -279,12 +278,12 @@ class MemoryTransport:
             self._events.post(_Ended())
 
     async def _feed(self, outgoing: Any) -> None:
-        read = _message_reader()
+        parse = _make_message_parser()
         wrapped = import_module("mcp.shared.message").SessionMessage
         while True:
             line, problem = await self._incoming.get(), ""
             try:
-                message = wrapped(read(line))
+                message = wrapped(parse(line))
             except ValueError as error:
                 # As its SDK does it over pipes: the server gets the error instead of a message.
                 message = error
@@ -312,11 +311,13 @@ class MemoryTransport:
         self._events.post(_Ended())
 
 
-def _message_reader() -> Callable[[bytes], Any]:
-    """What makes a message of a line, as the SDK does it over pipes."""
+def _make_message_parser() -> Callable[[bytes], Any]:
+    """A function that makes a message of a line, as the SDK does it over pipes."""
     if _is_first_sdk():
-        read: Callable[[bytes], Any] = import_module("mcp.types").JSONRPCMessage.model_validate_json
-        return read
+        parse: Callable[[bytes], Any] = import_module(
+            "mcp.types"
+        ).JSONRPCMessage.model_validate_json
+        return parse
     shapes = import_module("mcp_types").jsonrpc_message_adapter
     return lambda line: shapes.validate_json(line, by_name=False)
 
@@ -327,7 +328,7 @@ def _is_first_sdk() -> bool:
     return find_spec("mcp_types") is None
 
 
-def _written(item: Any) -> bytes:
+def _encode_item(item: Any) -> bytes:
     """What the server put into its stream, as the line that its SDK makes of it."""
     dump = getattr(getattr(item, "message", None), "model_dump_json", None)
     if dump is None:
@@ -358,12 +359,12 @@ class MemoryTarget:
     """
 
     def __init__(self, target: Any) -> None:
-        is_maker = lowlevel_server(target) is None and _takes(target, 0)
+        is_maker = find_lowlevel_server(target) is None and _can_be_called_with(target, 0)
         self._make: Callable[[], Any] | None = target if is_maker else None
         # The first one shows which transport it needs; the first session uses it.
-        self._next: Any = _made(self._make) if self._make else target
-        self.is_app = lowlevel_server(self._next) is None
-        if self.is_app and not _takes(self._next, 3):
+        self._next: Any = _call_maker(self._make) if self._make else target
+        self.is_app = find_lowlevel_server(self._next) is None
+        if self.is_app and not _can_be_called_with(self._next, 3):
             shown = excerpt(repr(self._next), 80)
             raise UsageError(f"{shown} cannot be tested in memory", _WANTED)
         name = getattr(self._next, "name", None) or getattr(self._next, "__name__", None)
@@ -375,32 +376,26 @@ class MemoryTarget:
         target = self._next
         if self._make:
             self._next = None
-            target = _made(self._make) if target is None else target
+            target = _call_maker(self._make) if target is None else target
         if not self.is_app:
             return MemoryTransport(spec, interrupts, target)
         if self._make:
-            return AsgiTransport(spec, interrupts, AsgiHost(target), _end)
-        if self._host is None or not self._host.is_alive:
+            return AsgiTransport(spec, interrupts, AsgiHost(target), owns_app=True)
+        if self._host is None or self._host.is_ended or not self._host.is_alive:
             self._host = AsgiHost(target)
-        return AsgiTransport(spec, interrupts, self._host, self._end_if_stuck)
-
-    def _end_if_stuck(self, host: AsgiHost, grace: Grace, pump: Pump) -> Ending:
-        if not host.blocked_at():
-            return ""
-        self._host = None
-        return host.end(grace, pump, at_once=True)
+        return AsgiTransport(spec, interrupts, self._host, owns_app=False)
 
     def close(self) -> list[TransportFault]:
         """End the app that sessions shared, if there is one; faults not reported yet."""
         host, self._host = self._host, None
-        if host is None:
+        if host is None or host.is_ended:
             return []
         ending = ending_fault(host.end(Grace(), None), host.blocked_at())
-        raised = [raised_fault(error, is_end=True) for error in host.unheard]
+        raised = [raised_fault(error, is_end=True) for error in host.unreported]
         return raised + ([ending] if ending else [])
 
 
-def lowlevel_server(target: Any) -> Any:
+def find_lowlevel_server(target: Any) -> Any:
     """The low-level server of a server object; None if it is not a server object."""
     # None of them has a public name for it; their own memory transports do the same.
     inner = (getattr(target, name, None) for name in ("_lowlevel_server", "_mcp_server"))
@@ -412,11 +407,7 @@ def lowlevel_server(target: Any) -> Any:
     return None
 
 
-def _end(host: AsgiHost, grace: Grace, pump: Pump) -> Ending:
-    return host.end(grace, pump, at_once=bool(host.blocked_at()))
-
-
-def _made(make: Callable[[], Any]) -> Any:
+def _call_maker(make: Callable[[], Any]) -> Any:
     try:
         return make()
     except Exception as error:  # whatever the user's function raises
@@ -424,7 +415,7 @@ def _made(make: Callable[[], Any]) -> Any:
         raise ServerError(Fault(kind=RAISED, message=message)) from error
 
 
-def _takes(target: Any, count: int) -> bool:
+def _can_be_called_with(target: Any, count: int) -> bool:
     """True if it can be called with this many arguments."""
     try:
         inspect.signature(target).bind(*range(count))

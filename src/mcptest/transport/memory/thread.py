@@ -86,10 +86,10 @@ class LoopThread:
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
-    def call(self, action: Callable[..., object], *words: object) -> bool:
+    def call(self, action: Callable[..., object], *arguments: object) -> bool:
         """Call this inside the loop; False if the loop is closed."""
         try:
-            self._loop.call_soon_threadsafe(action, *words)
+            self._loop.call_soon_threadsafe(action, *arguments)
         except RuntimeError:
             return False
         return True
@@ -105,7 +105,7 @@ class LoopThread:
             # says that code of the server has stopped the loop.
             if main.done() and isinstance(error, RuntimeError):
                 raise
-            self._observer.work_ended(_but_ours(error))
+            self._observer.work_ended(_unless_interrupted(error))
             self._loop.run_until_complete(self._clear())
         finally:
             self._loop.close()
@@ -117,7 +117,8 @@ class LoopThread:
         ending = asyncio.create_task(self._ending.wait())
         await asyncio.wait({work, ending}, return_when=asyncio.FIRST_COMPLETED)
         if work.done():
-            self._observer.work_ended(None if work.cancelled() else _but_ours(work.exception()))
+            error = None if work.cancelled() else work.exception()
+            self._observer.work_ended(_unless_interrupted(error))
         await self._clear()
 
     async def _clear(self) -> None:
@@ -129,7 +130,7 @@ class LoopThread:
             return
         done, pending = await asyncio.wait(others, timeout=_CLEARING_S)
         for task in done:
-            error = None if task.cancelled() else _but_ours(task.exception())
+            error = None if task.cancelled() else _unless_interrupted(task.exception())
             if error:
                 self._observer.task_raised(error)
         for task in pending:
@@ -189,7 +190,7 @@ class LoopThread:
         return not self.is_alive
 
 
-def _but_ours(error: BaseException | None) -> BaseException | None:
+def _unless_interrupted(error: BaseException | None) -> BaseException | None:
     """The error, unless it is the one that we raised ourselves."""
     return None if isinstance(error, InterruptedWork) else error
 

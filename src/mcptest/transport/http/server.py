@@ -1,4 +1,4 @@
-"""Serve HTTP on this machine: many clients, one poll.
+"""An HTTP server on this machine, for mocks and logins: many clients, one poll.
 
 This module moves requests and answers between connections and a handler, which decides what they
 mean. Nothing ever blocks: a client that is slow to send, or does not read, holds up only itself.
@@ -23,10 +23,14 @@ from mcptest.transport import READABLE, WRITABLE, wait_ready
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, Protocol
+    from typing import Any, Literal, Protocol
 
     from mcptest.protocol.http_messages import Act
     from mcptest.transport.process.signals import Interrupts
+
+    # A connection is open, then closing while something is left to send, and then lingering until
+    # the client has read it; it is gone once the client has left or nothing can be sent.
+    Phase = Literal["open", "closing", "lingering", "gone"]
 
     class Handler(Protocol):
         """Answers requests. `perform` gets each item of `handle` after its delay."""
@@ -99,6 +103,8 @@ def serve_http(
 
 
 class _Loop:
+    """The listener, the connections of clients, and what is to be performed later."""
+
     def __init__(self, listener: socket.socket, handler: Handler, limits: Limits) -> None:
         self._listener = listener
         self._port: int = listener.getsockname()[1]
@@ -106,7 +112,7 @@ class _Loop:
         self._limits = limits
         self._connections: dict[int, Connection] = {}
         self._carriers: dict[int, Connection] = {}
-        self._later: list[tuple[float, int, object]] = []
+        self._scheduled: list[tuple[float, int, object]] = []
         self._count = 0
         self._exchanges = 0
 
@@ -117,7 +123,7 @@ class _Loop:
     def turn(self, signals: int, deadline: float) -> None:
         """Wait for the next event, at most until the deadline, and handle what is ready."""
         wanted = {signals: READABLE, self._listener.fileno(): READABLE}
-        soonest = min(deadline, self._later[0][0]) if self._later else deadline
+        soonest = min(deadline, self._scheduled[0][0]) if self._scheduled else deadline
         for fd, each in self._connections.items():
             reading = READABLE if each.wants_to_read else 0
             wanted[fd] = reading | (WRITABLE if each.wants_to_write else 0)
@@ -128,13 +134,13 @@ class _Loop:
         for fd, flags in ready.items():
             connection = self._connections.get(fd)
             if connection:
-                self._move(connection, flags, now)
-        self._release(now)
+                self._transfer(connection, flags, now)
+        self._perform_due(now)
         # Drop the clients that have left, or have taken too long.
         for connection in list(self._connections.values()):
-            self._handle(connection, now)
-            connection.close_if_done(now)
-            if connection.is_gone or connection.deadline <= now:
+            self._handle_requests(connection, now)
+            connection.linger_if_done(now)
+            if connection.phase == "gone" or connection.deadline <= now:
                 self._drop(connection)
         if self._listener.fileno() in ready:
             self._accept(now)
@@ -166,20 +172,20 @@ class _Loop:
         self._drop(min(idle, key=lambda each: each.deadline))
         return True
 
-    def _move(self, connection: Connection, flags: int, now: float) -> None:
+    def _transfer(self, connection: Connection, flags: int, now: float) -> None:
         if flags & WRITABLE:
             connection.write(now)
         if flags & ~WRITABLE:
             # Its end and errors are read as well.
             connection.read(now)
-        self._handle(connection, now)
+        self._handle_requests(connection, now)
         if connection.body_bytes > _READ_FREELY_BYTES:
             # A body that grows is refused when all of them together are too much to hold.
             held = sum(each.body_bytes for each in self._connections.values())
             if held > self._limits.all_bodies_bytes:
                 connection.refuse(503, "too much is being sent at once")
 
-    def _handle(self, connection: Connection, now: float) -> None:
+    def _handle_requests(self, connection: Connection, now: float) -> None:
         """Handle the requests that have arrived."""
         while not connection.exchange:
             event = connection.next_event()
@@ -187,20 +193,20 @@ class _Loop:
                 return
             if connection.is_at_head:
                 if answer := self._handler.check_head(0, event, self._port):
-                    connection.refuse_by(answer)
+                    connection.refuse_with(answer)
                 continue
             self._exchanges += 1
             connection.exchange = self._exchanges
             self._carriers[self._exchanges] = connection
             for delay_s, item in self._handler.handle(self._exchanges, event, now):
                 self._count += 1
-                heapq.heappush(self._later, (now + delay_s, self._count, item))
-            self._release(now)
+                heapq.heappush(self._scheduled, (now + delay_s, self._count, item))
+            self._perform_due(now)
 
-    def _release(self, now: float) -> None:
+    def _perform_due(self, now: float) -> None:
         """Perform what is due."""
-        while self._later and self._later[0][0] <= now:
-            _, _, item = heapq.heappop(self._later)
+        while self._scheduled and self._scheduled[0][0] <= now:
+            _, _, item = heapq.heappop(self._scheduled)
             for act in self._handler.perform(item):
                 connection = self._carriers.get(act.exchange)
                 if connection and connection.perform(act, now):
@@ -255,7 +261,7 @@ class Connection:
     def __init__(self, sock: socket.socket, limits: Limits, now: float) -> None:
         self.socket = sock
         self.exchange = 0
-        self.is_gone = False
+        self.phase: Phase = "open"
         self.body_bytes = 0
         self._limits = limits
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
@@ -263,8 +269,6 @@ class Connection:
         self._head: WebRequest | None = None
         self._body: list[bytes] = []
         self._is_refused = False
-        self._is_closing = False
-        self._is_lingering = False
         self._has_begun = False
         self._is_bodiless = False
         self._ahead = 0
@@ -306,8 +310,8 @@ class Connection:
         except OSError:
             chunk = b""
         if not chunk:
-            self.is_gone = True
-        elif not self._is_lingering:
+            self.phase = "gone"
+        elif self.phase != "lingering":
             if self.exchange:
                 self._ahead += len(chunk)
             elif not self._has_begun:
@@ -318,26 +322,26 @@ class Connection:
 
     def next_event(self) -> WebRequest | None:
         """A head, if `is_at_head`, and later the same with its body."""
-        while not (self.is_gone or self._is_lingering or self._is_closing):
+        while self.phase == "open":
             try:
                 event = self._http.next_event()
             except h11.RemoteProtocolError as error:
                 if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                     self.refuse(error.error_status_hint, str(error))
-                self._is_closing = True
+                self._close_soon()
                 return None
             if event is h11.NEED_DATA or event is h11.PAUSED:
                 if self._http.they_are_waiting_for_100_continue and not self._is_refused:
                     self._send(h11.InformationalResponse(status_code=100, headers=[]))
                 return None
-            found = self._take(event)
+            found = self._take_event(event)
             if found:
                 return found
         return None
 
-    def _take(self, event: object) -> WebRequest | None:
+    def _take_event(self, event: object) -> WebRequest | None:
         if isinstance(event, h11.Request):
-            self._head = _request_of(event)
+            self._head = _read_head(event)
             # The answer gives the length of a body, and has none.
             self._is_bodiless = event.method == b"HEAD"
             self._body, self.body_bytes, self._is_refused = [], 0, False
@@ -349,7 +353,7 @@ class Connection:
                 if self.body_bytes > self._limits.body_bytes:
                     self.refuse(413, f"a message may have {self._limits.body_bytes:,} bytes")
             elif self.body_bytes > _MAX_UNWANTED_BYTES:
-                self._is_closing = True
+                self._close_soon()
         elif isinstance(event, h11.EndOfMessage):
             head, body = self._head, b"".join(self._body)
             self._head, self._body, self.body_bytes = None, [], 0
@@ -359,7 +363,7 @@ class Connection:
             elif head:
                 return head.but(body=body)
         elif isinstance(event, h11.ConnectionClosed):
-            self.is_gone = True
+            self.phase = "gone"
         return None
 
     # Writing
@@ -369,23 +373,23 @@ class Connection:
         self._body, self.body_bytes = [], 0
         body = f"{sentence}\n".encode("ascii", "replace")
         headers = {"Content-Type": "text/plain", "Connection": "close"}
-        self._whole(Answer(exchange=0, status=status, headers=headers, body=body))
+        self._send_answer(Answer(exchange=0, status=status, headers=headers, body=body))
 
-    def refuse_by(self, answer: Answer) -> None:
+    def refuse_with(self, answer: Answer) -> None:
         """Answer a request of which only the head has been seen; its body is not wanted."""
         self._is_refused = True
         size = self._head.header("content-length") if self._head else None
         is_large = size is not None and (not size.isdigit() or int(size) > _MAX_UNWANTED_BYTES)
         if is_large or self._http.they_are_waiting_for_100_continue:
             answer = answer.but(headers={**answer.headers, "Connection": "close"})
-        self._whole(answer)
+        self._send_answer(answer)
 
     def perform(self, act: Act, now: float) -> bool:
         """Perform an act on the exchange; True if that ends it."""
         if not self._out:
             self._deadline = now + self._limits.write_s
         if isinstance(act, Answer):
-            self._whole(act)
+            self._send_answer(act)
         elif isinstance(act, Begin):
             self._send(h11.Response(status_code=200, headers=list(act.headers.items())))
         elif isinstance(act, Piece):
@@ -393,9 +397,9 @@ class Connection:
         elif isinstance(act, End):
             self._send(h11.EndOfMessage())
         elif isinstance(act, Cut):
-            self._is_closing = True
+            self._close_soon()
         if len(self._out) > self._limits.waiting_bytes:
-            self.is_gone = True
+            self.phase = "gone"
         return isinstance(act, (Answer, End, Cut))
 
     def finish(self, now: float) -> None:
@@ -406,12 +410,12 @@ class Connection:
 
     def _next_cycle(self) -> None:
         if self._http.our_state is h11.MUST_CLOSE or self._http.their_state is h11.MUST_CLOSE:
-            self._is_closing = True
+            self._close_soon()
         elif self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
             self._is_bodiless = False
 
-    def _whole(self, answer: Answer) -> None:
+    def _send_answer(self, answer: Answer) -> None:
         headers = list(answer.headers.items())
         if answer.status != 204:
             headers.append(("Content-Length", str(len(answer.body))))
@@ -419,7 +423,8 @@ class Connection:
         if answer.body and not self._is_bodiless:
             self._send(h11.Data(data=answer.body))
         self._send(h11.EndOfMessage())
-        self._is_closing = self._is_closing or self._http.our_state is h11.MUST_CLOSE
+        if self._http.our_state is h11.MUST_CLOSE:
+            self._close_soon()
 
     def _send(self, event: h11.Event) -> None:
         self._out += self._http.send(event) or b""
@@ -431,25 +436,29 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
-            self.is_gone = True
+            self.phase = "gone"
             return
         del self._out[:sent]
         if sent:
             wait_s = self._limits.write_s if self._out else self._limits.idle_s
             self._deadline = now + wait_s
 
-    def close_if_done(self, now: float) -> None:
-        """Close a connection on which nothing is left to send, once the client has read it."""
-        if not self._is_closing or self._out or self._is_lingering:
+    def _close_soon(self) -> None:
+        if self.phase == "open":
+            self.phase = "closing"
+
+    def linger_if_done(self, now: float) -> None:
+        """Close our side once nothing is left to send, and wait until the client has read it."""
+        if self.phase != "closing" or self._out:
             return
         # Closing at once while bytes of the client are unread would reset the connection.
-        self._is_lingering = True
+        self.phase = "lingering"
         self._deadline = now + self._limits.linger_s
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_WR)
 
 
-def _request_of(event: h11.Request) -> WebRequest:
+def _read_head(event: h11.Request) -> WebRequest:
     return WebRequest(
         method=event.method.decode("latin-1"),
         target=event.target.decode("latin-1"),

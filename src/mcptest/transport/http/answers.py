@@ -1,7 +1,7 @@
-"""What becomes of one HTTP request: a message and its answer, a stream, or a token.
+"""What one HTTP answer means for an MCP session: the answer to a message, a stream, a token.
 
-`HttpChannel` calls these listeners while the answer arrives; they interpret it with an
-`AnswerReader` and pass on what it means to the transport.
+These are the handlers that `HttpClient` calls while an answer arrives. They interpret it with an
+`AnswerReader` and pass on what it means to the `HttpTransport`.
 """
 
 from __future__ import annotations
@@ -11,50 +11,67 @@ from mcptest.core.value_class import ABSENT
 from mcptest.protocol.framing import Frame, TransportFault
 from mcptest.protocol.http_messages import CANCELLED, AnswerReader, status_fault
 from mcptest.protocol.jsonrpc import id_key
-from mcptest.transport.http.authorization import MAX_DOCUMENT_BYTES, Fetched
+from mcptest.protocol.oauth import OAuthError
+from mcptest.transport.http.authorization import MAX_DOCUMENT_BYTES, Fetched, fetch_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.protocol.http_messages import Item
-    from mcptest.transport.http.channel import Head
-    from mcptest.transport.http.client import HttpTransport
+    from mcptest.transport.http.client import Head, HttpRequest
     from mcptest.transport.http.connection import HttpConnectionError
+    from mcptest.transport.http.transport import HttpTransport
 
-__all__ = ["Fetch", "Post", "Stream"]
+__all__ = ["Post", "SessionRequest", "Stream", "TokenFetch"]
 
 
 _GONE = 404
 _NO_STREAM = (404, 405, 501)
 
 
-class Post:
+class SessionRequest:
+    """A request of the session that is under way. It ignores its answer; subclasses use theirs.
+
+    `is_receipt` is true for a message that the server accepts and does not answer.
+    """
+
+    def __init__(
+        self, transport: HttpTransport, reader: AnswerReader, *, is_receipt: bool = False
+    ) -> None:
+        self.reader = reader
+        self.is_receipt = is_receipt
+        self._transport = transport
+
+    def take_head(self, head: Head) -> None: ...
+    def take_piece(self, chunk: bytes) -> None: ...
+    def take_end(self) -> None:
+        self._transport.finish(self)
+
+    def take_failure(self, error: HttpConnectionError) -> None:
+        self._transport.finish(self)
+
+
+class Post(SessionRequest):
     """A message that was sent, and the answer to it."""
 
     def __init__(
         self, transport: HttpTransport, reader: AnswerReader, method: str, line: bytes
     ) -> None:
-        self.reader = reader
+        super().__init__(transport, reader, is_receipt=reader.id is ABSENT)
         self.method = method
-        self._transport = transport
         self._line = line
-        self._is_dropped = False
-
-    @property
-    def is_receipt(self) -> bool:
-        """True if no answer is expected, only that it is accepted."""
-        return self.reader.id is ABSENT
+        self._is_sent_again = False
 
     def take_head(self, head: Head) -> None:
         transport = self._transport
-        if transport.credentials.can_answer(head.status, head.headers):
-            # It is sent again with another token.
-            self._is_dropped = True
+        if transport.credentials.take_refusal(head.status, head.headers):
+            self._is_sent_again = True
+            # With another token.
             transport.send(self._line)
             return
         if 200 <= head.status < 300:
-            transport.credentials.accepted()
+            transport.credentials.take_success()
         if self.method == "initialize" and 200 <= head.status < 300:
             fault = transport.take_session_id(head.headers)
             if fault:
@@ -62,55 +79,49 @@ class Post:
         transport.deliver(self.reader.begin(head.status, head.headers))
 
     def take_piece(self, chunk: bytes) -> None:
-        if not self._is_dropped:
+        if not self._is_sent_again:
             self._transport.stdout_tail.add(chunk)
-            self._take(self.reader.feed(chunk))
-
-    def _take(self, items: Sequence[Item]) -> None:
-        self._transport.learn_from(self.method, items)
-        self._transport.deliver(items)
+            self._transport.deliver_answer(self.method, self.reader.feed(chunk))
 
     def take_end(self) -> None:
         transport, reader = self._transport, self.reader
-        transport.finished(self)
-        if self._is_dropped:
+        transport.finish(self)
+        if self._is_sent_again:
             return
         items = reader.finish()
         has_message = any(isinstance(item, Frame) for item in items)
-        if not has_message and transport.may_fall_back(self.method, reader.status):
+        if not has_message and transport.can_fall_back(self.method, reader.status):
             transport.fall_back(self._line, items)
             return
         if transport.session_id and reader.status == _GONE and not _has_answer(items, reader.id):
-            items = [_session_lost(items, reader)]
-        self._take(items)
+            items = [_lost_session_fault(items, reader)]
+        transport.deliver_answer(self.method, items)
         if reader.is_stream and not reader.is_answered and not self.is_receipt:
-            self._rest_is_missing("the server ended its event stream")
+            self._request_rest("the server ended its event stream")
         elif self.method == "notifications/initialized" and 200 <= reader.status < 300:
             transport.open_stream()
 
     def take_failure(self, error: HttpConnectionError) -> None:
-        self._transport.finished(self)
-        if self._is_dropped:
+        self._transport.finish(self)
+        if self._is_sent_again:
             return
         if self.reader.is_stream and not self.is_receipt:
             if not self.reader.is_answered:
-                self._rest_is_missing(error.message)
+                self._request_rest(error.message)
             return
-        self._transport.deliver([_failure(error, self.reader)])
+        self._transport.deliver([_connection_fault(error, self.reader)])
 
-    def _rest_is_missing(self, how: str) -> None:
+    def _request_rest(self, how: str) -> None:
         if not self._transport.resume(self.reader, 0):
             message = f"{how} before it had answered {self.reader.said}"
-            self._transport.deliver([_broken_off(message, self.reader)])
+            self._transport.deliver([_broken_stream_fault(message, self.reader)])
 
 
-class Stream:
+class Stream(SessionRequest):
     """A stream requested with GET: the server's own, the rest of another, or the older transport's.
 
     `refusal` is how initialize was refused, if this looks for the older transport.
     """
-
-    is_receipt = False
 
     def __init__(
         self,
@@ -119,8 +130,7 @@ class Stream:
         tries: int,
         refusal: Sequence[Item] | None = None,
     ) -> None:
-        self.reader = reader
-        self._transport = transport
+        super().__init__(transport, reader)
         self._tries = tries
         self._refusal = refusal
         self._has_endpoint = False
@@ -128,25 +138,24 @@ class Stream:
 
     def take_head(self, head: Head) -> None:
         transport = self._transport
-        if transport.is_old and transport.credentials.can_answer(head.status, head.headers):
+        if transport.is_old and transport.credentials.take_refusal(head.status, head.headers):
             # The messages that wait for the stream open it again, with another token.
             transport.cancel(self)
             transport.obtain_token()
             return
         items = self.reader.begin(head.status, head.headers)
         if self.reader.is_stream:
-            self._transport.deliver(items)
+            transport.deliver(items)
             return
         self._is_refused = True
         if self._refusal is not None:
-            self._transport.give_up_old(self._refusal)
-        elif self._transport.is_old:
-            self._transport.fail_waiting(self._no_stream())
-            self._transport.is_lost = True
+            transport.give_up_old(self._refusal)
+        elif transport.is_old:
+            transport.lose(self._missing_stream_fault())
         elif self.reader.id is not ABSENT or head.status not in _NO_STREAM:
-            self._transport.deliver([*items, self._no_stream()])
+            transport.deliver([*items, self._missing_stream_fault()])
 
-    def _no_stream(self) -> TransportFault:
+    def _missing_stream_fault(self) -> TransportFault:
         reader = self.reader
         rest = "the GET for the rest of its answer to " if reader.id is not ABSENT else ""
         message = f"the server answered {rest}{reader.said} with status {reader.status} and no "
@@ -169,43 +178,61 @@ class Stream:
 
     def take_end(self) -> None:
         how = "the server ended its event stream"
-        self._over(
+        self._end(
             how, TransportFault(kind="event_stream", message=f"{how} before it named an endpoint")
         )
 
     def take_failure(self, error: HttpConnectionError) -> None:
-        self._over(error.message, _failure(error, self.reader))
+        self._end(error.message, _connection_fault(error, self.reader))
 
-    def _over(self, how: str, fault: TransportFault) -> None:
+    def _end(self, how: str, fault: TransportFault) -> None:
         transport, reader = self._transport, self.reader
-        transport.finished(self)
+        transport.finish(self)
         if self._is_refused or reader.is_answered:
             return
         if self._refusal is not None and not self._has_endpoint:
             transport.give_up_old(self._refusal)
             return
         if transport.is_old:
-            transport.fail_waiting(fault)
-            transport.is_lost = True
+            transport.lose(fault)
             return
         tries = 0 if reader.events else self._tries
         if not transport.resume(reader, tries) and reader.id is not ABSENT:
             message = f"{how} before it had answered {reader.said}, and again when it was resumed"
-            transport.deliver([_broken_off(message, reader)])
+            transport.deliver([_broken_stream_fault(message, reader)])
 
 
-class Fetch:
-    """A request that is not a message: for a token or metadata, or the end of a session."""
+class TokenFetch(SessionRequest):
+    """The requests by which a token is obtained, one after the other: for metadata, then for it."""
 
-    is_receipt = False
-
-    def __init__(self, transport: HttpTransport, reader: AnswerReader | None = None) -> None:
-        self._transport = transport
-        # The answer to the end of a session is ignored.
-        self._is_for_token = reader is None
-        self.reader = reader or AnswerReader("the request for a token", stream="post")
+    def __init__(self, transport: HttpTransport) -> None:
+        super().__init__(transport, AnswerReader("the request for a token", stream="post"))
+        # The one that is under way.
+        self.request: HttpRequest | None = None
+        self._steps = transport.credentials.obtain()
         self._status = 0
         self._raw = b""
+
+    def advance(self, answer: Fetched | None) -> None:
+        """Take the answer to a request, None before the first one, and send the next."""
+        self.request = None
+        try:
+            self.request = next(self._steps) if answer is None else self._steps.send(answer)
+        except StopIteration:
+            self._transport.end_token_fetch(None)
+        except OAuthError as error:
+            self._transport.end_token_fetch(error)
+        else:
+            self._status, self._raw = 0, b""
+            self._transport.start(self.request, self)
+
+    def give_up(self, problem: str) -> None:
+        """Break off the request that is under way."""
+        assert self.request
+        self._steps.close()
+        self._transport.cancel(self)
+        hint = self._transport.credentials.hint
+        self._transport.end_token_fetch(fetch_error(self.request, problem, hint))
 
     def take_head(self, head: Head) -> None:
         self._status = head.status
@@ -213,27 +240,20 @@ class Fetch:
     def take_piece(self, chunk: bytes) -> None:
         self._raw += chunk
         if len(self._raw) > MAX_DOCUMENT_BYTES:
-            self.give_up(f"the answer is larger than {MAX_DOCUMENT_BYTES:,} bytes")
+            self._transport.cancel(self)
+            problem = f"the answer is larger than {MAX_DOCUMENT_BYTES:,} bytes"
+            self.advance(Fetched(problem=problem))
 
     def take_end(self) -> None:
-        self._transport.finished(self)
-        self._over(Fetched(status=self._status, body=self._raw))
+        self._transport.finish(self)
+        self.advance(Fetched(status=self._status, body=self._raw))
 
     def take_failure(self, error: HttpConnectionError) -> None:
-        self._transport.finished(self)
-        self._over(Fetched(problem=error.message))
-
-    def give_up(self, problem: str) -> None:
-        """Break it off."""
-        self._transport.cancel(self)
-        self._over(Fetched(problem=problem))
-
-    def _over(self, answer: Fetched) -> None:
-        if self._is_for_token:
-            self._transport.take_fetched(answer)
+        self._transport.finish(self)
+        self.advance(Fetched(problem=error.message))
 
 
-def _failure(error: HttpConnectionError, reader: AnswerReader) -> TransportFault:
+def _connection_fault(error: HttpConnectionError, reader: AnswerReader) -> TransportFault:
     return TransportFault(
         kind=error.kind,
         message=error.message,
@@ -244,7 +264,7 @@ def _failure(error: HttpConnectionError, reader: AnswerReader) -> TransportFault
     )
 
 
-def _broken_off(message: str, reader: AnswerReader) -> TransportFault:
+def _broken_stream_fault(message: str, reader: AnswerReader) -> TransportFault:
     return TransportFault(kind="event_stream", message=message, hint=reader.problem, id=reader.id)
 
 
@@ -257,7 +277,7 @@ def _has_answer(items: Sequence[Item], id: object) -> bool:
     return False
 
 
-def _session_lost(items: Sequence[Item], reader: AnswerReader) -> TransportFault:
+def _lost_session_fault(items: Sequence[Item], reader: AnswerReader) -> TransportFault:
     """The fault of a lost session. Most servers report it in a message without an id."""
     said = [dump_json(item.value).encode() for item in items if isinstance(item, Frame)]
     faults = [item for item in items if isinstance(item, TransportFault)]

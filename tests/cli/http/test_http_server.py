@@ -17,7 +17,7 @@ from http_probe import probing
 
 from mcptest.core.errors import UsageError
 from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece
-from mcptest.transport.http.serving import Limits, open_listener, serve_http
+from mcptest.transport.http.server import Limits, open_listener, serve_http
 from mcptest.transport.process.signals import Interrupts
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A channel drives whatever carries its requests, and follows redirects by the same way."""
+"""A client drives whatever carries its requests, and follows redirects by the same way."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import select
 from typing import TYPE_CHECKING
 
 from mcptest.protocol.http_address import parse_url
-from mcptest.transport.http.channel import HttpChannel, HttpRequest, parse_head
+from mcptest.transport.http.client import HttpClient, HttpRequest, parse_head
 from mcptest.transport.http.connection import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.transport.http.channel import Head
+    from mcptest.transport.http.client import Head
     from mcptest.transport.http.connection import HttpConnectionError
 
 REQUEST = HttpRequest(method="POST", address=parse_url("http://shop.example/mcp"), body=b"{}")
@@ -38,7 +38,6 @@ class ScriptedExchange:
     """An exchange without a connection: all of its answer is there at once."""
 
     wants = select.POLLIN
-    unsent_bytes = 0
     progress = ""
     has_head = is_over = False
     reusable_connection = None
@@ -53,7 +52,7 @@ class ScriptedExchange:
         self.is_over = True
 
 
-class ScriptedChannel(HttpChannel):
+class ScriptedClient(HttpClient):
     """Plays these answers, one for each request."""
 
     def __init__(self, *answers: list[Head | bytes]) -> None:
@@ -87,27 +86,27 @@ class AnswerCollector:
         self.heard.append(error.message)
 
 
-def frames_from(channel: HttpChannel) -> list[object]:
+def frames_from(client: HttpClient) -> list[object]:
     listener = AnswerCollector()
-    channel.start(REQUEST, listener)
+    client.start(REQUEST, listener)
     return listener.heard
 
 
 def test_an_answer_is_received_whole_in_any_transfer_encoding() -> None:
-    channel = ScriptedChannel(GOOD)
-    assert frames_from(channel) == [200, {"a": "1, 2"}, b"yes", "end"]
-    assert [each.connection.is_closed for each in channel.made] == [True]
+    client = ScriptedClient(GOOD)
+    assert frames_from(client) == [200, {"a": "1, 2"}, b"yes", "end"]
+    assert [each.connection.is_closed for each in client.made] == [True]
 
 
 def test_a_redirect_is_carried_like_the_request_that_it_answers() -> None:
-    channel = ScriptedChannel(REDIRECT, GOOD)
-    assert frames_from(channel)[-1] == "end"
-    assert [each.request.address.target for each in channel.made] == ["/mcp", "/other"]
-    assert [each.connection.is_closed for each in channel.made] == [True, True]
+    client = ScriptedClient(REDIRECT, GOOD)
+    assert frames_from(client)[-1] == "end"
+    assert [each.request.address.target for each in client.made] == ["/mcp", "/other"]
+    assert [each.connection.is_closed for each in client.made] == [True, True]
 
 
 def test_a_request_that_cannot_be_sent_fails_without_raising() -> None:
-    assert frames_from(ScriptedChannel()) == ["no connection can be made: Too many open files"]
+    assert frames_from(ScriptedClient()) == ["no connection can be made: Too many open files"]
 
 
 def test_every_request_has_a_host_and_a_length() -> None:
