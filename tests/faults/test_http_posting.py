@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from raw_http import RawHttp
+from raw_http import RawHttp, silent_place
 
 from mcptest.protocol.http_address import parse_url
 from mcptest.transport.http.probe import post
@@ -77,17 +77,8 @@ def test_a_place_that_is_silent_leaves_time_for_the_next(monkeypatch: pytest.Mon
         line.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
         line.close()
 
-    with contextlib.ExitStack() as stack:
-        silent = stack.enter_context(socket.socket())
-        silent.bind(("127.0.0.1", 0))
-        silent.listen(0)
-        for _ in range(4):
-            # A client that connects when the queue is full gets no answer.
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(silent.getsockname())
-        server = stack.enter_context(RawHttp(take))
-        places = [silent.getsockname(), ("127.0.0.1", parse_url(server.url).port)]
+    with silent_place() as silent, RawHttp(take) as server:
+        places = [silent, ("127.0.0.1", server.port)]
         found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", place) for place in places]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
         began = time.monotonic()

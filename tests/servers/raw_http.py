@@ -17,7 +17,7 @@ import threading
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any, Self
 
     Message = dict[str, Any]
@@ -184,6 +184,21 @@ def holds_after(*parts: bytes) -> Script:
 
 
 # Serving
+
+
+@contextlib.contextmanager
+def silent_place() -> Iterator[tuple[str, int]]:
+    """An address that neither accepts nor refuses a connection, like one that drops all packets."""
+    with contextlib.ExitStack() as stack:
+        silent = stack.enter_context(socket.socket())
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(0)
+        for _ in range(4):
+            # A client that connects when the queue is full gets no answer.
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(silent.getsockname())
+        yield silent.getsockname()
 
 
 class RawHttp:

@@ -432,8 +432,6 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
     if plan.plugins or any(each.before or each.after for each in dialogues if each):
         # Plugins and hooks are processes.
         launcher = launcher.but(guardian=make_guardian())
-    if plan.plugins:
-        plan.plugins.open(launcher.guardian, launcher.interrupts)
     file = ""
     results: list[tuple[str, CaseResult]] = []
 
@@ -445,6 +443,8 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
             results.append((file, event.result))
 
     try:
+        if plan.plugins:
+            plan.plugins.open(launcher.guardian, launcher.interrupts)
         with silence_fork_warnings():
             finished, *_ = run_plan(plan, make_options(plan), launcher, take_event)
     finally:
@@ -488,6 +488,6 @@ def _read_client_section(written: dict[str, Any] | None) -> ClientSpec:
     diagnostics: list[PathDiagnostic] = []
     client = read_client(Fields(written or {}, (), diagnostics))
     if diagnostics:
-        messages = (f"{each.message}; {each.help}".rstrip("; ") for each in diagnostics)
+        messages = ("; ".join(filter(None, (each.message, each.help))) for each in diagnostics)
         raise ValueError(f"client: {'; '.join(messages)}")
     return client

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
+import socket
+import time
 from typing import TYPE_CHECKING
 
+import pytest
+from raw_http import RawHttp, silent_place
+
 from mcptest.protocol.http_address import parse_url
+from mcptest.transport import wait_ready
 from mcptest.transport.http.client import HttpClient, HttpRequest, parse_head
 from mcptest.transport.http.connection import Trust
 
@@ -25,6 +32,7 @@ class FakeConnection:
     """Carries nothing, and knows whether it was let go."""
 
     fd = -1
+    patience_left_s = math.inf
     is_closed = False
 
     def has_more(self) -> bool:
@@ -117,3 +125,19 @@ def test_every_request_has_a_host_and_a_length() -> None:
         ("Content-Length", "2"),
     ]
     assert asked.but(body=b"").all_headers == asked.all_headers[:-1]
+
+
+def test_an_address_that_is_silent_is_left_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    collector = AnswerCollector()
+    client = HttpClient(Trust(), {})
+    until = time.monotonic() + 30
+    with silent_place() as silent, RawHttp() as server:
+        places = [silent, ("127.0.0.1", server.port)]
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", place) for place in places]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        client.start(REQUEST.but(method="GET"), collector)
+        while not collector.heard and time.monotonic() < until:
+            ready = wait_ready(dict(client.handles()), client.limit_wait(30))
+            client.move(set(ready))
+        client.close()
+    assert collector.heard[:1] == [405]

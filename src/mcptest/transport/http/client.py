@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
         @property
         def fd(self) -> int: ...
+        @property
+        def patience_left_s(self) -> float: ...
         def has_more(self) -> bool: ...
         def close(self) -> None: ...
 
@@ -214,12 +216,19 @@ class HttpClient:
             running.handler.take_end()
 
     def limit_wait(self, wait_s: float) -> float:
-        """Close idle connections where that helps; the longest wait until this is to be checked.
+        """Act on silence where that helps; the longest wait until this is to be checked again.
+
+        A host may have several addresses: one that is silent is left for the next.
 
         A server with a single thread waits for the next request on an idle connection, and answers
         on no other until that is closed. So idle connections are closed if requests on others have
         waited for their answers a moment in silence, and those others are closed afterwards.
         """
+        for running in list(self._running):
+            left_s = running.exchange.connection.patience_left_s
+            wait_s = min(wait_s, max(0.0, left_s))
+            if left_s <= 0:
+                self._advance(running)
         waiting = [each for each in self._running if not each.exchange.has_head]
         if not (self._idle and waiting):
             return wait_s

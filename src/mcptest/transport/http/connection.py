@@ -10,9 +10,11 @@ from __future__ import annotations
 import base64
 import contextlib
 import errno
+import math
 import os
 import socket
 import sys
+import time
 from ipaddress import ip_address
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -56,6 +58,9 @@ __all__ = [
 _READ_BYTES = 1 << 16
 _LARGE_READ_BYTES = 1 << 18
 
+# How long an address may be silent before the next one of the host is tried. That of IPv6 often
+# is, where the network does not carry it.
+_ADDRESS_PATIENCE_S = 1.0
 
 # What `connect` returns that does not wait; the last on Windows only.
 _UNDER_WAY = (0, errno.EINPROGRESS, getattr(errno, "WSAEWOULDBLOCK", 0))
@@ -119,6 +124,7 @@ class HttpConnection:
         self._lookup: NameLookup | None = NameLookup(self._peer.host, self._peer.port)
         self.state: State = "lookup"
         self.wants = READABLE
+        self._connect_began = 0.0
         self._last_read_bytes = 0
 
     @property
@@ -135,6 +141,13 @@ class HttpConnection:
     def progress(self) -> str:
         """What it waits for while it is being made, for the message of a timeout."""
         return _WAITING.get(self.state, "").format(visible(self._peer.authority))
+
+    @property
+    def patience_left_s(self) -> float:
+        """How long to wait for this address before the next one is tried; endless for the last."""
+        if self.state != "connect" or not self._addresses:
+            return math.inf
+        return self._connect_began + _ADDRESS_PATIENCE_S - time.monotonic()
 
     def advance(self) -> None:
         """Go as far as is possible without waiting. HttpConnectionError says which layer failed."""
@@ -190,6 +203,7 @@ class HttpConnection:
                 code = error.errno or errno.EINVAL
             if code in _UNDER_WAY:
                 self.state, self.wants = "connect", WRITABLE
+                self._connect_began = time.monotonic()
                 return
             reason = _describe_error(code)
         raise HttpConnectionError(
@@ -204,6 +218,8 @@ class HttpConnection:
     def _finish_connecting(self) -> None:
         assert self._socket
         if not wait_ready({self._socket.fileno(): WRITABLE}, 0):
+            if self.patience_left_s <= 0:
+                self._connect_next("it is silent")
             return
         code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:

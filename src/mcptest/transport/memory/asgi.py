@@ -7,6 +7,7 @@ connection.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from urllib.parse import unquote
 
@@ -339,6 +340,7 @@ class _Exchange:
     reusable_connection = None
     # Nothing waits for a connection here.
     has_head = True
+    patience_left_s = math.inf
 
     def __init__(self, request: HttpRequest, host: AsgiHost, report: Report) -> None:
         self.request = request
