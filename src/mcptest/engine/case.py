@@ -1,6 +1,7 @@
 """Perform one case against its server, retry it if allowed, and judge it.
 
-`Performer._attempt` is the only place where the faults of a server become an errored case.
+`Performer._attempt` tries a case once and is the only place where the faults of a server become an
+errored case; `Performer._perform_step` sends one step and judges its reply.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ class Performer:
         self._keeps_times = False
         self._is_suite_file = False
         self._times: list[float] = []
-        # The step whose answer is awaited, as written and as sent.
-        self._at_hand: tuple[Server, Step, Step] | None = None
+        # The step during which the run was interrupted, as written and as sent.
+        self._interrupted: tuple[Server, Step, Step] | None = None
         self.start_fault: Fault | None = None
         # How often each offer of each server, by its name, was used.
         self.uses: dict[str, dict[Use, int]] = {}
@@ -195,6 +196,7 @@ class Performer:
         """One try, followed by its teardown."""
         self._pool.start_test()
         self.refused = {}
+        self._interrupted = None
         if self._is_suite_file:
             # Suites save values within one test only.
             self.values = {}
@@ -228,11 +230,14 @@ class Performer:
 
         Another signal ends it. A server that has exited is not started again.
         """
-        begun, self._at_hand = self._at_hand, None
-        if begun and not any(begun[1] is step for step in case.teardown):
-            begun[0].give_up(begun[2])
-        places = (at for at, step in enumerate(case.teardown, 1) if begun and step is begun[1])
-        steps = case.teardown[next(places, 0) :]
+        steps = case.teardown
+        if self._interrupted:
+            server, written_step, sent_step = self._interrupted
+            done = [at for at, step in enumerate(steps, 1) if step is written_step]
+            if done:
+                steps = steps[done[0] :]
+            else:
+                server.give_up(sent_step)
         interrupts, why = self._pool.launcher.interrupts, "it was interrupted again"
         # Without a signal, it was the SDK that left.
         if interrupts.count <= 1:
@@ -261,51 +266,48 @@ class Performer:
         return ""
 
     def _attempt(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
-        began, here = time.monotonic(), case
-        # Chosen now, so that it can be sent as soon as the answer is there.
+        """One try at the steps of a case, or at its dialogue, check or scan."""
+        # Chosen now, so that it can be sent as soon as the case has passed.
         ahead = None if self._keeps_times else _find_step_to_send_ahead(following)
+        began, line = time.monotonic(), case.line
         notes: tuple[str, ...] = ()
         try:
             if not case.steps:
                 return self._perform_other(case, spec, following)
-            for written_step in case.steps:
+            for index, written_step in enumerate(case.steps):
                 # A failure is reported at the line of its step.
-                here = case.but(line=written_step.at) if written_step.at else case
+                line = written_step.at or case.line
                 step = self._fill(written_step)
                 server, note = self._pool.server_for(spec, step)
                 notes += (note,) if note else ()
                 if self._is_suite_file and not server.has_sent_ahead:
+                    # Sends a tools/list, unless the schemas of the tools are known.
                     self._known_outputs().learn(server)
-                began = time.monotonic() if written_step is case.steps[0] else began
-                self._at_hand = (server, written_step, step)
-                if step.expectation.exit_code is not None:
-                    # The server cannot be asked after it has exited.
-                    self._pool.take_inventory()
-                reply = server.perform(step, case.timeout_s or spec.timeout_s)
-                if step.use:
-                    self._used.append((server, step.use, reply.message))
-                self._at_hand = None
-                reply, mismatches = self._judge(server, written_step, step, reply)
+                if index == 0:
+                    # The start of a server does not count as time of the test.
+                    began = time.monotonic()
+                timeout_s = case.timeout_s or spec.timeout_s
+                reply, mismatches = self._perform_step(server, written_step, step, timeout_s)
                 if mismatches:
                     self._pool.record_failure()
                     notes += (f"in {written_step.label}",) if written_step.label else ()
                     duration_s = time.monotonic() - began
-                    failed = _make_failed(here, step, reply, mismatches, duration_s, notes)
-                    return failed.but(stderr=self._pool.stderr_of_test())
+                    failed = _make_failed(case, step, reply, mismatches, duration_s, notes)
+                    return failed.but(line=line, stderr=self._pool.stderr_of_test())
                 notes += describe_passed_step(step.expectation, reply)
         except (UnsentError, CheckError) as error:
             # The server did nothing wrong, and is kept unless a dialogue was broken off.
+            errored = _make_errored(case, error.fault, time.monotonic() - began, notes)
+            errored = errored.but(line=line, stderr=self._pool.stderr_of_test())
             has_begun = isinstance(error, CheckError) or error.has_begun
-            errored = _make_errored(here, error.fault, time.monotonic() - began, notes)
-            errored = errored.but(stderr=self._pool.stderr_of_test())
             self._leave_dialogue(case, error.fault, has_begun=has_begun)
             return errored
         except ServerError as error:
-            return self._record_fault(here, error.fault, time.monotonic() - began, notes)
+            duration_s = time.monotonic() - began
+            return self._record_fault(case, error.fault, duration_s, notes).but(line=line)
         except PatternTimeoutError as error:
-            return self._record_fault(
-                here, faults.slow_pattern_fault(error), time.monotonic() - began, notes
-            )
+            fault, duration_s = faults.slow_pattern_fault(error), time.monotonic() - began
+            return self._record_fault(case, fault, duration_s, notes).but(line=line)
         duration_s = time.monotonic() - began
         self._pool.record_pass()
         # The log is taken before the next request is sent.
@@ -323,23 +325,23 @@ class Performer:
             }
         )
 
-    def _perform_other(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
-        """Perform a dialogue, a compliance check or a security scan."""
-        if case.dialogue:
-            return self._dialogues().perform(case, spec, following)
-        if case.scan:
-            from mcptest.engine.security_lane import scan_server  # noqa: PLC0415  # only suites scan
-
-            return scan_server(case, case.scan, spec, self._pool)
-        assert case.check, "a case without steps is a dialogue or a check"
-        from mcptest.engine.compliance_lane import comply  # noqa: PLC0415  # only suites have checks
-
-        return comply(case, spec, self._pool)
-
-    def _judge(
-        self, server: Server, written_step: Step, step: Step, reply: Reply
+    def _perform_step(
+        self, server: Server, written_step: Step, step: Step, timeout_s: float
     ) -> tuple[Reply, tuple[Mismatch, ...]]:
-        """The reply and its mismatches; a step without any saves the values that it captures."""
+        """Send a step and judge the reply; if there are no mismatches, its captures are saved.
+
+        `written_step` is the step as the file has it, `step` the same with saved values filled in.
+        """
+        try:
+            if step.expectation.exit_code is not None:
+                # The server cannot be asked after it has exited.
+                self._pool.take_inventory()
+            reply = server.perform(step, timeout_s)
+        except InterruptedRunError:
+            self._interrupted = (server, written_step, step)
+            raise
+        if step.use:
+            self._used.append((server, step.use, reply.message))
         reply, mismatches = judge_reply(server, step.expectation, reply)
         is_error = type(reply.message) is dict and "error" in reply.message
         if is_error and (not mismatches or expects_error(step.expectation)):
@@ -352,6 +354,19 @@ class Performer:
         if written_step.captures and not mismatches:
             mismatches = self._capture(written_step, reply)
         return reply, mismatches
+
+    def _perform_other(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
+        """Perform a dialogue, a compliance check or a security scan."""
+        if case.dialogue:
+            return self._dialogues().perform(case, spec, following)
+        if case.scan:
+            from mcptest.engine.security_lane import scan_server  # noqa: PLC0415  # only suites scan
+
+            return scan_server(case, case.scan, spec, self._pool)
+        assert case.check, "a case without steps is a dialogue or a check"
+        from mcptest.engine.compliance_lane import comply  # noqa: PLC0415  # only suites have checks
+
+        return comply(case, spec, self._pool)
 
     def _known_outputs(self) -> Outputs:
         if self._outputs is None:
