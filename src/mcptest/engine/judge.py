@@ -71,7 +71,8 @@ _ANSWER_ROOTS = ("result", "error")
 def is_plainly_met(expectation: Expectation, reply: Reply) -> bool:
     """Whether only an answer is expected, and it is literally equal.
 
-    This is the quick path for most tests; False only means that `judge` must decide.
+    This is the quick path for most tests; False only means that `judge` must decide. A test holds
+    that it respects every field of `Expectation`.
     """
     if expectation.exit_code is not None or expectation.performance or expectation.notifications:
         return False
@@ -250,37 +251,44 @@ _PATTERN_LIMIT = CpuLimit(2.0)
 def judge_reply(
     server: Server, expectation: Expectation, reply: Reply, trail: Trail = None
 ) -> tuple[Reply, tuple[Mismatch, ...]]:
-    """The reply, with what arrived a little late, and its mismatches."""
+    """The reply, with what arrived a little late, and its mismatches.
+
+    The kinds of checks decide where the reply is judged, and what limits the time:
+
+    | kind of check                 | judged in                         | limited by       |
+    |-------------------------------|-----------------------------------|------------------|
+    | plain value                   | this process                      | nothing          |
+    | regex                         | this process                      | a timer          |
+    | regex, large answer           | a child                           | the child's time |
+    | foreign: package, JSON Schema | a child, which can be killed      | the child's time |
+    | remote: plugin, snapshot      | this process: a child cannot      | a timer          |
+    | remote and foreign            | this process, foreign in children | both             |
+
+    Foreign checks and snapshots also count as regex.
+    """
     if is_plainly_met(expectation, reply):
         return reply, ()
-    if expectation.has_remote_check:
-        # A forked copy of this process could not use the connection to a plugin.
-        if expectation.has_foreign_check:
-            expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
-        with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
+    has_remote, has_foreign = expectation.has_remote_check, expectation.has_foreign_check
+    if has_remote and has_foreign:
+        expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
+        has_foreign = False
+    is_large = expectation.has_regex and reply.size > _LARGE_BYTES
+    with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
+        if not has_foreign:
             reply = _with_latecomers(server, expectation, reply)
-            return reply, _first(judge(expectation, reply, trail))
-    if not expectation.has_regex:
-        reply = _with_latecomers(server, expectation, reply)
-        return reply, _first(judge(expectation, reply, trail))
-    with _PATTERN_LIMIT:
-        if not expectation.has_foreign_check:
-            reply = _with_latecomers(server, expectation, reply)
-        if reply.size <= _LARGE_BYTES and not expectation.has_foreign_check:
-            return reply, _first(judge(expectation, reply, trail))
+        if not has_foreign and (has_remote or not is_large):
+            return reply, _find_mismatches(expectation, reply, trail)
     limit_s = max(_PATTERN_LIMIT.seconds, reply.size / _SLOWEST_BYTES_PER_S)
-    whole = reply
     # Few answers are that large.
     from mcptest.transport.process.isolated import judge_in_child  # noqa: PLC0415
 
-    return reply, judge_in_child(
-        lambda: _first(judge(expectation, whole, trail)), limit_s, server.launcher
-    )
+    find_mismatches = partial(_find_mismatches, expectation, reply, trail)
+    return reply, judge_in_child(find_mismatches, limit_s, server.launcher)
 
 
-def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
+def _find_mismatches(expectation: Expectation, reply: Reply, trail: Trail) -> tuple[Mismatch, ...]:
     """The first mismatches: an answer can differ in a million places."""
-    return tuple(islice(mismatches, MAX_MISMATCHES))
+    return tuple(islice(judge(expectation, reply, trail), MAX_MISMATCHES))
 
 
 def _with_latecomers(server: Server, expectation: Expectation, reply: Reply) -> Reply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.core.plan import Expectation, Performance
+from mcptest.core.plan import Assertion, Expectation, Performance
 from mcptest.core.results import Mismatch
 from mcptest.core.value_class import ABSENT
 from mcptest.engine.judge import is_plainly_met, judge, quote_server_errors, stderr_may_still_come
@@ -190,3 +190,31 @@ def test_an_exact_match_needs_no_full_comparison(
 ) -> None:
     assert is_plainly_met(expectation, outcome) is is_plain
     assert not (is_plain and judged(expectation, outcome))
+
+
+# For each field that a reply can fail to meet, a value that it does not meet.
+UNMET = {
+    "response": {"id": 2},
+    "stderr": "ready",
+    "exit_code": 0,
+    "performance": Performance(max_response_s=0.01),
+    "notifications": ("x",),
+    "assertions": (Assertion(target="result.n", steps=("result", "n"), check=5),),
+    "max_tokens": 1,
+}
+# The fields that say how the others are judged.
+MODES = {
+    *("has_regex", "has_foreign_check", "has_remote_check", "may_check_nothing"),
+    *("leniency", "threshold"),
+}
+
+
+def test_the_quick_path_ignores_no_field_of_an_expectation() -> None:
+    assert {name for name, _ in PLAIN.fields()} == UNMET.keys() | MODES
+    answer = {"id": 1, "result": {"n": 6}}
+    plain, outcome = Expectation(response=answer), reply(answer)
+    assert is_plainly_met(plain, outcome)
+    for name, value in UNMET.items():
+        expectation = plain.but(**{name: value})
+        assert judged(expectation, outcome), name
+        assert not is_plainly_met(expectation, outcome), name
