@@ -54,9 +54,6 @@ if TYPE_CHECKING:
     from mcptest.protocol.dialogue import Dialogue, Hook, Turn
     from mcptest.protocol.session import Message, SessionEvent
 
-    # A request that has been sent: its method and its id.
-    Sent = tuple[str, object]
-
 __all__ = ["DialogueInbox", "DialogueRunner", "describe_other_kind"]
 
 
@@ -147,7 +144,7 @@ class DialogueRunner:
             notes=((note,) if note else ()) + tuple(run.notes),
         )
         if run.mismatches:
-            result = _add_mismatches(result, run).but(stderr=self._pool.stderr_of_test())
+            result = _make_failed(result, run).but(stderr=self._pool.stderr_of_test())
         else:
             self._pool.record_pass()
             log = self._pool.log() if self._pool.keeps_log == "all" else ()
@@ -171,7 +168,7 @@ def _first_turns(dialogue: Dialogue) -> tuple[Turn, ...]:
     return tuple(takewhile(lambda turn: not turn.is_ours, dialogue.turns))
 
 
-def _add_mismatches(result: CaseResult, run: DialogueRun) -> CaseResult:
+def _make_failed(result: CaseResult, run: DialogueRun) -> CaseResult:
     mismatches = tuple(run.mismatches)
     notes = result.notes
     for message in run.actual.values():
@@ -202,6 +199,21 @@ class _AnswerLostError(Exception):
     """The answer came with another id, or not at all; the mismatch has been recorded."""
 
 
+class _Request:
+    """A request of ours that has no answer yet; `turn` is None for one that no turn has written."""
+
+    __slots__ = ("id", "method", "place", "turn", "use")
+
+    def __init__(
+        self, id: object, method: str, turn: Turn | None = None, use: Use | None = None
+    ) -> None:
+        self.id = id
+        self.method = method
+        self.turn = turn
+        self.use = use
+        self.place: Place = (0, 0)
+
+
 class DialogueRun:
     """One dialogue with one server: send our turns, await the server's, one after the other.
 
@@ -225,13 +237,12 @@ class DialogueRun:
         self._timeout_s = timeout_s
         self._waiting = Waiting(server.connection)
         self._inbox = DialogueInbox(frozenset())
-        self._open: dict[jsonrpc.IdKey, Sent] = {}
+        self._open: dict[jsonrpc.IdKey, _Request] = {}
+        # By the index of a turn, the ids of its requests.
         self._ids: dict[int, list[object]] = {}
-        self._places: dict[jsonrpc.IdKey, Place] = {}
         self.mismatches: list[Mismatch] = []
         self.sent: list[str] = []
         self.uses: list[Use] = []
-        self._used_by: dict[jsonrpc.IdKey, Use] = {}
         self.answered_uses: list[tuple[Use, object]] = []
         self.expected: dict[str, object] = {}
         self.actual: dict[str, object] = {}
@@ -267,8 +278,8 @@ class DialogueRun:
             connection.inbox.listener = None
             connection.session.rounds = rounds
             connection.inbox.stop_expecting()
-            for _, id in self._open.values():
-                connection.session.abandon(id)
+            for request in self._open.values():
+                connection.session.abandon(request.id)
         # Answer what is open, except requests that the next case begins with.
         kept = count_requests(next_turns)
         for received in self._inbox.unclaimed:
@@ -327,7 +338,7 @@ class DialogueRun:
         begin = self._connection.wire.sent_bytes
         self._connection.send((b"[" + line + b"]" if isinstance(value, list) else line) + b"\n")
         for id in self._ids.get(index, ()):
-            self._places[jsonrpc.id_key(id)] = begin, self._connection.wire.sent_bytes
+            self._open[jsonrpc.id_key(id)].place = begin, self._connection.wire.sent_bytes
         if not any("method" in message and "id" in message for message in messages):
             self._connection.wire.wait_until_read()
 
@@ -352,9 +363,8 @@ class DialogueRun:
         self._connection.poll()
         keeps_id = self._dialogue.keeps_ids
         line = self._connection.open_request(line, id, keeps_id=keeps_id)
-        self._open[key] = (method if isinstance(method, str) else dump_json(method), id)
-        if use:
-            self._used_by[key] = use
+        method = method if isinstance(method, str) else dump_json(method)
+        self._open[key] = _Request(id, method, self._dialogue.turns[index], use)
         self._ids.setdefault(index, []).append(id)
         return line
 
@@ -372,17 +382,17 @@ class DialogueRun:
 
     def _answer_to(self, id: object) -> Any:
         key = jsonrpc.id_key(id)
-        method, _ = self._open[key]
+        request = self._open[key]
+        method = request.method
         deadline = time.monotonic() + self._timeout_s
         self._waiting.begin(self._timeout_s)
         self._connection.inbox.expect(id)
-        place = self._places[key]
         while key not in self._inbox.answers:
             if self._inbox.unknown:
                 # An answer has another id: the case has failed, so do not wait for long.
                 deadline = min(deadline, time.monotonic() + _WRONG_ID_PATIENCE_S)
             if not self._wait_or_reply(
-                lambda: self._server.exit_before_answer_fault(method, id, place), deadline
+                lambda: self._server.exit_before_answer_fault(method, id, request.place), deadline
             ):
                 if self._inbox.unknown:
                     self._judge_unexpected()
@@ -394,11 +404,11 @@ class DialogueRun:
                 raise ServerError(fault.but(hint=hint))
         self._connection.inbox.stop_expecting()
         del self._open[key]
-        self._server.raise_if_unread(method, id, place)
+        self._server.raise_if_unread(method, id, request.place)
         self.has_answers = True
         answer = self._inbox.answers.pop(key)
-        if key in self._used_by:
-            self.answered_uses.append((self._used_by.pop(key), answer))
+        if request.use:
+            self.answered_uses.append((request.use, answer))
         if method == "initialize" and isinstance(answer.get("result"), dict):
             self._connection.session.adopt(answer["result"])
         return answer
@@ -420,7 +430,7 @@ class DialogueRun:
                     message=f"no {turn.method or 'message'} came within {waited}",
                     hint=self._inbox.arrivals(),
                 )
-                self._note(turn, [missed])
+                self._add_mismatches(turn, [missed])
                 return False
             received = self._inbox.claim(turn.method)
         # A later turn answers the request itself, or may do so.
@@ -464,14 +474,14 @@ class DialogueRun:
             self._connection.note_expected_error(self._method_answered_by(turn, message))
         other = describe_other_kind(turn.key, source_of(wanted), message)
         if other:
-            self._note(turn, [other])
+            self._add_mismatches(turn, [other])
             return
         expectation = turn.expectation.but(response=wanted)
         reply = Reply(message=message, elapsed_s=0.0, stderr="", size=self._connection.size)
         mismatches = judge_reply(self._server, expectation, reply, (None, turn.key))[1]
         if expectation.may_check_nothing and not mismatches:
             self.notes += find_idle_checks(wanted, message)
-        self._note(turn, mismatches)
+        self._add_mismatches(turn, mismatches)
 
     def _method_answered_by(self, turn: Turn, message: Message) -> str:
         """The method of the request that a turn answers; of a batch, that with its id."""
@@ -481,7 +491,7 @@ class DialogueRun:
                 return str(each.get("method", ""))
         return ""
 
-    def _note(self, turn: Turn, mismatches: Sequence[Mismatch]) -> None:
+    def _add_mismatches(self, turn: Turn, mismatches: Sequence[Mismatch]) -> None:
         if mismatches and self.line is None:
             self.line = turn.line
         self.mismatches += mismatches
@@ -495,23 +505,20 @@ class DialogueRun:
 
     def _await_rest(self) -> None:
         """Await the answers that no turn describes, and check that the server is still there."""
-        for key, (_, id) in tuple(self._open.items()):
-            answer = self._answer_to(id)
-            turn = next(
-                self._dialogue.turns[index]
-                for index, ids in self._ids.items()
-                if key in map(jsonrpc.id_key, ids)
+        for request in tuple(self._open.values()):
+            turn, answer = request.turn, self._answer_to(request.id)
+            assert turn is not None, "the ping is sent later"
+            self._add_mismatches(
+                turn, list(judge_unexpected_error(answer, f"answer to {turn.key}: "))
             )
-            self._note(turn, list(judge_unexpected_error(answer, f"answer to {turn.key}: ")))
         if self._dialogue.is_strict or all(turn.is_ours for turn in self._dialogue.turns):
             # No answer shows that the server has processed everything.
             line = encode_line(jsonrpc.request(_PING_ID, "ping"))
-            self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID)
+            ping = self._open[jsonrpc.id_key(_PING_ID)] = _Request(_PING_ID, "ping")
             self._connection.poll()
             begin = self._connection.wire.sent_bytes
             self._connection.send(self._connection.open_request(line, _PING_ID))
-            end = self._connection.wire.sent_bytes
-            self._places[jsonrpc.id_key(_PING_ID)] = begin, end
+            ping.place = begin, self._connection.wire.sent_bytes
             self._answer_to(_PING_ID)
         self._connection.poll()
 
@@ -520,7 +527,7 @@ class DialogueRun:
 
         In a strict dialogue, also for everything else that no turn describes.
         """
-        open_ids = [self._connection.session.wire_id(id) for _, id in self._open.values()]
+        open_ids = [self._connection.session.wire_id(each.id) for each in self._open.values()]
         for stray in self._inbox.unknown:
             id, hint = stray.get("id"), ""
             for other in open_ids:
