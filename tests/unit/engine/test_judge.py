@@ -7,7 +7,7 @@ import pytest
 from mcptest.core.plan import Assertion, Expectation, Performance
 from mcptest.core.results import Mismatch
 from mcptest.core.value_class import ABSENT
-from mcptest.engine.judge import is_plainly_met, judge, quote_server_errors, stderr_may_still_come
+from mcptest.engine.judge import can_more_stderr_help, is_plainly_met, judge, quote_server_errors
 from mcptest.engine.server import Reply
 from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.patterns import parse_pattern
@@ -124,11 +124,11 @@ def test_stderr_is_compared_without_the_space_around_it(
 def test_waiting_helps_only_where_it_could_turn_a_failure_into_a_pass(
     stderr: str, outcome: str, may: bool
 ) -> None:
-    assert stderr_may_still_come(wanted(stderr), outcome) is may
+    assert can_more_stderr_help(wanted(stderr), outcome) is may
 
 
 def test_nothing_is_waited_for_when_stderr_does_not_matter() -> None:
-    assert not stderr_may_still_come(Expectation(response={}), "")
+    assert not can_more_stderr_help(Expectation(response={}), "")
 
 
 DIFFERS = (Mismatch(path="result", expected={}, actual=ABSENT, message="is missing"),)
