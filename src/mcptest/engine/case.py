@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcptest.core.coverage import OfferKind, Use
     from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
     from mcptest.engine.dialogue import DialogueRunner
-    from mcptest.engine.output_schemas import Outputs
+    from mcptest.engine.output_schemas import OutputSchemas
     from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Reply, Server
     from mcptest.engine.snapshots import Snapshots
@@ -78,7 +78,7 @@ class Performer:
         # Saved by tests of the current file for later ones.
         self.values: dict[str, object] = {}
         self._dialogue_runner: DialogueRunner | None = None
-        self._outputs: Outputs | None = None
+        self._schemas: OutputSchemas | None = None
         self._file = ""
         self._folder = ""
         self._keeps_times = False
@@ -282,7 +282,7 @@ class Performer:
                 notes += (note,) if note else ()
                 if self._is_suite_file and not server.has_sent_ahead:
                     # Sends a tools/list, unless the schemas of the tools are known.
-                    self._known_outputs().learn(server)
+                    self._output_schemas().read_tools_of(server)
                 if index == 0:
                     # The start of a server does not count as time of the test.
                     began = time.monotonic()
@@ -350,7 +350,7 @@ class Performer:
         if self._keeps_times:
             self._times.append(reply.elapsed_s)
         if step.tool:
-            mismatches += self._known_outputs().judge(server, step.tool, reply)
+            mismatches += self._output_schemas().judge(server, step.tool, reply)
         if written_step.captures and not mismatches:
             mismatches = self._capture(written_step, reply)
         return reply, mismatches
@@ -364,16 +364,16 @@ class Performer:
 
             return scan_server(case, case.scan, spec, self._pool)
         assert case.check, "a case without steps is a dialogue or a check"
-        from mcptest.engine.compliance_lane import comply  # noqa: PLC0415  # only suites have checks
+        from mcptest.engine.compliance_lane import check_compliance  # noqa: PLC0415  # only suites have checks
 
-        return comply(case, spec, self._pool)
+        return check_compliance(case, spec, self._pool)
 
-    def _known_outputs(self) -> Outputs:
-        if self._outputs is None:
-            from mcptest.engine.output_schemas import Outputs  # noqa: PLC0415  # only suites check them
+    def _output_schemas(self) -> OutputSchemas:
+        if self._schemas is None:
+            from mcptest.engine.output_schemas import OutputSchemas  # noqa: PLC0415  # only suites check them
 
-            self._outputs = Outputs()
-        return self._outputs
+            self._schemas = OutputSchemas()
+        return self._schemas
 
     def _dialogues(self) -> DialogueRunner:
         if self._dialogue_runner is None:

@@ -167,7 +167,7 @@ class Session:
                 used = (each for file in self.files for each in file.suites if each.pool)
                 is_strict = any(each.spec.strict_invariants for each in used)
                 options = RunOptions(started_at="", strict_invariants=is_strict)
-                return [*ended, _ending(options, findings, scores)]
+                return [*ended, _make_ending(options, findings, scores)]
         finally:
             for file in begun:
                 file.close_plugins()
@@ -217,7 +217,7 @@ class FileRun:
         coverage = combine_coverage(
             suite.run.count_coverage() for suite in self.suites if suite.run
         )
-        return _ending(self.options, findings, scores, coverage)
+        return _make_ending(self.options, findings, scores, coverage)
 
     def close_plugins(self) -> None:
         if self.plan.plugins:
@@ -238,7 +238,7 @@ class SuiteRun:
         # values within one test only.
         self._providers: dict[str, list[int]] = {}
         for index, case in enumerate(suite.cases if suite.format != "suite" else ()):
-            for name in _saved_by(case) if _can_run(case) else ():
+            for name in _find_saved_names(case) if _can_run(case) else ():
                 self._providers.setdefault(name, []).append(index)
 
     def forget(self) -> None:
@@ -273,7 +273,7 @@ class SuiteRun:
         needed, unseen = {index}, [index]
         while unseen:
             at = unseen.pop()
-            for name in _needed_by(self.suite.cases[at]) if self._providers else ():
+            for name in _find_needed_names(self.suite.cases[at]) if self._providers else ():
                 earlier = {each for each in self._providers.get(name, ()) if each < at} - needed
                 needed |= earlier
                 unseen += earlier
@@ -349,7 +349,7 @@ class SuiteRun:
 
     def _perform(self, index: int, following: int | None) -> CaseResult:
         notes = self._perform_providers(index)
-        run, pool = self._ready()
+        run, pool = self._prepare()
         values, case = run.performer.values, self.suite.cases[index]
         self._is_in_order = self._is_in_order and index > self._last
         self._last = index
@@ -363,7 +363,9 @@ class SuiteRun:
             next_case = None
         result = run.run_case(case, self.spec, next_case)
         if self._providers:
-            self._saved[index] = {name: values[name] for name in _saved_by(case) if name in values}
+            self._saved[index] = {
+                name: values[name] for name in _find_saved_names(case) if name in values
+            }
         if self.spec.isolation == "test":
             self._take_inventory(pool)
             pool.retire()
@@ -375,7 +377,7 @@ class SuiteRun:
         Returns a note for each of them that did not pass: the host may never ask for it.
         """
         notes = []
-        for name in _needed_by(self.suite.cases[index]) if self._providers else ():
+        for name in _find_needed_names(self.suite.cases[index]) if self._providers else ():
             earlier = (each for each in self._providers.get(name, ()) if each < index)
             for provider in sorted(earlier, reverse=True):
                 if provider not in self._saved:
@@ -389,7 +391,7 @@ class SuiteRun:
                     break
         return notes
 
-    def _ready(self) -> tuple[Run, ServerPool]:
+    def _prepare(self) -> tuple[Run, ServerPool]:
         """The run of this suite, with its server chosen."""
         session = self.file.session
         self.file.open()
@@ -411,7 +413,7 @@ class SuiteRun:
             pool.take_inventory(self.spec)
 
 
-def _ending(
+def _make_ending(
     options: RunOptions,
     findings: Iterable[Finding],
     scores: list[tuple[SessionScore, Member]],
@@ -432,7 +434,7 @@ def _can_run(case: Case) -> bool:
     return case.skip is None and not case.needs
 
 
-def _saved_by(case: Case) -> Iterator[str]:
+def _find_saved_names(case: Case) -> Iterator[str]:
     """The names of the values that a case saves for later ones."""
     for step in (*case.steps, *case.teardown):
         yield from (capture.name for capture in step.captures)
@@ -440,7 +442,7 @@ def _saved_by(case: Case) -> Iterator[str]:
         yield from (bind.name for bind in turn.binds)
 
 
-def _needed_by(case: Case) -> list[str]:
+def _find_needed_names(case: Case) -> list[str]:
     """The names of the values of earlier cases that a case needs."""
     needed: dict[str, None] = {}
     own: set[str] = set()
