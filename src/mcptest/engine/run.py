@@ -352,7 +352,7 @@ class Run:
             )
         else:
             result = self._perform(case, spec, following)
-        if self._plan.snapshots and (taken := self._plan.snapshots.taken()):
+        if self._plan.snapshots and (taken := self._plan.snapshots.pop_taken()):
             from mcptest.core.results import with_snapshots  # noqa: PLC0415  # as above
 
             result = with_snapshots(result, taken)
