@@ -30,8 +30,6 @@ from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mcptest.core.coverage import OfferKind, Use
     from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
     from mcptest.engine.dialogue import DialogueRunner
@@ -49,7 +47,6 @@ __all__ = [
     "describe_passed_step",
     "describe_restart_reason",
     "time_limit_s",
-    "unbound_names_fault",
 ]
 
 
@@ -494,16 +491,6 @@ class UnsentError(Exception):
         super().__init__(fault.message)
         self.fault = fault
         self.has_begun = has_begun
-
-
-def unbound_names_fault(names: Sequence[str]) -> Fault:
-    """A dialogue uses names that no case has bound in this run."""
-    listed = ", ".join(visible(name) for name in names)
-    return Fault(
-        kind="missing_capture",
-        message=f"it needs the value of {listed}, which nothing has bound in this run",
-        hint="the case that binds it failed, was skipped or was not selected",
-    )
 
 
 # Results

@@ -17,7 +17,7 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import shorten, show_json, visible
 from mcptest.core.value_class import ABSENT
 from mcptest.engine import faults
-from mcptest.engine.case import UnsentError, unbound_names_fault
+from mcptest.engine.case import UnsentError
 from mcptest.engine.connection import Waiting
 from mcptest.engine.judge import (
     MAX_MISMATCHES,
@@ -116,7 +116,6 @@ class DialogueRunner:
     ) -> CaseResult:
         server, note = self.server_for(spec, dialogue)
         began = time.monotonic()
-        run = DialogueRun(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
         # Messages left over are for a dialogue that begins with a message of the same server.
         sender, received = self._left_over or (None, [])
         self._left_over = None
@@ -125,8 +124,10 @@ class DialogueRunner:
         # The turns with which the server begins the next case.
         upcoming = following.dialogue if following else None
         next_turns = _first_turns(upcoming) if upcoming and not upcoming.opens_session else ()
+        timeout_s = case.timeout_s or spec.timeout_s
+        run = DialogueRun(server, dialogue, self._values, timeout_s, received, next_turns)
         try:
-            run.perform(received, next_turns)
+            run.perform()
         finally:
             used = self._uses.setdefault(server.spec.name, {})
             for use in run.uses:
@@ -218,8 +219,9 @@ class DialogueRun:
     """One dialogue with one server: send our turns, await the server's, one after the other.
 
     Mismatches are collected and the dialogue goes on; a message that does not arrive in time ends
-    it. `values` are the names bound so far, to which it adds. Messages that belong to the first
-    turns of the next case (`next_turns`) are `left_over`.
+    it. `values` are the names bound so far, to which it adds. `carried` are messages that the
+    dialogue before has left over; what belongs to the first turns of the next one, `next_turns`,
+    is `left_over` in turn.
     """
 
     def __init__(
@@ -228,15 +230,19 @@ class DialogueRun:
         dialogue: Dialogue,
         values: dict[str, object],
         timeout_s: float,
+        carried: Sequence[ReceivedMessage],
+        next_turns: Sequence[Turn],
     ) -> None:
         self._server = server
         self._connection = server.connection
         self._dialogue = dialogue
-        self._next_turns: Sequence[Turn] = ()
+        self._next_turns = next_turns
         self._values = values
         self._timeout_s = timeout_s
         self._waiting = Waiting(server.connection)
-        self._inbox = DialogueInbox(frozenset())
+        turns = (*dialogue.turns, *next_turns)
+        methods = frozenset(turn.method for turn in turns if turn.answers is None)
+        self._inbox = DialogueInbox(methods, carried)
         self._open: dict[jsonrpc.IdKey, _Request] = {}
         # By the index of a turn, the ids of its requests.
         self._ids: dict[int, list[object]] = {}
@@ -254,16 +260,9 @@ class DialogueRun:
         self.has_answers = False
         self.left_over: list[ReceivedMessage] = []
 
-    def perform(
-        self, carried: Sequence[ReceivedMessage] = (), next_turns: Sequence[Turn] = ()
-    ) -> None:
+    def perform(self) -> None:
         """The whole dialogue. ServerError and UnsentError end it at once."""
         connection = self._connection
-        spoken_of = frozenset(
-            turn.method for turn in (*self._dialogue.turns, *next_turns) if turn.answers is None
-        )
-        self._inbox = DialogueInbox(spoken_of, carried)
-        self._next_turns = next_turns
         # What is there by now belongs to the case before.
         connection.wire.drain_stderr()
         connection.start_step()
@@ -271,7 +270,7 @@ class DialogueRun:
         # The dialogue itself has the answers to further questions of the server.
         rounds, connection.session.rounds = connection.session.rounds, None
         try:
-            self._perform()
+            self._perform_turns()
         except _AnswerLostError:
             self.is_spent = True
         finally:
@@ -281,13 +280,13 @@ class DialogueRun:
             for request in self._open.values():
                 connection.session.abandon(request.id)
         # Answer what is open, except requests that the next case begins with.
-        kept = count_requests(next_turns)
+        kept = count_requests(self._next_turns)
         for received in self._inbox.unclaimed:
             if not (kept[received.message["method"]] or kept[""]):
                 self._reply(received)
         self.left_over = self._inbox.left_over
 
-    def _perform(self) -> None:
+    def _perform_turns(self) -> None:
         turns = self._dialogue.turns
         for index, turn in enumerate(turns):
             self._inbox.expect_requests(self._awaited(index))
@@ -315,12 +314,22 @@ class DialogueRun:
         group = list(takewhile(lambda turn: not turn.is_ours, turns[index:]))
         return group if index + len(group) < len(turns) else [*group, *self._next_turns]
 
+    def _require_values(self, turn: Turn, *, has_begun: bool) -> None:
+        """UnsentError if the turn uses a name that no case has bound in this run."""
+        missing = [visible(name) for name in turn.needs if name not in self._values]
+        if missing:
+            fault = Fault(
+                kind="missing_capture",
+                message=f"it needs the value of {', '.join(missing)}, which nothing has bound in "
+                "this run",
+                hint="the case that binds it failed, was skipped or was not selected",
+            )
+            raise UnsentError(fault, has_begun=has_begun)
+
     # Ours
 
     def _send(self, index: int, turn: Turn) -> None:
-        missing = [name for name in turn.needs if name not in self._values]
-        if missing:
-            raise UnsentError(unbound_names_fault(missing), has_begun=bool(self.sent))
+        self._require_values(turn, has_begun=bool(self.sent))
         value = make_value(fill(turn.value, self._values))
         bound = pull_bound(turn.binds, value)
         value = fill(value, {}, bound)
@@ -462,9 +471,7 @@ class DialogueRun:
         return bool(held) and time.monotonic() < deadline
 
     def _judge(self, turn: Turn, message: Message) -> None:
-        missing = [name for name in turn.needs if name not in self._values]
-        if missing:
-            raise UnsentError(unbound_names_fault(missing), has_begun=True)
+        self._require_values(turn, has_begun=True)
         assert turn.expectation is not None, "what the server says is compared"
         bound = pull_bound(turn.binds, message)
         wanted = fill(turn.value, self._values, bound)
@@ -736,17 +743,14 @@ class Hooks:
 
 def describe_other_kind(key: str, wanted: Any, message: Message) -> Mismatch | None:
     """The mismatch of a result where an error is expected, or the other way round."""
+    words = {"result": "a result", "error": "an error"}
     for member, other in (("result", "error"), ("error", "result")):
         if member in wanted and member not in message and other in message:
             return Mismatch(
                 path=f"{key}.{member}",
                 expected=wanted[member],
                 actual=ABSENT,
-                message=f"the server answered with {_a(other)} instead of {_a(member)}",
+                message=f"the server answered with {words[other]} instead of {words[member]}",
                 hint=f"the {other} is {show_json(message[other])}",
             )
     return None
-
-
-def _a(member: str) -> str:
-    return "an error" if member == "error" else "a result"

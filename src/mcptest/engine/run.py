@@ -422,7 +422,8 @@ class Run:
         """The event of a result that was held back, with its final verdict."""
         found = self.pool.inventories.get(spec.name)
         settled = doubt.settle(result, found, is_strict=spec.is_strict)
-        self._tally.replace(result, settled)
+        self._tally.add(result, -1)
+        self._tally.add(settled)
         return CaseFinished(result=settled)
 
 
@@ -471,10 +472,6 @@ class Tally:
         if result.is_flaky:
             self._flaky += count
         self.not_run += result.not_run * count
-
-    def replace(self, result: CaseResult, other: CaseResult) -> None:
-        self.add(result, -1)
-        self.add(other)
 
     @property
     def failures(self) -> int:
