@@ -84,14 +84,14 @@ class Performer:
         # The step during which the run was interrupted, as written and as sent.
         self._interrupted: tuple[Server, Step, Step] | None = None
         self.start_fault: Fault | None = None
-        # How often each offer of each server, by its name, was used.
+        # By the name of the server, how often each of its offers was used.
         self.uses: dict[str, dict[Use, int]] = {}
-        # What the last attempt asked for and was refused, by kind and name, and what tests of
-        # this file have got.
+        # What the last attempt was refused, by kind and name.
         self.refused: dict[Name, None] = {}
+        # What any test of this file was not refused, by the name of the server.
+        self.answered: set[tuple[str, Name]] = set()
         # What the current attempt has used, and the answers.
         self._used: list[tuple[Server, Use, object]] = []
-        self.answered: set[tuple[str, Name]] = set()
 
     def start_suite(self, suite: Suite) -> None:
         """Forget the saved values of the last file."""
@@ -383,7 +383,7 @@ class Performer:
         return self._dialogue_runner
 
     def _record_use(self, server: Server, use: Use, answer: object) -> None:
-        """Record whether the server refused what a request asked for, or not."""
+        """Record whether the server refused what a request asked for."""
         if not isinstance(answer, dict):
             return
         result = answer.get("result")
@@ -468,7 +468,7 @@ def describe_restart_reason(case: Case, kind: str) -> str:
 
 
 def time_limit_s(case: Case, spec: ServerSpec, retries: int = 0) -> float:
-    """Longer than a case can take with its retries and teardown: for those who wait for it.
+    """Longer than a case can take with its retries and teardown: a time limit for its caller.
 
     `retries` are those of a case that says nothing itself. Each message may need a new server.
     """

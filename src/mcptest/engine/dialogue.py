@@ -1,4 +1,4 @@
-"""Perform the cases of one file that are dialogues, and turn each into its verdict.
+"""Perform the cases of one file that are dialogues, and judge each.
 
 Names that one case binds are known to all cases after it, and messages that a server sends between
 two cases belong to the second one.
@@ -201,7 +201,7 @@ class _AnswerLostError(Exception):
 
 
 class _Request:
-    """A request of ours that has no answer yet; `turn` is None for one that no turn has written."""
+    """A request of ours that has no answer yet; `turn` is None if no turn contains it."""
 
     __slots__ = ("id", "method", "place", "turn", "use")
 
@@ -263,7 +263,7 @@ class DialogueRun:
     def perform(self) -> None:
         """The whole dialogue. ServerError and UnsentError end it at once."""
         connection = self._connection
-        # What is there by now belongs to the case before.
+        # What has arrived by now belongs to the case before.
         connection.wire.drain_stderr()
         connection.start_step()
         connection.inbox.listener = self._inbox.take_event
@@ -352,7 +352,7 @@ class DialogueRun:
             self._connection.wire.wait_until_read()
 
     def _open_request(self, index: int, message: Message) -> bytes:
-        """Remember a request of ours as open; the line to send."""
+        """The line to send for a message; a request is remembered as open."""
         line = encode_line(message).rstrip(b"\n")
         session = self._connection.session
         if "method" not in message:
@@ -628,12 +628,12 @@ class DialogueInbox:
         return False
 
     def expect_requests(self, turns: Iterable[Turn]) -> None:
-        """From now on, the requests in these turns are expected, and no others."""
+        """Expect the requests in these turns from now on, and no others."""
         held = Counter(each.message["method"] for each in self.left_over if each.reply)
         self._expected_requests = count_requests(turns) - held
 
     def skip(self) -> None:
-        """Messages that have arrived so far are not claimed any more."""
+        """Do not let messages that have arrived so far be claimed any more."""
         self._next = len(self.received)
 
     def _keep(self, received: ReceivedMessage) -> None:

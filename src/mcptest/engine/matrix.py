@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     # The name and file of a suite, the number of its run, and the index of the test.
     Key = tuple[str, str, int, int]
-    # By name, and how often the list has had it before.
+    # By name, and how often the list has had it so far.
     Entries = dict[tuple[str, int], dict[str, object]]
     Ends = Sequence[tuple[Way, RunFinished]]
 
@@ -148,7 +148,7 @@ class _MatrixRun:
         return finished
 
     def _probe(self) -> RunFinished | None:
-        """Try all ways; the end of the run when no test can be run."""
+        """Try all ways; the end of the run if no test can be run, else None."""
         spec = self._plan.suites[0][1]
         try:
             for transport in self._transports:
@@ -501,7 +501,7 @@ def _add_way(way: Way, finding: Finding) -> Finding:
 
 
 def _merge_snapshots(reports: Sequence[SnapshotReport]) -> SnapshotReport | None:
-    """The names of all ways: each may have written to the same file."""
+    """The report on all ways together: each may have written to the same file."""
     merged: dict[str, dict[str, tuple[str, ...]]] = {}
     for report in reports:
         for name, by_file in report.fields():

@@ -2,9 +2,8 @@
 
 `mcptest run` goes through a plan from the first case to the last. A host such as pytest, or an SDK
 behind the suite channel, decides itself which case comes next, may leave cases out and may come
-back to a file later. What happens
-to one case is the same in both: `mcptest.engine.run.Run` performs it. This module decides how long
-each server lives, and which other cases must be performed first.
+back to a file later. In both, `mcptest.engine.run.Run` performs each case. This module decides how
+long each server lives, and which other cases must be performed first.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class Session:
         return self._launcher
 
     def forget_parent(self) -> None:
-        """In a forked copy of the process the servers belong to the original."""
+        """Start afresh in a forked copy of the process: the servers belong to the original."""
         if os.getpid() == self._pid:
             return
         if self._launcher:
@@ -110,7 +109,7 @@ class Session:
     def turn_to(self, suite: SuiteRun) -> ServerPool:
         """The pool of the server that this suite needs; unneeded servers are stopped.
 
-        As in `mcptest run`, where the next file has another server the last one is stopped. While
+        As in `mcptest run`, a server is stopped when the next file needs another one. Only while
         tests of several files are interleaved, the servers of unfinished files are kept.
         """
         if suite.pool is None:
@@ -144,7 +143,7 @@ class Session:
         )
 
     def drain(self) -> tuple[list[Finding], list[tuple[SessionScore, Member]]]:
-        """What is known of the servers since this was last asked."""
+        """The findings and scores of all servers since the last call."""
         findings, scores = [], []
         for pool in self._pools:
             findings += pool.findings
@@ -153,7 +152,7 @@ class Session:
         return findings, scores
 
     def close(self) -> list[RunFinished]:
-        """Stop every server and plugin; how the files ended that were not finished before."""
+        """Stop every server and plugin; the ends of the files that were not finished before."""
         if self._launcher is None or os.getpid() != self._pid:
             return []
         launcher, self._launcher = self._launcher, None
@@ -186,7 +185,7 @@ class FileRun:
         self.forget()
 
     def forget(self) -> None:
-        """No case has been performed yet."""
+        """Start afresh, as if no case had been performed."""
         self.options = make_options(self.plan)
         self.emit = add_watchers(lambda event: None, self.options)
         self._has_plugins = self.is_open = False
@@ -194,7 +193,7 @@ class FileRun:
             suite.forget()
 
     def open(self) -> None:
-        """A case is about to be performed."""
+        """Start the plugins of the file, before its first case is performed."""
         self.is_open = True
         if self.plan.plugins and not self._has_plugins:
             self._has_plugins = True
@@ -202,7 +201,7 @@ class FileRun:
             self.plan.plugins.open(launcher.guardian, launcher.interrupts)
 
     def finish(self) -> RunFinished:
-        """How the file ended, with the gates that it missed; its snapshots are written."""
+        """Write the snapshots of the file; how it ended, with the gates that it missed."""
         self.is_open = False
         self.close_plugins()
         findings, scores = self.session.drain()
@@ -242,7 +241,7 @@ class SuiteRun:
                 self._providers.setdefault(name, []).append(index)
 
     def forget(self) -> None:
-        """No case has been performed yet."""
+        """Start afresh, as if no case had been performed."""
         self.pool: ServerPool | None = None
         self.run: Run | None = None
         self._performed: set[int] = set()
@@ -280,13 +279,13 @@ class SuiteRun:
         return sum(time_limit_s(self.suite.cases[each], self.spec) for each in needed)
 
     def shares(self, other: SuiteRun) -> bool:
-        """Whether both use one server."""
+        """Whether both suites use the same server process."""
         return self.spec.isolation == "run" and self.spec == other.spec
 
     def perform(self, index: int, following: int | None = None) -> CaseResult:
         """The verdict on a case; `following` is the index of the one that comes next, if any.
 
-        A case that has been performed for another one's sake is not performed twice.
+        A case that was performed early, because another one needed its values, is not repeated.
         """
         session = self.file.session
         session.forget_parent()
@@ -338,7 +337,7 @@ class SuiteRun:
         return result
 
     def settle_doubts(self) -> list[str]:
-        """What is wrong with names that tests called: known only once the server listed its own."""
+        """What is wrong with names that tests called, if the server has listed its own by now."""
         run = self.run
         if run is None or not self.is_done:
             return []

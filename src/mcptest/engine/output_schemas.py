@@ -47,8 +47,8 @@ _BEFORE = ", as it was listed when the call was sent"
 class _Tool(Record):
     """A tool's output schema, compiled; or what is wrong with one of its schemas.
 
-    Where it is `plain`, most values can be seen to meet it without a validator. `declared` is
-    all that it says of its schemas, as text. `when` says when it did, if not now.
+    If it `is_plain`, most values can be seen to meet it without a validator. `declared` is all
+    that the tool says of its schemas, as text. `when` says when it did, if not now.
     """
 
     declared: str = ""

@@ -158,7 +158,7 @@ class _ParallelRun:
         self._next_job = 0
         self._turn = 0
         self._endings: list[Ending] = []
-        # Of the results that were emitted.
+        # Counts the results that were emitted.
         self._tally = Tally()
         # The kinds of events that were left out.
         self._left_out: set[type[Event]] = set()
@@ -233,7 +233,7 @@ class _ParallelRun:
     # In the main process
 
     def _start_workers(self, workers: Workers, count: int) -> None:
-        """Start workers: this many, or as many as there are descriptors for."""
+        """Start this many workers, or as many as there are file descriptors for."""
         for _ in range(count):
             try:
                 worker = workers.start()

@@ -94,7 +94,7 @@ class RunOptions(Record):
     """How a plan is run."""
 
     started_at: str
-    # After how many tests that do not pass the run stops; 0: it does not.
+    # The run stops after this many tests that did not pass; 0: it does not.
     max_failures: int = 0
     retries: int = 0
     # How often each test is run, without retries; 0: once.
@@ -108,11 +108,12 @@ class RunOptions(Record):
     may_give_up: bool = True
     # How many processes run files side by side (0: one per core); None runs them here.
     workers: int | None = None
-    # Whether events may be held back until the lists of the server are read; what is called then.
+    # Whether events may be held back until the lists of the server are read.
     may_hold: bool = True
-    # Whether it is reported that a test begins.
-    reports_starts: bool = True
+    # Called for each event that is held back.
     on_hold: Callable[[], None] | None = None
+    # Whether the start of each test is reported.
+    reports_starts: bool = True
 
 
 def make_options(plan: Plan, *, strict_invariants: bool = False, **more: Any) -> RunOptions:
@@ -154,8 +155,8 @@ def _tell_servers_apart(
 ) -> tuple[tuple[tuple[Suite, ServerSpec], ...], dict[str, str]]:
     """The suites with a different name for each server outside of suite files.
 
-    Lists, uses and coverage are kept by name. Also, by name, what those servers are to be called
-    whose names are not final.
+    Lists, uses and coverage are kept by name. Also returns what to call each server whose name is
+    not final, by that name.
     """
     programs: dict[str, list[object]] = {}
     shown: dict[str, str] = {}
@@ -233,8 +234,7 @@ class Run:
         interrupted = interrupted or self.pool.launcher.interrupts.count > 0
         duration_s = time.monotonic() - began
         fault = self.performer.start_fault
-        no_server = fault is not None and not self.pool.has_started_one
-        no_server = no_server and self._options.may_give_up
+        no_server = fault and not self.pool.has_started_one and self._options.may_give_up
         summary = Summary() if no_server else self._tally.summary
         conformance = score_conformance(self.pool.scores)
         coverage = combine_coverage([self.count_coverage()])
@@ -296,10 +296,10 @@ class Run:
                 if spec.isolation == "test" and following:
                     self.pool.retire()
             self._emit(SuiteFinished(name=suite.name, file=suite.file))
-            if self._is_over() and not self._events.is_holding:
-                break
-            self.pool.take_inventory(spec)
-            self._events.release()
+            if self._events.is_holding or not self._is_over():
+                self.pool.take_inventory(spec)
+                # The lists may turn held results into failures.
+                self._events.release()
             if self._is_over():
                 break
             if spec.isolation != "run":
@@ -428,7 +428,7 @@ class Run:
 
 
 class _HeldEvents:
-    """Passes events on; once the verdict of one is open, holds back that one and all later ones."""
+    """Passes events on; from the first whose verdict is still open, holds all of them back."""
 
     def __init__(self, emit: Listener, on_hold: Callable[[], None] | None) -> None:
         self._emit = emit
@@ -447,7 +447,7 @@ class _HeldEvents:
             self._emit(event)
 
     def hold(self, make_event: Callable[[], Event]) -> None:
-        """Hold an event back that can only be made when all are released."""
+        """Hold back an event that can only be made when all are released."""
         self._held.append(make_event)
         if self._on_hold:
             self._on_hold()
