@@ -396,7 +396,7 @@ class Run:
         return result.but(notes=(*result.notes, note))
 
     def _find_doubt(self, case: Case, spec: ServerSpec, result: CaseResult) -> Doubt | None:
-        """What the server refused to this test, unless other tests show that the names exist."""
+        """The names that the server refused to this test, except those it gave to other tests."""
         if result.status not in ("passed", "failed"):
             return None
         names = [name for name in self.performer.refused if name[0] in ("tool", "prompt")]
