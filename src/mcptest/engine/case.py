@@ -88,7 +88,7 @@ class Performer:
         self.uses: dict[str, dict[Use, int]] = {}
         # What the last attempt was refused, by kind and name.
         self.refused: dict[Name, None] = {}
-        # What any test of this file was not refused, by the name of the server.
+        # What a server gave to some test of this file, by the name of the server.
         self.answered: set[tuple[str, Name]] = set()
         # What the current attempt has used, and the answers.
         self._used: list[tuple[Server, Use, object]] = []
@@ -230,9 +230,10 @@ class Performer:
         steps = case.teardown
         if self._interrupted:
             server, written_step, sent_step = self._interrupted
-            done = [at for at, step in enumerate(steps, 1) if step is written_step]
-            if done:
-                steps = steps[done[0] :]
+            places = [at for at, step in enumerate(steps) if step is written_step]
+            if places:
+                # The teardown had begun, and this step of it has been sent.
+                steps = steps[places[0] + 1 :]
             else:
                 server.give_up(sent_step)
         interrupts, why = self._pool.launcher.interrupts, "it was interrupted again"

@@ -146,7 +146,7 @@ def _judge_handshake(server: Server) -> Iterator[Mismatch]:
     for verdict in _score_handshake(server).verdicts:
         # Those about shapes have been reported in full.
         if verdict.status == "fail" and not faults.get(verdict.id):
-            yield _make_rule_mismatch(verdict)
+            yield _rule_mismatch(verdict)
 
 
 def _score_handshake(server: Server) -> SessionScore:
@@ -181,7 +181,7 @@ def _check_ping(case: Case, spec: ServerSpec, pool: ServerPool) -> _Outcome:
     extra = result.keys() - {"_meta"} if isinstance(result, dict) else {"all of it"}
     wrong: tuple[Mismatch, ...] = ()
     if result is ABSENT:
-        wrong = (_make_refusal_mismatch(answer, "ping", "error"),)
+        wrong = (_refusal_mismatch(answer, "ping", "error"),)
     elif extra:
         message = "ping must be answered with an empty result"
         wrong = (Mismatch(path="result", expected={}, actual=result, message=message),)
@@ -271,13 +271,13 @@ class ListReader:
             # Templates belong to the capability of resources, and are optional.
             self._notes.append(f"the server does not know {kind.method}: it has no templates")
         elif "error" in answer:
-            yield _make_refusal_mismatch(answer, kind.method, f"{place} error")
+            yield _refusal_mismatch(answer, kind.method, f"{place} error")
         elif isinstance(result, dict):
             message = f"a list of {kind.noun}s must be an array"
             entries = result.get(kind.name, ABSENT)
-            yield _make_type_mismatch(f"{place} result.{kind.name}", "array", entries, message)
+            yield _type_mismatch(f"{place} result.{kind.name}", "array", entries, message)
         else:
-            yield _make_type_mismatch(
+            yield _type_mismatch(
                 f"{place} result", "object", result, "the result must be an object"
             )
 
@@ -285,7 +285,7 @@ class ListReader:
 def _judge_cursor(problem: ListProblem, path: str) -> Mismatch:
     if problem.kind == "cursor":
         message = "where there is another page, it must be a string"
-        return _make_type_mismatch(path, "string", problem.value, message)
+        return _type_mismatch(path, "string", problem.value, message)
     message = "this cursor has come before: the list goes in a circle"
     return Mismatch(
         path=path,
@@ -301,21 +301,21 @@ def _judge_entries(kind: Kind, entries: list[Any], place: str) -> Iterator[Misma
     for index, entry in enumerate(entries):
         path = f"{place} {render_path(('result', kind.name, index))}"
         if not isinstance(entry, dict):
-            yield _make_type_mismatch(path, "object", entry, f"a {kind.noun} must be an object")
+            yield _type_mismatch(path, "object", entry, f"a {kind.noun} must be an object")
             continue
         for key in needed:
             value = entry.get(key, ABSENT)
             # The key that identifies it must not be empty.
             if not isinstance(value, str) or (key == kind.key and not value):
                 message = f"a {kind.noun} needs a {key}: a string that is not empty"
-                yield _make_type_mismatch(f"{path}.{key}", "string", value, message)
+                yield _type_mismatch(f"{path}.{key}", "string", value, message)
 
 
-def _make_type_mismatch(path: str, type_: str, actual: object, message: str) -> Mismatch:
+def _type_mismatch(path: str, type_: str, actual: object, message: str) -> Mismatch:
     return Mismatch(path=path, expected=f"match:type:{type_}", actual=actual, message=message)
 
 
-def _make_refusal_mismatch(answer: dict[str, Any], method: str, path: str) -> Mismatch:
+def _refusal_mismatch(answer: dict[str, Any], method: str, path: str) -> Mismatch:
     """The mismatch of a request that was answered with an error."""
     message = f"the server answered {method} with an error"
     return Mismatch(path=path, expected=ABSENT, actual=answer.get("error"), message=message)
@@ -349,7 +349,7 @@ def _check_actively(case: Case, spec: ServerSpec, pool: ServerPool) -> _Outcome:
 def _make_outcome(verdicts: Sequence[Verdict], noted: str, why: str) -> _Outcome:
     """A mismatch for each rule that is broken, and a note for each with the status `noted`."""
     return _Outcome(
-        mismatches=tuple(_make_rule_mismatch(each) for each in verdicts if each.status == "fail"),
+        mismatches=tuple(_rule_mismatch(each) for each in verdicts if each.status == "fail"),
         notes=tuple(
             f"{each.id} {why}: {each.message}" for each in verdicts if each.status == noted
         ),
@@ -378,7 +378,7 @@ def _end_session(spec: ServerSpec, pool: ServerPool) -> list[SessionScore]:
     ]
 
 
-def _make_rule_mismatch(verdict: Verdict) -> Mismatch:
+def _rule_mismatch(verdict: Verdict) -> Mismatch:
     seen: dict[str, object] = {"times": verdict.count}
     if verdict.exchange is not None and verdict.exchange >= 0:
         seen["first_in_exchange"] = verdict.exchange

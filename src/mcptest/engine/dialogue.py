@@ -101,7 +101,7 @@ class DialogueRunner:
                 raise
             except InterruptedRunError:
                 if dialogue.after:
-                    hooks.run_last(dialogue.after)
+                    hooks.run(dialogue.after, is_last=True)
                 raise
             fault = hooks.run(dialogue.after) if dialogue.after else None
         finally:
@@ -289,7 +289,7 @@ class DialogueRun:
     def _perform_turns(self) -> None:
         turns = self._dialogue.turns
         for index, turn in enumerate(turns):
-            self._inbox.expect_requests(self._awaited(index))
+            self._inbox.expect_requests(self._next_server_turns(index))
             if turn.is_ours:
                 if (not index or not turns[index - 1].is_ours) and turn.kind != "response":
                     # Messages that arrived earlier do not belong to what follows.
@@ -306,7 +306,7 @@ class DialogueRun:
         self._await_rest()
         self._judge_unexpected()
 
-    def _awaited(self, index: int) -> list[Turn]:
+    def _next_server_turns(self, index: int) -> list[Turn]:
         """The turns of the server before our next one; at the end, with those of the next case."""
         turns = self._dialogue.turns
         while index < len(turns) and turns[index].is_ours:
@@ -318,12 +318,10 @@ class DialogueRun:
         """UnsentError if the turn uses a name that no case has bound in this run."""
         missing = [visible(name) for name in turn.needs if name not in self._values]
         if missing:
-            fault = Fault(
-                kind="missing_capture",
-                message=f"it needs the value of {', '.join(missing)}, which nothing has bound in "
-                "this run",
-                hint="the case that binds it failed, was skipped or was not selected",
-            )
+            names = ", ".join(missing)
+            message = f"it needs the value of {names}, which nothing has bound in this run"
+            hint = "the case that binds it failed, was skipped or was not selected"
+            fault = Fault(kind="missing_capture", message=message, hint=hint)
             raise UnsentError(fault, has_begun=has_begun)
 
     # Ours
@@ -515,9 +513,8 @@ class DialogueRun:
         for request in tuple(self._open.values()):
             turn, answer = request.turn, self._answer_to(request.id)
             assert turn is not None, "the ping is sent later"
-            self._add_mismatches(
-                turn, list(judge_unexpected_error(answer, f"answer to {turn.key}: "))
-            )
+            unexpected = judge_unexpected_error(answer, f"answer to {turn.key}: ")
+            self._add_mismatches(turn, list(unexpected))
         if self._dialogue.is_strict or all(turn.is_ours for turn in self._dialogue.turns):
             # No answer shows that the server has processed everything.
             line = encode_line(jsonrpc.request(_PING_ID, "ping"))
@@ -666,19 +663,19 @@ class DialogueInbox:
     def arrivals(self) -> str:
         """A sentence about the messages that were not claimed."""
         ids = [visible(jsonrpc.describe_id(each.get("id"))) for each in self.answers.values()]
-        parts = [f"answers to {_listed(ids)}"] if ids else []
+        parts = [f"answers to {_join_shortened(ids)}"] if ids else []
         methods = Counter(visible(each.message["method"]) for each in self.unclaimed)
         if methods:
             named = [
                 name if count == 1 else f"{name} ({count:,})" for name, count in methods.items()
             ]
-            parts.append(_listed(named))
+            parts.append(_join_shortened(named))
         if self._dropped:
             parts.append(f"{self._dropped:,} more")
         return f"what did arrive: {' and '.join(parts)}" if parts else "nothing else arrived"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_shortened(names: Sequence[str]) -> str:
     shown = ", ".join(shorten(name, 60) for name in names[:_SHOWN_METHODS])
     return f"{shown}, …" if len(names) > _SHOWN_METHODS else shown
 
@@ -703,13 +700,12 @@ class Hooks:
         self._secrets = secrets
         self._started: list[StdioTransport] = []
 
-    def run_last(self, hook: Hook) -> None:
-        """Run a hook in an interrupted run, with a short time limit."""
-        self._limit_s = min(self._limit_s, _LAST_S)
-        self.run(hook, heed_interrupts=False)
+    def run(self, hook: Hook, *, is_last: bool = False) -> Fault | None:
+        """Run a hook to its end; what went wrong, if anything did.
 
-    def run(self, hook: Hook, *, heed_interrupts: bool = True) -> Fault | None:
-        """Run a hook to its end; what went wrong, if anything did."""
+        One that `is_last` is run although the run was interrupted, and has less time.
+        """
+        limit_s = min(self._limit_s, _LAST_S) if is_last else self._limit_s
         spec = ServerSpec(name=hook.key, command=hook.command, cwd=self._cwd, secrets=self._secrets)
         try:
             process = StdioTransport(spec, self._launcher.guardian, self._launcher.interrupts)
@@ -717,10 +713,10 @@ class Hooks:
             return error.fault.but(kind="hook_failed", message=f"{hook.key}: {error.fault.message}")
         self._started.append(process)
         process.close_stdin()
-        deadline = time.monotonic() + self._limit_s
+        deadline = time.monotonic() + limit_s
         what = f"{hook.key} ({visible(hook.command[0])})"
-        if not process.wait_for_exit(deadline, heed_interrupts=heed_interrupts):
-            limit = faults.format_seconds(self._limit_s)
+        if not process.wait_for_exit(deadline, heed_interrupts=not is_last):
+            limit = faults.format_seconds(limit_s)
             fault = Fault(
                 kind="hook_failed",
                 message=f"{what} did not end within {limit}",
