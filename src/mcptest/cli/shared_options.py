@@ -853,9 +853,9 @@ def _parse_snapshot_mode(arguments: Arguments) -> SnapshotMode | None:
     update, force = arguments.has("--update-snapshots"), arguments.has("--force-update-snapshots")
     if not (update or force):
         return None
-    from mcptest.engine.snapshots import mode_of  # noqa: PLC0415  # rare
+    from mcptest.engine.snapshots import choose_mode  # noqa: PLC0415  # rare
 
-    return mode_of(update, force, os.environ)
+    return choose_mode(update, force, os.environ)
 
 
 def parse_format(arguments: Arguments) -> str:

@@ -1,6 +1,7 @@
 """Perform one case against its server, retry it if allowed, and judge it.
 
-`Performer._attempt` is the only place where the faults of a server become an errored case.
+`Performer._attempt` tries a case once and is the only place where the faults of a server become an
+errored case; `Performer._perform_step` sends one step and judges its reply.
 """
 
 from __future__ import annotations
@@ -29,12 +30,10 @@ from mcptest.transport.process.signals import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mcptest.core.coverage import OfferKind, Use
     from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
     from mcptest.engine.dialogue import DialogueRunner
-    from mcptest.engine.output_schemas import Outputs
+    from mcptest.engine.output_schemas import OutputSchemas
     from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Reply, Server
     from mcptest.engine.snapshots import Snapshots
@@ -48,7 +47,6 @@ __all__ = [
     "describe_passed_step",
     "describe_restart_reason",
     "time_limit_s",
-    "unbound_names_fault",
 ]
 
 
@@ -77,23 +75,23 @@ class Performer:
         # Saved by tests of the current file for later ones.
         self.values: dict[str, object] = {}
         self._dialogue_runner: DialogueRunner | None = None
-        self._outputs: Outputs | None = None
+        self._schemas: OutputSchemas | None = None
         self._file = ""
         self._folder = ""
         self._keeps_times = False
         self._is_suite_file = False
         self._times: list[float] = []
-        # The step whose answer is awaited, as written and as sent.
-        self._at_hand: tuple[Server, Step, Step] | None = None
+        # The step during which the run was interrupted, as written and as sent.
+        self._interrupted: tuple[Server, Step, Step] | None = None
         self.start_fault: Fault | None = None
-        # How often each offer of each server, by its name, was used.
+        # By the name of the server, how often each of its offers was used.
         self.uses: dict[str, dict[Use, int]] = {}
-        # What the last attempt asked for and was refused, by kind and name, and what tests of
-        # this file have got.
+        # What the last attempt was refused, by kind and name.
         self.refused: dict[Name, None] = {}
+        # What a server gave to some test of this file, by the name of the server.
+        self.answered: set[tuple[str, Name]] = set()
         # What the current attempt has used, and the answers.
         self._used: list[tuple[Server, Use, object]] = []
-        self.answered: set[tuple[str, Name]] = set()
 
     def start_suite(self, suite: Suite) -> None:
         """Forget the saved values of the last file."""
@@ -195,6 +193,7 @@ class Performer:
         """One try, followed by its teardown."""
         self._pool.start_test()
         self.refused = {}
+        self._interrupted = None
         if self._is_suite_file:
             # Suites save values within one test only.
             self.values = {}
@@ -228,11 +227,15 @@ class Performer:
 
         Another signal ends it. A server that has exited is not started again.
         """
-        begun, self._at_hand = self._at_hand, None
-        if begun and not any(begun[1] is step for step in case.teardown):
-            begun[0].give_up(begun[2])
-        places = (at for at, step in enumerate(case.teardown, 1) if begun and step is begun[1])
-        steps = case.teardown[next(places, 0) :]
+        steps = case.teardown
+        if self._interrupted:
+            server, written_step, sent_step = self._interrupted
+            places = [at for at, step in enumerate(steps) if step is written_step]
+            if places:
+                # The teardown had begun, and this step of it has been sent.
+                steps = steps[places[0] + 1 :]
+            else:
+                server.give_up(sent_step)
         interrupts, why = self._pool.launcher.interrupts, "it was interrupted again"
         # Without a signal, it was the SDK that left.
         if interrupts.count <= 1:
@@ -261,51 +264,48 @@ class Performer:
         return ""
 
     def _attempt(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
-        began, here = time.monotonic(), case
-        # Chosen now, so that it can be sent as soon as the answer is there.
+        """One try at the steps of a case, or at its dialogue, check or scan."""
+        # Chosen now, so that it can be sent as soon as the case has passed.
         ahead = None if self._keeps_times else _find_step_to_send_ahead(following)
+        began, line = time.monotonic(), case.line
         notes: tuple[str, ...] = ()
         try:
             if not case.steps:
                 return self._perform_other(case, spec, following)
-            for written_step in case.steps:
+            for index, written_step in enumerate(case.steps):
                 # A failure is reported at the line of its step.
-                here = case.but(line=written_step.at) if written_step.at else case
+                line = written_step.at or case.line
                 step = self._fill(written_step)
                 server, note = self._pool.server_for(spec, step)
                 notes += (note,) if note else ()
                 if self._is_suite_file and not server.has_sent_ahead:
-                    self._known_outputs().learn(server)
-                began = time.monotonic() if written_step is case.steps[0] else began
-                self._at_hand = (server, written_step, step)
-                if step.expectation.exit_code is not None:
-                    # The server cannot be asked after it has exited.
-                    self._pool.take_inventory()
-                reply = server.perform(step, case.timeout_s or spec.timeout_s)
-                if step.use:
-                    self._used.append((server, step.use, reply.message))
-                self._at_hand = None
-                reply, mismatches = self._judge(server, written_step, step, reply)
+                    # Sends a tools/list, unless the schemas of the tools are known.
+                    self._output_schemas().read_tools_of(server)
+                if index == 0:
+                    # The start of a server does not count as time of the test.
+                    began = time.monotonic()
+                timeout_s = case.timeout_s or spec.timeout_s
+                reply, mismatches = self._perform_step(server, written_step, step, timeout_s)
                 if mismatches:
                     self._pool.record_failure()
                     notes += (f"in {written_step.label}",) if written_step.label else ()
                     duration_s = time.monotonic() - began
-                    failed = _make_failed(here, step, reply, mismatches, duration_s, notes)
-                    return failed.but(stderr=self._pool.stderr_of_test())
+                    failed = _make_failed(case, step, reply, mismatches, duration_s, notes)
+                    return failed.but(line=line, stderr=self._pool.stderr_of_test())
                 notes += describe_passed_step(step.expectation, reply)
         except (UnsentError, CheckError) as error:
             # The server did nothing wrong, and is kept unless a dialogue was broken off.
+            errored = _make_errored(case, error.fault, time.monotonic() - began, notes)
+            errored = errored.but(line=line, stderr=self._pool.stderr_of_test())
             has_begun = isinstance(error, CheckError) or error.has_begun
-            errored = _make_errored(here, error.fault, time.monotonic() - began, notes)
-            errored = errored.but(stderr=self._pool.stderr_of_test())
             self._leave_dialogue(case, error.fault, has_begun=has_begun)
             return errored
         except ServerError as error:
-            return self._record_fault(here, error.fault, time.monotonic() - began, notes)
+            duration_s = time.monotonic() - began
+            return self._record_fault(case, error.fault, duration_s, notes).but(line=line)
         except PatternTimeoutError as error:
-            return self._record_fault(
-                here, faults.slow_pattern_fault(error), time.monotonic() - began, notes
-            )
+            fault, duration_s = faults.slow_pattern_fault(error), time.monotonic() - began
+            return self._record_fault(case, fault, duration_s, notes).but(line=line)
         duration_s = time.monotonic() - began
         self._pool.record_pass()
         # The log is taken before the next request is sent.
@@ -323,6 +323,36 @@ class Performer:
             }
         )
 
+    def _perform_step(
+        self, server: Server, written_step: Step, step: Step, timeout_s: float
+    ) -> tuple[Reply, tuple[Mismatch, ...]]:
+        """Send a step and judge the reply; if there are no mismatches, its captures are saved.
+
+        `written_step` is the step as the file has it, `step` the same with saved values filled in.
+        """
+        try:
+            if step.expectation.exit_code is not None:
+                # The server cannot be asked after it has exited.
+                self._pool.take_inventory()
+            reply = server.perform(step, timeout_s)
+        except InterruptedRunError:
+            self._interrupted = (server, written_step, step)
+            raise
+        if step.use:
+            self._used.append((server, step.use, reply.message))
+        reply, mismatches = judge_reply(server, step.expectation, reply)
+        is_error = type(reply.message) is dict and "error" in reply.message
+        if is_error and (not mismatches or expects_error(step.expectation)):
+            # An error that a test expects does not count against the server (INV-004).
+            server.connection.note_expected_error(step.method)
+        if self._keeps_times:
+            self._times.append(reply.elapsed_s)
+        if step.tool:
+            mismatches += self._output_schemas().judge(server, step.tool, reply)
+        if written_step.captures and not mismatches:
+            mismatches = self._capture(written_step, reply)
+        return reply, mismatches
+
     def _perform_other(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         """Perform a dialogue, a compliance check or a security scan."""
         if case.dialogue:
@@ -332,33 +362,16 @@ class Performer:
 
             return scan_server(case, case.scan, spec, self._pool)
         assert case.check, "a case without steps is a dialogue or a check"
-        from mcptest.engine.compliance_lane import comply  # noqa: PLC0415  # only suites have checks
+        from mcptest.engine.compliance_lane import check_compliance  # noqa: PLC0415  # only suites have checks
 
-        return comply(case, spec, self._pool)
+        return check_compliance(case, spec, self._pool)
 
-    def _judge(
-        self, server: Server, written_step: Step, step: Step, reply: Reply
-    ) -> tuple[Reply, tuple[Mismatch, ...]]:
-        """The reply and its mismatches; a step without any saves the values that it captures."""
-        reply, mismatches = judge_reply(server, step.expectation, reply)
-        is_error = type(reply.message) is dict and "error" in reply.message
-        if is_error and (not mismatches or expects_error(step.expectation)):
-            # An error that a test expects does not count against the server (INV-004).
-            server.connection.note_expected_error(step.method)
-        if self._keeps_times:
-            self._times.append(reply.elapsed_s)
-        if step.tool:
-            mismatches += self._known_outputs().judge(server, step.tool, reply)
-        if written_step.captures and not mismatches:
-            mismatches = self._capture(written_step, reply)
-        return reply, mismatches
+    def _output_schemas(self) -> OutputSchemas:
+        if self._schemas is None:
+            from mcptest.engine.output_schemas import OutputSchemas  # noqa: PLC0415  # only suites check them
 
-    def _known_outputs(self) -> Outputs:
-        if self._outputs is None:
-            from mcptest.engine.output_schemas import Outputs  # noqa: PLC0415  # only suites check them
-
-            self._outputs = Outputs()
-        return self._outputs
+            self._schemas = OutputSchemas()
+        return self._schemas
 
     def _dialogues(self) -> DialogueRunner:
         if self._dialogue_runner is None:
@@ -371,7 +384,7 @@ class Performer:
         return self._dialogue_runner
 
     def _record_use(self, server: Server, use: Use, answer: object) -> None:
-        """Record whether the server refused what a request asked for, or not."""
+        """Record whether the server refused what a request asked for."""
         if not isinstance(answer, dict):
             return
         result = answer.get("result")
@@ -456,7 +469,7 @@ def describe_restart_reason(case: Case, kind: str) -> str:
 
 
 def time_limit_s(case: Case, spec: ServerSpec, retries: int = 0) -> float:
-    """Longer than a case can take with its retries and teardown: for those who wait for it.
+    """Longer than a case can take with its retries and teardown: a time limit for its caller.
 
     `retries` are those of a case that says nothing itself. Each message may need a new server.
     """
@@ -479,16 +492,6 @@ class UnsentError(Exception):
         super().__init__(fault.message)
         self.fault = fault
         self.has_begun = has_begun
-
-
-def unbound_names_fault(names: Sequence[str]) -> Fault:
-    """A dialogue uses names that no case has bound in this run."""
-    listed = ", ".join(visible(name) for name in names)
-    return Fault(
-        kind="missing_capture",
-        message=f"it needs the value of {listed}, which nothing has bound in this run",
-        hint="the case that binds it failed, was skipped or was not selected",
-    )
 
 
 # Results

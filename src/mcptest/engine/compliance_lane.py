@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     # Method, params, time limit in seconds → the whole answer.
     Ask = Callable[[str, object, float], dict[str, Any]]
 
-__all__ = ["MAX_PAGES", "ListReader", "comply"]
+__all__ = ["MAX_PAGES", "ListReader", "check_compliance"]
 
 
 _ENDED = "the session before was ended to be judged"
@@ -62,7 +62,7 @@ _PATTERNS = {
 _numbers = count(1)
 
 
-class _Found(Record):
+class _Outcome(Record):
     """The outcome of a check. `nothing` says why there was nothing to check."""
 
     mismatches: tuple[Mismatch, ...] = ()
@@ -72,32 +72,32 @@ class _Found(Record):
     nothing: str = ""
 
 
-def comply(case: Case, spec: ServerSpec, pool: ServerPool) -> CaseResult:
+def check_compliance(case: Case, spec: ServerSpec, pool: ServerPool) -> CaseResult:
     """The verdict of the check that a case names; ServerError when it cannot be made."""
     began = time.monotonic()
     check, _, version = case.check.partition(" ")
     # Active checks open sessions of their own, in the revision they are given.
     is_given = version and check != "active"
-    found = _of_another_revision(spec, pool, version) if is_given else None
-    found = found or _CHECKS[check](case, spec, pool)
+    outcome = _check_revision(spec, pool, version) if is_given else None
+    outcome = outcome or _CHECKS[check](case, spec, pool)
     result = CaseResult(
         name=case.name,
-        status="failed" if found.mismatches else "passed",
+        status="failed" if outcome.mismatches else "passed",
         line=case.line,
         duration_s=time.monotonic() - began,
-        mismatches=found.mismatches,
-        notes=found.notes,
+        mismatches=outcome.mismatches,
+        notes=outcome.notes,
     )
-    if found.mismatches:
+    if outcome.mismatches:
         stderr = pool.stderr_of_test()
-        return result.but(sent=found.sent, actual=found.actual, stderr=stderr)
+        return result.but(sent=outcome.sent, actual=outcome.actual, stderr=stderr)
     pool.record_pass()
-    if found.nothing:
-        return result.but(status="skipped", reason=found.nothing)
+    if outcome.nothing:
+        return result.but(status="skipped", reason=outcome.nothing)
     return result.but(log=pool.log()) if pool.keeps_log == "all" else result
 
 
-def _of_another_revision(spec: ServerSpec, pool: ServerPool, version: str) -> _Found | None:
+def _check_revision(spec: ServerSpec, pool: ServerPool, version: str) -> _Outcome | None:
     """The mismatch of a session in another revision than the suite demands."""
     server, _ = pool.server_for(spec, None)
     agreed = server.connection.session.revision.version
@@ -110,15 +110,15 @@ def _of_another_revision(spec: ServerSpec, pool: ServerPool, version: str) -> _F
         message='the session is of another revision than "spec_version" asks for',
         hint=f"protocol_version: {version} of the server offers it this revision",
     )
-    return _Found(mismatches=(mismatch,), actual={"result": server.handshake})
+    return _Outcome(mismatches=(mismatch,), actual={"result": server.handshake})
 
 
 # The handshake
 
 
-def _initialize(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
+def _check_handshake(_: Case, spec: ServerSpec, pool: ServerPool) -> _Outcome:
     server, note = pool.server_for(spec, None)
-    return _Found(
+    return _Outcome(
         mismatches=tuple(_judge_handshake(server)),
         notes=(note,) if note else (),
         actual={"result": server.handshake},
@@ -143,13 +143,13 @@ def _judge_handshake(server: Server) -> Iterator[Mismatch]:
             message=f"must be {said}",
             is_described=True,
         )
-    for verdict in _handshake_score(server).verdicts:
+    for verdict in _score_handshake(server).verdicts:
         # Those about shapes have been reported in full.
         if verdict.status == "fail" and not faults.get(verdict.id):
-            yield _broken(verdict)
+            yield _rule_mismatch(verdict)
 
 
-def _handshake_score(server: Server) -> SessionScore:
+def _score_handshake(server: Server) -> SessionScore:
     """The verdicts of the rules on the handshake alone, or on server/discover."""
     revision = server.connection.session.revision
     answer = jsonrpc.result_response(INITIALIZE_ID, server.handshake)
@@ -170,22 +170,22 @@ def _handshake_score(server: Server) -> SessionScore:
 # One request
 
 
-def _ping(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
+def _check_ping(case: Case, spec: ServerSpec, pool: ServerPool) -> _Outcome:
     server, note = pool.server_for(spec, None)
     revision = server.connection.session.revision
     if not revision.has_handshake:
-        return _Found(nothing=f"there is no ping in {revision.version}")
+        return _Outcome(nothing=f"there is no ping in {revision.version}")
     answer, line = _ask(server, "ping", ABSENT, case.timeout_s or spec.timeout_s)
     result = answer.get("result", ABSENT)
     # Every result may have metadata.
     extra = result.keys() - {"_meta"} if isinstance(result, dict) else {"all of it"}
     wrong: tuple[Mismatch, ...] = ()
     if result is ABSENT:
-        wrong = (refusal_mismatch(answer, "ping", "error"),)
+        wrong = (_refusal_mismatch(answer, "ping", "error"),)
     elif extra:
         message = "ping must be answered with an empty result"
         wrong = (Mismatch(path="result", expected={}, actual=result, message=message),)
-    return _Found(mismatches=wrong, notes=(note,) if note else (), sent=line, actual=answer)
+    return _Outcome(mismatches=wrong, notes=(note,) if note else (), sent=line, actual=answer)
 
 
 def _ask(
@@ -201,14 +201,14 @@ def _ask(
 # Lists
 
 
-def _list(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
+def _check_lists(case: Case, spec: ServerSpec, pool: ServerPool) -> _Outcome:
     server, note = pool.server_for(spec, None)
     declared = server.capabilities if isinstance(server.capabilities, dict) else {}
     kinds = [kind for kind in KINDS.values() if kind.capability in declared]
     notes = [note] if note else []
     if not kinds:
         lists = ", ".join(dict.fromkeys(kind.capability for kind in KINDS.values()))
-        return _Found(nothing=f"the server declares none of {lists}: there is nothing to list")
+        return _Outcome(nothing=f"the server declares none of {lists}: there is nothing to list")
 
     def ask(method: str, params: object, timeout_s: float) -> dict[str, Any]:
         return _ask(server, method, params, timeout_s)[0]
@@ -218,7 +218,7 @@ def _list(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
     mismatches = tuple(islice(wrong, MAX_MISMATCHES))
     if len(mismatches) == MAX_MISMATCHES:
         notes.append(f"only the first {MAX_MISMATCHES:,} mismatches were looked for")
-    return _Found(mismatches=mismatches, notes=tuple(notes))
+    return _Outcome(mismatches=mismatches, notes=tuple(notes))
 
 
 # A list with more pages than this is considered endless.
@@ -271,19 +271,21 @@ class ListReader:
             # Templates belong to the capability of resources, and are optional.
             self._notes.append(f"the server does not know {kind.method}: it has no templates")
         elif "error" in answer:
-            yield refusal_mismatch(answer, kind.method, f"{place} error")
+            yield _refusal_mismatch(answer, kind.method, f"{place} error")
         elif isinstance(result, dict):
             message = f"a list of {kind.noun}s must be an array"
-            found = result.get(kind.name, ABSENT)
-            yield _typed(f"{place} result.{kind.name}", "array", found, message)
+            entries = result.get(kind.name, ABSENT)
+            yield _type_mismatch(f"{place} result.{kind.name}", "array", entries, message)
         else:
-            yield _typed(f"{place} result", "object", result, "the result must be an object")
+            yield _type_mismatch(
+                f"{place} result", "object", result, "the result must be an object"
+            )
 
 
 def _judge_cursor(problem: ListProblem, path: str) -> Mismatch:
     if problem.kind == "cursor":
         message = "where there is another page, it must be a string"
-        return _typed(path, "string", problem.value, message)
+        return _type_mismatch(path, "string", problem.value, message)
     message = "this cursor has come before: the list goes in a circle"
     return Mismatch(
         path=path,
@@ -299,21 +301,21 @@ def _judge_entries(kind: Kind, entries: list[Any], place: str) -> Iterator[Misma
     for index, entry in enumerate(entries):
         path = f"{place} {render_path(('result', kind.name, index))}"
         if not isinstance(entry, dict):
-            yield _typed(path, "object", entry, f"a {kind.noun} must be an object")
+            yield _type_mismatch(path, "object", entry, f"a {kind.noun} must be an object")
             continue
         for key in needed:
             value = entry.get(key, ABSENT)
             # The key that identifies it must not be empty.
             if not isinstance(value, str) or (key == kind.key and not value):
                 message = f"a {kind.noun} needs a {key}: a string that is not empty"
-                yield _typed(f"{path}.{key}", "string", value, message)
+                yield _type_mismatch(f"{path}.{key}", "string", value, message)
 
 
-def _typed(path: str, type_: str, actual: object, message: str) -> Mismatch:
+def _type_mismatch(path: str, type_: str, actual: object, message: str) -> Mismatch:
     return Mismatch(path=path, expected=f"match:type:{type_}", actual=actual, message=message)
 
 
-def refusal_mismatch(answer: dict[str, Any], method: str, path: str) -> Mismatch:
+def _refusal_mismatch(answer: dict[str, Any], method: str, path: str) -> Mismatch:
     """The mismatch of a request that was answered with an error."""
     message = f"the server answered {method} with an error"
     return Mismatch(path=path, expected=ABSENT, actual=answer.get("error"), message=message)
@@ -322,51 +324,52 @@ def refusal_mismatch(answer: dict[str, Any], method: str, path: str) -> Mismatch
 # The rules
 
 
-def _invariants(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
-    verdicts = [each for each in _judged(spec, pool).verdicts if each.id.startswith("INV-")]
+def _check_invariants(_: Case, spec: ServerSpec, pool: ServerPool) -> _Outcome:
+    verdicts = [each for each in _judge_sessions(spec, pool).verdicts if each.id.startswith("INV-")]
     # One that another rule reports as well is broken nonetheless.
     verdicts = [each.but(status="fail") if each.reported_by else each for each in verdicts]
-    return _found_in(verdicts, "not_applicable", "does not apply")
+    return _make_outcome(verdicts, "not_applicable", "does not apply")
 
 
-def _rules(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
-    verdicts = _judged(spec, pool).verdicts
-    return _found_in(verdicts, "warning", "is only recommended, and not followed")
+def _check_rules(_: Case, spec: ServerSpec, pool: ServerPool) -> _Outcome:
+    verdicts = _judge_sessions(spec, pool).verdicts
+    return _make_outcome(verdicts, "warning", "is only recommended, and not followed")
 
 
-def _active(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
+def _check_actively(case: Case, spec: ServerSpec, pool: ServerPool) -> _Outcome:
     """All active checks, on connections of their own; the current session is ended before."""
     check_actively = pool.launcher.check_actively
     if check_actively is None:
-        return _Found(nothing="only mcptest run and mcptest compliance run make active checks")
-    _ended(spec, pool)
+        return _Outcome(nothing="only mcptest run and mcptest compliance run make active checks")
+    _end_session(spec, pool)
     mismatches, notes = check_actively(spec, pool.launcher, case.check.partition(" ")[2])
-    return _Found(mismatches=mismatches, notes=notes)
+    return _Outcome(mismatches=mismatches, notes=notes)
 
 
-def _found_in(verdicts: Sequence[Verdict], noted: str, why: str) -> _Found:
+def _make_outcome(verdicts: Sequence[Verdict], noted: str, why: str) -> _Outcome:
     """A mismatch for each rule that is broken, and a note for each with the status `noted`."""
-    return _Found(
-        mismatches=tuple(_broken(each) for each in verdicts if each.status == "fail"),
+    return _Outcome(
+        mismatches=tuple(_rule_mismatch(each) for each in verdicts if each.status == "fail"),
         notes=tuple(
             f"{each.id} {why}: {each.message}" for each in verdicts if each.status == noted
         ),
     )
 
 
-def _judged(spec: ServerSpec, pool: ServerPool) -> SessionScore:
-    """The verdicts on all sessions with this server so far; the current one is ended."""
-    scores = _ended(spec, pool)
+def _judge_sessions(spec: ServerSpec, pool: ServerPool) -> SessionScore:
+    """End the current session; the verdicts on all sessions with this server so far."""
+    scores = _end_session(spec, pool)
     verdicts = (verdict for score in scores for verdict in score.verdicts)
     if all(each.id not in _OF_OPENED or each.status == "not_applicable" for each in verdicts):
         # No session has been opened yet; this raises the reason if none can be.
         pool.server_for(spec, None)
-        scores = _ended(spec, pool)
+        scores = _end_session(spec, pool)
     assert scores, "checks need a launcher that judges"
     return merge_sessions(scores)[0]
 
 
-def _ended(spec: ServerSpec, pool: ServerPool) -> list[SessionScore]:
+def _end_session(spec: ServerSpec, pool: ServerPool) -> list[SessionScore]:
+    """End the current session; the scores of all sessions with this server so far."""
     # The server cannot be asked after it has ended.
     pool.take_inventory()
     pool.replace(_ENDED)
@@ -375,7 +378,7 @@ def _ended(spec: ServerSpec, pool: ServerPool) -> list[SessionScore]:
     ]
 
 
-def _broken(verdict: Verdict) -> Mismatch:
+def _rule_mismatch(verdict: Verdict) -> Mismatch:
     seen: dict[str, object] = {"times": verdict.count}
     if verdict.exchange is not None and verdict.exchange >= 0:
         seen["first_in_exchange"] = verdict.exchange
@@ -388,11 +391,11 @@ def _broken(verdict: Verdict) -> Mismatch:
     )
 
 
-_CHECKS: dict[str, Callable[[Case, ServerSpec, ServerPool], _Found]] = {
-    "initialize": _initialize,
-    "ping": _ping,
-    "list": _list,
-    "invariants": _invariants,
-    "rules": _rules,
-    "active": _active,
+_CHECKS: dict[str, Callable[[Case, ServerSpec, ServerPool], _Outcome]] = {
+    "initialize": _check_handshake,
+    "ping": _check_ping,
+    "list": _check_lists,
+    "invariants": _check_invariants,
+    "rules": _check_rules,
+    "active": _check_actively,
 }

@@ -1,4 +1,4 @@
-"""Perform the cases of one file that are dialogues, and turn each into its verdict.
+"""Perform the cases of one file that are dialogues, and judge each.
 
 Names that one case binds are known to all cases after it, and messages that a server sends between
 two cases belong to the second one.
@@ -17,7 +17,7 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import shorten, show_json, visible
 from mcptest.core.value_class import ABSENT
 from mcptest.engine import faults
-from mcptest.engine.case import UnsentError, unbound_names_fault
+from mcptest.engine.case import UnsentError
 from mcptest.engine.connection import Waiting
 from mcptest.engine.judge import (
     MAX_MISMATCHES,
@@ -53,9 +53,6 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Launcher, Place, Server
     from mcptest.protocol.dialogue import Dialogue, Hook, Turn
     from mcptest.protocol.session import Message, SessionEvent
-
-    # A request that has been sent: its method and its id.
-    Sent = tuple[str, object]
 
 __all__ = ["DialogueInbox", "DialogueRunner", "describe_other_kind"]
 
@@ -104,7 +101,7 @@ class DialogueRunner:
                 raise
             except InterruptedRunError:
                 if dialogue.after:
-                    hooks.run_last(dialogue.after)
+                    hooks.run(dialogue.after, is_last=True)
                 raise
             fault = hooks.run(dialogue.after) if dialogue.after else None
         finally:
@@ -119,7 +116,6 @@ class DialogueRunner:
     ) -> CaseResult:
         server, note = self.server_for(spec, dialogue)
         began = time.monotonic()
-        run = DialogueRun(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
         # Messages left over are for a dialogue that begins with a message of the same server.
         sender, received = self._left_over or (None, [])
         self._left_over = None
@@ -128,8 +124,10 @@ class DialogueRunner:
         # The turns with which the server begins the next case.
         upcoming = following.dialogue if following else None
         next_turns = _first_turns(upcoming) if upcoming and not upcoming.opens_session else ()
+        timeout_s = case.timeout_s or spec.timeout_s
+        run = DialogueRun(server, dialogue, self._values, timeout_s, received, next_turns)
         try:
-            run.perform(received, next_turns)
+            run.perform()
         finally:
             used = self._uses.setdefault(server.spec.name, {})
             for use in run.uses:
@@ -147,7 +145,7 @@ class DialogueRunner:
             notes=((note,) if note else ()) + tuple(run.notes),
         )
         if run.mismatches:
-            result = _add_mismatches(result, run).but(stderr=self._pool.stderr_of_test())
+            result = _make_failed(result, run).but(stderr=self._pool.stderr_of_test())
         else:
             self._pool.record_pass()
             log = self._pool.log() if self._pool.keeps_log == "all" else ()
@@ -171,7 +169,7 @@ def _first_turns(dialogue: Dialogue) -> tuple[Turn, ...]:
     return tuple(takewhile(lambda turn: not turn.is_ours, dialogue.turns))
 
 
-def _add_mismatches(result: CaseResult, run: DialogueRun) -> CaseResult:
+def _make_failed(result: CaseResult, run: DialogueRun) -> CaseResult:
     mismatches = tuple(run.mismatches)
     notes = result.notes
     for message in run.actual.values():
@@ -202,12 +200,28 @@ class _AnswerLostError(Exception):
     """The answer came with another id, or not at all; the mismatch has been recorded."""
 
 
+class _Request:
+    """A request of ours that has no answer yet; `turn` is None if no turn contains it."""
+
+    __slots__ = ("id", "method", "place", "turn", "use")
+
+    def __init__(
+        self, id: object, method: str, turn: Turn | None = None, use: Use | None = None
+    ) -> None:
+        self.id = id
+        self.method = method
+        self.turn = turn
+        self.use = use
+        self.place: Place = (0, 0)
+
+
 class DialogueRun:
     """One dialogue with one server: send our turns, await the server's, one after the other.
 
     Mismatches are collected and the dialogue goes on; a message that does not arrive in time ends
-    it. `values` are the names bound so far, to which it adds. Messages that belong to the first
-    turns of the next case (`next_turns`) are `left_over`.
+    it. `values` are the names bound so far, to which it adds. `carried` are messages that the
+    dialogue before has left over; what belongs to the first turns of the next one, `next_turns`,
+    is `left_over` in turn.
     """
 
     def __init__(
@@ -216,22 +230,25 @@ class DialogueRun:
         dialogue: Dialogue,
         values: dict[str, object],
         timeout_s: float,
+        carried: Sequence[ReceivedMessage],
+        next_turns: Sequence[Turn],
     ) -> None:
         self._server = server
         self._connection = server.connection
         self._dialogue = dialogue
-        self._next_turns: Sequence[Turn] = ()
+        self._next_turns = next_turns
         self._values = values
         self._timeout_s = timeout_s
         self._waiting = Waiting(server.connection)
-        self._inbox = DialogueInbox(frozenset())
-        self._open: dict[jsonrpc.IdKey, Sent] = {}
+        turns = (*dialogue.turns, *next_turns)
+        methods = frozenset(turn.method for turn in turns if turn.answers is None)
+        self._inbox = DialogueInbox(methods, carried)
+        self._open: dict[jsonrpc.IdKey, _Request] = {}
+        # By the index of a turn, the ids of its requests.
         self._ids: dict[int, list[object]] = {}
-        self._places: dict[jsonrpc.IdKey, Place] = {}
         self.mismatches: list[Mismatch] = []
         self.sent: list[str] = []
         self.uses: list[Use] = []
-        self._used_by: dict[jsonrpc.IdKey, Use] = {}
         self.answered_uses: list[tuple[Use, object]] = []
         self.expected: dict[str, object] = {}
         self.actual: dict[str, object] = {}
@@ -243,43 +260,36 @@ class DialogueRun:
         self.has_answers = False
         self.left_over: list[ReceivedMessage] = []
 
-    def perform(
-        self, carried: Sequence[ReceivedMessage] = (), next_turns: Sequence[Turn] = ()
-    ) -> None:
+    def perform(self) -> None:
         """The whole dialogue. ServerError and UnsentError end it at once."""
         connection = self._connection
-        spoken_of = frozenset(
-            turn.method for turn in (*self._dialogue.turns, *next_turns) if turn.answers is None
-        )
-        self._inbox = DialogueInbox(spoken_of, carried)
-        self._next_turns = next_turns
-        # What is there by now belongs to the case before.
+        # What has arrived by now belongs to the case before.
         connection.wire.drain_stderr()
         connection.start_step()
         connection.inbox.listener = self._inbox.take_event
         # The dialogue itself has the answers to further questions of the server.
         rounds, connection.session.rounds = connection.session.rounds, None
         try:
-            self._perform()
+            self._perform_turns()
         except _AnswerLostError:
             self.is_spent = True
         finally:
             connection.inbox.listener = None
             connection.session.rounds = rounds
             connection.inbox.stop_expecting()
-            for _, id in self._open.values():
-                connection.session.abandon(id)
+            for request in self._open.values():
+                connection.session.abandon(request.id)
         # Answer what is open, except requests that the next case begins with.
-        kept = count_requests(next_turns)
+        kept = count_requests(self._next_turns)
         for received in self._inbox.unclaimed:
             if not (kept[received.message["method"]] or kept[""]):
                 self._reply(received)
         self.left_over = self._inbox.left_over
 
-    def _perform(self) -> None:
+    def _perform_turns(self) -> None:
         turns = self._dialogue.turns
         for index, turn in enumerate(turns):
-            self._inbox.expect_requests(self._awaited(index))
+            self._inbox.expect_requests(self._next_server_turns(index))
             if turn.is_ours:
                 if (not index or not turns[index - 1].is_ours) and turn.kind != "response":
                     # Messages that arrived earlier do not belong to what follows.
@@ -296,7 +306,7 @@ class DialogueRun:
         self._await_rest()
         self._judge_unexpected()
 
-    def _awaited(self, index: int) -> list[Turn]:
+    def _next_server_turns(self, index: int) -> list[Turn]:
         """The turns of the server before our next one; at the end, with those of the next case."""
         turns = self._dialogue.turns
         while index < len(turns) and turns[index].is_ours:
@@ -304,12 +314,20 @@ class DialogueRun:
         group = list(takewhile(lambda turn: not turn.is_ours, turns[index:]))
         return group if index + len(group) < len(turns) else [*group, *self._next_turns]
 
+    def _require_values(self, turn: Turn, *, has_begun: bool) -> None:
+        """UnsentError if the turn uses a name that no case has bound in this run."""
+        missing = [visible(name) for name in turn.needs if name not in self._values]
+        if missing:
+            names = ", ".join(missing)
+            message = f"it needs the value of {names}, which nothing has bound in this run"
+            hint = "the case that binds it failed, was skipped or was not selected"
+            fault = Fault(kind="missing_capture", message=message, hint=hint)
+            raise UnsentError(fault, has_begun=has_begun)
+
     # Ours
 
     def _send(self, index: int, turn: Turn) -> None:
-        missing = [name for name in turn.needs if name not in self._values]
-        if missing:
-            raise UnsentError(unbound_names_fault(missing), has_begun=bool(self.sent))
+        self._require_values(turn, has_begun=bool(self.sent))
         value = make_value(fill(turn.value, self._values))
         bound = pull_bound(turn.binds, value)
         value = fill(value, {}, bound)
@@ -327,12 +345,12 @@ class DialogueRun:
         begin = self._connection.wire.sent_bytes
         self._connection.send((b"[" + line + b"]" if isinstance(value, list) else line) + b"\n")
         for id in self._ids.get(index, ()):
-            self._places[jsonrpc.id_key(id)] = begin, self._connection.wire.sent_bytes
+            self._open[jsonrpc.id_key(id)].place = begin, self._connection.wire.sent_bytes
         if not any("method" in message and "id" in message for message in messages):
             self._connection.wire.wait_until_read()
 
     def _open_request(self, index: int, message: Message) -> bytes:
-        """Remember a request of ours as open; the line to send."""
+        """The line to send for a message; a request is remembered as open."""
         line = encode_line(message).rstrip(b"\n")
         session = self._connection.session
         if "method" not in message:
@@ -352,9 +370,8 @@ class DialogueRun:
         self._connection.poll()
         keeps_id = self._dialogue.keeps_ids
         line = self._connection.open_request(line, id, keeps_id=keeps_id)
-        self._open[key] = (method if isinstance(method, str) else dump_json(method), id)
-        if use:
-            self._used_by[key] = use
+        method = method if isinstance(method, str) else dump_json(method)
+        self._open[key] = _Request(id, method, self._dialogue.turns[index], use)
         self._ids.setdefault(index, []).append(id)
         return line
 
@@ -372,17 +389,17 @@ class DialogueRun:
 
     def _answer_to(self, id: object) -> Any:
         key = jsonrpc.id_key(id)
-        method, _ = self._open[key]
+        request = self._open[key]
+        method = request.method
         deadline = time.monotonic() + self._timeout_s
         self._waiting.begin(self._timeout_s)
         self._connection.inbox.expect(id)
-        place = self._places[key]
         while key not in self._inbox.answers:
             if self._inbox.unknown:
                 # An answer has another id: the case has failed, so do not wait for long.
                 deadline = min(deadline, time.monotonic() + _WRONG_ID_PATIENCE_S)
             if not self._wait_or_reply(
-                lambda: self._server.exit_before_answer_fault(method, id, place), deadline
+                lambda: self._server.exit_before_answer_fault(method, id, request.place), deadline
             ):
                 if self._inbox.unknown:
                     self._judge_unexpected()
@@ -394,11 +411,11 @@ class DialogueRun:
                 raise ServerError(fault.but(hint=hint))
         self._connection.inbox.stop_expecting()
         del self._open[key]
-        self._server.raise_if_unread(method, id, place)
+        self._server.raise_if_unread(method, id, request.place)
         self.has_answers = True
         answer = self._inbox.answers.pop(key)
-        if key in self._used_by:
-            self.answered_uses.append((self._used_by.pop(key), answer))
+        if request.use:
+            self.answered_uses.append((request.use, answer))
         if method == "initialize" and isinstance(answer.get("result"), dict):
             self._connection.session.adopt(answer["result"])
         return answer
@@ -420,7 +437,7 @@ class DialogueRun:
                     message=f"no {turn.method or 'message'} came within {waited}",
                     hint=self._inbox.arrivals(),
                 )
-                self._note(turn, [missed])
+                self._add_mismatches(turn, [missed])
                 return False
             received = self._inbox.claim(turn.method)
         # A later turn answers the request itself, or may do so.
@@ -452,9 +469,7 @@ class DialogueRun:
         return bool(held) and time.monotonic() < deadline
 
     def _judge(self, turn: Turn, message: Message) -> None:
-        missing = [name for name in turn.needs if name not in self._values]
-        if missing:
-            raise UnsentError(unbound_names_fault(missing), has_begun=True)
+        self._require_values(turn, has_begun=True)
         assert turn.expectation is not None, "what the server says is compared"
         bound = pull_bound(turn.binds, message)
         wanted = fill(turn.value, self._values, bound)
@@ -464,14 +479,14 @@ class DialogueRun:
             self._connection.note_expected_error(self._method_answered_by(turn, message))
         other = describe_other_kind(turn.key, source_of(wanted), message)
         if other:
-            self._note(turn, [other])
+            self._add_mismatches(turn, [other])
             return
         expectation = turn.expectation.but(response=wanted)
         reply = Reply(message=message, elapsed_s=0.0, stderr="", size=self._connection.size)
         mismatches = judge_reply(self._server, expectation, reply, (None, turn.key))[1]
         if expectation.may_check_nothing and not mismatches:
             self.notes += find_idle_checks(wanted, message)
-        self._note(turn, mismatches)
+        self._add_mismatches(turn, mismatches)
 
     def _method_answered_by(self, turn: Turn, message: Message) -> str:
         """The method of the request that a turn answers; of a batch, that with its id."""
@@ -481,7 +496,7 @@ class DialogueRun:
                 return str(each.get("method", ""))
         return ""
 
-    def _note(self, turn: Turn, mismatches: Sequence[Mismatch]) -> None:
+    def _add_mismatches(self, turn: Turn, mismatches: Sequence[Mismatch]) -> None:
         if mismatches and self.line is None:
             self.line = turn.line
         self.mismatches += mismatches
@@ -495,23 +510,19 @@ class DialogueRun:
 
     def _await_rest(self) -> None:
         """Await the answers that no turn describes, and check that the server is still there."""
-        for key, (_, id) in tuple(self._open.items()):
-            answer = self._answer_to(id)
-            turn = next(
-                self._dialogue.turns[index]
-                for index, ids in self._ids.items()
-                if key in map(jsonrpc.id_key, ids)
-            )
-            self._note(turn, list(judge_unexpected_error(answer, f"answer to {turn.key}: ")))
+        for request in tuple(self._open.values()):
+            turn, answer = request.turn, self._answer_to(request.id)
+            assert turn is not None, "the ping is sent later"
+            unexpected = judge_unexpected_error(answer, f"answer to {turn.key}: ")
+            self._add_mismatches(turn, list(unexpected))
         if self._dialogue.is_strict or all(turn.is_ours for turn in self._dialogue.turns):
             # No answer shows that the server has processed everything.
             line = encode_line(jsonrpc.request(_PING_ID, "ping"))
-            self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID)
+            ping = self._open[jsonrpc.id_key(_PING_ID)] = _Request(_PING_ID, "ping")
             self._connection.poll()
             begin = self._connection.wire.sent_bytes
             self._connection.send(self._connection.open_request(line, _PING_ID))
-            end = self._connection.wire.sent_bytes
-            self._places[jsonrpc.id_key(_PING_ID)] = begin, end
+            ping.place = begin, self._connection.wire.sent_bytes
             self._answer_to(_PING_ID)
         self._connection.poll()
 
@@ -520,7 +531,7 @@ class DialogueRun:
 
         In a strict dialogue, also for everything else that no turn describes.
         """
-        open_ids = [self._connection.session.wire_id(id) for _, id in self._open.values()]
+        open_ids = [self._connection.session.wire_id(each.id) for each in self._open.values()]
         for stray in self._inbox.unknown:
             id, hint = stray.get("id"), ""
             for other in open_ids:
@@ -614,12 +625,12 @@ class DialogueInbox:
         return False
 
     def expect_requests(self, turns: Iterable[Turn]) -> None:
-        """From now on, the requests in these turns are expected, and no others."""
+        """Expect the requests in these turns from now on, and no others."""
         held = Counter(each.message["method"] for each in self.left_over if each.reply)
         self._expected_requests = count_requests(turns) - held
 
     def skip(self) -> None:
-        """Messages that have arrived so far are not claimed any more."""
+        """Do not let messages that have arrived so far be claimed any more."""
         self._next = len(self.received)
 
     def _keep(self, received: ReceivedMessage) -> None:
@@ -652,19 +663,19 @@ class DialogueInbox:
     def arrivals(self) -> str:
         """A sentence about the messages that were not claimed."""
         ids = [visible(jsonrpc.describe_id(each.get("id"))) for each in self.answers.values()]
-        parts = [f"answers to {_listed(ids)}"] if ids else []
+        parts = [f"answers to {_join_shortened(ids)}"] if ids else []
         methods = Counter(visible(each.message["method"]) for each in self.unclaimed)
         if methods:
             named = [
                 name if count == 1 else f"{name} ({count:,})" for name, count in methods.items()
             ]
-            parts.append(_listed(named))
+            parts.append(_join_shortened(named))
         if self._dropped:
             parts.append(f"{self._dropped:,} more")
         return f"what did arrive: {' and '.join(parts)}" if parts else "nothing else arrived"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_shortened(names: Sequence[str]) -> str:
     shown = ", ".join(shorten(name, 60) for name in names[:_SHOWN_METHODS])
     return f"{shown}, …" if len(names) > _SHOWN_METHODS else shown
 
@@ -689,13 +700,12 @@ class Hooks:
         self._secrets = secrets
         self._started: list[StdioTransport] = []
 
-    def run_last(self, hook: Hook) -> None:
-        """Run a hook in an interrupted run, with a short time limit."""
-        self._limit_s = min(self._limit_s, _LAST_S)
-        self.run(hook, heed_interrupts=False)
+    def run(self, hook: Hook, *, is_last: bool = False) -> Fault | None:
+        """Run a hook to its end; what went wrong, if anything did.
 
-    def run(self, hook: Hook, *, heed_interrupts: bool = True) -> Fault | None:
-        """Run a hook to its end; what went wrong, if anything did."""
+        One that `is_last` is run although the run was interrupted, and has less time.
+        """
+        limit_s = min(self._limit_s, _LAST_S) if is_last else self._limit_s
         spec = ServerSpec(name=hook.key, command=hook.command, cwd=self._cwd, secrets=self._secrets)
         try:
             process = StdioTransport(spec, self._launcher.guardian, self._launcher.interrupts)
@@ -703,10 +713,10 @@ class Hooks:
             return error.fault.but(kind="hook_failed", message=f"{hook.key}: {error.fault.message}")
         self._started.append(process)
         process.close_stdin()
-        deadline = time.monotonic() + self._limit_s
+        deadline = time.monotonic() + limit_s
         what = f"{hook.key} ({visible(hook.command[0])})"
-        if not process.wait_for_exit(deadline, heed_interrupts=heed_interrupts):
-            limit = faults.format_seconds(self._limit_s)
+        if not process.wait_for_exit(deadline, heed_interrupts=not is_last):
+            limit = faults.format_seconds(limit_s)
             fault = Fault(
                 kind="hook_failed",
                 message=f"{what} did not end within {limit}",
@@ -729,17 +739,14 @@ class Hooks:
 
 def describe_other_kind(key: str, wanted: Any, message: Message) -> Mismatch | None:
     """The mismatch of a result where an error is expected, or the other way round."""
+    words = {"result": "a result", "error": "an error"}
     for member, other in (("result", "error"), ("error", "result")):
         if member in wanted and member not in message and other in message:
             return Mismatch(
                 path=f"{key}.{member}",
                 expected=wanted[member],
                 actual=ABSENT,
-                message=f"the server answered with {_a(other)} instead of {_a(member)}",
+                message=f"the server answered with {words[other]} instead of {words[member]}",
                 hint=f"the {other} is {show_json(message[other])}",
             )
     return None
-
-
-def _a(member: str) -> str:
-    return "an error" if member == "error" else "a result"

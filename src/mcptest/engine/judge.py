@@ -47,21 +47,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_MISMATCHES",
+    "can_more_stderr_help",
     "count_tokens",
     "describe_allowed_mismatches",
     "describes_error",
     "expects_error",
     "find_read_failure",
     "find_read_failure_alone",
+    "has_unmet_assertion",
     "is_plainly_met",
     "judge",
     "judge_assertions",
     "judge_notifications",
     "judge_reply",
     "judge_unexpected_error",
-    "may_still_hold",
     "quote_server_errors",
-    "stderr_may_still_come",
 ]
 
 
@@ -71,7 +71,8 @@ _ANSWER_ROOTS = ("result", "error")
 def is_plainly_met(expectation: Expectation, reply: Reply) -> bool:
     """Whether only an answer is expected, and it is literally equal.
 
-    This is the quick path for most tests; False only means that `judge` must decide.
+    This is the quick path for most tests; False only means that `judge` must decide. A test holds
+    that it respects every field of `Expectation`.
     """
     if expectation.exit_code is not None or expectation.performance or expectation.notifications:
         return False
@@ -192,7 +193,7 @@ def quote_server_errors(message: object, mismatches: tuple[Mismatch, ...]) -> It
                 yield f"the tool reported an error: {dump_json(text)}"
 
 
-def stderr_may_still_come(expectation: Expectation, stderr: str) -> bool:
+def can_more_stderr_help(expectation: Expectation, stderr: str) -> bool:
     """Whether more output on stderr could turn a failure into a pass."""
     wanted = expectation.stderr
     if wanted is ABSENT or wanted == "" or not any(_judge_stderr(wanted, stderr)):
@@ -250,51 +251,59 @@ _PATTERN_LIMIT = CpuLimit(2.0)
 def judge_reply(
     server: Server, expectation: Expectation, reply: Reply, trail: Trail = None
 ) -> tuple[Reply, tuple[Mismatch, ...]]:
-    """The reply, with what arrived a little late, and its mismatches."""
+    """The reply, with what arrived a little late, and its mismatches.
+
+    The kinds of checks decide where the reply is judged, and what limits the time:
+
+    | kind of check                 | judged in                         | limited by       |
+    |-------------------------------|-----------------------------------|------------------|
+    | plain value                   | this process                      | nothing          |
+    | regex                         | this process                      | a timer          |
+    | regex, large answer           | a child                           | the child's time |
+    | foreign: package, JSON Schema | a child, which can be killed      | the child's time |
+    | remote: plugin, snapshot      | this process: a child cannot      | a timer          |
+    | remote and foreign            | this process, foreign in children | both             |
+
+    Foreign checks and snapshots also count as regex.
+    """
     if is_plainly_met(expectation, reply):
         return reply, ()
-    if expectation.has_remote_check:
-        # A forked copy of this process could not use the connection to a plugin.
-        if expectation.has_foreign_check:
-            expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
-        with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
-            reply = _with_latecomers(server, expectation, reply)
-            return reply, _first(judge(expectation, reply, trail))
-    if not expectation.has_regex:
-        reply = _with_latecomers(server, expectation, reply)
-        return reply, _first(judge(expectation, reply, trail))
-    with _PATTERN_LIMIT:
-        if not expectation.has_foreign_check:
-            reply = _with_latecomers(server, expectation, reply)
-        if reply.size <= _LARGE_BYTES and not expectation.has_foreign_check:
-            return reply, _first(judge(expectation, reply, trail))
+    has_remote, has_foreign = expectation.has_remote_check, expectation.has_foreign_check
+    if has_remote and has_foreign:
+        expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
+    is_large = expectation.has_regex and reply.size > _LARGE_BYTES
+    needs_child = (has_foreign or is_large) and not has_remote
+    with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
+        # Foreign checks are not made here, not even to see what is still missing.
+        if has_remote or not has_foreign:
+            reply = _wait_for_late_output(server, expectation, reply)
+        if not needs_child:
+            return reply, _find_mismatches(expectation, reply, trail)
     limit_s = max(_PATTERN_LIMIT.seconds, reply.size / _SLOWEST_BYTES_PER_S)
-    whole = reply
     # Few answers are that large.
     from mcptest.transport.process.isolated import judge_in_child  # noqa: PLC0415
 
-    return reply, judge_in_child(
-        lambda: _first(judge(expectation, whole, trail)), limit_s, server.launcher
-    )
+    find_mismatches = partial(_find_mismatches, expectation, reply, trail)
+    return reply, judge_in_child(find_mismatches, limit_s, server.launcher)
 
 
-def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
+def _find_mismatches(expectation: Expectation, reply: Reply, trail: Trail) -> tuple[Mismatch, ...]:
     """The first mismatches: an answer can differ in a million places."""
-    return tuple(islice(mismatches, MAX_MISMATCHES))
+    return tuple(islice(judge(expectation, reply, trail), MAX_MISMATCHES))
 
 
-def _with_latecomers(server: Server, expectation: Expectation, reply: Reply) -> Reply:
+def _wait_for_late_output(server: Server, expectation: Expectation, reply: Reply) -> Reply:
     """The reply with later stderr and notifications, waited for if that could help."""
     if expectation.stderr is ABSENT and not (expectation.assertions or expectation.notifications):
         return reply
 
     def lacks_notifications() -> bool:
-        return may_still_hold(expectation, reply, "notifications") or any(
+        return has_unmet_assertion(expectation, reply, "notifications") or any(
             judge_notifications(expectation.notifications, reply.notifications)
         )
 
     def lacks_stderr() -> bool:
-        return may_still_hold(expectation, reply, "stderr") or stderr_may_still_come(
+        return has_unmet_assertion(expectation, reply, "stderr") or can_more_stderr_help(
             expectation, reply.stderr
         )
 
@@ -328,11 +337,11 @@ def judge_notifications(wanted: Sequence[object], got: Sequence[object]) -> Iter
         if _find(each, got[:at], 0) is not None:
             message = "expected notification did not arrive after the previous expected one"
             hint = "one came earlier; the order matters"
-        elif nearest := _nearest(each, got[at:]):
+        elif nearest := _find_first_difference(each, got[at:]):
             hint = f"one with this method came, but {nearest.path}: {nearest.message}"
         yield Mismatch(
             path=f"notifications[{index}]",
-            expected=_as_written(each),
+            expected=_shorten_source(each),
             actual=ABSENT,
             message=message,
             hint=hint,
@@ -340,20 +349,18 @@ def judge_notifications(wanted: Sequence[object], got: Sequence[object]) -> Iter
 
 
 def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
-    for place in range(start, len(got)):
-        if is_met(wanted, got[place]):
-            return place
-    return None
+    places = range(start, len(got))
+    return next((place for place in places if is_met(wanted, got[place])), None)
 
 
-def _as_written(wanted: object) -> object:
+def _shorten_source(wanted: object) -> object:
     """The expectation as the file has it, where a method alone may be short for a message."""
     source = source_of(wanted)
     inner = source.get("match:partial") if isinstance(source, dict) and len(source) == 1 else None
     return inner["method"] if isinstance(inner, dict) and list(inner) == ["method"] else source
 
 
-def _nearest(wanted: object, got: Sequence[object]) -> Mismatch | None:
+def _find_first_difference(wanted: object, got: Sequence[object]) -> Mismatch | None:
     """The first difference to a notification whose method is right."""
     for each in got:
         differences = list(compare(wanted, each))
@@ -370,15 +377,15 @@ _BYTES_PER_TOKEN = 4
 
 def judge_assertions(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
     """Mismatches of the assertions, unless the threshold is reached, and of the token budget."""
-    found = _find_missed(expectation, reply)
+    unmet = _find_unmet(expectation, reply)
     wanted = expectation.threshold
     weights = [assertion.weight for assertion in expectation.assertions]
-    held = math.fsum(weight for index, weight in enumerate(weights) if index not in found)
-    share = held / math.fsum(weights) if found else 1.0
+    held = math.fsum(weight for index, weight in enumerate(weights) if index not in unmet)
+    share = held / math.fsum(weights) if unmet else 1.0
     # Floats are not exact: 11 of 20 must reach a threshold of 0.55.
     is_reached = wanted < 1.0 and (share >= wanted or math.isclose(share, wanted, rel_tol=1e-9))
-    if found and not is_reached:
-        for mismatches in found.values():
+    if unmet and not is_reached:
+        for mismatches in unmet.values():
             yield from mismatches
         if wanted < 1.0:
             share = round(share, 4)
@@ -392,15 +399,15 @@ def judge_assertions(expectation: Expectation, reply: Reply) -> Iterator[Mismatc
 
 def describe_allowed_mismatches(expectation: Expectation, reply: Reply) -> Iterator[str]:
     """The assertions that do not hold of an answer that reaches the threshold."""
-    for mismatches in _find_missed(expectation, reply).values():
+    for mismatches in _find_unmet(expectation, reply).values():
         first = mismatches[0]
         yield f"allowed by the threshold: {first.path}: {first.message}"
 
 
-def may_still_hold(expectation: Expectation, reply: Reply, root: str) -> bool:
-    """Whether an assertion about `root` does not hold yet."""
+def has_unmet_assertion(expectation: Expectation, reply: Reply, root: str) -> bool:
+    """Whether an assertion about `root` does not hold (yet)."""
     return any(
-        next(_judge(assertion, reply), None)
+        next(_judge_assertion(assertion, reply), None)
         for assertion in expectation.assertions
         if assertion.steps[0] == root
     )
@@ -413,37 +420,38 @@ def count_tokens(message: object) -> int:
     return -(-size // _BYTES_PER_TOKEN)
 
 
-def _find_missed(expectation: Expectation, reply: Reply) -> dict[int, list[Mismatch]]:
-    judged = {
-        index: list(_judge(assertion, reply))
+def _find_unmet(expectation: Expectation, reply: Reply) -> dict[int, list[Mismatch]]:
+    """The mismatches of each assertion that does not hold, by its index."""
+    return {
+        index: mismatches
         for index, assertion in enumerate(expectation.assertions)
+        if (mismatches := list(_judge_assertion(assertion, reply)))
     }
-    return {index: mismatches for index, mismatches in judged.items() if mismatches}
 
 
-def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
+def _judge_assertion(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
     if assertion.is_implied and reply.unfinished:
         steps = ("result", "resultType")
         yield Mismatch(
             path=".".join(steps),
             expected="complete",
-            actual=_value_at(steps, reply)[0],
+            actual=_pull_value(steps, reply)[0],
             message=f"the call was not completed: {reply.unfinished}",
         )
         return
-    value, why = _value_at(assertion.steps, reply)
+    value, why = _pull_value(assertion.steps, reply)
     if value is ABSENT:
-        if not _holds_of_nothing(assertion.check):
+        if not _accepts_missing(assertion.check):
             is_negation = assertion.check != without_negations(assertion.check)
             seen = "no such path" if is_negation else "is missing"
-            yield _nothing_at(assertion, f"{seen}: {why}" if why else seen)
+            yield _make_absence_mismatch(assertion, f"{seen}: {why}" if why else seen)
         return
     is_met = True
     for mismatch in compare(assertion.check, value, trail_of(assertion.steps)):
         is_met = False
-        yield _in_own_words(assertion, mismatch)
+        yield _prefix_message(assertion, mismatch)
     if is_met and (why := _why_idle(assertion, value, reply)):
-        yield _nothing_at(assertion, f"no such path: {why}")
+        yield _make_absence_mismatch(assertion, f"no such path: {why}")
 
 
 def _why_idle(assertion: Assertion, value: object, reply: Reply) -> str:
@@ -452,13 +460,13 @@ def _why_idle(assertion: Assertion, value: object, reply: Reply) -> str:
     if EVERY not in rest:
         return ""
     # An assertion may say that no notification arrived.
-    whole = list(reply.notifications) if root == "notifications" else _value_at((root,), reply)[0]
+    whole = list(reply.notifications) if root == "notifications" else _pull_value((root,), reply)[0]
     if root == "notifications" and not whole:
         return ""
     return idle_negation(assertion.check, value, whole, tuple(rest))
 
 
-def _nothing_at(assertion: Assertion, message: str) -> Mismatch:
+def _make_absence_mismatch(assertion: Assertion, message: str) -> Mismatch:
     found = Mismatch(
         path=assertion.target,
         expected=source_of(assertion.check),
@@ -466,10 +474,10 @@ def _nothing_at(assertion: Assertion, message: str) -> Mismatch:
         message=message,
         is_described=isinstance(assertion.check, Pattern) and assertion.check.is_description,
     )
-    return _in_own_words(assertion, found)
+    return _prefix_message(assertion, found)
 
 
-def _value_at(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:
+def _pull_value(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:
     root = steps[0]
     if root == "stderr":
         return reply.stderr.strip(), ""
@@ -483,7 +491,7 @@ def _value_at(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:
     return pull(message[str(root)], steps[1:])
 
 
-def _holds_of_nothing(check: object) -> bool | None:
+def _accepts_missing(check: object) -> bool | None:
     """Whether a check holds of a missing value; None if it is only about values."""
     if isinstance(check, Pattern):
         return check.negated if check.matcher.name == "exists" else None
@@ -491,19 +499,19 @@ def _holds_of_nothing(check: object) -> bool | None:
         return None
     inner = check.checks[0]
     if isinstance(inner, Not):
-        said = _holds_of_nothing(inner.value)
+        said = _accepts_missing(inner.value)
         return None if said is None else not said
     if isinstance(inner, (AllOf, AnyOf)):
         # One that fails decides `all`, one that holds decides `any`.
         decides = isinstance(inner, AnyOf)
-        all_said = [_holds_of_nothing(each) for each in inner.values]
+        all_said = [_accepts_missing(each) for each in inner.values]
         if decides in all_said:
             return decides
         return None if None in all_said else not decides
     return None
 
 
-def _in_own_words(assertion: Assertion, mismatch: Mismatch) -> Mismatch:
+def _prefix_message(assertion: Assertion, mismatch: Mismatch) -> Mismatch:
     if not assertion.message:
         return mismatch
     return mismatch.but(message=f"{assertion.message}: {mismatch.message}")

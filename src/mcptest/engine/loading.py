@@ -695,10 +695,10 @@ class SuiteResources:
 
     def book_of(self, file: str) -> Book:
         """The snapshots of a suite."""
-        from mcptest.engine.snapshots import Snapshots, mode_of  # noqa: PLC0415  # see below
+        from mcptest.engine.snapshots import Snapshots, choose_mode  # noqa: PLC0415  # see below
 
         if self.snapshots is None:
-            mode = self._mode or mode_of(update=False, force=False, environment=os.environ)
+            mode = self._mode or choose_mode(update=False, force=False, environment=os.environ)
             self.snapshots = Snapshots(mode)
         return self.snapshots.book(file)
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     # The name and file of a suite, the number of its run, and the index of the test.
     Key = tuple[str, str, int, int]
-    # By name, and how often the list has had it before.
+    # By name, and how often the list has had it so far.
     Entries = dict[tuple[str, int], dict[str, object]]
     Ends = Sequence[tuple[Way, RunFinished]]
 
@@ -148,7 +148,7 @@ class _MatrixRun:
         return finished
 
     def _probe(self) -> RunFinished | None:
-        """Try all ways; the end of the run when no test can be run."""
+        """Try all ways; the end of the run if no test can be run, else None."""
         spec = self._plan.suites[0][1]
         try:
             for transport in self._transports:
@@ -169,11 +169,11 @@ class _MatrixRun:
             if not isinstance(event, RunStarted | RunFinished):
                 self._emit(event)
 
-        def changed(spec: ServerSpec) -> ServerSpec:
+        def change(spec: ServerSpec) -> ServerSpec:
             name, revision = way.named(spec.name), way.revision
             return transport.change(spec).but(name=name, spec_version=revision)
 
-        plan = self._plan.with_servers(changed)
+        plan = self._plan.with_servers(change)
         if plan.plugins:
             # Those of the way before have been reported.
             plan.plugins.findings.clear()
@@ -197,7 +197,7 @@ class _MatrixRun:
         )
 
     def _finish(self, ways: Sequence[Way]) -> RunFinished:
-        matrix = self._matrix()
+        matrix = self._make_matrix()
         finished = merge_ways(self._ends)
         if len(self._ends) < len(ways) and not (finished.interrupted or finished.fault):
             finished = finished.but(bailed=True)
@@ -206,7 +206,7 @@ class _MatrixRun:
         server = self._plan.suites[0][1].name
         return with_broken_ways(finished.but(matrix=matrix), self._probes, server)
 
-    def _matrix(self) -> Matrix:
+    def _make_matrix(self) -> Matrix:
         results = [(way, each.results) for way, each in self._results]
         compared, differences = result_differences(results)
         openings = [(each.way, each.opening) for each in self._probes if each.opening]
@@ -288,7 +288,7 @@ def result_differences(
             continue
         compared += 1
         if len({result.status for result in there}) > 1:
-            seen = tuple(_seen(way, results.get(key)) for way, results in ways)
+            seen = tuple(_describe_result(way, results.get(key)) for way, results in ways)
             first = there[0]
             found.append(
                 ResultDifference(
@@ -298,7 +298,7 @@ def result_differences(
     return compared, tuple(found)
 
 
-def _seen(way: Way, result: CaseResult | None) -> SeenResult:
+def _describe_result(way: Way, result: CaseResult | None) -> SeenResult:
     """The result, with its fault or first mismatch if it did not pass."""
     if result is None:
         return SeenResult(way=way, status=None)
@@ -317,7 +317,7 @@ def offer_differences(openings: Sequence[tuple[Way, Opening]]) -> Iterator[Offer
     infos = [(way, opening.info) for way, opening in openings if opening.info is not None]
     for member in _INFO:
         seen = [(way, info.get(member, ABSENT)) for way, info in infos]
-        yield from _difference("serverInfo", member, seen)
+        yield from _find_difference("serverInfo", member, seen)
     for kind in KINDS.values():
         lists = [
             (way, entries)
@@ -333,7 +333,7 @@ def _capability_differences(
     reported = set()
     for name in _LASTING:
         there = [(way, name in opening.capabilities or ABSENT) for way, opening in openings]
-        for difference in _difference(f"capability {name}", "", there):
+        for difference in _find_difference(f"capability {name}", "", there):
             reported.add(name)
             yield difference
     for revision in dict.fromkeys(way.revision for way, _ in openings):
@@ -341,7 +341,7 @@ def _capability_differences(
         for name in dict.fromkeys(name for _, capabilities in alike for name in capabilities):
             if name not in reported:
                 seen = [(way, capabilities.get(name, ABSENT)) for way, capabilities in alike]
-                yield from _difference("capabilities", name, seen)
+                yield from _find_difference("capabilities", name, seen)
 
 
 def _list_differences(
@@ -351,27 +351,27 @@ def _list_differences(
         name, time = key
         what = f"{noun} {dump_json(name)}" + (f", listed {time} times" if time > 1 else "")
         there = [(way, key in entries or ABSENT) for way, entries in lists]
-        missing = list(_difference(what, "", there))
+        missing = list(_find_difference(what, "", there))
         yield from missing
         if not missing:
             for member in members:
                 seen = [(way, entries[key].get(member, ABSENT)) for way, entries in lists]
-                yield from _difference(what, member, seen)
+                yield from _find_difference(what, member, seen)
 
 
-def _difference(
+def _find_difference(
     what: str, member: str, seen: Sequence[tuple[Way, object]]
 ) -> Iterator[OfferDifference]:
     if _are_one([value for _, value in seen]):
         return
-    steps, values = _narrowed([value for _, value in seen])
+    steps, values = _narrow([value for _, value in seen])
     path = render_path((member, *steps)) if member else ""
     found = zip((way for way, _ in seen), values, strict=True)
     pairs = tuple(SeenValue(way=way, value=value) for way, value in found)
     yield OfferDifference(what=what, member=path, seen=pairs)
 
 
-def _narrowed(values: list[object]) -> tuple[list[str | int], list[object]]:
+def _narrow(values: list[object]) -> tuple[list[str | int], list[object]]:
     """The first place at which values differ, and the values there: whole ones may be long."""
     steps: list[str | int] = []
     while True:
@@ -464,7 +464,7 @@ def merge_ways(ends: Ends) -> RunFinished:
         summary=add_summaries(each.summary for each in finished),
         duration_s=0.0,
         findings=merge_findings(
-            _found_in(way, finding) for way, each in ends for finding in each.findings
+            _add_way(way, finding) for way, each in ends for finding in each.findings
         ),
         fault=last.fault,
         interrupted=last.interrupted,
@@ -489,19 +489,19 @@ def merge_ways(ends: Ends) -> RunFinished:
         broken_rules=tuple(dict.fromkeys(rule for each in finished for rule in each.broken_rules)),
         not_run=sum(each.not_run for each in finished),
         may_leave_out=last.may_leave_out,
-        snapshots=_snapshots([each.snapshots for each in finished if each.snapshots]),
+        snapshots=_merge_snapshots([each.snapshots for each in finished if each.snapshots]),
         unasked_gates=tuple(gates for each in finished for gates in each.unasked_gates),
     )
 
 
-def _found_in(way: Way, finding: Finding) -> Finding:
+def _add_way(way: Way, finding: Finding) -> Finding:
     """The finding with its way in the name of the server."""
     is_named = not finding.server or finding.server.endswith(way.named(""))
     return finding if is_named else finding.but(server=way.named(finding.server))
 
 
-def _snapshots(reports: Sequence[SnapshotReport]) -> SnapshotReport | None:
-    """The names of all ways: each may have written to the same file."""
+def _merge_snapshots(reports: Sequence[SnapshotReport]) -> SnapshotReport | None:
+    """The report on all ways together: each may have written to the same file."""
     merged: dict[str, dict[str, tuple[str, ...]]] = {}
     for report in reports:
         for name, by_file in report.fields():
@@ -571,7 +571,7 @@ def _probe(way: Way, spec: ServerSpec, launcher: Launcher) -> Probe:
         server = Server(spec.but(spec_version=way.revision), launcher)
         try:
             server.open()
-            return Probe(way=way, opening=_opening(server))
+            return Probe(way=way, opening=_read_opening(server))
         finally:
             server.close()
     except ServerError as error:
@@ -589,7 +589,7 @@ def _is_refusal(way: Way, fault: Fault) -> bool:
     return is_mute and way.transport == "stdio" and REVISIONS[way.revision].is_stateless
 
 
-def _opening(server: Server) -> Opening:
+def _read_opening(server: Server) -> Opening:
     declared = server.capabilities
     capabilities = declared if isinstance(declared, dict) else {}
     info = server.handshake.get("serverInfo")
@@ -599,14 +599,14 @@ def _opening(server: Server) -> Opening:
         info=info if isinstance(info, dict) else None,
         own_name=server.own_name,
         lists={
-            kind.name: _entries(server, kind, deadline)
+            kind.name: _read_entries(server, kind, deadline)
             for kind in KINDS.values()
             if kind.capability in capabilities
         },
     )
 
 
-def _entries(server: Server, kind: Kind, deadline: float) -> Entries | None:
+def _read_entries(server: Server, kind: Kind, deadline: float) -> Entries | None:
     """The entries of a list; None when it could not be read to its end."""
     found: Entries = {}
     times: dict[str, int] = {}

@@ -52,7 +52,7 @@ class ServerNaming:
         is_first = isinstance(event, RunStarted) and self._open
         is_unnamed = isinstance(event, SuiteStarted) and event.server in self._open
         if not (self._waiting or is_first or is_unnamed):
-            self._emit(self._renamed(event))
+            self._emit(self._rename_in_event(event))
             return
         self._waiting.append(event)
         if isinstance(event, RunStarted):
@@ -66,7 +66,7 @@ class ServerNaming:
         # A server keeps the name under which it has been reported.
         self._open -= {each.server for each in waiting if isinstance(each, SuiteStarted)}
         for each in waiting:
-            self._emit(self._renamed(each))
+            self._emit(self._rename_in_event(each))
 
     def rename_end(self, finished: RunFinished) -> RunFinished:
         """The end of the run, as it was emitted."""
@@ -95,7 +95,7 @@ class ServerNaming:
     def rename_capture(self, capture: SessionCapture) -> SessionCapture:
         return capture.but(server_label=self._rename_label(capture.server_label))
 
-    def _renamed(self, event: Event) -> Event:
+    def _rename_in_event(self, event: Event) -> Event:
         if isinstance(event, RunFinished):
             return self.rename_end(event)
         if isinstance(event, RunStarted):

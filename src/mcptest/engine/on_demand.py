@@ -2,9 +2,8 @@
 
 `mcptest run` goes through a plan from the first case to the last. A host such as pytest, or an SDK
 behind the suite channel, decides itself which case comes next, may leave cases out and may come
-back to a file later. What happens
-to one case is the same in both: `mcptest.engine.run.Run` performs it. This module decides how long
-each server lives, and which other cases must be performed first.
+back to a file later. In both, `mcptest.engine.run.Run` performs each case. This module decides how
+long each server lives, and which other cases must be performed first.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class Session:
         return self._launcher
 
     def forget_parent(self) -> None:
-        """In a forked copy of the process the servers belong to the original."""
+        """Start afresh in a forked copy of the process: the servers belong to the original."""
         if os.getpid() == self._pid:
             return
         if self._launcher:
@@ -110,7 +109,7 @@ class Session:
     def turn_to(self, suite: SuiteRun) -> ServerPool:
         """The pool of the server that this suite needs; unneeded servers are stopped.
 
-        As in `mcptest run`, where the next file has another server the last one is stopped. While
+        As in `mcptest run`, a server is stopped when the next file needs another one. Only while
         tests of several files are interleaved, the servers of unfinished files are kept.
         """
         if suite.pool is None:
@@ -144,7 +143,7 @@ class Session:
         )
 
     def drain(self) -> tuple[list[Finding], list[tuple[SessionScore, Member]]]:
-        """What is known of the servers since this was last asked."""
+        """The findings and scores of all servers since the last call."""
         findings, scores = [], []
         for pool in self._pools:
             findings += pool.findings
@@ -153,7 +152,7 @@ class Session:
         return findings, scores
 
     def close(self) -> list[RunFinished]:
-        """Stop every server and plugin; how the files ended that were not finished before."""
+        """Stop every server and plugin; the ends of the files that were not finished before."""
         if self._launcher is None or os.getpid() != self._pid:
             return []
         launcher, self._launcher = self._launcher, None
@@ -167,7 +166,7 @@ class Session:
                 used = (each for file in self.files for each in file.suites if each.pool)
                 is_strict = any(each.spec.strict_invariants for each in used)
                 options = RunOptions(started_at="", strict_invariants=is_strict)
-                return [*ended, _ending(options, findings, scores)]
+                return [*ended, _make_ending(options, findings, scores)]
         finally:
             for file in begun:
                 file.close_plugins()
@@ -186,7 +185,7 @@ class FileRun:
         self.forget()
 
     def forget(self) -> None:
-        """No case has been performed yet."""
+        """Start afresh, as if no case had been performed."""
         self.options = make_options(self.plan)
         self.emit = add_watchers(lambda event: None, self.options)
         self._has_plugins = self.is_open = False
@@ -194,7 +193,7 @@ class FileRun:
             suite.forget()
 
     def open(self) -> None:
-        """A case is about to be performed."""
+        """Start the plugins of the file, before its first case is performed."""
         self.is_open = True
         if self.plan.plugins and not self._has_plugins:
             self._has_plugins = True
@@ -202,7 +201,7 @@ class FileRun:
             self.plan.plugins.open(launcher.guardian, launcher.interrupts)
 
     def finish(self) -> RunFinished:
-        """How the file ended, with the gates that it missed; its snapshots are written."""
+        """Write the snapshots of the file; how it ended, with the gates that it missed."""
         self.is_open = False
         self.close_plugins()
         findings, scores = self.session.drain()
@@ -217,7 +216,7 @@ class FileRun:
         coverage = combine_coverage(
             suite.run.count_coverage() for suite in self.suites if suite.run
         )
-        return _ending(self.options, findings, scores, coverage)
+        return _make_ending(self.options, findings, scores, coverage)
 
     def close_plugins(self) -> None:
         if self.plan.plugins:
@@ -238,11 +237,11 @@ class SuiteRun:
         # values within one test only.
         self._providers: dict[str, list[int]] = {}
         for index, case in enumerate(suite.cases if suite.format != "suite" else ()):
-            for name in _saved_by(case) if _can_run(case) else ():
+            for name in _find_saved_names(case) if _can_run(case) else ():
                 self._providers.setdefault(name, []).append(index)
 
     def forget(self) -> None:
-        """No case has been performed yet."""
+        """Start afresh, as if no case had been performed."""
         self.pool: ServerPool | None = None
         self.run: Run | None = None
         self._performed: set[int] = set()
@@ -273,20 +272,20 @@ class SuiteRun:
         needed, unseen = {index}, [index]
         while unseen:
             at = unseen.pop()
-            for name in _needed_by(self.suite.cases[at]) if self._providers else ():
+            for name in _find_needed_names(self.suite.cases[at]) if self._providers else ():
                 earlier = {each for each in self._providers.get(name, ()) if each < at} - needed
                 needed |= earlier
                 unseen += earlier
         return sum(time_limit_s(self.suite.cases[each], self.spec) for each in needed)
 
     def shares(self, other: SuiteRun) -> bool:
-        """Whether both use one server."""
+        """Whether both suites use the same server process."""
         return self.spec.isolation == "run" and self.spec == other.spec
 
     def perform(self, index: int, following: int | None = None) -> CaseResult:
         """The verdict on a case; `following` is the index of the one that comes next, if any.
 
-        A case that has been performed for another one's sake is not performed twice.
+        A case that was performed early, because another one needed its values, is not repeated.
         """
         session = self.file.session
         session.forget_parent()
@@ -338,7 +337,7 @@ class SuiteRun:
         return result
 
     def settle_doubts(self) -> list[str]:
-        """What is wrong with names that tests called: known only once the server listed its own."""
+        """What is wrong with names that tests called, if the server has listed its own by now."""
         run = self.run
         if run is None or not self.is_done:
             return []
@@ -349,7 +348,7 @@ class SuiteRun:
 
     def _perform(self, index: int, following: int | None) -> CaseResult:
         notes = self._perform_providers(index)
-        run, pool = self._ready()
+        run, pool = self._prepare()
         values, case = run.performer.values, self.suite.cases[index]
         self._is_in_order = self._is_in_order and index > self._last
         self._last = index
@@ -363,7 +362,9 @@ class SuiteRun:
             next_case = None
         result = run.run_case(case, self.spec, next_case)
         if self._providers:
-            self._saved[index] = {name: values[name] for name in _saved_by(case) if name in values}
+            self._saved[index] = {
+                name: values[name] for name in _find_saved_names(case) if name in values
+            }
         if self.spec.isolation == "test":
             self._take_inventory(pool)
             pool.retire()
@@ -375,7 +376,7 @@ class SuiteRun:
         Returns a note for each of them that did not pass: the host may never ask for it.
         """
         notes = []
-        for name in _needed_by(self.suite.cases[index]) if self._providers else ():
+        for name in _find_needed_names(self.suite.cases[index]) if self._providers else ():
             earlier = (each for each in self._providers.get(name, ()) if each < index)
             for provider in sorted(earlier, reverse=True):
                 if provider not in self._saved:
@@ -389,7 +390,7 @@ class SuiteRun:
                     break
         return notes
 
-    def _ready(self) -> tuple[Run, ServerPool]:
+    def _prepare(self) -> tuple[Run, ServerPool]:
         """The run of this suite, with its server chosen."""
         session = self.file.session
         self.file.open()
@@ -411,7 +412,7 @@ class SuiteRun:
             pool.take_inventory(self.spec)
 
 
-def _ending(
+def _make_ending(
     options: RunOptions,
     findings: Iterable[Finding],
     scores: list[tuple[SessionScore, Member]],
@@ -432,7 +433,7 @@ def _can_run(case: Case) -> bool:
     return case.skip is None and not case.needs
 
 
-def _saved_by(case: Case) -> Iterator[str]:
+def _find_saved_names(case: Case) -> Iterator[str]:
     """The names of the values that a case saves for later ones."""
     for step in (*case.steps, *case.teardown):
         yield from (capture.name for capture in step.captures)
@@ -440,7 +441,7 @@ def _saved_by(case: Case) -> Iterator[str]:
         yield from (bind.name for bind in turn.binds)
 
 
-def _needed_by(case: Case) -> list[str]:
+def _find_needed_names(case: Case) -> list[str]:
     """The names of the values of earlier cases that a case needs."""
     needed: dict[str, None] = {}
     own: set[str] = set()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.engine.server import Launcher, Reply, Server
 
-__all__ = ["Outputs"]
+__all__ = ["OutputSchemas"]
 
 # A small schema can require more work than there is time.
 _LIMIT_S = 2.0
@@ -47,8 +47,8 @@ _BEFORE = ", as it was listed when the call was sent"
 class _Tool(Record):
     """A tool's output schema, compiled; or what is wrong with one of its schemas.
 
-    Where it is `plain`, most values can be seen to meet it without a validator. `declared` is
-    all that it says of its schemas, as text. `when` says when it did, if not now.
+    If it `is_plain`, most values can be seen to meet it without a validator. `declared` is all
+    that the tool says of its schemas, as text. `when` says when it did, if not now.
     """
 
     declared: str = ""
@@ -59,7 +59,7 @@ class _Tool(Record):
     mistakes: tuple[tuple[str, str], ...] = ()
 
 
-class _Known(Record):
+class _ToolList(Record):
     """What the tools of a server declare, by name.
 
     `gap` says why there may be more tools. The list was read from `process`, after so many
@@ -88,18 +88,18 @@ class _Known(Record):
         return self.process() is server or not self.changes
 
 
-class Outputs:
+class OutputSchemas:
     """The schemas of the tools of every server."""
 
     def __init__(self) -> None:
-        self._servers: list[_Known] = []
+        self._servers: list[_ToolList] = []
 
-    def learn(self, server: Server) -> _Known:
+    def read_tools_of(self, server: Server) -> _ToolList:
         """What the tools of a server declare; read once, and after each announced change."""
-        before = self._known(server.spec)
+        before = self._find(server.spec)
         if before and before.holds_for(server):
             return before
-        known = _learned(server)
+        known = _read_list(server)
         if known.gap and not server.is_usable:
             return known  # it is gone; the next one is asked again
         if before:
@@ -114,15 +114,15 @@ class Outputs:
         self._servers.append(known)
         return known
 
-    def _known(self, spec: ServerSpec) -> _Known | None:
+    def _find(self, spec: ServerSpec) -> _ToolList | None:
         same = (known for known in self._servers if known.spec is spec)
         equal = (known for known in self._servers if known.spec == spec)
         return next(same, None) or next(equal, None)
 
     def judge(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
         """The mismatches of an answer of this tool, and of its schemas."""
-        before = self._known(server.spec)
-        known = self.learn(server)
+        before = self._find(server.spec)
+        known = self.read_tools_of(server)
         tools = known.tools.get(tool, ())
         if before and before is not known and before.has_applied_to(server):
             # A change that is announced with the answer does not apply to it.
@@ -138,7 +138,7 @@ class Outputs:
         return ()
 
 
-def _learned(server: Server) -> _Known:
+def _read_list(server: Server) -> _ToolList:
     changes = server.connection.inbox.tool_changes
     listed = read_tools(server)
     tools: dict[str, tuple[_Tool, ...]] = {}
@@ -146,14 +146,14 @@ def _learned(server: Server) -> _Known:
         name = entry.get("name")
         if not isinstance(name, str):
             continue
-        tool, others = _read(entry, server), tools.get(name, ())
+        tool, others = _compile(entry, server), tools.get(name, ())
         if not others:
             tools[name] = (tool,)
         elif all(tool.declared != other.declared for other in others):
             tools[name] = (*others, tool)
             why = "with other schemas each time; what it answers is held against all of them"
             server.findings.add("listed_twice", f"the tool {visible(name)} is listed twice, {why}")
-    return _Known(
+    return _ToolList(
         spec=server.spec, tools=tools, gap=listed.gap, process=ref(server), changes=changes
     )
 
@@ -161,22 +161,22 @@ def _learned(server: Server) -> _Known:
 def _judge_tool(name: str, tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
     for key, why in tool.mistakes:
         path = f"tools/list {name}.{key}"
-        yield _described(path, "a JSON Schema", ABSENT, why)
+        yield _make_mismatch(path, "a JSON Schema", ABSENT, why)
     if tool.output is None or not _is_success(reply):
         return
     why = tool_failure(reply.message["result"])
     if why:
         path, value = "result.isError", reply.message["result"]["isError"]
-        yield _described(path, "true or false", value, why)
+        yield _make_mismatch(path, "true or false", value, why)
     value = reply.message["result"].get("structuredContent", ABSENT)
     if value is ABSENT:
         why = f"is missing: the tool declares an outputSchema{tool.when}, so it must answer with it"
-        yield _described(_PATH, _WANTED, ABSENT, why)
+        yield _make_mismatch(_PATH, _WANTED, ABSENT, why)
     elif not (tool.is_plain and is_plainly_valid(tool.schema, value)):
         yield from _validate(tool, value, launcher)
 
 
-def _described(path: str, wanted: str, actual: object, message: str) -> Mismatch:
+def _make_mismatch(path: str, wanted: str, actual: object, message: str) -> Mismatch:
     return Mismatch(path=path, expected=wanted, actual=actual, message=message, is_described=True)
 
 
@@ -195,7 +195,7 @@ def _validate(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch,
         if miss is None:
             return ()
         why = f"does not meet the tool's own outputSchema{tool.when}: {miss.why}"
-        return (_described(_PATH, _WANTED, value, why),)
+        return (_make_mismatch(_PATH, _WANTED, value, why),)
 
     # A boolean schema needs no work.
     if not isinstance(tool.schema, dict) or is_affordable(tool.schema, value):
@@ -208,10 +208,10 @@ def _validate(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch,
     except EndedError as error:
         reason = f"that ends the program that does it: {error.how}"
     why = f"cannot be held against the tool's outputSchema{tool.when}: {reason}"
-    return (_described(_PATH, _WANTED, value, why),)
+    return (_make_mismatch(_PATH, _WANTED, value, why),)
 
 
-def _read(entry: dict[str, Any], server: Server) -> _Tool:
+def _compile(entry: dict[str, Any], server: Server) -> _Tool:
     compiled: dict[str, Any] = {}
     mistakes = []
     trial = partial(find_read_failure, server.launcher)

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     Paired = tuple[Suite, ServerSpec]
 
-__all__ = ["run_parallel", "share_out"]
+__all__ = ["run_parallel", "split_into_jobs"]
 
 _TICK_S = 0.1
 
@@ -71,13 +71,13 @@ def run_parallel(
     plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener, workers: int
 ) -> tuple[RunFinished, list[SessionCapture]]:
     """As `run_plan`, with so many workers (0: as many as there are cores), at most one per job."""
-    jobs = share_out(plan)
+    jobs = split_into_jobs(plan)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     count = max(1, min(workers or cores or 1, len(jobs)))
     return _ParallelRun(plan, jobs, options, launcher, emit).run(count)
 
 
-def share_out(plan: Plan) -> list[tuple[Paired, ...]]:
+def split_into_jobs(plan: Plan) -> list[tuple[Paired, ...]]:
     """The jobs of a run: suites that share one server process, and every other one by itself.
 
     As in a run one by one, suites share a process only if no other server is used between them.
@@ -158,7 +158,7 @@ class _ParallelRun:
         self._next_job = 0
         self._turn = 0
         self._endings: list[Ending] = []
-        # Of the results that were emitted.
+        # Counts the results that were emitted.
         self._tally = Tally()
         # The kinds of events that were left out.
         self._left_out: set[type[Event]] = set()
@@ -233,7 +233,7 @@ class _ParallelRun:
     # In the main process
 
     def _start_workers(self, workers: Workers, count: int) -> None:
-        """Start workers: this many, or as many as there are descriptors for."""
+        """Start this many workers, or as many as there are file descriptors for."""
         for _ in range(count):
             try:
                 worker = workers.start()

@@ -7,6 +7,7 @@ is printed here.
 from __future__ import annotations
 
 import time
+from functools import partial
 from itertools import zip_longest
 
 from mcptest.core.coverage import (
@@ -93,7 +94,7 @@ class RunOptions(Record):
     """How a plan is run."""
 
     started_at: str
-    # After how many tests that do not pass the run stops; 0: it does not.
+    # The run stops after this many tests that did not pass; 0: it does not.
     max_failures: int = 0
     retries: int = 0
     # How often each test is run, without retries; 0: once.
@@ -107,11 +108,12 @@ class RunOptions(Record):
     may_give_up: bool = True
     # How many processes run files side by side (0: one per core); None runs them here.
     workers: int | None = None
-    # Whether events may be held back until the lists of the server are read; what is called then.
+    # Whether events may be held back until the lists of the server are read.
     may_hold: bool = True
-    # Whether it is reported that a test begins.
-    reports_starts: bool = True
+    # Called for each event that is held back.
     on_hold: Callable[[], None] | None = None
+    # Whether the start of each test is reported.
+    reports_starts: bool = True
 
 
 def make_options(plan: Plan, *, strict_invariants: bool = False, **more: Any) -> RunOptions:
@@ -153,8 +155,8 @@ def _tell_servers_apart(
 ) -> tuple[tuple[tuple[Suite, ServerSpec], ...], dict[str, str]]:
     """The suites with a different name for each server outside of suite files.
 
-    Lists, uses and coverage are kept by name. Also, by name, what those servers are to be called
-    whose names are not final.
+    Lists, uses and coverage are kept by name. Also returns what to call each server whose name is
+    not final, by that name.
     """
     programs: dict[str, list[object]] = {}
     shown: dict[str, str] = {}
@@ -199,12 +201,9 @@ class Run:
     ) -> None:
         self._plan = plan
         self._options = options
-        self._emit_now = add_watchers(emit, options)
-        # Events since the first one whose result depends on what the server lists, and such
-        # results, by their index.
-        self._held: list[Event] = []
-        self._doubts: dict[int, tuple[Doubt, ServerSpec]] = {}
-        # Such results that were not held back.
+        self._events = _HeldEvents(add_watchers(emit, options), options.on_hold)
+        self._emit = self._events.emit
+        # Where nothing may be held back, the results whose verdict depends on the lists.
         self.open_doubts: list[tuple[CaseResult, Doubt]] = []
         self.pool = pool or ServerPool(launcher)
         self.performer = Performer(self.pool, plan.snapshots)
@@ -225,7 +224,7 @@ class Run:
         except InterruptedRunError:
             interrupted = True
         finally:
-            self._release()
+            self._events.release()
             self.pool.retire()
             if plan.plugins:
                 # Their findings are reported with those of the servers.
@@ -235,8 +234,7 @@ class Run:
         interrupted = interrupted or self.pool.launcher.interrupts.count > 0
         duration_s = time.monotonic() - began
         fault = self.performer.start_fault
-        no_server = fault is not None and not self.pool.has_started_one
-        no_server = no_server and self._options.may_give_up
+        no_server = fault and not self.pool.has_started_one and self._options.may_give_up
         summary = Summary() if no_server else self._tally.summary
         conformance = score_conformance(self.pool.scores)
         coverage = combine_coverage([self.count_coverage()])
@@ -298,10 +296,10 @@ class Run:
                 if spec.isolation == "test" and following:
                     self.pool.retire()
             self._emit(SuiteFinished(name=suite.name, file=suite.file))
-            if self._is_over() and not self._doubts:
-                break
-            self.pool.take_inventory(spec)
-            self._release()
+            if self._events.is_holding or not self._is_over():
+                self.pool.take_inventory(spec)
+                # The lists may turn held results into failures.
+                self._events.release()
             if self._is_over():
                 break
             if spec.isolation != "run":
@@ -343,8 +341,6 @@ class Run:
         if self._options.reports_starts:
             self._emit(CaseStarted.made_of({"name": case.name, "line": case.line}))
         self._current = case.name
-        # Where nothing is held back, a strict test may have to read the lists before the next.
-        is_judged_now = spec.is_strict and not self._options.may_hold
         if case.skip is not None:
             result = CaseResult(
                 name=case.name,
@@ -355,88 +351,112 @@ class Run:
                 not_run=case.not_run,
             )
         else:
-            retries = self._options.retries if case.retries is None else case.retries
-            may_follow = following and following.skip is None and spec.isolation != "test"
-            next_case = following if may_follow and not is_judged_now else None
-            if self._options.repeat > 1:
-                result = self.performer.perform_repeatedly(case, spec, self._options.repeat)
-            else:
-                retries = 0 if self._options.repeat else retries
-                result = self.performer.perform(case, spec, retries, next_case)
-            files = self.pool.files_run
-            files.add(self._file)
-            # A server that we do not start cannot be started anew either.
-            if result.status != "passed" and len(files) > 1 and spec.command:
-                result = _name_other_files(result, len(files) - 1)
-        if self._plan.snapshots and (taken := self._plan.snapshots.taken()):
+            result = self._perform(case, spec, following)
+        if self._plan.snapshots and (taken := self._plan.snapshots.pop_taken()):
             from mcptest.core.results import with_snapshots  # noqa: PLC0415  # as above
 
             result = with_snapshots(result, taken)
         self._current = ""
         if not spec.is_named:
             self._report_own_name(spec)
-        if self.performer.refused:
-            result = self._settle_doubt(case, spec, result, is_judged_now=is_judged_now)
+        if self.performer.refused and (doubt := self._find_doubt(case, spec, result)):
+            settled = self._settle_now(doubt, spec, result)
+            if settled:
+                result = settled
+            elif self._options.may_hold:
+                self._tally.add(result)
+                self._events.hold(partial(self._settle_held, doubt, spec, result))
+                return result
+            else:
+                self.open_doubts.append((result, doubt))
         self._tally.add(result)
         self._emit(CaseFinished.made_of({"result": result}))
         return result
 
-    def _settle_doubt(
-        self, case: Case, spec: ServerSpec, result: CaseResult, *, is_judged_now: bool
-    ) -> CaseResult:
-        """The verdict, corrected by what the server lists if that is known already."""
-        if result.status not in ("passed", "failed"):
+    def _perform(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
+        options = self._options
+        if options.repeat > 1:
+            result = self.performer.perform_repeatedly(case, spec, options.repeat)
+        else:
+            retries = options.retries if case.retries is None else case.retries
+            retries = 0 if options.repeat else retries
+            can_follow = following and following.skip is None and spec.isolation != "test"
+            # `_settle_now` may have to ask the server before the next request.
+            can_follow = can_follow and (options.may_hold or not spec.is_strict)
+            result = self.performer.perform(case, spec, retries, following if can_follow else None)
+        files = self.pool.files_run
+        files.add(self._file)
+        # A server that we do not start cannot be started anew either.
+        if result.status == "passed" or len(files) == 1 or not spec.command:
             return result
+        note = (
+            f"this server had run {plural(len(files) - 1, 'other file')} before: if their tests "
+            f"left something behind, {ISOLATE_FILES} gives each file its own"
+        )
+        return result.but(notes=(*result.notes, note))
+
+    def _find_doubt(self, case: Case, spec: ServerSpec, result: CaseResult) -> Doubt | None:
+        """The names that the server refused to this test, except those it gave to other tests."""
+        if result.status not in ("passed", "failed"):
+            return None
         names = [name for name in self.performer.refused if name[0] in ("tool", "prompt")]
         if not case.is_unlisted:
             answered = self.performer.answered
             names = [name for name in names if (spec.name, name) not in answered]
         if not names:
-            return result
+            return None
         key = "_unlisted" if case.dialogue else "unlisted"
-        doubt = Doubt(names=tuple(names), is_unlisted=case.is_unlisted, key=key)
-        is_judged_now = is_judged_now and result.status == "passed"
-        if is_judged_now:
+        return Doubt(names=tuple(names), is_unlisted=case.is_unlisted, key=key)
+
+    def _settle_now(self, doubt: Doubt, spec: ServerSpec, result: CaseResult) -> CaseResult | None:
+        """The verdict according to the lists of the server; None if they will be read later."""
+        may_wait = self._options.may_hold or not spec.is_strict or result.status != "passed"
+        if not may_wait:
             self.pool.take_inventory(spec)
         found = self.pool.inventories.get(spec.name)
-        if found is not None or is_judged_now:
-            return doubt.settle(result, found, is_strict=spec.is_strict)
-        if self._options.may_hold:
-            self._doubts[len(self._held)] = (doubt, spec)
+        if found is None and may_wait:
+            return None
+        return doubt.settle(result, found, is_strict=spec.is_strict)
+
+    def _settle_held(self, doubt: Doubt, spec: ServerSpec, result: CaseResult) -> CaseFinished:
+        """The event of a result that was held back, with its final verdict."""
+        found = self.pool.inventories.get(spec.name)
+        settled = doubt.settle(result, found, is_strict=spec.is_strict)
+        self._tally.add(result, -1)
+        self._tally.add(settled)
+        return CaseFinished(result=settled)
+
+
+class _HeldEvents:
+    """Passes events on; from the first whose verdict is still open, holds all of them back."""
+
+    def __init__(self, emit: Listener, on_hold: Callable[[], None] | None) -> None:
+        self._emit = emit
+        self._on_hold = on_hold
+        # Functions that return the events.
+        self._held: list[Callable[[], Event]] = []
+
+    @property
+    def is_holding(self) -> bool:
+        return bool(self._held)
+
+    def emit(self, event: Event) -> None:
+        if self._held:
+            self.hold(lambda: event)
         else:
-            self.open_doubts.append((result, doubt))
-        return result
+            self._emit(event)
 
-    def _emit(self, event: Event) -> None:
-        if not self._doubts:
-            self._emit_now(event)
-            return
-        self._held.append(event)
-        if self._options.on_hold:
-            self._options.on_hold()
+    def hold(self, make_event: Callable[[], Event]) -> None:
+        """Hold back an event that can only be made when all are released."""
+        self._held.append(make_event)
+        if self._on_hold:
+            self._on_hold()
 
-    def _release(self) -> None:
-        """Emit what was held back, with the verdicts that the lists of the servers give."""
+    def release(self) -> None:
+        """Emit what was held back."""
         held, self._held = self._held, []
-        doubts, self._doubts = self._doubts, {}
-        for index, event in enumerate(held):
-            if index in doubts:
-                assert isinstance(event, CaseFinished), "only results are in doubt"
-                doubt, spec = doubts[index]
-                found = self.pool.inventories.get(spec.name)
-                result = doubt.settle(event.result, found, is_strict=spec.is_strict)
-                self._tally.replace(event.result, result)
-                event = CaseFinished(result=result)
-            self._emit_now(event)
-
-
-def _name_other_files(result: CaseResult, others: int) -> CaseResult:
-    """Add to a failure that the server may not be as it was when it was started."""
-    note = (
-        f"this server had run {plural(others, 'other file')} before: if their tests left "
-        f"something behind, {ISOLATE_FILES} gives each file its own"
-    )
-    return result.but(notes=(*result.notes, note))
+        for make_event in held:
+            self._emit(make_event())
 
 
 class Tally:
@@ -452,10 +472,6 @@ class Tally:
         if result.is_flaky:
             self._flaky += count
         self.not_run += result.not_run * count
-
-    def replace(self, result: CaseResult, other: CaseResult) -> None:
-        self.add(result, -1)
-        self.add(other)
 
     @property
     def failures(self) -> int:

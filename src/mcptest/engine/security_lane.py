@@ -16,6 +16,8 @@ from mcptest.security.run import Scanner, ScanOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mcptest.core.plan import Case, ServerSpec
     from mcptest.core.security import BaselineEntry, ScanReport, ScanWish
     from mcptest.engine.pool import ServerPool
@@ -49,14 +51,14 @@ def scan_server(case: Case, wish: ScanWish, spec: ServerSpec, pool: ServerPool) 
     mine = {server.name for server in report.servers}
     report = report.with_baseline([each for each in wish.baseline if each.server in ("", *mine)])
     report = report.but(stale=tuple(each for each in report.stale if _is_stale(each, wish)))
-    mismatches = tuple(_mismatches(report))
+    mismatches = tuple(_find_mismatches(report))
     return CaseResult(
         name=case.name,
         status="failed" if mismatches else "passed",
         line=case.line,
         duration_s=time.monotonic() - began,
         mismatches=mismatches,
-        notes=_notes(report),
+        notes=_make_notes(report),
     )
 
 
@@ -67,43 +69,34 @@ def _is_stale(entry: BaselineEntry, wish: ScanWish) -> bool:
     return not wish.others and bool(entry.server) and entry.id not in ("SEC-008", "SEC-012")
 
 
-def _mismatches(report: ScanReport) -> list[Mismatch]:
-    found = [
-        Mismatch(
+def _find_mismatches(report: ScanReport) -> Iterator[Mismatch]:
+    for each in report.failing:
+        yield Mismatch(
             path=f"{each.id} {each.path}",
             expected=f"no finding of severity {report.fail_on} or above",
             actual=each.evidence or each.message,
             message=f"{each.severity}, {each.confidence}: {each.message}",
             is_described=True,
         )
-        for each in report.failing
-    ]
-    return (
-        found
-        + [
-            Mismatch(
-                path=f"{each.id} {each.path}",
-                expected="the finding that the baseline accepts",
-                actual="nothing found",
-                message="stale in the baseline: remove the entry",
-                is_described=True,
-            )
-            for each in report.stale
-        ]
-        + [
-            Mismatch(
-                path="lists",
-                expected="lists that can be read",
-                actual=each,
-                message=f"not judged: {each}",
-                is_described=True,
-            )
-            for each in report.unread
-        ]
-    )
+    for stale in report.stale:
+        yield Mismatch(
+            path=f"{stale.id} {stale.path}",
+            expected="the finding that the baseline accepts",
+            actual="nothing found",
+            message="stale in the baseline: remove the entry",
+            is_described=True,
+        )
+    for unread in report.unread:
+        yield Mismatch(
+            path="lists",
+            expected="lists that can be read",
+            actual=unread,
+            message=f"not judged: {unread}",
+            is_described=True,
+        )
 
 
-def _notes(report: ScanReport) -> tuple[str, ...]:
+def _make_notes(report: ScanReport) -> tuple[str, ...]:
     light = [each for each in report.findings if each not in report.failing]
     return (
         *(f"{each.severity}: {each.id} {each.path}: {each.message}" for each in light),

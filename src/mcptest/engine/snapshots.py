@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     Redact = Callable[[str], str]
     Entries = Mapping[str, object]
 
-__all__ = ["Book", "SnapshotWatch", "Snapshots", "is_snapshot_path", "mode_of", "snapshot_path"]
+__all__ = ["Book", "SnapshotWatch", "Snapshots", "choose_mode", "is_snapshot_path", "snapshot_path"]
 
 
 _FOLDER = "__snapshots__"
 _ENDING = ".snap.yaml"
 
 
-def mode_of(update: bool, force: bool, environment: Mapping[str, str]) -> SnapshotMode:
+def choose_mode(update: bool, force: bool, environment: Mapping[str, str]) -> SnapshotMode:
     """What a run does with snapshots; RefusedError if CI would accept changes unseen."""
     ci = ci_variable(environment)
     if update and ci and not force:
@@ -85,8 +85,8 @@ class Snapshots:
             self._books[file] = Book(self, file, self._taken)
         return self._books[file]
 
-    def taken(self) -> tuple[SnapshotTaken, ...]:
-        """The snapshots taken in this process since the last call."""
+    def pop_taken(self) -> tuple[SnapshotTaken, ...]:
+        """The snapshots taken in this process since the last call; they are forgotten."""
         taken = tuple(self._taken)
         self._taken.clear()
         return taken
@@ -109,7 +109,7 @@ class Snapshots:
         by_file: dict[str, list[SnapshotTaken]] = {file: [] for file in self._books}
         for taken in all_taken:
             by_file.setdefault(taken.file, []).append(taken)
-        done: dict[str, Settled] = {}
+        done: dict[str, _Settlement] = {}
         lost: list[SnapshotTaken] = []
         problems: list[Finding] = []
         for file in sorted(by_file):
@@ -117,10 +117,16 @@ class Snapshots:
                 done[file] = self.book(file).settle(by_file[file], is_complete)
             except (FormatError, UsageError) as error:
                 lost += by_file[file]
-                problems.append(unwritten_finding(file, error))
+                problems.append(_make_unwritten_finding(file, error))
             else:
-                problems += clash_findings(file, done[file].clashing)
-        report = make_report(done, unwritten=names_by_file(lost), held=names_by_file(held))
+                problems += _make_clash_findings(file, done[file].clashing)
+        names = {
+            what: {
+                file: tuple(found) for file, each in done.items() if (found := getattr(each, what))
+            }
+            for what in ("written", "updated", "removed", "stale", "unstable", "clashing")
+        }
+        report = SnapshotReport(**names, unwritten=_list_names(lost), held=_list_names(held))
         return report, tuple(problems)
 
 
@@ -142,7 +148,7 @@ class Book:
 
     def declare(self, key: str, place: Trail, *, is_given: bool) -> None:
         """Register the name of a snapshot. FormatError when the file is invalid."""
-        key = _writable(key)
+        key = _escape_surrogates(key)
         if is_given:
             self._declared.setdefault(key, None)
         elif self._declared.get(key) not in (None, place):
@@ -164,9 +170,9 @@ class Book:
 
     def _name(self, key: str) -> str:
         """The name without secrets, which are known by the time a test runs."""
-        return str(self.redacted(_writable(key)))
+        return str(self.redacted(_escape_surrogates(key)))
 
-    def saw(
+    def record(
         self, key: str, value: object, *, is_same: bool, place: tuple[str | int, ...] = ()
     ) -> None:
         """Record the value for this snapshot; the last one counts."""
@@ -206,7 +212,7 @@ class Book:
         """The file itself; OSError if a link leads out of the folder of the suite."""
         return resolve_inside(self.path, os.path.dirname(self.file))
 
-    def settle(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
+    def settle(self, taken: list[SnapshotTaken], is_complete: bool) -> _Settlement:
         """Write the file if needed; UsageError when that fails."""
         found = self._settle(taken, is_complete)
         if found.entries is None:
@@ -226,12 +232,12 @@ class Book:
             raise UsageError(f"cannot write {visible(self.path)}: {error.strerror}") from None
         return found
 
-    def _settle(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
+    def _settle(self, taken: list[SnapshotTaken], is_complete: bool) -> _Settlement:
         stored = self._read()
         known = stored if self._entries is None else self._entries
         declared = set(map(self._name, self._declared))
         removes = self.mode == "update" and is_complete
-        return settle_snapshots(taken, stored, known, declared, removes=removes)
+        return _settle_snapshots(taken, stored, known, declared, removes=removes)
 
     def _write(self, entries: dict[str, object]) -> None:
         if entries:
@@ -254,8 +260,8 @@ class Book:
         self._entries = entries
 
 
-def _writable(key: str) -> str:
-    """The name without lone surrogates, which UTF-8 cannot encode."""
+def _escape_surrogates(key: str) -> str:
+    """The name with lone surrogates escaped: UTF-8 cannot encode them."""
     return key.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -264,7 +270,7 @@ _SHARED = "snapshot_shared"
 _MAX_NAME = 100
 
 
-def names_by_file(taken: Iterable[SnapshotTaken]) -> Keys:
+def _list_names(taken: Iterable[SnapshotTaken]) -> Keys:
     """The names of the snapshots by file."""
     found: dict[str, set[str]] = {}
     for each in taken:
@@ -273,22 +279,7 @@ def names_by_file(taken: Iterable[SnapshotTaken]) -> Keys:
     return {file: tuple(sorted(names)) for file, names in sorted(found.items())}
 
 
-def make_report(done: Mapping[str, Settled], *, unwritten: Keys, held: Keys) -> SnapshotReport:
-    """The report on all files."""
-
-    def named(what: str) -> Keys:
-        found = {file: tuple(getattr(each, what)) for file, each in done.items()}
-        return {file: keys for file, keys in found.items() if keys}
-
-    words = ("written", "updated", "removed", "stale", "unstable", "clashing")
-    return SnapshotReport(
-        **{word: named(word) for word in words},
-        unwritten=unwritten,
-        held=held,
-    )
-
-
-def unwritten_finding(file: str, error: FormatError | UsageError) -> Finding:
+def _make_unwritten_finding(file: str, error: FormatError | UsageError) -> Finding:
     """The finding that a file could not be read or written at the end."""
     if isinstance(error, FormatError):
         first = error.diagnostics[0]
@@ -299,7 +290,7 @@ def unwritten_finding(file: str, error: FormatError | UsageError) -> Finding:
     return Finding(kind=_NOT_WRITTEN, server="", message=f"{message}; {help}" if help else message)
 
 
-def clash_findings(file: str, clashing: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
+def _make_clash_findings(file: str, clashing: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
     """A finding for each name that several tests use for different values."""
     for key, tests in sorted(clashing.items()):
         who = " and ".join(f'"{excerpt(test, _MAX_NAME)}"' for test in tests[:2])
@@ -312,7 +303,7 @@ def clash_findings(file: str, clashing: Mapping[str, tuple[str, ...]]) -> Iterat
         yield Finding(kind=_SHARED, server="", message=message)
 
 
-class Settled(Record):
+class _Settlement(Record):
     """The names of the snapshots of one file, by what happens to them.
 
     `entries` are those that the file is to hold, None where it stays as it is. `clashing` has
@@ -328,14 +319,14 @@ class Settled(Record):
     clashing: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  # nothing of a record changes
 
 
-def settle_snapshots(
+def _settle_snapshots(
     taken: Sequence[SnapshotTaken],
     stored: Entries,
     known: Entries,
     declared: Collection[str],
     *,
     removes: bool,
-) -> Settled:
+) -> _Settlement:
     """Decide what happens to the snapshots that were `taken`, given those `stored` now.
 
     `known` is what was stored when the run began: what was added by others since then is
@@ -344,9 +335,11 @@ def settle_snapshots(
     # Values of an earlier attempt are neither accepted nor unused.
     seen = {each.key for each in taken}
     last = {each.key: each for each in taken if not each.is_past}
-    clash = clashing(taken)
+    clashing = _find_clashes(taken)
     wanted = {
-        key: each.value for key, each in last.items() if each.status in WRITTEN and key not in clash
+        key: each.value
+        for key, each in last.items()
+        if each.status in WRITTEN and key not in clashing
     }
     added = {key for key in wanted if key in stored and key not in known}
     changed = {key: value for key, value in wanted.items() if key not in added}
@@ -354,18 +347,18 @@ def settle_snapshots(
     removed = stale if removes else ()
     kept = {key: value for key, value in stored.items() if key not in removed}
     beaten = {key for key in added if not _is_one(stored[key], wanted[key])}
-    return Settled(
+    return _Settlement(
         entries=kept | changed if changed or removed else None,
         written=tuple(sorted(changed.keys() - stored.keys())),
         updated=tuple(sorted(changed.keys() & stored.keys())),
         removed=removed,
         stale=() if removed else stale,
-        unstable=tuple(sorted((_varying(taken) | beaten) - clash.keys())),
-        clashing=clash,
+        unstable=tuple(sorted((_find_varying(taken) | beaten) - clashing.keys())),
+        clashing=clashing,
     )
 
 
-def _varying(taken: Sequence[SnapshotTaken]) -> set[str]:
+def _find_varying(taken: Sequence[SnapshotTaken]) -> set[str]:
     """Snapshots that would have been written with two different values."""
     written: dict[str, list[object]] = {}
     for each in taken:
@@ -375,7 +368,7 @@ def _varying(taken: Sequence[SnapshotTaken]) -> set[str]:
     return {key for key, values in written.items() if key in kept and not _are_one(values)}
 
 
-def clashing(taken: Sequence[SnapshotTaken]) -> dict[str, tuple[str, ...]]:
+def _find_clashes(taken: Sequence[SnapshotTaken]) -> dict[str, tuple[str, ...]]:
     """Snapshots for which tests have different values, with the names of these tests.
 
     Whichever of them were accepted, the other one would fail from then on. A test may want

@@ -241,10 +241,10 @@ def is_met(expected: object, actual: object, trail: Trail = None) -> bool:
 
 
 def is_same(expected: Any, actual: Any) -> bool:
-    """True if a plain expectation equals `actual`; if False, use `compare`.
+    """True if a plain expectation is literally equal to `actual`; if False, `compare` must decide.
 
-    Most tests pass and most expectations are plain data: this takes a third of the time of
-    `compare`.
+    That knows patterns, and that 1 equals 1.0. Most tests pass and most expectations are plain
+    data: this takes a third of its time.
     """
     kind = type(expected)
     if kind is not type(actual):
@@ -291,7 +291,8 @@ def _compare_objects(
     for key, wanted in expected.items():
         if key in actual:
             got = actual[key]
-            # Most values are equal scalars; they need no trail and no generator.
+            # Most values are equal scalars; they need no trail and no generator. `is_same` would
+            # compare large values again on every level above a difference.
             if type(wanted) is not type(got) or type(wanted) not in _SCALARS or wanted != got:
                 yield from _differences(wanted, got, (trail, key), leniency)
         elif not _accepts_absence(wanted):

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         def stored(self, key: str) -> object:
             """The snapshot of this name, or ABSENT."""
 
-        def saw(
+        def record(
             self, key: str, value: object, *, is_same: bool, place: tuple[str | int, ...]
         ) -> None:
             """This value was received; `is_same` says that it is the one that is stored.
@@ -501,7 +501,7 @@ def _check_snapshot(book: SnapshotBook, use: _Use, actual: object, path: str = "
     value = book.redacted(normalise(book.redacted(kept), use.rules.but(ignored=())))
     stored = book.stored(use.key)
     is_same = stored is not ABSENT and is_met(stored, value)
-    book.saw(use.key, value, is_same=is_same, place=use.place)
+    book.record(use.key, value, is_same=is_same, place=use.place)
     is_written = book.mode == "update" or (book.mode == "write_new" and stored is ABSENT)
     if is_same or is_written:
         return None

@@ -14,10 +14,10 @@ from mcptest.core.value_class import ABSENT
 from mcptest.engine.judge import (
     count_tokens,
     describe_allowed_mismatches,
+    has_unmet_assertion,
     is_plainly_met,
     judge,
     judge_assertions,
-    may_still_hold,
 )
 from mcptest.engine.server import Reply
 from mcptest.formats.suite.expect import successful
@@ -323,10 +323,12 @@ def test_waiting_could_help_where_an_assertion_about_that_does_not_hold_yet() ->
             assertion("result.n", {"exact": 6}),
         )
     )
-    assert may_still_hold(expectation, reply(), "notifications")
-    assert not may_still_hold(expectation, reply(notifications=(NOTED, NOTED)), "notifications")
-    assert not may_still_hold(expectation, reply(), "stderr")
-    assert may_still_hold(expectation, reply(stderr=""), "stderr")
+    assert has_unmet_assertion(expectation, reply(), "notifications")
+    assert not has_unmet_assertion(
+        expectation, reply(notifications=(NOTED, NOTED)), "notifications"
+    )
+    assert not has_unmet_assertion(expectation, reply(), "stderr")
+    assert has_unmet_assertion(expectation, reply(stderr=""), "stderr")
 
 
 def test_assertions_and_budgets_are_part_of_the_judgement_of_every_step() -> None:

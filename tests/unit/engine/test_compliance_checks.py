@@ -13,7 +13,7 @@ from mcptest.core.errors import ServerError
 from mcptest.core.plan import Case, ServerSpec
 from mcptest.core.results import Fault, Mismatch, SessionScore, Verdict
 from mcptest.engine import compliance_lane
-from mcptest.engine.compliance_lane import MAX_PAGES, ListReader, comply
+from mcptest.engine.compliance_lane import MAX_PAGES, ListReader, check_compliance
 from mcptest.engine.server import Reply
 from mcptest.formats.suite.lanes import CHECKS
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS
@@ -90,7 +90,7 @@ class FakePool:
 def made(check: str, pool: FakePool) -> Any:
     """The result of a check."""
     case = Case(name="it", line=4, check=check)
-    return comply(case, SPEC, cast("ServerPool", pool))
+    return check_compliance(case, SPEC, cast("ServerPool", pool))
 
 
 def session(*verdicts: Verdict, label: str = "stdio://shop", is_open: bool = True) -> SessionScore:

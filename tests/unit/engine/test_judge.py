@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.core.plan import Expectation, Performance
+from mcptest.core.plan import Assertion, Expectation, Performance
 from mcptest.core.results import Mismatch
 from mcptest.core.value_class import ABSENT
-from mcptest.engine.judge import is_plainly_met, judge, quote_server_errors, stderr_may_still_come
+from mcptest.engine.judge import can_more_stderr_help, is_plainly_met, judge, quote_server_errors
 from mcptest.engine.server import Reply
 from mcptest.matching.matcher import builtin_registry
 from mcptest.matching.patterns import parse_pattern
@@ -124,11 +124,11 @@ def test_stderr_is_compared_without_the_space_around_it(
 def test_waiting_helps_only_where_it_could_turn_a_failure_into_a_pass(
     stderr: str, outcome: str, may: bool
 ) -> None:
-    assert stderr_may_still_come(wanted(stderr), outcome) is may
+    assert can_more_stderr_help(wanted(stderr), outcome) is may
 
 
 def test_nothing_is_waited_for_when_stderr_does_not_matter() -> None:
-    assert not stderr_may_still_come(Expectation(response={}), "")
+    assert not can_more_stderr_help(Expectation(response={}), "")
 
 
 DIFFERS = (Mismatch(path="result", expected={}, actual=ABSENT, message="is missing"),)
@@ -190,3 +190,31 @@ def test_an_exact_match_needs_no_full_comparison(
 ) -> None:
     assert is_plainly_met(expectation, outcome) is is_plain
     assert not (is_plain and judged(expectation, outcome))
+
+
+# For each field that a reply can fail to meet, a value that it does not meet.
+UNMET = {
+    "response": {"id": 2},
+    "stderr": "ready",
+    "exit_code": 0,
+    "performance": Performance(max_response_s=0.01),
+    "notifications": ("x",),
+    "assertions": (Assertion(target="result.n", steps=("result", "n"), check=5),),
+    "max_tokens": 1,
+}
+# The fields that say how the others are judged.
+MODES = {
+    *("has_regex", "has_foreign_check", "has_remote_check", "may_check_nothing"),
+    *("leniency", "threshold"),
+}
+
+
+def test_the_quick_path_ignores_no_field_of_an_expectation() -> None:
+    assert {name for name, _ in PLAIN.fields()} == UNMET.keys() | MODES
+    answer = {"id": 1, "result": {"n": 6}}
+    plain, outcome = Expectation(response=answer), reply(answer)
+    assert is_plainly_met(plain, outcome)
+    for name, value in UNMET.items():
+        expectation = plain.but(**{name: value})
+        assert judged(expectation, outcome), name
+        assert not is_plainly_met(expectation, outcome), name

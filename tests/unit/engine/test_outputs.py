@@ -15,7 +15,7 @@ from mcptest.core.plan import ClientSpec, HttpSpec, ServerSpec, Step
 from mcptest.core.results import Fault, Mismatch
 from mcptest.core.value_class import ABSENT
 from mcptest.engine.connection import Findings
-from mcptest.engine.output_schemas import Outputs
+from mcptest.engine.output_schemas import OutputSchemas
 from mcptest.engine.pool import MAX_TOOL_PAGES
 from mcptest.engine.server import Launcher, Reply, Server
 from mcptest.transport.process.child import Guardian, NoGuardian
@@ -66,9 +66,9 @@ def reply_with(**result: object) -> Reply:
 
 
 def judged(
-    server: FakeServer, reply: Reply, name: str = "add", outputs: Outputs | None = None
+    server: FakeServer, reply: Reply, name: str = "add", outputs: OutputSchemas | None = None
 ) -> tuple[Mismatch, ...]:
-    return (outputs or Outputs()).judge(cast(Server, server), name, reply)
+    return (outputs or OutputSchemas()).judge(cast(Server, server), name, reply)
 
 
 def found_by(server: FakeServer) -> list[tuple[str, str]]:
@@ -175,7 +175,7 @@ def test_a_schema_that_is_none_is_a_finding_and_fails_the_test_that_calls_its_to
 ) -> None:
     server = FakeServer(page(tool() | schemas, tool("fine")))
     lead = "is not a JSON Schema that can be used: "
-    outputs = Outputs()
+    outputs = OutputSchemas()
     [found] = judged(server, reply_with(structuredContent={}), "add", outputs)
     assert (found.path, found.expected) == (f"tools/list add.{key}", "a JSON Schema")
     assert found.message.startswith(lead + why)
@@ -205,7 +205,7 @@ def test_a_name_from_a_server_is_made_visible() -> None:
 
 
 def test_a_server_is_asked_once_for_all_pages_and_another_one_as_well() -> None:
-    outputs = Outputs()
+    outputs = OutputSchemas()
     first = FakeServer(page(tool("x"), nextCursor="two"), page(tool(outputSchema=SUM)))
     for _ in range(3):
         assert len(judged(first, reply_with(), "add", outputs)) == 1
@@ -217,7 +217,7 @@ def test_a_server_is_asked_once_for_all_pages_and_another_one_as_well() -> None:
 
 
 def test_the_next_process_of_a_server_is_not_asked_again() -> None:
-    outputs = Outputs()
+    outputs = OutputSchemas()
     judged(FakeServer(page(tool(outputSchema=SUM))), reply_with(), "add", outputs)
     again = FakeServer(page(tool()))
     assert len(judged(again, reply_with(), "add", outputs)) == 1
@@ -225,7 +225,7 @@ def test_the_next_process_of_a_server_is_not_asked_again() -> None:
 
 
 def test_a_server_that_ends_over_the_question_is_asked_again_in_its_next_process() -> None:
-    outputs = Outputs()
+    outputs = OutputSchemas()
     gone = FakeServer(Fault(kind="exited_during_call", message="gone"))
     assert judged(gone, reply_with(), "add", outputs) == ()
     assert found_by(gone) == [("unclean_end", "gone"), ("unchecked_output", f"{UNCHECKED} gone")]
@@ -274,7 +274,7 @@ def test_a_fault_while_the_tools_are_listed_is_a_finding(kind: str, kinds: list[
 def test_an_answer_that_could_not_be_checked_is_a_finding_that_says_why(
     answer: object, why: str
 ) -> None:
-    server, outputs = FakeServer(answer), Outputs()
+    server, outputs = FakeServer(answer), OutputSchemas()
     for _ in range(2):
         assert judged(server, reply_with(), "add", outputs) == ()
     [found] = server.findings
@@ -337,7 +337,7 @@ def test_a_tool_that_is_listed_twice_identically_is_no_finding_about_outputs() -
 
 
 def test_a_list_that_has_changed_is_read_again() -> None:
-    server, outputs = FakeServer(page(tool()), page(tool(outputSchema=SUM))), Outputs()
+    server, outputs = FakeServer(page(tool()), page(tool(outputSchema=SUM))), OutputSchemas()
     assert judged(server, reply_with(), "add", outputs) == ()
     server.connection.inbox.tool_changes = 1
     for _ in range(2):
@@ -350,7 +350,7 @@ def test_a_list_that_has_changed_is_read_again() -> None:
 
 
 def test_no_two_requests_for_a_list_have_the_same_id() -> None:
-    server, outputs = FakeServer(page(tool())), Outputs()
+    server, outputs = FakeServer(page(tool())), OutputSchemas()
     for changes in range(3):
         server.connection.inbox.tool_changes = changes
         judged(server, reply_with(), "add", outputs)
@@ -361,8 +361,8 @@ def test_no_two_requests_for_a_list_have_the_same_id() -> None:
 
 
 def test_a_list_that_changes_with_the_answer_excuses_nothing() -> None:
-    server, outputs = FakeServer(page(tool(outputSchema=SUM)), page(tool())), Outputs()
-    outputs.learn(cast(Server, server))
+    server, outputs = FakeServer(page(tool(outputSchema=SUM)), page(tool())), OutputSchemas()
+    outputs.read_tools_of(cast(Server, server))
     server.connection.inbox.tool_changes = 1
     [found] = judged(server, reply_with(structuredContent={"sum": "five"}), "add", outputs)
     assert found.message.startswith(
@@ -373,7 +373,7 @@ def test_a_list_that_changes_with_the_answer_excuses_nothing() -> None:
 
 
 def test_another_process_is_held_against_the_list_that_all_begin_with() -> None:
-    outputs = Outputs()
+    outputs = OutputSchemas()
     judged(FakeServer(page(tool(outputSchema=SUM))), reply_with(), "add", outputs)
     server = FakeServer(page(tool()))
     server.connection.inbox.tool_changes = 1
@@ -381,15 +381,15 @@ def test_another_process_is_held_against_the_list_that_all_begin_with() -> None:
 
 
 def test_a_list_that_becomes_the_same_again_is_reported_once() -> None:
-    server, outputs = FakeServer(page(tool(outputSchema=SUM))), Outputs()
-    outputs.learn(cast(Server, server))
+    server, outputs = FakeServer(page(tool(outputSchema=SUM))), OutputSchemas()
+    outputs.read_tools_of(cast(Server, server))
     server.connection.inbox.tool_changes = 1
     assert len(judged(server, reply_with(), "add", outputs)) == 1
 
 
 def test_after_a_list_change_the_tools_are_listed_only_once() -> None:
     gone = Fault(kind="timeout", message="no answer")
-    server, outputs = FakeServer(page(tool(outputSchema=SUM)), gone), Outputs()
+    server, outputs = FakeServer(page(tool(outputSchema=SUM)), gone), OutputSchemas()
     for changes in range(4):
         server.connection.inbox.tool_changes = changes
         assert len(judged(server, reply_with(), "add", outputs)) == 1
@@ -405,7 +405,7 @@ def test_after_a_list_change_the_tools_are_listed_only_once() -> None:
 
 def test_a_server_that_could_not_list_its_tools_at_first_is_asked_when_it_announces_them() -> None:
     refused = {"error": {"code": -32603, "message": "not yet"}}
-    server, outputs = FakeServer(refused, page(tool(outputSchema=SUM))), Outputs()
+    server, outputs = FakeServer(refused, page(tool(outputSchema=SUM))), OutputSchemas()
     assert judged(server, reply_with(), "add", outputs) == ()
     server.connection.inbox.tool_changes = 1
     assert len(judged(server, reply_with(), "add", outputs)) == 1
@@ -426,14 +426,14 @@ def test_a_server_that_could_not_list_its_tools_at_first_is_asked_when_it_announ
     ],
 )
 def test_the_schemas_of_one_server_are_not_those_of_another(other: dict[str, Any]) -> None:
-    outputs = Outputs()
+    outputs = OutputSchemas()
     assert judged(FakeServer(page(tool())), reply_with(), "add", outputs) == ()
     server = FakeServer(page(tool(outputSchema=SUM)), **other)
     assert len(judged(server, reply_with(), "add", outputs)) == 1
 
 
 def test_two_processes_of_one_server_are_asked_once() -> None:
-    outputs = Outputs()
+    outputs = OutputSchemas()
     for count in (1, 0):
         server = FakeServer(page(tool(outputSchema=SUM)), env={"A": "1"})
         assert len(judged(server, reply_with(), "add", outputs)) == 1
@@ -454,7 +454,7 @@ def deep_schema(levels: int = 1000) -> dict[str, object]:
 
 def test_a_schema_that_breaks_what_reads_it_is_a_bad_one_and_harms_no_other_tool() -> None:
     tools = page(tool("deep", outputSchema=deep_schema()), tool(outputSchema=SUM))
-    server, outputs = FakeServer(tools), Outputs()
+    server, outputs = FakeServer(tools), OutputSchemas()
     for _ in range(2):
         assert judged(server, reply_with(structuredContent={"sum": 5}), "add", outputs) == ()
         [found] = judged(server, reply_with(structuredContent={}), "deep", outputs)

@@ -14,7 +14,7 @@ from mcptest.core.errors import FormatError, RefusedError
 from mcptest.core.results import ExitCode, SnapshotReport, SnapshotTaken
 from mcptest.core.secrets import redactor
 from mcptest.core.value_class import ABSENT
-from mcptest.engine.snapshots import Snapshots, mode_of, snapshot_path
+from mcptest.engine.snapshots import Snapshots, choose_mode, snapshot_path
 from mcptest.formats.snapshots import read_snapshots, write_snapshots
 from mcptest.formats.yaml import full, quick
 from mcptest.matching.snapshots import snapshot_pattern
@@ -51,14 +51,14 @@ def look(snapshots: Snapshots, suite: str, **values: object) -> list[bool]:
 
 
 def ended(snapshots: Snapshots, *, is_complete: bool = True) -> SnapshotReport:
-    report, problems = snapshots.finish(snapshots.taken(), is_complete)
+    report, problems = snapshots.finish(snapshots.pop_taken(), is_complete)
     assert problems == ()
     return report
 
 
 def in_vain(snapshots: Snapshots) -> tuple[SnapshotReport, str]:
     """What is said of a run whose snapshots cannot be kept, for one reason."""
-    report, (problem,) = snapshots.finish(snapshots.taken(), is_complete=True)
+    report, (problem,) = snapshots.finish(snapshots.pop_taken(), is_complete=True)
     assert problem.kind == "snapshots_not_written"
     return report, problem.message
 
@@ -85,16 +85,16 @@ def in_vain(snapshots: Snapshots) -> tuple[SnapshotReport, str]:
 def test_the_options_and_the_environment_decide_what_is_written(
     update: bool, force: bool, ci: str, mode: SnapshotMode
 ) -> None:
-    assert mode_of(update, force, {"CI": ci}) == mode
+    assert choose_mode(update, force, {"CI": ci}) == mode
 
 
 def test_without_the_variable_it_is_not_ci() -> None:
-    assert mode_of(False, False, {}) == "write_new"
+    assert choose_mode(False, False, {}) == "write_new"
 
 
 def test_updating_where_ci_is_set_is_refused_with_exit_5() -> None:
     with pytest.raises(RefusedError) as caught:
-        mode_of(True, False, {"CI": "true"})
+        choose_mode(True, False, {"CI": "true"})
     assert failure_kind(caught.value) == ("refused", ExitCode.REFUSED)
     assert status_of_kind("refused") == ExitCode.REFUSED
     assert "help: " in render_error(caught.value)
@@ -136,7 +136,7 @@ def test_check_writes_nothing(suite: str) -> None:
     before = os.stat(snapshot_path(suite)).st_mtime_ns
     snapshots = Snapshots("check")
     assert look(snapshots, suite, a=1, b=2) == [True, False]
-    assert [taken.status for taken in snapshots.taken()] == ["same", "different"]
+    assert [taken.status for taken in snapshots.pop_taken()] == ["same", "different"]
     assert ended(snapshots) == NOTHING
     assert os.stat(snapshot_path(suite)).st_mtime_ns == before
 
@@ -225,7 +225,7 @@ def test_more_than_a_file_can_hold_is_refused_and_the_old_file_stays(
         monkeypatch.setattr(reader, "MAX_NODES", 1_000)
     snapshots = Snapshots("update")
     book = snapshots.book(suite)
-    book.saw("b", [0] * 1_001, is_same=False)
+    book.record("b", [0] * 1_001, is_same=False)
     _, problem = in_vain(snapshots)
     assert problem.startswith("cannot keep the snapshots of ")
     assert "take snapshots of smaller parts" in problem
@@ -288,15 +288,15 @@ def test_a_name_for_two_values_is_called_unstable(suite: str) -> None:
 def test_collected_snapshots_are_returned_once(suite: str) -> None:
     snapshots = Snapshots("write_new")
     look(snapshots, suite, a=1)
-    assert snapshots.taken() == (SnapshotTaken(file=suite, key="a", status="new", value=1),)
-    assert snapshots.taken() == ()
+    assert snapshots.pop_taken() == (SnapshotTaken(file=suite, key="a", status="new", value=1),)
+    assert snapshots.pop_taken() == ()
 
 
 def test_a_value_travels_only_when_it_is_to_be_written(suite: str) -> None:
     put(suite, a=1, b=2)
     snapshots = Snapshots("write_new")
     look(snapshots, suite, a=1, b=3, c=4)
-    assert [(taken.status, taken.value) for taken in snapshots.taken()] == [
+    assert [(taken.status, taken.value) for taken in snapshots.pop_taken()] == [
         ("same", ABSENT),
         ("different", ABSENT),
         ("new", 4),
@@ -310,7 +310,7 @@ def test_snapshots_of_several_processes_are_merged_into_one_file_each(tmp_path: 
     for suite, value in ((first, 1), (second, "\ud800")):
         worker = Snapshots("write_new")
         look(worker, suite, x=value)
-        sent.append(pickle.dumps(worker.taken()))
+        sent.append(pickle.dumps(worker.pop_taken()))
     taken = [each for raw in sent for each in pickle.loads(raw)]
     report, problems = parent.finish(taken, is_complete=True)
     assert (report, problems) == (SnapshotReport(written={first: ("x",), second: ("x",)}), ())
@@ -335,8 +335,8 @@ def test_a_secret_reaches_neither_the_file_nor_the_comparison(suite: str) -> Non
 
 def test_values_given_directly_to_the_snapshot_book_are_blanked_as_well(suite: str) -> None:
     snapshots = Snapshots("write_new", redactor(["hunter2-and-more"]))
-    snapshots.book(suite).saw("a", "hunter2-and-more", is_same=False)
-    assert [taken.value for taken in snapshots.taken()] == ["[secret]"]
+    snapshots.book(suite).record("a", "hunter2-and-more", is_same=False)
+    assert [taken.value for taken in snapshots.pop_taken()] == ["[secret]"]
 
 
 @pytest.mark.parametrize("mode", ["write_new", "update"])

@@ -59,7 +59,7 @@ class Scene:
         for key, value in values.items():
             snapshot_pattern(book, "", key).is_met(value)
         result = CaseResult(name=name, status=status, line=1)
-        result = with_snapshots(result, self.snapshots.taken())
+        result = with_snapshots(result, self.snapshots.pop_taken())
         self.results.append(result)
         self._watch.observe(CaseFinished(result=result))
 

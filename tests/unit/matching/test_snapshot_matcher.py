@@ -48,7 +48,9 @@ class Book:
     def stored(self, key: str) -> object:
         return self.entries.get(key, ABSENT)
 
-    def saw(self, key: str, value: object, *, is_same: bool, place: tuple[str | int, ...]) -> None:
+    def record(
+        self, key: str, value: object, *, is_same: bool, place: tuple[str | int, ...]
+    ) -> None:
         self.seen.append((key, value, is_same))
 
 

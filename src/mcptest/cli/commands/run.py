@@ -257,9 +257,9 @@ def _check_actively(
 
 def _note_shared_servers(plan: Plan) -> None:
     """Say which files cannot run side by side, and how they could."""
-    from mcptest.engine.parallel import share_out  # noqa: PLC0415  # few runs are parallel
+    from mcptest.engine.parallel import split_into_jobs  # noqa: PLC0415  # few runs are parallel
 
-    shared = [job for job in share_out(plan) if len(job) > 1]
+    shared = [job for job in split_into_jobs(plan) if len(job) > 1]
     if shared:
         named = [job[0][1] for job in shared]
         names = ", ".join(dict.fromkeys(visible(spec.name) for spec in named))
