@@ -99,7 +99,7 @@ class Connection:
             self._recorder = TrafficRecorder()
         self._suffix = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
         self._watch = (
-            RuleWatch(self._label, self._transport, self.session.written_ids)
+            RuleWatch(self._label, self._transport, self.session.ids.written)
             if launcher.judges
             else None
         )
@@ -192,7 +192,7 @@ class Connection:
         session = self.session
         if self.inbox.is_broken:
             self.raise_broken()
-        if session.early_ids and session.take_early(id):
+        if session.ids.take_early(id):
             self.findings.add("early_response", faults.STRAYS["early_response"])
             self.inbox.add_hint(faults.describe_early_response(id))
         line = session.open_request(id, line, keeps_id=keeps_id)
@@ -344,7 +344,7 @@ class Connection:
         # Before it is cut into lines: a secret may span several.
         redact = self.wire.redact
         stderr = redact(stderr) if redact else stderr
-        return self._log.lines(stderr, self.size, self.session)
+        return self._log.lines(stderr, self.size, self.session.ids)
 
     def _is_stderr_utf8(self) -> bool | None:
         """Whether stderr is valid UTF-8; None when it is empty."""
@@ -394,7 +394,7 @@ class Connection:
             exit_status,
             ended_by=ended_by,
             is_stderr_utf8=self._is_stderr_utf8(),
-            written_id=self.session.written_id,
+            written_id=self.session.ids.written_id,
         )
 
 
@@ -528,13 +528,8 @@ class Inbox:
                 if self._sent_during and self._is_early(item):
                     self._findings.add("early_response", faults.STRAYS["early_response"])
                     continue
-                # Over HTTP it matters on which stream an answer comes.
-                is_special = self.listener or item.answers is not None
-                id = ABSENT if is_special else self._session.take_answer(item.value)
-                if id is ABSENT:
-                    self._take_events(item, owed)
-                else:
-                    self._take_answer(self._session.as_written(item.value), id)
+                for event in self._session.receive(item.value, item.answers):
+                    self._take_event(event, owed)
             elif isinstance(item, Noise):
                 self._take_noise(item)
             elif isinstance(item, TransportFault):
@@ -567,30 +562,32 @@ class Inbox:
             for value in values
         )
 
-    def _take_events(self, frame: Frame, owed: list[Message]) -> None:
-        for event in self._session.receive(frame.value, frame.answers):
-            if isinstance(event, EchoReceived):
-                self.break_off(faults.echo_fault())
-            elif isinstance(event, UnexpectedResponse):
-                self._take_stray(event)
-            elif self.listener and self.listener(event):
-                continue
-            elif isinstance(event, ResponseReceived):
-                self._take_answer(event.message, event.id)
-            elif isinstance(event, RequestReceived):
-                owed.append(event.reply)
-            elif isinstance(event, InputRequested):
-                owed.append(event.request)
-            elif isinstance(event, NotificationReceived):
-                self._take_notification(event)
-            elif isinstance(event, ProtocolViolated):
-                self._take_violation(self._without_secrets(event))
+    def _take_event(self, event: SessionEvent, owed: list[Message]) -> None:
+        # The listener gets an unexpected response as it was written.
+        if self.listener and not isinstance(event, UnexpectedResponse) and self.listener(event):
+            return
+        if isinstance(event, ResponseReceived):
+            id, awaited = event.id, self._awaited
+            if id is awaited or jsonrpc.id_key(id) == jsonrpc.id_key(awaited):
+                self.answer = event.message
+        elif isinstance(event, UnexpectedResponse):
+            self._take_stray(event)
+        elif isinstance(event, RequestReceived):
+            owed.append(event.reply)
+        elif isinstance(event, InputRequested):
+            owed.append(event.request)
+        elif isinstance(event, NotificationReceived):
+            self._take_notification(event)
+        elif isinstance(event, EchoReceived):
+            self.break_off(faults.echo_fault())
+        elif isinstance(event, ProtocolViolated):
+            self._take_violation(self._without_secrets(event))
 
     def _take_stray(self, event: UnexpectedResponse) -> None:
         is_late = event.kind == "late_response"
         if is_late and jsonrpc.id_key(event.message.get("id")) in self._forgiven:
             return
-        as_written = event.but(message=self._session.as_written(event.message))
+        as_written = event.but(message=self._session.ids.as_written(event.message))
         if self.listener:
             self.listener(as_written)
         wire_id = self._session.wire_id(self._awaited)
@@ -614,10 +611,6 @@ class Inbox:
             return event
         cleaned: Quoted = redact_all(event, self._redact)
         return cleaned
-
-    def _take_answer(self, message: object, id: object) -> None:
-        if id is self._awaited or jsonrpc.id_key(id) == jsonrpc.id_key(self._awaited):
-            self.answer = message
 
     def _take_violation(self, event: ProtocolViolated) -> None:
         if event.id is not ABSENT:

@@ -195,7 +195,7 @@ class Server:
     def ask(self, method: str, params: object = ABSENT, timeout_s: float | None = None) -> Any:
         """Send a request that no capture contains; the whole answer, which may be an error."""
         id = f"mcptest-{self._asked}"
-        while id == "mcptest-0" or self._session.has_seen(id):
+        while id == "mcptest-0" or self._session.ids.has_seen(jsonrpc.id_key(id)):
             self._asked += 1
             id = f"mcptest-{self._asked}"
         line = encode_line(jsonrpc.request(id, method, params))
