@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from mcptest.transport.process.stopping import Stopped
 
     Item = Frame | Noise | Overlong | TransportFault
+    # Where a message begins and ends in the bytes sent so far.
+    Place = tuple[int, int]
     Quoted = TypeVar("Quoted", UnexpectedResponse, ProtocolViolated)
 
 __all__ = ["Connection", "Findings", "Inbox", "Waiting"]
@@ -104,10 +106,9 @@ class Connection:
             else None
         )
         self._is_recorded = bool(self._watch or self._recorder)
-        # The request of our own that is being sent, and the ids of all of them: neither they nor
-        # their answers, however late, are recorded.
-        self._own_question = b""
-        self._own_ids: set[str] = set()
+        # The ids of requests that no test sends: neither they nor their answers, however late, are
+        # recorded.
+        self.private_ids: set[str] = set()
         # The kinds of the faults that tests report, and what the answer to initialize lacks.
         self._raised: set[str] = set()
         self.gaps: tuple[str, ...] = ()
@@ -159,17 +160,12 @@ class Connection:
         if self._watch:
             self._watch.note_expected_error(method)
 
-    def ask_privately(self, line: bytes, id: str) -> None:
-        """Do not record this line, nor the answer to it."""
-        self._own_question = line
-        self._own_ids.add(id)
-
-    def _is_for_us(self, item: Item) -> bool:
+    def _is_private(self, item: Item) -> bool:
         value = item.value if isinstance(item, Frame) else None
         if not isinstance(value, dict) or "method" in value:
             return False
         id = value.get("id")
-        return isinstance(id, str) and id in self._own_ids
+        return isinstance(id, str) and id in self.private_ids
 
     def start_step(self, *, is_handshake: bool = False) -> None:
         """What arrives from here on belongs to the next step."""
@@ -200,13 +196,12 @@ class Connection:
             self.inbox.sent_during_line(id, begun)
         return line
 
-    def send(self, line: bytes) -> None:
-        """Send a line, and record it."""
-        is_own = line is self._own_question
+    def send(self, line: bytes, *, is_private: bool = False) -> Place:
+        """Send a line, and record it unless it is private; its place in the bytes sent."""
         if self.session.revision.is_stateless:
             line = self.session.add_metadata(line)
         written = line
-        if self.traceparent and not is_own:
+        if self.traceparent and not is_private:
             line, context = self.session.add_trace(line, self.traceparent)
             if context:
                 # version-trace-parent-flags; what a test writes itself may be anything.
@@ -215,15 +210,17 @@ class Connection:
         if self._log:
             self._log.sent(line)
         # As written: a trace is of one run, and captures are compared and replayed.
-        if self._recorder and not is_own:
+        if self._recorder and not is_private:
             self._recorder.sent(written)
+        begin = self.wire.sent_bytes
         self.wire.send(line)
-        if self._watch and not is_own:
+        if self._watch and not is_private:
             self._watch.sent(written)
+        return begin, self.wire.sent_bytes
 
     def _record(self, items: Sequence[Item]) -> None:
-        if self._own_ids:
-            items = [item for item in items if not self._is_for_us(item)]
+        if self.private_ids:
+            items = [item for item in items if not self._is_private(item)]
         if self._watch:
             self._watch.received(items)
             size = self.size
@@ -242,12 +239,9 @@ class Connection:
 
     # Receiving
 
-    def receive(self, deadline: float, *, works: bool = True) -> Sequence[Item]:
-        """What arrives by the deadline; progress is shown meanwhile.
-
-        Rules are checked first, unless the time of the server is measured (`works` is false).
-        """
-        if self._watch and works:
+    def receive(self, deadline: float) -> Sequence[Item]:
+        """What arrives by the deadline; meanwhile rules are checked and progress is shown."""
+        if self._watch:
             self._watch.work()
         tick = self.launcher.while_waiting
         if tick is None:
@@ -410,33 +404,52 @@ class Waiting:
         self._interrupts = connection.launcher.interrupts
         self.begin(0.0)
 
-    def begin(self, limit_s: float) -> None:
-        """Start another wait with this limit."""
+    def begin(self, limit_s: float, *, is_timed: bool = False) -> float:
+        """Start another wait; its deadline. With `is_timed`, `arrived_at` is exact."""
         self._limit_s = limit_s
+        self._is_timed = is_timed
         self._own_s = 0.0
-        self._stopped_s = self._interrupts.stopped_s
-        self._late_from = -1
-        self._late_until = 0.0
+        self._stopped_before_s = self._interrupts.stopped_s
+        # When what was taken last had arrived.
+        self.arrived_at = now = time.monotonic()
+        # Up to how many bytes of stdout, and until when, we read on after the deadline.
+        self._late_limits: tuple[int, float] | None = None
+        if is_timed:
+            # Checking rules would delay the moment at which an answer is noticed.
+            self._connection.put_off_rules()
+        return now + limit_s
 
-    def take(self, deadline: float, receive: Callable[[float], Sequence[Item]]) -> bool:
+    @property
+    def stopped_s(self) -> float:
+        """How long this process was suspended since the wait began."""
+        return self._interrupts.stopped_s - self._stopped_before_s
+
+    def take(self, deadline: float) -> bool:
         """Take what arrives by the deadline; False when the time is up.
 
         What the server had sent by then is still taken.
         """
-        stopped_s = self._interrupts.stopped_s - self._stopped_s
-        deadline += min(self._own_s, self._limit_s) + stopped_s
-        items = receive(deadline)
-        came = time.monotonic()
-        self._connection.take(items)
+        deadline += min(self._own_s, self._limit_s) + self.stopped_s
+        connection = self._connection
+        items: Sequence[Item] = ()
+        if self._is_timed and self._own_s:
+            # What is there already arrived while we were busy with what came before. It counts as
+            # if it had arrived together with that.
+            items = connection.wire.receive(0.0)
+            came = time.monotonic()
+        if not items:
+            items = connection.receive(deadline)
+            came = self.arrived_at = time.monotonic()
+        connection.take(items)
         if items:
             self._own_s += time.monotonic() - came
         if came < deadline:
             return True
-        total = self._connection.wire.stdout_tail.total
-        if self._late_from < 0:
-            self._late_from, self._late_until = total, came + _LATE_S
-        is_near = total <= self._late_from + _LATE_BYTES and came < self._late_until
-        return bool(items) and is_near
+        total = connection.wire.stdout_tail.total
+        if self._late_limits is None:
+            self._late_limits = total + _LATE_BYTES, came + _LATE_S
+        max_total, until = self._late_limits
+        return bool(items) and total <= max_total and came < until
 
 
 # How many oddities during one call are remembered as possible reasons for a missing answer.
