@@ -405,13 +405,13 @@ class Waiting:
         self.begin(0.0)
 
     def begin(self, limit_s: float, *, is_timed: bool = False) -> float:
-        """Start another wait; its deadline. With `is_timed`, `arrived_at` is exact."""
+        """Start another wait; its deadline. With `is_timed`, `elapsed_s` is exact."""
         self._limit_s = limit_s
         self._is_timed = is_timed
         self._own_s = 0.0
         self._stopped_before_s = self._interrupts.stopped_s
         # When what was taken last had arrived.
-        self.arrived_at = now = time.monotonic()
+        self._arrived_at = now = time.monotonic()
         # Up to how many bytes of stdout, and until when, we read on after the deadline.
         self._late_limits: tuple[int, float] | None = None
         if is_timed:
@@ -419,17 +419,13 @@ class Waiting:
             self._connection.put_off_rules()
         return now + limit_s
 
-    @property
-    def stopped_s(self) -> float:
-        """How long this process was suspended since the wait began."""
-        return self._interrupts.stopped_s - self._stopped_before_s
-
     def take(self, deadline: float) -> bool:
         """Take what arrives by the deadline; False when the time is up.
 
         What the server had sent by then is still taken.
         """
-        deadline += min(self._own_s, self._limit_s) + self.stopped_s
+        stopped_s = self._interrupts.stopped_s - self._stopped_before_s
+        deadline += min(self._own_s, self._limit_s) + stopped_s
         connection = self._connection
         items: Sequence[Item] = ()
         if self._is_timed and self._own_s:
@@ -439,7 +435,7 @@ class Waiting:
             came = time.monotonic()
         if not items:
             items = connection.receive(deadline)
-            came = self.arrived_at = time.monotonic()
+            came = self._arrived_at = time.monotonic()
         connection.take(items)
         if items:
             self._own_s += time.monotonic() - came
@@ -450,6 +446,10 @@ class Waiting:
             self._late_limits = total + _LATE_BYTES, came + _LATE_S
         max_total, until = self._late_limits
         return bool(items) and total <= max_total and came < until
+
+    def elapsed_s(self, began: float) -> float:
+        """The time from this moment until the last arrival, unless we were suspended."""
+        return self._arrived_at - began - (self._interrupts.stopped_s - self._stopped_before_s)
 
 
 # How many oddities during one call are remembered as possible reasons for a missing answer.

@@ -153,7 +153,7 @@ class Server:
         answer: Any = ABSENT
         if is_call:
             answer = self._wait_for_answer(step.method, step.id, deadline, timeout_s)
-            elapsed_s = waiting.arrived_at - began - waiting.stopped_s
+            elapsed_s = waiting.elapsed_s(began)
         else:
             self.wait_until_accepted()
             elapsed_s = time.monotonic() - began
