@@ -272,16 +272,21 @@ class SessionRecorder:
         self._order += 1
         return Moment(order=self._order, ms=round(ms, 3))
 
-    def take_ready(self) -> list[Exchange]:
-        """Remove and return the first exchanges, as far as nothing can be added to them."""
-        count = 0
-        while len(self._waiting) - count > 1 and self._is_done(count):
+    @property
+    def holds_back(self) -> bool:
+        """True if an exchange waits behind one without a response."""
+        return len(self._waiting) > 1
+
+    def take_ready(self, *, gives_up: bool = False) -> list[Exchange]:
+        """Remove and return the first exchanges, as far as nothing can be added to them.
+
+        With `gives_up`, no response is waited for.
+        """
+        count, max_waiting = 0, 1 if gives_up else self._max_waiting
+        # To the latest one, messages may always be added.
+        while len(self._waiting) - count > (max_waiting if self._waiting[count].is_owed else 1):
             count += 1
         return self._take(count)
-
-    def _is_done(self, index: int) -> bool:
-        is_owed = self._waiting[index].is_owed
-        return not is_owed or len(self._waiting) - index > self._max_waiting
 
     def finish(self) -> list[Exchange]:
         """Remove and return all exchanges that are left."""

@@ -322,19 +322,6 @@ def render_entry(
 # From bytes to exchanges. Pure.
 
 
-class _Recorder(SessionRecorder):
-    """Stops waiting for an answer also when too much is held back for it."""
-
-    holds_too_much = False
-
-    @property
-    def holds_back(self) -> bool:
-        return len(self._waiting) > 1
-
-    def _is_done(self, place: int) -> bool:
-        return self.holds_too_much or super()._is_done(place)
-
-
 class ExchangeBuilder:
     """Turns the bytes of both sides into exchanges, each returned once nothing can be added to it.
 
@@ -356,7 +343,7 @@ class ExchangeBuilder:
             "client": MessageLines(max_line_bytes, keeps_heads),
             "server": MessageLines(max_line_bytes, keeps_heads),
         }
-        self._recorder = _Recorder(max_waiting=max_waiting)
+        self._recorder = SessionRecorder(max_waiting=max_waiting)
         self._max_beside_bytes = max_beside_bytes
         self._max_held_bytes = max_held_bytes
         self._held_bytes = 0
@@ -402,8 +389,8 @@ class ExchangeBuilder:
 
     def take_ready(self) -> list[tuple[Exchange, Extras]]:
         """The exchanges to which nothing can be added; the very first is the prologue."""
-        self._recorder.holds_too_much = self._held_bytes > self._max_held_bytes
-        ready = self._recorder.take_ready()
+        holds_too_much = self._held_bytes > self._max_held_bytes
+        ready = self._recorder.take_ready(gives_up=holds_too_much)
         if not self._recorder.holds_back:
             self._held_bytes = 0
         return [self._with_extras(exchange) for exchange in ready]
