@@ -233,7 +233,7 @@ class Connection:
 
     def take_last(self, items: Sequence[Item]) -> None:
         """Take what arrived while the server was being stopped."""
-        items = self._cleaned(items)
+        items = self._redact_noise(items)
         self._record(items)
         self.inbox.take(items)
 
@@ -258,7 +258,7 @@ class Connection:
 
     def take(self, items: Sequence[Item]) -> None:
         """Sort what has arrived, and send the replies that the server expects."""
-        items = self._cleaned(items)
+        items = self._redact_noise(items)
         if self._is_recorded:
             self._record(items)
         if self._log:
@@ -278,7 +278,7 @@ class Connection:
         if self.inbox.is_waiting:
             self.raise_broken()
 
-    def _cleaned(self, items: Sequence[Item]) -> Sequence[Item]:
+    def _redact_noise(self, items: Sequence[Item]) -> Sequence[Item]:
         """Remove secrets from lines that are not messages.
 
         Messages are compared as they arrived; reporters remove secrets from them.
@@ -288,7 +288,7 @@ class Connection:
         return [
             item
             if isinstance(item, (Frame, TransportFault))
-            else item.but(raw=self.wire.cleaned(item.raw))
+            else item.but(raw=self.wire.redact_output(item.raw))
             for item in items
         ]
 
@@ -314,7 +314,7 @@ class Connection:
         kept, lost = self.wire.stderr.since(mark)
         if lost:
             # It may begin in the middle of a secret.
-            kept = self.wire.cleaned(kept)
+            kept = self.wire.redact_output(kept)
         text = kept.decode("utf-8", "backslashreplace")
         return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
 

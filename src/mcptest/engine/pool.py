@@ -543,12 +543,12 @@ class SingleServer:
         self._server = server
         if self.on_notification:
             server.connection.inbox.listener = self._listen
-        self._handshake = self.cleaned(server.handshake)
+        self._handshake = self.redact(server.handshake)
         self.stateless_revision = server.stateless_revision
 
     def _listen(self, event: SessionEvent) -> bool:
         if isinstance(event, NotificationReceived) and self.on_notification:
-            self.on_notification(self.cleaned(event.message))
+            self.on_notification(self.redact(event.message))
         return False
 
     def probe_client(self) -> ProbeClient | None:
@@ -603,13 +603,13 @@ class SingleServer:
             answer: Message = self._server.ask(method, params, min(self.spec.timeout_s, left_s))
         finally:
             self._after_waiting()
-        cleaned: Message = self.cleaned(answer)
+        cleaned: Message = self.redact(answer)
         return cleaned
 
     @property
     def unfinished(self) -> str:
         """Why the last answer did not complete the request; "" when it did."""
-        return self.cleaned(self._server.unfinished) if self._server else ""
+        return self.redact(self._server.unfinished) if self._server else ""
 
     def attempt(self, method: str, params: dict[str, object]) -> Message | str:
         """The whole answer, or a sentence that says why there is none.
@@ -625,10 +625,10 @@ class SingleServer:
             # It may be stuck, or answer late.
             self.close()
             # The ids of our own requests mean nothing to the user.
-            message = re.sub(_OWN_ID, "", self.cleaned(error.fault.message))
+            message = re.sub(_OWN_ID, "", self.redact(error.fault.message))
             return f"{error.fault.kind}: {message}"
 
-    def cleaned(self, value: Any) -> Any:
+    def redact(self, value: Any) -> Any:
         """The value without the secrets that the server was given."""
         return redact_all(value, self._redact)
 
@@ -636,7 +636,7 @@ class SingleServer:
     def stderr(self) -> str:
         """What the server has written to stderr, as far as it was kept."""
         current = self._server.connection.stderr_since(0) if self._server else ""
-        text: str = self.cleaned(self._earlier_stderr + current)
+        text: str = self.redact(self._earlier_stderr + current)
         return text
 
     def close(self) -> None:

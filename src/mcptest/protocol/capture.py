@@ -421,21 +421,23 @@ class MessageOrder:
 
     def _messages(self, exchange: JsonExchange, index: int) -> Iterator[CapturedMessage]:
         if "request" in exchange:
-            yield _message(exchange, index, "request", exchange["request"])
+            yield _make_message(exchange, index, "request", exchange["request"])
         from_server, replies, noise = (
             [
-                _message(exchange, index, member, value, at)
+                _make_message(exchange, index, member, value, at)
                 for at, value in enumerate(exchange.get(member) or ())
             ]
             for member in _LISTS
         )
-        yield from _paired(from_server, replies) if self._pairs_replies else from_server + replies
+        yield from (
+            _pair_replies(from_server, replies) if self._pairs_replies else from_server + replies
+        )
         yield from noise
         if exchange.get("response") is not None:
-            yield _message(exchange, index, "response", exchange["response"])
+            yield _make_message(exchange, index, "response", exchange["response"])
 
 
-def _paired(
+def _pair_replies(
     from_server: list[CapturedMessage], replies: list[CapturedMessage]
 ) -> Iterator[CapturedMessage]:
     waiting: dict[IdKey, list[CapturedMessage]] = {}
@@ -452,7 +454,7 @@ def _paired(
         yield from unpaired
 
 
-def _message(
+def _make_message(
     exchange: JsonExchange, index: int, member: str, value: Any, at: int | None = None
 ) -> CapturedMessage:
     """A message with its entries in the tables "order" and "http" of the exchange."""

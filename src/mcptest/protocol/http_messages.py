@@ -345,7 +345,7 @@ class AnswerReader:
         kind = media_type(self.headers.get("content-type", ""))
         is_good = 200 <= self.status < 300
         if not raw.strip() or (kind != JSON and not is_good):
-            return [self._unanswered(raw)]
+            return [self._make_refusal(raw)]
         if kind != JSON:
             shown = excerpt(kind, 60) or "no type at all"
             message = f"{self._answered_with()} {shown}, neither {JSON} nor {EVENTS}: {_quote(raw)}"
@@ -357,7 +357,7 @@ class AnswerReader:
     def _take_body(self, raw: bytes, *, is_good: bool) -> list[Item]:
         found = read_message(raw)
         if not isinstance(found, Frame) and not is_good:
-            return [self._unanswered(raw)]
+            return [self._make_refusal(raw)]
         if not isinstance(found, Frame):
             at = f" at column {found.column}" if found.column else ""
             reason = f"{found.reason}: {_quote(found.raw, found.size)}"
@@ -368,12 +368,12 @@ class AnswerReader:
             isinstance(value, dict) and "jsonrpc" in value and "error" in value
         ):
             # A result that is refused is none: the two contradict each other.
-            return [self._unanswered(raw)]
+            return [self._make_refusal(raw)]
         frame = self._frame(value)
         if self.is_answered:
             return [frame]
         if not is_good:
-            return [frame, self._unanswered(raw)]
+            return [frame, self._make_refusal(raw)]
         # The body is complete, so waiting longer would not help.
         message = f"{self._answered_with()} a message that is not a response to it: {_quote(raw)}"
         return [frame, self._fault("http_body", message)]
@@ -381,7 +381,7 @@ class AnswerReader:
     def _judge_receipt(self, raw: bytes) -> list[Item]:
         """The message needs no response, but it must be accepted."""
         if not 200 <= self.status < 300:
-            return [self._unanswered(raw).but(is_refusal=self.said != CANCELLED)]
+            return [self._make_refusal(raw).but(is_refusal=self.said != CANCELLED)]
         if self._is_old or (self.status == 202 and not raw.strip()):
             return []
         body = f" and {_quote(raw)}" if raw.strip() else " and no body"
@@ -392,7 +392,7 @@ class AnswerReader:
             )
         ]
 
-    def _unanswered(self, raw: bytes) -> TransportFault:
+    def _make_refusal(self, raw: bytes) -> TransportFault:
         """A body without a message: the status decides."""
         if 200 <= self.status < 300:
             return self._fault(
@@ -543,7 +543,7 @@ def param_headers(schema: object, arguments: object) -> dict[str, str]:
     if not isinstance(arguments, dict):
         return {}
     headers: dict[str, str] = {}
-    for name, value in _mirrored(schema, arguments):
+    for name, value in _find_mirrored(schema, arguments):
         if isinstance(value, bool):
             headers[f"Mcp-Param-{name}"] = "true" if value else "false"
         elif isinstance(value, (int, str)):
@@ -551,7 +551,7 @@ def param_headers(schema: object, arguments: object) -> dict[str, str]:
     return headers
 
 
-def _mirrored(schema: object, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _find_mirrored(schema: object, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     for key, inner in properties.items() if isinstance(properties, dict) else ():
         if not isinstance(inner, dict) or key not in arguments:
@@ -560,7 +560,7 @@ def _mirrored(schema: object, arguments: Mapping[str, Any]) -> Iterator[tuple[st
         if isinstance(name, str) and _TOKEN.fullmatch(name):
             yield name, arguments[key]
         elif isinstance(arguments[key], dict):
-            yield from _mirrored(inner, arguments[key])
+            yield from _find_mirrored(inner, arguments[key])
 
 
 def header_annotation_fault(schema: object) -> str:
@@ -570,7 +570,7 @@ def header_annotation_fault(schema: object) -> str:
     string, an integer or a boolean that is reached through `properties` alone.
     """
     seen: dict[str, str] = {}
-    for path, annotated, is_property in _annotated(schema):
+    for path, annotated, is_property in _find_annotated(schema):
         place = excerpt(".".join(path), 120) or "the schema"
         name, kind = annotated[_ANNOTATION], annotated.get("type", "string")
         kinds = kind if isinstance(kind, list) and kind else [kind]
@@ -588,7 +588,7 @@ def header_annotation_fault(schema: object) -> str:
     return ""
 
 
-def _annotated(schema: object) -> Iterator[tuple[tuple[str, ...], dict[str, Any], bool]]:
+def _find_annotated(schema: object) -> Iterator[tuple[tuple[str, ...], dict[str, Any], bool]]:
     """The annotated schemas: the path of each, and whether only `properties` lead to it."""
     waiting: list[tuple[tuple[str, ...], object, bool]] = [((), schema, False)]
     for path, each, is_property in waiting:

@@ -202,7 +202,7 @@ class ClientSession:
 
     def add_metadata(self, line: bytes) -> bytes:
         """A request with the metadata of the stateless era; its own metadata takes precedence."""
-        message = _parsed(line)
+        message = _parse(line)
         meta = _request_meta(message)
         if meta is None or message["method"] == "initialize":
             return line
@@ -221,7 +221,7 @@ class ClientSession:
 
         Its own takes precedence. Other messages have none.
         """
-        message = _parsed(line)
+        message = _parse(line)
         meta = _request_meta(message)
         if meta is None:
             return line, ""
@@ -268,7 +268,7 @@ class ClientSession:
         is_plain = (
             _PLAIN_PART in line and line.startswith(_PLAIN_HEAD) and key[0] in _PLAIN_ID_TYPES
         )
-        if line and not is_plain and jsonrpc.is_illegal(_parsed(line)):
+        if line and not is_plain and jsonrpc.is_illegal(_parse(line)):
             self._illegal[key] = None
             self._has_methods = self._has_methods and _METHOD in line
         self._open[key] = line
@@ -280,12 +280,12 @@ class ClientSession:
         If it cancels a request, the wire id is put in. If it is not legal, the server may refuse
         it with an error without an id.
         """
-        if jsonrpc.is_illegal(_parsed(line)):
+        if jsonrpc.is_illegal(_parse(line)):
             self._notes += 1
             self._illegal[self._notes] = None
         if not self.ids.has_fresh or _CANCELLED not in line:
             return line
-        message = _parsed(line)
+        message = _parse(line)
         params = jsonrpc.params_of(message)
         if "requestId" not in params:
             return line
@@ -415,7 +415,7 @@ class ClientSession:
         if "method" not in message and self._replies.get(key) == message:
             return message.get("result") != {}
         line = self._open[key]
-        return bool(line) and _parsed(line) == message
+        return bool(line) and _parse(line) == message
 
     def _receive_response(
         self, message: Message, answers: Container[jsonrpc.IdKey] | None
@@ -480,7 +480,7 @@ _PLAIN_PART = b'","params":{'
 _PLAIN_ID_TYPES = ("str", "int")
 
 
-def _parsed(line: bytes) -> Any:
+def _parse(line: bytes) -> Any:
     return parse_json(line.decode("utf-8"))
 
 
@@ -583,7 +583,7 @@ class RequestIds:
         """A line that was sent, with written ids instead of wire ids."""
         if not self.has_fresh:
             return line
-        message = _parsed(line)
+        message = _parse(line)
         if not isinstance(message, dict) or "method" not in message:
             return line
         params = jsonrpc.params_of(message)

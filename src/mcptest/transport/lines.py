@@ -117,7 +117,7 @@ class LinePeer:
         process.decoder = LineDecoder(self.spec.limits.max_line_bytes, keeps_raw=True)
         self._process = process
         # It is ended even if the caller forgets to close it.
-        self._finalizer = weakref.finalize(self, _end, process, os.getpid(), self._is_alone)
+        self._finalizer = weakref.finalize(self, _kill, process, os.getpid(), self._is_alone)
 
     def send(self, line: bytes) -> None:
         assert self._process is not None, "it is started before anything is sent"
@@ -144,7 +144,7 @@ class LinePeer:
             if self._pending:
                 break
             if process.is_closed:
-                raise self._ended(process)
+                raise self._make_ended_error(process)
             if time.monotonic() >= deadline:
                 raise PeerSilentError
         return self._pending.popleft()
@@ -182,7 +182,7 @@ class LinePeer:
         self.last_output, self.exit_code = _last_lines(process), process.exit_code()
         return self.exit_code
 
-    def _ended(self, process: StdioTransport) -> PeerEndedError:
+    def _make_ended_error(self, process: StdioTransport) -> PeerEndedError:
         partial, size = process.decoder.remainder
         has_ended = process.wait_for_exit(time.monotonic() + _EXIT_S)
         status = self._end(process)
@@ -194,13 +194,13 @@ class LinePeer:
 
 
 def _last_lines(process: StdioTransport) -> str:
-    raw = process.cleaned(process.stderr.tail())
+    raw = process.redact_output(process.stderr.tail())
     text = raw[-_STDERR_SHOWN_BYTES:].decode("utf-8", "backslashreplace")
     # A cut is marked, so that half a secret beside it is recognised.
     return text if len(raw) <= _STDERR_SHOWN_BYTES else f"…{text}"
 
 
-def _end(process: StdioTransport, owner: int, is_alone: bool) -> Stopped | None:
+def _kill(process: StdioTransport, owner: int, is_alone: bool) -> Stopped | None:
     """Kill it, and end its guardian if it has one of its own; how it ended.
 
     No-op in a fork of the process that started it.

@@ -36,7 +36,7 @@ from mcptest.transport import utc_now, wait_ready
 from mcptest.transport.process.child import open_null
 from mcptest.transport.process.signals import Interrupts
 from mcptest.transport.process.stopping import Grace, ServerProcess, stop
-from mcptest.transport.stdio import spawn
+from mcptest.transport.stdio import start_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -560,7 +560,7 @@ class Relay(ServerProcess):
     ) -> None:
         mark = guardian.next_mark()
         spec = ServerSpec(name=command[0], command=tuple(command))
-        super().__init__(spawn(spec, mark, with_stderr=False), mark, guardian)
+        super().__init__(start_server(spec, mark, with_stderr=False), mark, guardian)
         self._signals = signals
         self._recording = recording
         self._requests = _Flow(_STDIN, self._stdin, is_shared=False)
