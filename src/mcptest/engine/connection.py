@@ -1,7 +1,8 @@
 """The connection to one server process: send, receive, sort, record.
 
-`Connection` owns the transport, the session and the `Inbox`, which sorts what arrives. Steps and
-dialogues are performed by `mcptest.engine.server` and `mcptest.engine.dialogue`.
+`Connection` owns the transport, the session, the `Inbox`, which sorts what arrives, and the
+`Recording`. `Waiting` bounds a wait in time. Steps and dialogues are performed by
+`mcptest.engine.server` and `mcptest.engine.dialogue`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     Place = tuple[int, int]
     Quoted = TypeVar("Quoted", UnexpectedResponse, ProtocolViolated)
 
-__all__ = ["Connection", "Findings", "Inbox", "Waiting"]
+__all__ = ["Connection", "Findings", "Inbox", "Recording", "Waiting"]
 
 
 _TICK_S = 0.1
@@ -92,26 +93,7 @@ class Connection:
         self.wire = _open_wire(spec, launcher)
         self.inbox = Inbox(self.session, self.findings, self.wire.redact, spec.line_limit)
         self.inbox.on_notification = launcher.on_notification
-        self._label = self.wire.label
-        self._recorder: TrafficRecorder | None = None
-        if launcher.keeps_traffic:
-            # Most runs record nothing.
-            from mcptest.engine.recorder import TrafficRecorder  # noqa: PLC0415
-
-            self._recorder = TrafficRecorder()
-        self._suffix = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
-        self._watch = (
-            RuleWatch(self._label, self._transport, self.session.ids.written)
-            if launcher.judges
-            else None
-        )
-        self._is_recorded = bool(self._watch or self._recorder)
-        # The ids of requests that no test sends: neither they nor their answers, however late, are
-        # recorded.
-        self.private_ids: set[str] = set()
-        # The kinds of the faults that tests report, and what the answer to initialize lacks.
-        self._raised: set[str] = set()
-        self.gaps: tuple[str, ...] = ()
+        self.recording = Recording(self.wire, self.session, launcher)
         self._replied_bytes = 0
         self._bytes_before = 0
         self._log: MessageLog | None = None
@@ -125,12 +107,6 @@ class Connection:
         self.wire.repeats_trace = launcher.traces
 
     @property
-    def _transport(self) -> str:
-        """The transport, with a mark that is unique to this session."""
-        started_at = self._recorder.started_at if self._recorder else ""
-        return f"{self.wire.transport}@{started_at}{self._suffix}"
-
-    @property
     def is_lost(self) -> bool:
         """Whether the process has ended or its stdout has."""
         return self.wire.is_closed or self.wire.has_exited
@@ -139,33 +115,6 @@ class Connection:
     def size(self) -> int:
         """How many bytes have arrived since the step began."""
         return self.wire.stdout_tail.total - self._bytes_before
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether checking rules has been postponed."""
-        return self._watch is not None and self._watch.is_behind
-
-    def put_off_rules(self) -> None:
-        """Postpone checking rules to the time between two tests."""
-        if self._watch:
-            self._watch.is_behind = True
-
-    def catch_up(self) -> None:
-        """Check rules on what was postponed."""
-        if self._watch:
-            self._watch.catch_up()
-
-    def note_expected_error(self, method: str) -> None:
-        """A call of this method was answered with an error, as its test expects."""
-        if self._watch:
-            self._watch.note_expected_error(method)
-
-    def _is_private(self, item: Item) -> bool:
-        value = item.value if isinstance(item, Frame) else None
-        if not isinstance(value, dict) or "method" in value:
-            return False
-        id = value.get("id")
-        return isinstance(id, str) and id in self.private_ids
 
     def start_step(self, *, is_handshake: bool = False) -> None:
         """What arrives from here on belongs to the next step."""
@@ -209,40 +158,24 @@ class Connection:
                 self.trace_id = rest.partition("-")[0] or context
         if self._log:
             self._log.sent(line)
-        # As written: a trace is of one run, and captures are compared and replayed.
-        if self._recorder and not is_private:
-            self._recorder.sent(written)
+        if not is_private:
+            # As written: a trace is of one run, and captures are compared and replayed.
+            self.recording.sent(written)
         begin = self.wire.sent_bytes
         self.wire.send(line)
-        if self._watch and not is_private:
-            self._watch.sent(written)
         return begin, self.wire.sent_bytes
-
-    def _record(self, items: Sequence[Item]) -> None:
-        if self.private_ids:
-            items = [item for item in items if not self._is_private(item)]
-        if self._watch:
-            self._watch.received(items)
-            size = self.size
-            if size > _HUGE_BYTES:
-                self._watch.catch_up()
-            elif size > _LARGE_BYTES:
-                self._watch.is_behind = True
-        if self._recorder:
-            self._recorder.received(items)
 
     def take_last(self, items: Sequence[Item]) -> None:
         """Take what arrived while the server was being stopped."""
         items = self._redact_noise(items)
-        self._record(items)
+        self.recording.received(items, self.size)
         self.inbox.take(items)
 
     # Receiving
 
     def receive(self, deadline: float) -> Sequence[Item]:
         """What arrives by the deadline; meanwhile rules are checked and progress is shown."""
-        if self._watch:
-            self._watch.work()
+        self.recording.work()
         tick = self.launcher.while_waiting
         if tick is None:
             return self.wire.receive(deadline)
@@ -258,16 +191,15 @@ class Connection:
 
     def take(self, items: Sequence[Item]) -> None:
         """Sort what has arrived, and send the replies that the server expects."""
-        items = self._redact_noise(items)
-        if self._is_recorded:
-            self._record(items)
+        items, size = self._redact_noise(items), self.size
+        self.recording.received(items, size)
         if self._log:
             self._log.received(items)
         for reply in self.inbox.take(items):
             line = encode_line(reply)
             self._replied_bytes += len(line)
             self.send(line)
-        limits, messages, size = self.spec.limits, self.inbox.messages, self.size
+        limits, messages = self.spec.limits, self.inbox.messages
         if messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
             raise ServerError(faults.output_budget_fault(limits, messages, size, self.wire))
         if self._replied_bytes and (
@@ -303,7 +235,7 @@ class Connection:
         """Raise the fault that makes it impossible to go on, if there is one."""
         fault = self.inbox.take_fault()
         if fault:
-            self._raised.add(fault.kind)
+            self.recording.reported_kinds.add(fault.kind)
             raise ServerError(faults.with_evidence(fault, self.wire))
 
     # What is kept
@@ -340,18 +272,87 @@ class Connection:
         stderr = redact(stderr) if redact else stderr
         return self._log.lines(stderr, self.size, self.session.ids)
 
-    def _is_stderr_utf8(self) -> bool | None:
-        """Whether stderr is valid UTF-8; None when it is empty."""
-        kept = self.wire.stderr.tail()
-        if not kept:
-            return None
-        try:
-            # The kept part may begin in the middle of a character.
-            kept.lstrip(_CONTINUED).decode("utf-8")
-        except UnicodeDecodeError as error:
-            # It may end in one, because the server was stopped.
-            return error.reason == "unexpected end of data"
-        return True
+
+class Recording:
+    """What is kept of one session: its capture, and the verdicts of the rules on it."""
+
+    def __init__(self, wire: Transport, session: ClientSession, launcher: Launcher) -> None:
+        self._wire = wire
+        self._ids = session.ids
+        self._label = wire.label
+        self._recorder: TrafficRecorder | None = None
+        if launcher.keeps_traffic:
+            # Most runs record nothing.
+            from mcptest.engine.recorder import TrafficRecorder  # noqa: PLC0415
+
+            self._recorder = TrafficRecorder()
+        self._suffix = "" if wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
+        self._watch: RuleWatch | None = None
+        if launcher.judges:
+            self._watch = RuleWatch(self._label, self._transport, session.ids.written)
+        # The ids of requests that no test sends: neither they nor their answers, however late, are
+        # recorded.
+        self.private_ids: set[str] = set()
+        # The kinds of the faults that tests report, and what the answer to initialize lacks.
+        self.reported_kinds: set[str] = set()
+        self.gaps: tuple[str, ...] = ()
+
+    @property
+    def _transport(self) -> str:
+        """The transport, with a mark that is unique to this session."""
+        started_at = self._recorder.started_at if self._recorder else ""
+        return f"{self._wire.transport}@{started_at}{self._suffix}"
+
+    def sent(self, line: bytes) -> None:
+        if self._recorder:
+            self._recorder.sent(line)
+        if self._watch:
+            self._watch.sent(line)
+
+    def received(self, items: Sequence[Item], size: int) -> None:
+        """Record what has arrived; `size` is how much has arrived since the step began."""
+        if self.private_ids:
+            items = [item for item in items if not self._is_private(item)]
+        if self._watch:
+            self._watch.received(items)
+            if size > _HUGE_BYTES:
+                self._watch.catch_up()
+            elif size > _LARGE_BYTES:
+                self._watch.is_behind = True
+        if self._recorder:
+            self._recorder.received(items)
+
+    def _is_private(self, item: Item) -> bool:
+        value = item.value if isinstance(item, Frame) else None
+        if not isinstance(value, dict) or "method" in value:
+            return False
+        id = value.get("id")
+        return isinstance(id, str) and id in self.private_ids
+
+    def work(self) -> None:
+        """Check rules while an answer is awaited."""
+        if self._watch:
+            self._watch.work()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether checking rules has been postponed."""
+        return self._watch is not None and self._watch.is_behind
+
+    def put_off_rules(self) -> None:
+        """Postpone checking rules to the time between two tests."""
+        if self._watch:
+            self._watch.is_behind = True
+
+    def catch_up(self) -> None:
+        """Check rules on what was postponed."""
+        if self._watch:
+            self._watch.catch_up()
+
+    def note_expected_error(self, method: str) -> None:
+        """A call of this method was answered with an error, as its test expects."""
+        if self._watch:
+            self._watch.note_expected_error(method)
 
     def score(self, exit_status: str, ended_by: str) -> tuple[SessionScore, Member] | None:
         """The verdicts of the rules on the session; None if they are not checked."""
@@ -360,14 +361,15 @@ class Connection:
         score, member = self._watch.finish(
             exit_status, ended_by=ended_by, is_stderr_utf8=self._is_stderr_utf8()
         )
-        if not self._raised and not self.gaps:
+        kinds, gaps = self.reported_kinds, self.gaps
+        if not kinds and not gaps:
             return score, member
         # Mark the verdicts on mistakes that a fault or a finding reports.
-        reported = {id: kind for kind in self._raised for id in faults.REPORTED_RULES.get(kind, ())}
-        if any("result.capabilities" in gap for gap in self.gaps):
+        reported = {id: kind for kind in kinds for id in faults.REPORTED_RULES.get(kind, ())}
+        if any("result.capabilities" in gap for gap in gaps):
             reported["INV-003"] = "protocol_violation"
         for verdict in score.verdicts:
-            if verdict.id == "BASE-41" and verdict.count <= len(self.gaps):
+            if verdict.id == "BASE-41" and verdict.count <= len(gaps):
                 reported[verdict.id] = "protocol_violation"
         verdicts = (
             each.but(reported_by=reported[each.id])
@@ -388,8 +390,21 @@ class Connection:
             exit_status,
             ended_by=ended_by,
             is_stderr_utf8=self._is_stderr_utf8(),
-            written_id=self.session.ids.written_id,
+            written_id=self._ids.written_id,
         )
+
+    def _is_stderr_utf8(self) -> bool | None:
+        """Whether stderr is valid UTF-8; None when it is empty."""
+        kept = self._wire.stderr.tail()
+        if not kept:
+            return None
+        try:
+            # The kept part may begin in the middle of a character.
+            kept.lstrip(_CONTINUED).decode("utf-8")
+        except UnicodeDecodeError as error:
+            # It may end in one, because the server was stopped.
+            return error.reason == "unexpected end of data"
+        return True
 
 
 class Waiting:
@@ -416,7 +431,7 @@ class Waiting:
         self._late_limits: tuple[int, float] | None = None
         if is_timed:
             # Checking rules would delay the moment at which an answer is noticed.
-            self._connection.put_off_rules()
+            self._connection.recording.put_off_rules()
         return now + limit_s
 
     def take(self, deadline: float) -> bool:

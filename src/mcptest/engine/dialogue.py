@@ -460,7 +460,7 @@ class DialogueRun:
         self._values.update(bound)
         self.expected[turn.key], self.actual[turn.key] = source_of(wanted), message
         if "error" in message and describes_error(self.expected[turn.key]):
-            self._connection.note_expected_error(self._method_answered_by(turn, message))
+            self._connection.recording.note_expected_error(self._method_answered_by(turn, message))
         other = describe_other_kind(turn.key, source_of(wanted), message)
         if other:
             self._note(turn, [other])

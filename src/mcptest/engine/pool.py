@@ -357,7 +357,7 @@ class ServerPool:
             note, self._replaced = self._replaced, ""
         assert self._server is not None
         # Check rules now, so that it does not count as response time of the server.
-        self._server.connection.catch_up()
+        self._server.connection.recording.catch_up()
         return self._server, note
 
     def _give_up(self, server: Server, error: ServerError) -> ServerError:

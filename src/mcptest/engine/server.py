@@ -145,10 +145,12 @@ class Server:
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
         """Send the step's message and wait for everything that it expects."""
-        # The time starts now, also for a message that was sent ahead.
-        waiting, is_call = self._waiting, _awaits_answer(step)
-        deadline = waiting.begin(timeout_s, is_timed=step.expectation.is_timed)
         sent, self._sent_ahead = self._sent_ahead, None
+        # Only calls are sent ahead.
+        is_call = bool(sent) or _awaits_answer(step)
+        # The time starts now, also for a message that was sent ahead.
+        waiting = self._waiting
+        deadline = waiting.begin(timeout_s, is_timed=step.expectation.is_timed)
         mark, began = sent or self._begin(step, is_call=is_call)
         answer: Any = ABSENT
         if is_call:
@@ -191,7 +193,7 @@ class Server:
         line = encode_line(jsonrpc.request(id, method, params))
         step = Step(line=line, method=method, expectation=Expectation(), id=id)
         self._is_asking = True
-        self.connection.private_ids.add(id)
+        self.connection.recording.private_ids.add(id)
         try:
             reply = self.perform(step, timeout_s or self.spec.timeout_s)
             self.unfinished = reply.unfinished
@@ -204,7 +206,7 @@ class Server:
 
         The server answers meanwhile. Only requests are sent for which that makes no difference.
         """
-        if not _awaits_answer(step) or self._inbox.is_broken or self.connection.is_behind:
+        if not _awaits_answer(step) or self._inbox.is_broken or self.connection.recording.is_behind:
             return
         try:
             self._sent_ahead = self._begin(step, is_call=True)
@@ -436,11 +438,11 @@ class Server:
 
     def capture(self) -> SessionCapture | None:
         """The capture of the session, if traffic is kept."""
-        return self.connection.capture(self._exit_status, self._ended_by)
+        return self.connection.recording.capture(self._exit_status, self._ended_by)
 
     def score(self) -> tuple[SessionScore, Member] | None:
         """The verdicts of the rules on the session; None if they are not checked."""
-        return self.connection.score(self._exit_status, self._ended_by)
+        return self.connection.recording.score(self._exit_status, self._ended_by)
 
     @property
     def _ended_by(self) -> str:
@@ -619,8 +621,8 @@ def _open_session(server: Server, deadline: float, params: Message | None) -> di
     if fault:
         raise ServerError(faults.with_evidence(fault, wire))
     result: dict[str, Any] = answer["result"]
-    server.connection.gaps = tuple(handshake_gaps(result))
-    for gap in server.connection.gaps:
+    gaps = server.connection.recording.gaps = tuple(handshake_gaps(result))
+    for gap in gaps:
         server.findings.add("protocol_violation", f"in the answer to initialize, {gap}")
     server.connection.send(encode_line(session.accept(result)))
     server.wait_until_accepted()
