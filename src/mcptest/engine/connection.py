@@ -463,7 +463,7 @@ class Waiting:
         return bool(items) and total <= max_total and came < until
 
     def elapsed_s(self, began: float) -> float:
-        """The time from this moment until the last arrival, unless we were suspended."""
+        """The time from this moment to the last arrival, without that of a suspension."""
         return self._arrived_at - began - (self._interrupts.stopped_s - self._stopped_before_s)
 
 
@@ -711,7 +711,7 @@ class Findings:
         return (found.but(count=self._counts[key]) for key, found in self._found.items())
 
     def count(self, kind: str) -> int:
-        return sum(finding.count for finding in self if finding.kind == kind)
+        return sum(count for (found, _), count in self._counts.items() if found == kind)
 
     def add(
         self, kind: str, message: str, *, quote: str | Callable[[], str] = "", count: int = 1

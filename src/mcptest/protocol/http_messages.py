@@ -227,9 +227,10 @@ class AnswerReader:
         # The older transport: answers come on the stream, whose first event names the endpoint.
         self._is_old = is_old
         self.endpoint = ""
-        self._facts: dict[str, object] = {"stream": stream}
+        # How the answer was received, as the frames of it have it.
+        self.facts: dict[str, object] = {"stream": stream}
         if id is not ABSENT:
-            self._facts["request_id"] = id
+            self.facts["request_id"] = id
         self._mode: Mode = ""
         self._body = bytearray()
         self._events = SseDecoder(limit)
@@ -248,11 +249,6 @@ class AnswerReader:
     @property
     def is_stream(self) -> bool:
         return self._mode == "events"
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """How the answer was received, as the frames of it have it."""
-        return self._facts
 
     @property
     def begun_event(self) -> int:
@@ -289,7 +285,7 @@ class AnswerReader:
     def resume(self, broken: AnswerReader) -> None:
         """This answer continues a stream that was interrupted."""
         self.ids, self._owed, self._is_illegal = broken.ids, broken._owed, broken._is_illegal
-        self._facts["resumed"] = True
+        self.facts["resumed"] = True
         self._events.last_id = broken.last_id
         self._events.retry_s = broken.retry_s
 
@@ -299,10 +295,10 @@ class AnswerReader:
         """Status and headers were received."""
         self.status, self.headers = status, headers
         content_type = headers.get("content-type", "")
-        self._facts |= {"status": status, "content_type": content_type}
-        self._facts["headers"] = {name: headers[name] for name in _KEPT_HEADERS if name in headers}
+        self.facts |= {"status": status, "content_type": content_type}
+        self.facts["headers"] = {name: headers[name] for name in _KEPT_HEADERS if name in headers}
         if session := headers.get("mcp-session-id"):
-            self._facts["session_id"] = session
+            self.facts["session_id"] = session
         is_good = 200 <= status < 300
         coding = headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("", "identity"):
@@ -420,7 +416,7 @@ class AnswerReader:
             self._odd += "named message"
             return [TransportFault(kind="event_stream", message=self._odd)]
         if event.id:
-            is_again = "resumed" in self._facts and event.id in self.seen
+            is_again = "resumed" in self.facts and event.id in self.seen
             self.seen[event.id] = None
             if len(self.seen) > _MAX_SEEN:
                 del self.seen[next(iter(self.seen))]
@@ -451,7 +447,7 @@ class AnswerReader:
                 self.is_answered = not self._owed
         # The older transport has one stream for all answers.
         answers = None if self._is_old else self.ids or frozenset()
-        http, line = self._facts | (more or {}), self.events if self._is_old else 0
+        http, line = self.facts | (more or {}), self.events if self._is_old else 0
         return Frame(value=value, line=line, http=http, answers=answers)
 
     def _answered_with(self) -> str:

@@ -150,8 +150,8 @@ class ClientSession:
         self.script = ClientScript(self._client)
         # None if results that ask for input are left to the caller.
         self.rounds: InputRounds | None = None
-        # By wire id: the line of each open request, and the kind of a further response to a request
-        # that is not open any more.
+        # By wire id: the line of each open request; and of each other request, what a further
+        # response to it is.
         self._open: dict[jsonrpc.IdKey, bytes] = {}
         self._settled: dict[jsonrpc.IdKey, UnexpectedKind] = {}
         # The latest replies to requests of the server, by their ids.
@@ -494,10 +494,10 @@ def _request_meta(message: Any) -> Message | None:
 
 
 class RequestIds:
-    """The ids of the requests of the client: as they are written, and as they are sent.
+    """The written id and the wire id of each request of the client.
 
-    No wire id is used twice, unless the caller wants it, nor is an id of the server's own requests
-    (the keys of `replies`).
+    They differ if either side has used the written id before. The keys of `replies` are the ids of
+    the server's own requests.
     """
 
     def __init__(self, replies: Container[jsonrpc.IdKey]) -> None:
@@ -513,7 +513,7 @@ class RequestIds:
         self.has_fresh = False
 
     def assign(self, id: object, line: bytes, *, keeps_id: bool) -> tuple[jsonrpc.IdKey, bytes]:
-        """The key of the wire id of a new request, and the line of the request with that id."""
+        """Give a new request its wire id: the key of this id, and the line with it."""
         key = jsonrpc.id_key(id)
         if self.has_seen(key):
             if keeps_id or not jsonrpc.can_replace_id(id):

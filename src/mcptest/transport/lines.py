@@ -263,7 +263,7 @@ class _Loop:
         while not self._has_ended:
             wait_s = max(0.0, self._later[0][0] - time.monotonic()) if self._later else None
             has_room = len(self._backlog) + self._later_bytes < _MAX_WAITING_BYTES
-            ready = self._ready(wait_s, listening=has_room)
+            ready = self._wait(wait_s, listening=has_room)
             if self._interrupts.count:
                 lines = b"".join(last_lines())
                 if lines and wait_ready({self._sink: WRITABLE}, 0):
@@ -279,12 +279,12 @@ class _Loop:
         # Write what is left, without further delay, as long as the client reads it.
         self._release(float("inf"))
         while self._backlog:
-            ready = self._ready(_LAST_PATIENCE_S, listening=False)
+            ready = self._wait(_LAST_PATIENCE_S, listening=False)
             if self._sink not in ready or self._interrupts.count:
                 return
             self._write()
 
-    def _ready(self, wait_s: float | None, *, listening: bool) -> set[int]:
+    def _wait(self, wait_s: float | None, *, listening: bool) -> set[int]:
         wanted = {self._interrupts.fd: READABLE}
         if listening:
             wanted[self._source] = READABLE

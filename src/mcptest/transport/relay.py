@@ -576,7 +576,7 @@ class Relay(ServerProcess):
     def run(self) -> int | None:
         """Pass everything on until one side ends, then end the other; the server's exit code."""
         while not (self.has_exited or self._answers.is_refused or self._signals.count):
-            deadline = self._silence_ends()
+            deadline = self._silence_deadline()
             if deadline is not None and time.monotonic() >= deadline:
                 break
             self._turn(deadline)
@@ -596,7 +596,7 @@ class Relay(ServerProcess):
             self.ended_by = "stdin" if ended_by == "exited" and not had_input else ended_by
         return self.exit_code()
 
-    def _silence_ends(self) -> float | None:
+    def _silence_deadline(self) -> float | None:
         """When to stop waiting for a server that has nothing more to do; None: never.
 
         It has something to do while requests can reach it, and while the client has not read
