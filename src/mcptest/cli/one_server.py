@@ -120,7 +120,7 @@ def _visit(
         status = int(ExitCode.FAILED)
         status = work(visit, launcher)
     except ServerError as error:
-        fault = visit.cleaned(error.fault)
+        fault = visit.redact(error.fault)
     finally:
         visit.close()
     if fault:

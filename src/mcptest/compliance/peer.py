@@ -720,7 +720,7 @@ class StdioPeer(Peer):
         if not size:
             return ""
         many = f"{size:,} bytes" if size > 1 else "1 byte"
-        text = self.wire.cleaned(head).decode("utf-8", "backslashreplace")
+        text = self.wire.redact_output(head).decode("utf-8", "backslashreplace")
         return (
             f"; {many} came without the newline that ends a message: {excerpt(text, 80)}; does the "
             "server write one, and flush stdout after it?"
@@ -743,7 +743,7 @@ class StdioPeer(Peer):
     def stderr(self) -> str:
         """The end of what the server wrote to stderr."""
         self.wire.drain_stderr()
-        return self.wire.cleaned(self.wire.stderr.tail()).decode("utf-8", "backslashreplace")
+        return self.wire.redact_output(self.wire.stderr.tail()).decode("utf-8", "backslashreplace")
 
 
 class _StdioPending(Pending):

@@ -344,7 +344,7 @@ class Performer:
         is_error = type(reply.message) is dict and "error" in reply.message
         if is_error and (not mismatches or expects_error(step.expectation)):
             # An error that a test expects does not count against the server (INV-004).
-            server.connection.note_expected_error(step.method)
+            server.connection.recording.note_expected_error(step.method)
         if self._keeps_times:
             self._times.append(reply.elapsed_s)
         if step.tool:

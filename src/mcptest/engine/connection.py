@@ -1,7 +1,8 @@
 """The connection to one server process: send, receive, sort, record.
 
-`Connection` owns the transport, the session and the `Inbox`, which sorts what arrives. Steps and
-dialogues are performed by `mcptest.engine.server` and `mcptest.engine.dialogue`.
+`Connection` owns the transport, the session, the `Inbox`, which sorts what arrives, and the
+`Recording`. `Waiting` bounds a wait in time. Steps and dialogues are performed by
+`mcptest.engine.server` and `mcptest.engine.dialogue`.
 """
 
 from __future__ import annotations
@@ -52,9 +53,11 @@ if TYPE_CHECKING:
     from mcptest.transport.process.stopping import Stopped
 
     Item = Frame | Noise | Overlong | TransportFault
+    # Where a message begins and ends in the bytes sent so far.
+    Place = tuple[int, int]
     Quoted = TypeVar("Quoted", UnexpectedResponse, ProtocolViolated)
 
-__all__ = ["Connection", "Findings", "Inbox", "Waiting"]
+__all__ = ["Connection", "Findings", "Inbox", "Recording", "Waiting"]
 
 
 _TICK_S = 0.1
@@ -90,27 +93,7 @@ class Connection:
         self.wire = _open_wire(spec, launcher)
         self.inbox = Inbox(self.session, self.findings, self.wire.redact, spec.line_limit)
         self.inbox.on_notification = launcher.on_notification
-        self._label = self.wire.label
-        self._recorder: TrafficRecorder | None = None
-        if launcher.keeps_traffic:
-            # Most runs record nothing.
-            from mcptest.engine.recorder import TrafficRecorder  # noqa: PLC0415
-
-            self._recorder = TrafficRecorder()
-        self._suffix = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
-        self._watch = (
-            RuleWatch(self._label, self._transport, self.session.written_ids)
-            if launcher.judges
-            else None
-        )
-        self._is_recorded = bool(self._watch or self._recorder)
-        # The request of our own that is being sent, and the ids of all of them: neither they nor
-        # their answers, however late, are recorded.
-        self._own_question = b""
-        self._own_ids: set[str] = set()
-        # The kinds of the faults that tests report, and what the answer to initialize lacks.
-        self._raised: set[str] = set()
-        self.gaps: tuple[str, ...] = ()
+        self.recording = Recording(self.wire, self.session, launcher)
         self._replied_bytes = 0
         self._bytes_before = 0
         self._log: MessageLog | None = None
@@ -124,12 +107,6 @@ class Connection:
         self.wire.repeats_trace = launcher.traces
 
     @property
-    def _transport(self) -> str:
-        """The transport, with a mark that is unique to this session."""
-        started_at = self._recorder.started_at if self._recorder else ""
-        return f"{self.wire.transport}@{started_at}{self._suffix}"
-
-    @property
     def is_lost(self) -> bool:
         """Whether the process has ended or its stdout has."""
         return self.wire.is_closed or self.wire.has_exited
@@ -138,38 +115,6 @@ class Connection:
     def size(self) -> int:
         """How many bytes have arrived since the step began."""
         return self.wire.stdout_tail.total - self._bytes_before
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether checking rules has been postponed."""
-        return self._watch is not None and self._watch.is_behind
-
-    def put_off_rules(self) -> None:
-        """Postpone checking rules to the time between two tests."""
-        if self._watch:
-            self._watch.is_behind = True
-
-    def catch_up(self) -> None:
-        """Check rules on what was postponed."""
-        if self._watch:
-            self._watch.catch_up()
-
-    def note_expected_error(self, method: str) -> None:
-        """A call of this method was answered with an error, as its test expects."""
-        if self._watch:
-            self._watch.note_expected_error(method)
-
-    def ask_privately(self, line: bytes, id: str) -> None:
-        """Do not record this line, nor the answer to it."""
-        self._own_question = line
-        self._own_ids.add(id)
-
-    def _is_for_us(self, item: Item) -> bool:
-        value = item.value if isinstance(item, Frame) else None
-        if not isinstance(value, dict) or "method" in value:
-            return False
-        id = value.get("id")
-        return isinstance(id, str) and id in self._own_ids
 
     def start_step(self, *, is_handshake: bool = False) -> None:
         """What arrives from here on belongs to the next step."""
@@ -192,7 +137,7 @@ class Connection:
         session = self.session
         if self.inbox.is_broken:
             self.raise_broken()
-        if session.early_ids and session.take_early(id):
+        if session.ids.take_early(id):
             self.findings.add("early_response", faults.STRAYS["early_response"])
             self.inbox.add_hint(faults.describe_early_response(id))
         line = session.open_request(id, line, keeps_id=keeps_id)
@@ -200,13 +145,12 @@ class Connection:
             self.inbox.sent_during_line(id, begun)
         return line
 
-    def send(self, line: bytes) -> None:
-        """Send a line, and record it."""
-        is_own = line is self._own_question
+    def send(self, line: bytes, *, is_private: bool = False) -> Place:
+        """Send a line, and record it unless it is private; its place in the bytes sent."""
         if self.session.revision.is_stateless:
             line = self.session.add_metadata(line)
         written = line
-        if self.traceparent and not is_own:
+        if self.traceparent and not is_private:
             line, context = self.session.add_trace(line, self.traceparent)
             if context:
                 # version-trace-parent-flags; what a test writes itself may be anything.
@@ -214,41 +158,24 @@ class Connection:
                 self.trace_id = rest.partition("-")[0] or context
         if self._log:
             self._log.sent(line)
-        # As written: a trace is of one run, and captures are compared and replayed.
-        if self._recorder and not is_own:
-            self._recorder.sent(written)
+        if not is_private:
+            # As written: a trace is of one run, and captures are compared and replayed.
+            self.recording.sent(written)
+        begin = self.wire.sent_bytes
         self.wire.send(line)
-        if self._watch and not is_own:
-            self._watch.sent(written)
-
-    def _record(self, items: Sequence[Item]) -> None:
-        if self._own_ids:
-            items = [item for item in items if not self._is_for_us(item)]
-        if self._watch:
-            self._watch.received(items)
-            size = self.size
-            if size > _HUGE_BYTES:
-                self._watch.catch_up()
-            elif size > _LARGE_BYTES:
-                self._watch.is_behind = True
-        if self._recorder:
-            self._recorder.received(items)
+        return begin, self.wire.sent_bytes
 
     def take_last(self, items: Sequence[Item]) -> None:
         """Take what arrived while the server was being stopped."""
-        items = self._cleaned(items)
-        self._record(items)
+        items = self._redact_noise(items)
+        self.recording.received(items, self.size)
         self.inbox.take(items)
 
     # Receiving
 
-    def receive(self, deadline: float, *, works: bool = True) -> Sequence[Item]:
-        """What arrives by the deadline; progress is shown meanwhile.
-
-        Rules are checked first, unless the time of the server is measured (`works` is false).
-        """
-        if self._watch and works:
-            self._watch.work()
+    def receive(self, deadline: float) -> Sequence[Item]:
+        """What arrives by the deadline; meanwhile rules are checked and progress is shown."""
+        self.recording.work()
         tick = self.launcher.while_waiting
         if tick is None:
             return self.wire.receive(deadline)
@@ -264,16 +191,15 @@ class Connection:
 
     def take(self, items: Sequence[Item]) -> None:
         """Sort what has arrived, and send the replies that the server expects."""
-        items = self._cleaned(items)
-        if self._is_recorded:
-            self._record(items)
+        items, size = self._redact_noise(items), self.size
+        self.recording.received(items, size)
         if self._log:
             self._log.received(items)
         for reply in self.inbox.take(items):
             line = encode_line(reply)
             self._replied_bytes += len(line)
             self.send(line)
-        limits, messages, size = self.spec.limits, self.inbox.messages, self.size
+        limits, messages = self.spec.limits, self.inbox.messages
         if messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
             raise ServerError(faults.output_budget_fault(limits, messages, size, self.wire))
         if self._replied_bytes and (
@@ -284,7 +210,7 @@ class Connection:
         if self.inbox.is_waiting:
             self.raise_broken()
 
-    def _cleaned(self, items: Sequence[Item]) -> Sequence[Item]:
+    def _redact_noise(self, items: Sequence[Item]) -> Sequence[Item]:
         """Remove secrets from lines that are not messages.
 
         Messages are compared as they arrived; reporters remove secrets from them.
@@ -294,7 +220,7 @@ class Connection:
         return [
             item
             if isinstance(item, (Frame, TransportFault))
-            else item.but(raw=self.wire.cleaned(item.raw))
+            else item.but(raw=self.wire.redact_output(item.raw))
             for item in items
         ]
 
@@ -309,7 +235,7 @@ class Connection:
         """Raise the fault that makes it impossible to go on, if there is one."""
         fault = self.inbox.take_fault()
         if fault:
-            self._raised.add(fault.kind)
+            self.recording.reported_kinds.add(fault.kind)
             raise ServerError(faults.with_evidence(fault, self.wire))
 
     # What is kept
@@ -320,7 +246,7 @@ class Connection:
         kept, lost = self.wire.stderr.since(mark)
         if lost:
             # It may begin in the middle of a secret.
-            kept = self.wire.cleaned(kept)
+            kept = self.wire.redact_output(kept)
         text = kept.decode("utf-8", "backslashreplace")
         return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
 
@@ -344,20 +270,89 @@ class Connection:
         # Before it is cut into lines: a secret may span several.
         redact = self.wire.redact
         stderr = redact(stderr) if redact else stderr
-        return self._log.lines(stderr, self.size, self.session)
+        return self._log.lines(stderr, self.size, self.session.ids)
 
-    def _is_stderr_utf8(self) -> bool | None:
-        """Whether stderr is valid UTF-8; None when it is empty."""
-        kept = self.wire.stderr.tail()
-        if not kept:
-            return None
-        try:
-            # The kept part may begin in the middle of a character.
-            kept.lstrip(_CONTINUED).decode("utf-8")
-        except UnicodeDecodeError as error:
-            # It may end in one, because the server was stopped.
-            return error.reason == "unexpected end of data"
-        return True
+
+class Recording:
+    """What is kept of one session: its capture, and the verdicts of the rules on it."""
+
+    def __init__(self, wire: Transport, session: ClientSession, launcher: Launcher) -> None:
+        self._wire = wire
+        self._ids = session.ids
+        self._label = wire.label
+        self._recorder: TrafficRecorder | None = None
+        if launcher.keeps_traffic:
+            # Most runs record nothing.
+            from mcptest.engine.recorder import TrafficRecorder  # noqa: PLC0415
+
+            self._recorder = TrafficRecorder()
+        self._suffix = "" if wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
+        self._watch: RuleWatch | None = None
+        if launcher.judges:
+            self._watch = RuleWatch(self._label, self._transport, session.ids.written)
+        # The ids of requests that no test sends: neither they nor their answers, however late, are
+        # recorded.
+        self.private_ids: set[str] = set()
+        # The kinds of the faults that tests report, and what the answer to initialize lacks.
+        self.reported_kinds: set[str] = set()
+        self.gaps: tuple[str, ...] = ()
+
+    @property
+    def _transport(self) -> str:
+        """The transport, with a mark that is unique to this session."""
+        started_at = self._recorder.started_at if self._recorder else ""
+        return f"{self._wire.transport}@{started_at}{self._suffix}"
+
+    def sent(self, line: bytes) -> None:
+        if self._recorder:
+            self._recorder.sent(line)
+        if self._watch:
+            self._watch.sent(line)
+
+    def received(self, items: Sequence[Item], size: int) -> None:
+        """Record what has arrived; `size` is how much has arrived since the step began."""
+        if self.private_ids:
+            items = [item for item in items if not self._is_private(item)]
+        if self._watch:
+            self._watch.received(items)
+            if size > _HUGE_BYTES:
+                self._watch.catch_up()
+            elif size > _LARGE_BYTES:
+                self._watch.is_behind = True
+        if self._recorder:
+            self._recorder.received(items)
+
+    def _is_private(self, item: Item) -> bool:
+        value = item.value if isinstance(item, Frame) else None
+        if not isinstance(value, dict) or "method" in value:
+            return False
+        id = value.get("id")
+        return isinstance(id, str) and id in self.private_ids
+
+    def work(self) -> None:
+        """Check rules while an answer is awaited."""
+        if self._watch:
+            self._watch.work()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether checking rules has been postponed."""
+        return self._watch is not None and self._watch.is_behind
+
+    def put_off_rules(self) -> None:
+        """Postpone checking rules to the time between two tests."""
+        if self._watch:
+            self._watch.is_behind = True
+
+    def catch_up(self) -> None:
+        """Check rules on what was postponed."""
+        if self._watch:
+            self._watch.catch_up()
+
+    def note_expected_error(self, method: str) -> None:
+        """A call of this method was answered with an error, as its test expects."""
+        if self._watch:
+            self._watch.note_expected_error(method)
 
     def score(self, exit_status: str, ended_by: str) -> tuple[SessionScore, Member] | None:
         """The verdicts of the rules on the session; None if they are not checked."""
@@ -366,14 +361,15 @@ class Connection:
         score, member = self._watch.finish(
             exit_status, ended_by=ended_by, is_stderr_utf8=self._is_stderr_utf8()
         )
-        if not self._raised and not self.gaps:
+        kinds, gaps = self.reported_kinds, self.gaps
+        if not kinds and not gaps:
             return score, member
         # Mark the verdicts on mistakes that a fault or a finding reports.
-        reported = {id: kind for kind in self._raised for id in faults.REPORTED_RULES.get(kind, ())}
-        if any("result.capabilities" in gap for gap in self.gaps):
+        reported = {id: kind for kind in kinds for id in faults.REPORTED_RULES.get(kind, ())}
+        if any("result.capabilities" in gap for gap in gaps):
             reported["INV-003"] = "protocol_violation"
         for verdict in score.verdicts:
-            if verdict.id == "BASE-41" and verdict.count <= len(self.gaps):
+            if verdict.id == "BASE-41" and verdict.count <= len(gaps):
                 reported[verdict.id] = "protocol_violation"
         verdicts = (
             each.but(reported_by=reported[each.id])
@@ -394,8 +390,21 @@ class Connection:
             exit_status,
             ended_by=ended_by,
             is_stderr_utf8=self._is_stderr_utf8(),
-            written_id=self.session.written_id,
+            written_id=self._ids.written_id,
         )
+
+    def _is_stderr_utf8(self) -> bool | None:
+        """Whether stderr is valid UTF-8; None when it is empty."""
+        kept = self._wire.stderr.tail()
+        if not kept:
+            return None
+        try:
+            # The kept part may begin in the middle of a character.
+            kept.lstrip(_CONTINUED).decode("utf-8")
+        except UnicodeDecodeError as error:
+            # It may end in one, because the server was stopped.
+            return error.reason == "unexpected end of data"
+        return True
 
 
 class Waiting:
@@ -410,33 +419,52 @@ class Waiting:
         self._interrupts = connection.launcher.interrupts
         self.begin(0.0)
 
-    def begin(self, limit_s: float) -> None:
-        """Start another wait with this limit."""
+    def begin(self, limit_s: float, *, is_timed: bool = False) -> float:
+        """Start another wait; its deadline. With `is_timed`, `elapsed_s` is exact."""
         self._limit_s = limit_s
+        self._is_timed = is_timed
         self._own_s = 0.0
-        self._stopped_s = self._interrupts.stopped_s
-        self._late_from = -1
-        self._late_until = 0.0
+        self._stopped_before_s = self._interrupts.stopped_s
+        # When what was taken last had arrived.
+        self._arrived_at = now = time.monotonic()
+        # Up to how many bytes of stdout, and until when, we read on after the deadline.
+        self._late_limits: tuple[int, float] | None = None
+        if is_timed:
+            # Checking rules would delay the moment at which an answer is noticed.
+            self._connection.recording.put_off_rules()
+        return now + limit_s
 
-    def take(self, deadline: float, receive: Callable[[float], Sequence[Item]]) -> bool:
+    def take(self, deadline: float) -> bool:
         """Take what arrives by the deadline; False when the time is up.
 
         What the server had sent by then is still taken.
         """
-        stopped_s = self._interrupts.stopped_s - self._stopped_s
+        stopped_s = self._interrupts.stopped_s - self._stopped_before_s
         deadline += min(self._own_s, self._limit_s) + stopped_s
-        items = receive(deadline)
-        came = time.monotonic()
-        self._connection.take(items)
+        connection = self._connection
+        items: Sequence[Item] = ()
+        if self._is_timed and self._own_s:
+            # What is there already arrived while we were busy with what came before. It counts as
+            # if it had arrived together with that.
+            items = connection.wire.receive(0.0)
+            came = time.monotonic()
+        if not items:
+            items = connection.receive(deadline)
+            came = self._arrived_at = time.monotonic()
+        connection.take(items)
         if items:
             self._own_s += time.monotonic() - came
         if came < deadline:
             return True
-        total = self._connection.wire.stdout_tail.total
-        if self._late_from < 0:
-            self._late_from, self._late_until = total, came + _LATE_S
-        is_near = total <= self._late_from + _LATE_BYTES and came < self._late_until
-        return bool(items) and is_near
+        total = connection.wire.stdout_tail.total
+        if self._late_limits is None:
+            self._late_limits = total + _LATE_BYTES, came + _LATE_S
+        max_total, until = self._late_limits
+        return bool(items) and total <= max_total and came < until
+
+    def elapsed_s(self, began: float) -> float:
+        """The time from this moment to the last arrival, without that of a suspension."""
+        return self._arrived_at - began - (self._interrupts.stopped_s - self._stopped_before_s)
 
 
 # How many oddities during one call are remembered as possible reasons for a missing answer.
@@ -528,13 +556,8 @@ class Inbox:
                 if self._sent_during and self._is_early(item):
                     self._findings.add("early_response", faults.STRAYS["early_response"])
                     continue
-                # Over HTTP it matters on which stream an answer comes.
-                is_special = self.listener or item.answers is not None
-                id = ABSENT if is_special else self._session.take_answer(item.value)
-                if id is ABSENT:
-                    self._take_events(item, owed)
-                else:
-                    self._take_answer(self._session.as_written(item.value), id)
+                for event in self._session.receive(item.value, item.answers):
+                    self._take_event(event, owed)
             elif isinstance(item, Noise):
                 self._take_noise(item)
             elif isinstance(item, TransportFault):
@@ -567,30 +590,32 @@ class Inbox:
             for value in values
         )
 
-    def _take_events(self, frame: Frame, owed: list[Message]) -> None:
-        for event in self._session.receive(frame.value, frame.answers):
-            if isinstance(event, EchoReceived):
-                self.break_off(faults.echo_fault())
-            elif isinstance(event, UnexpectedResponse):
-                self._take_stray(event)
-            elif self.listener and self.listener(event):
-                continue
-            elif isinstance(event, ResponseReceived):
-                self._take_answer(event.message, event.id)
-            elif isinstance(event, RequestReceived):
-                owed.append(event.reply)
-            elif isinstance(event, InputRequested):
-                owed.append(event.request)
-            elif isinstance(event, NotificationReceived):
-                self._take_notification(event)
-            elif isinstance(event, ProtocolViolated):
-                self._take_violation(self._without_secrets(event))
+    def _take_event(self, event: SessionEvent, owed: list[Message]) -> None:
+        # The listener gets an unexpected response as it was written.
+        if self.listener and not isinstance(event, UnexpectedResponse) and self.listener(event):
+            return
+        if isinstance(event, ResponseReceived):
+            id, awaited = event.id, self._awaited
+            if id is awaited or jsonrpc.id_key(id) == jsonrpc.id_key(awaited):
+                self.answer = event.message
+        elif isinstance(event, UnexpectedResponse):
+            self._take_stray(event)
+        elif isinstance(event, RequestReceived):
+            owed.append(event.reply)
+        elif isinstance(event, InputRequested):
+            owed.append(event.request)
+        elif isinstance(event, NotificationReceived):
+            self._take_notification(event)
+        elif isinstance(event, EchoReceived):
+            self.break_off(faults.echo_fault())
+        elif isinstance(event, ProtocolViolated):
+            self._take_violation(self._without_secrets(event))
 
     def _take_stray(self, event: UnexpectedResponse) -> None:
         is_late = event.kind == "late_response"
         if is_late and jsonrpc.id_key(event.message.get("id")) in self._forgiven:
             return
-        as_written = event.but(message=self._session.as_written(event.message))
+        as_written = event.but(message=self._session.ids.as_written(event.message))
         if self.listener:
             self.listener(as_written)
         wire_id = self._session.wire_id(self._awaited)
@@ -614,10 +639,6 @@ class Inbox:
             return event
         cleaned: Quoted = redact_all(event, self._redact)
         return cleaned
-
-    def _take_answer(self, message: object, id: object) -> None:
-        if id is self._awaited or jsonrpc.id_key(id) == jsonrpc.id_key(self._awaited):
-            self.answer = message
 
     def _take_violation(self, event: ProtocolViolated) -> None:
         if event.id is not ABSENT:
@@ -690,7 +711,7 @@ class Findings:
         return (found.but(count=self._counts[key]) for key, found in self._found.items())
 
     def count(self, kind: str) -> int:
-        return sum(finding.count for finding in self if finding.kind == kind)
+        return sum(count for (found, _), count in self._counts.items() if found == kind)
 
     def add(
         self, kind: str, message: str, *, quote: str | Callable[[], str] = "", count: int = 1

@@ -49,8 +49,9 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import Use
     from mcptest.core.plan import Case
+    from mcptest.engine.connection import Place
     from mcptest.engine.pool import ServerPool
-    from mcptest.engine.server import Launcher, Place, Server
+    from mcptest.engine.server import Launcher, Server
     from mcptest.protocol.dialogue import Dialogue, Hook, Turn
     from mcptest.protocol.session import Message, SessionEvent
 
@@ -342,10 +343,10 @@ class DialogueRun:
         lines = [self._open_request(index, message) for message in messages]
         self.sent.append(encode_line(value).decode("utf-8").rstrip("\n"))
         line = b",".join(lines)
-        begin = self._connection.wire.sent_bytes
-        self._connection.send((b"[" + line + b"]" if isinstance(value, list) else line) + b"\n")
+        line = b"[" + line + b"]" if isinstance(value, list) else line
+        place = self._connection.send(line + b"\n")
         for id in self._ids.get(index, ()):
-            self._open[jsonrpc.id_key(id)].place = begin, self._connection.wire.sent_bytes
+            self._open[jsonrpc.id_key(id)].place = place
         if not any("method" in message and "id" in message for message in messages):
             self._connection.wire.wait_until_read()
 
@@ -391,8 +392,7 @@ class DialogueRun:
         key = jsonrpc.id_key(id)
         request = self._open[key]
         method = request.method
-        deadline = time.monotonic() + self._timeout_s
-        self._waiting.begin(self._timeout_s)
+        deadline = self._waiting.begin(self._timeout_s)
         self._connection.inbox.expect(id)
         while key not in self._inbox.answers:
             if self._inbox.unknown:
@@ -422,8 +422,7 @@ class DialogueRun:
 
     def _await_message(self, index: int, turn: Turn) -> bool:
         """Wait for the next message with the turn's method; False when it does not arrive."""
-        deadline = time.monotonic() + self._timeout_s
-        self._waiting.begin(self._timeout_s)
+        deadline = self._waiting.begin(self._timeout_s)
         when = f"while {turn.method or 'a message'} was awaited"
         received = self._inbox.claim(turn.method)
         while received is None:
@@ -452,7 +451,7 @@ class DialogueRun:
         """Wait until something arrives; False at the deadline. `gone` makes its fault."""
         connection = self._connection
         before = connection.inbox.messages
-        is_time_left = self._waiting.take(deadline, connection.receive)
+        is_time_left = self._waiting.take(deadline)
         connection.raise_broken()
         if connection.wire.is_closed and connection.inbox.messages == before:
             raise ServerError(gone())
@@ -476,7 +475,7 @@ class DialogueRun:
         self._values.update(bound)
         self.expected[turn.key], self.actual[turn.key] = source_of(wanted), message
         if "error" in message and describes_error(self.expected[turn.key]):
-            self._connection.note_expected_error(self._method_answered_by(turn, message))
+            self._connection.recording.note_expected_error(self._method_answered_by(turn, message))
         other = describe_other_kind(turn.key, source_of(wanted), message)
         if other:
             self._add_mismatches(turn, [other])
@@ -520,9 +519,7 @@ class DialogueRun:
             line = encode_line(jsonrpc.request(_PING_ID, "ping"))
             ping = self._open[jsonrpc.id_key(_PING_ID)] = _Request(_PING_ID, "ping")
             self._connection.poll()
-            begin = self._connection.wire.sent_bytes
-            self._connection.send(self._connection.open_request(line, _PING_ID))
-            ping.place = begin, self._connection.wire.sent_bytes
+            ping.place = self._connection.send(self._connection.open_request(line, _PING_ID))
             self._answer_to(_PING_ID)
         self._connection.poll()
 

@@ -106,7 +106,7 @@ def with_evidence(
     """The fault with its command, exit status and the end of its output."""
     wire.drain_stderr()
     http = wire.spec.http
-    stdout = wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])
+    stdout = wire.redact_output(wire.stdout_tail.since(wire.stdout_mark)[0])
     is_small = not wire.is_pipe and len(stdout) <= _QUOTED_BYTES
     is_quoted = is_small and quote_bytes(stdout) in fault.message
     return fault.but(
@@ -116,7 +116,7 @@ def with_evidence(
             url=http.url if http else "",
             exit_status=exit_status,
             exit_code=exit_code,
-            stderr_tail=_tail(wire.cleaned(wire.stderr.tail())),
+            stderr_tail=_tail(wire.redact_output(wire.stderr.tail())),
             stdout_tail=_tail(b"" if is_quoted else stdout),
         )
     )
@@ -381,7 +381,7 @@ def _describe_reasons(wire: Transport, hints: list[str], *, is_running: bool) ->
     head, size = wire.decoder.remainder
     if size:
         many = f"{size:,} bytes" if size > 1 else "1 byte"
-        quote = quote_line(wire.cleaned(head), size, 100)
+        quote = quote_line(wire.redact_output(head), size, 100)
         partial = f"{many} came without the newline that ends a message: {quote}"
         if is_running:
             partial += "; does it write one, and flush stdout after it?"

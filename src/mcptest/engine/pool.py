@@ -68,8 +68,6 @@ FATAL_FAULTS = _PIPE_FAULTS | {
     *("exited_during_call", "exited_early", "connect_failed", "session_lost", "early_response")
 }
 
-_ENDED = "the server had ended; a fresh one was started for this test"
-
 # After this many failures in a row without a passing test no further server is started.
 _MAX_FAILURES = 3
 
@@ -123,18 +121,14 @@ class ServerPool:
             self._turn_to(spec)
         elif self._server and self._server.has_sent_ahead:
             return self._server, ""
-        note, server = "", self._server
-        if server:
-            if step and server.has_ended:
-                raise ServerError(server.exit_before_read_fault(step.method, step.id))
-            if not server.is_usable:
-                note = _ENDED
-            elif step and server.needs_fresh_process_for(step):
-                note = (
-                    "a fresh server was started: a late answer to an earlier message could be "
-                    "taken for the answer to this one"
+        if self._server and step:
+            if self._server.has_ended:
+                raise ServerError(self._server.exit_before_read_fault(step.method, step.id))
+            if self._server.is_usable and self._server.needs_fresh_process_for(step):
+                self.replace(
+                    "a late answer to an earlier message could be taken for the answer to this one"
                 )
-        server, note = self._ready(spec, note, with_handshake=True)
+        server, note = self._prepare_server(spec, with_handshake=True)
         server.connection.traceparent = self._traceparent
         return server, note
 
@@ -151,8 +145,7 @@ class ServerPool:
             raise ServerError(self._server.exit_fault("before the case began", effect="definite"))
         if self._server and dialogue.opens_session and self._server.is_initialised:
             self.retire()
-        note = _ENDED if self._server and not self._server.is_usable else ""
-        server, note = self._ready(spec, note, with_handshake=False)
+        server, note = self._prepare_server(spec, with_handshake=False)
         if dialogue.needs_session and not server.is_initialised:
             try:
                 server.shake_hands(params=hello)
@@ -338,11 +331,15 @@ class ServerPool:
         self._deaths = self._stuck = 0
         self._stateless = ""
 
-    def _ready(self, spec: ServerSpec, note: str, *, with_handshake: bool) -> tuple[Server, str]:
+    def _prepare_server(self, spec: ServerSpec, *, with_handshake: bool) -> tuple[Server, str]:
+        """The running server, or a fresh one with a note why."""
         if self._given_up:
             raise ServerError(self._given_up)
-        if self._server is None or note:
+        note = ""
+        if self._server and not self._server.is_usable:
             self.retire()
+            self._replaced = "the server had ended; a fresh one was started for this test"
+        if self._server is None:
             # A server that was found to be stateless is not asked for a handshake again.
             spec = spec.but(protocol_version=self._stateless) if self._stateless else spec
             try:
@@ -357,10 +354,10 @@ class ServerPool:
                 raise self._give_up(server, error) from None
             self._stateless = server.stateless_revision
             self.has_started_one = self.has_started_one or with_handshake
-            note, self._replaced = note or self._replaced, ""
+            note, self._replaced = self._replaced, ""
         assert self._server is not None
         # Check rules now, so that it does not count as response time of the server.
-        self._server.connection.catch_up()
+        self._server.connection.recording.catch_up()
         return self._server, note
 
     def _give_up(self, server: Server, error: ServerError) -> ServerError:
@@ -546,12 +543,12 @@ class SingleServer:
         self._server = server
         if self.on_notification:
             server.connection.inbox.listener = self._listen
-        self._handshake = self.cleaned(server.handshake)
+        self._handshake = self.redact(server.handshake)
         self.stateless_revision = server.stateless_revision
 
     def _listen(self, event: SessionEvent) -> bool:
         if isinstance(event, NotificationReceived) and self.on_notification:
-            self.on_notification(self.cleaned(event.message))
+            self.on_notification(self.redact(event.message))
         return False
 
     def probe_client(self) -> ProbeClient | None:
@@ -606,13 +603,13 @@ class SingleServer:
             answer: Message = self._server.ask(method, params, min(self.spec.timeout_s, left_s))
         finally:
             self._after_waiting()
-        cleaned: Message = self.cleaned(answer)
+        cleaned: Message = self.redact(answer)
         return cleaned
 
     @property
     def unfinished(self) -> str:
         """Why the last answer did not complete the request; "" when it did."""
-        return self.cleaned(self._server.unfinished) if self._server else ""
+        return self.redact(self._server.unfinished) if self._server else ""
 
     def attempt(self, method: str, params: dict[str, object]) -> Message | str:
         """The whole answer, or a sentence that says why there is none.
@@ -628,10 +625,10 @@ class SingleServer:
             # It may be stuck, or answer late.
             self.close()
             # The ids of our own requests mean nothing to the user.
-            message = re.sub(_OWN_ID, "", self.cleaned(error.fault.message))
+            message = re.sub(_OWN_ID, "", self.redact(error.fault.message))
             return f"{error.fault.kind}: {message}"
 
-    def cleaned(self, value: Any) -> Any:
+    def redact(self, value: Any) -> Any:
         """The value without the secrets that the server was given."""
         return redact_all(value, self._redact)
 
@@ -639,7 +636,7 @@ class SingleServer:
     def stderr(self) -> str:
         """What the server has written to stderr, as far as it was kept."""
         current = self._server.connection.stderr_since(0) if self._server else ""
-        text: str = self.cleaned(self._earlier_stderr + current)
+        text: str = self.redact(self._earlier_stderr + current)
         return text
 
     def close(self) -> None:

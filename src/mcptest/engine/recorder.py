@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.protocol.framing import Overlong
-    from mcptest.protocol.session import ClientSession
+    from mcptest.protocol.session import RequestIds
 
     Item = Frame | Noise | Overlong | TransportFault
 
@@ -55,7 +55,7 @@ class MessageLog:
         else:
             self._left_out += 1
 
-    def lines(self, stderr: str, size: int, session: ClientSession) -> tuple[LogLine, ...]:
+    def lines(self, stderr: str, size: int, ids: RequestIds) -> tuple[LogLine, ...]:
         """The log of a step whose stdout had `size` bytes, with ids as the test has them.
 
         The times of lines on stderr are not known: they come last.
@@ -63,11 +63,11 @@ class MessageLog:
         lines: list[LogLine] = []
         for at_s, what in self._kept:
             if isinstance(what, bytes):
-                line = session.line_as_written(what)
+                line = ids.line_as_written(what)
                 text = line.decode("utf-8", "replace").rstrip("\n")
                 lines.append(LogLine(at_s=at_s, direction="sent", text=_cut(text)))
             elif isinstance(what, Frame):
-                value = session.as_written(what.value)
+                value = ids.as_written(what.value)
                 text = show_json(value, _MAX_CHARS) if size > _LARGE_BYTES else dump_json(value)
                 lines.append(LogLine(at_s=at_s, direction="received", text=_cut(text)))
             else:

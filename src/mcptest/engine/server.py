@@ -10,6 +10,7 @@ import os
 import re
 import time
 from contextlib import contextmanager
+from itertools import count
 
 from mcptest.core.errors import InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.plan import Expectation, Step
@@ -37,12 +38,12 @@ from mcptest.transport.process.stopping import Grace, Stopped, describe_exit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Effect, LogWish, Mismatch, SessionScore
-    from mcptest.engine.connection import Item
+    from mcptest.engine.connection import Place
     from mcptest.plugins.host import PluginManager
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.session import Message
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
 
     # When a step's message was sent: the length of stderr so far, and the time.
     _Begun = tuple[int, float]
-    # Where a request begins and ends in the bytes sent so far.
-    Place = tuple[int, int]
     ActiveChecks = Callable[
         [ServerSpec, "Launcher", str], tuple[tuple[Mismatch, ...], tuple[str, ...]]
     ]
@@ -83,15 +82,11 @@ class Server:
         self._sent_ahead: _Begun | None = None
         # The result of initialize.
         self.handshake: dict[str, Any] = {}
-        self._asked = 0
+        # For the requests that no test sends, and whether one of them is performed.
+        self._new_ids = map("mcptest-{}".format, count(1))
         self._is_asking = False
         # The place of the request whose answer is awaited.
         self._request_place = (0, 0)
-        # How long this process had been suspended when it was sent.
-        self._stopped_s = 0.0
-        # For timed answers: the last moment at which nothing had arrived.
-        self._waited_until = 0.0
-        self._is_first_read = True
         # Why the last answer to `ask` did not complete the request.
         self.unfinished = ""
 
@@ -130,8 +125,12 @@ class Server:
         """The answer to the first request of a session."""
         method, id = request["method"], request["id"]
         self.connection.poll()
-        self._ask(encode_line(request), id)
-        return self._wait_for_answer(method, id, deadline, self.spec.startup_timeout_s)
+        line = self.connection.open_request(encode_line(request), id)
+        self._inbox.expect(id)
+        self._request_place = self.connection.send(line)
+        limit_s = self.spec.startup_timeout_s
+        self._waiting.begin(limit_s)
+        return self._wait_for_answer(method, id, deadline, limit_s)
 
     # Steps
 
@@ -146,46 +145,41 @@ class Server:
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
         """Send the step's message and wait for everything that it expects."""
-        is_call = _awaits_answer(step)
         sent, self._sent_ahead = self._sent_ahead, None
+        # Only calls are sent ahead.
+        is_call = bool(sent) or _awaits_answer(step)
         # The time starts now, also for a message that was sent ahead.
-        deadline = time.monotonic() + timeout_s
+        waiting = self._waiting
+        deadline = waiting.begin(timeout_s, is_timed=step.expectation.is_timed)
         mark, began = sent or self._begin(step, is_call=is_call)
-        wants_exit = step.expectation.exit_code is not None
-        is_timed = step.expectation.is_timed
         answer: Any = ABSENT
         if is_call:
-            self._waited_until, self._is_first_read = began if is_timed else 0.0, True
             answer = self._wait_for_answer(step.method, step.id, deadline, timeout_s)
+            elapsed_s = waiting.elapsed_s(began)
         else:
-            self._wire.wait_until_read()
-            self.raise_if_rejected()
-        elapsed_s = time.monotonic() - began
-        if is_timed and is_call:
-            stopped_s = self.launcher.interrupts.stopped_s - self._stopped_s
-            elapsed_s = self._waited_until - began - stopped_s
-            self.connection.put_off_rules()
-        exit_code = self._wait_for_exit(deadline) if wants_exit else None
-        if answer is ABSENT or not self._wire.is_pipe:
-            # Reads what is on stderr by now, and notices an exit. On pipes, the read that found
-            # the answer has read stderr as well.
+            self.wait_until_accepted()
+            elapsed_s = time.monotonic() - began
+        if not is_call or not self._wire.is_pipe:
+            # Read what is on stderr by now, and notice an exit. On pipes, the read that found the
+            # answer has read stderr as well.
             self.connection.poll()
-        if wants_exit:
+        exit_code = None
+        if step.expectation.exit_code is not None:
+            exit_code = self._wait_for_exit(deadline)
             self._session.abandon(step.id)
-        elif answer is ABSENT:
-            # A notification has no answer that would show that the server has exited.
+        elif not is_call:
+            # There is no answer that would show that the server is still there.
             if self.connection.is_lost:
                 raise ServerError(self.exit_fault(f"while {visible(step.method)} was handed over"))
             if self._wire.has_closed_stdin:
                 raise ServerError(faults.closed_stdin_fault(step.method, self._wire))
-        connection = self.connection
         return Reply.made_of(
             {
                 "message": answer,
                 "elapsed_s": elapsed_s,
-                "stderr": connection.stderr_since(mark),
+                "stderr": self.connection.stderr_since(mark),
                 "stderr_mark": mark,
-                "size": connection.size,
+                "size": self.connection.size,
                 "exit_code": exit_code,
                 "notifications": tuple(self._inbox.notifications),
                 "unfinished": self._session.unfinished(step.id),
@@ -194,14 +188,12 @@ class Server:
 
     def ask(self, method: str, params: object = ABSENT, timeout_s: float | None = None) -> Any:
         """Send a request that no capture contains; the whole answer, which may be an error."""
-        id = f"mcptest-{self._asked}"
-        while id == "mcptest-0" or self._session.has_seen(id):
-            self._asked += 1
-            id = f"mcptest-{self._asked}"
+        has_seen = self._session.ids.has_seen
+        id = next(id for id in self._new_ids if not has_seen(jsonrpc.id_key(id)))
         line = encode_line(jsonrpc.request(id, method, params))
         step = Step(line=line, method=method, expectation=Expectation(), id=id)
         self._is_asking = True
-        self.connection.ask_privately(line, id)
+        self.connection.recording.private_ids.add(id)
         try:
             reply = self.perform(step, timeout_s or self.spec.timeout_s)
             self.unfinished = reply.unfinished
@@ -214,7 +206,7 @@ class Server:
 
         The server answers meanwhile. Only requests are sent for which that makes no difference.
         """
-        if not _awaits_answer(step) or self._inbox.is_broken or self.connection.is_behind:
+        if not _awaits_answer(step) or self._inbox.is_broken or self.connection.recording.is_behind:
             return
         try:
             self._sent_ahead = self._begin(step, is_call=True)
@@ -236,20 +228,20 @@ class Server:
             self.connection.poll()
         begun = self._wire.stderr.total, time.monotonic()
         self.connection.start_step()
-        if is_call:
-            self._ask(step.line, step.id, keeps_id=step.keeps_id)
-        elif step.id is not ABSENT:
-            # Its answer is not awaited, but may arrive.
-            line = self.connection.open_request(step.line, step.id, keeps_id=step.keeps_id)
-            self.connection.send(line)
+        if step.id is ABSENT:
+            line = self._session.prepare_notification(step.line)
         else:
-            self.connection.send(self._session.prepare_notification(step.line))
+            line = self.connection.open_request(step.line, step.id, keeps_id=step.keeps_id)
+        if is_call:
+            self._inbox.expect(step.id)
+        self._request_place = self.connection.send(line, is_private=self._is_asking)
         if step.expectation.wants_notifications:
             self._inbox.keep_notifications()
         return begun
 
-    def raise_if_rejected(self) -> None:
-        """Over HTTP, a message without an answer can be rejected, too."""
+    def wait_until_accepted(self) -> None:
+        """Wait a moment until a message without an answer is read; over HTTP it can be rejected."""
+        self._wire.wait_until_read()
         if not self._wire.is_pipe:
             self.connection.poll()
             self.connection.raise_broken()
@@ -332,19 +324,10 @@ class Server:
 
     # One call
 
-    def _ask(self, line: bytes, id: object, *, keeps_id: bool = False) -> None:
-        line = self.connection.open_request(line, id, keeps_id=keeps_id)
-        self._inbox.expect(id)
-        begin = self._wire.sent_bytes
-        self.connection.send(line)
-        self._request_place = begin, self._wire.sent_bytes
-        self._stopped_s = self.launcher.interrupts.stopped_s
-
     def _wait_for_answer(self, method: str, id: object, deadline: float, limit_s: float) -> Any:
-        self._waiting.begin(limit_s)
         try:
             while self._inbox.answer is ABSENT:
-                is_time_left = self._waiting.take(deadline, self._receive)
+                is_time_left = self._waiting.take(deadline)
                 if self._inbox.answer is not ABSENT:
                     break
                 if self._wire.is_closed:
@@ -359,19 +342,6 @@ class Server:
             self.raise_if_unread(method, id, self._request_place)
         self._silent_since = ""
         return self._inbox.answer
-
-    def _receive(self, deadline: float) -> Sequence[Item]:
-        if not self._waited_until:
-            return self.connection.receive(deadline)
-        # The answer is timed. If we had to wait for it, it arrived just now; what is there
-        # already arrived earlier, while we were busy.
-        items: Sequence[Item] = self._wire.receive(0.0)
-        has_waited = not items and not self._wire.is_closed
-        if has_waited:
-            items = self.connection.receive(deadline, works=False)
-        if has_waited or self._is_first_read:
-            self._waited_until, self._is_first_read = time.monotonic(), False
-        return items
 
     def raise_if_unread(self, method: str, id: object, place: Place) -> None:
         """Raise if the request that was answered has not been read."""
@@ -443,10 +413,8 @@ class Server:
             return
         params = {"requestId": id, "reason": reason}
         line = encode_line(jsonrpc.notification("notifications/cancelled", params))
-        if self._is_asking:
-            # As private as the request that it cancels.
-            self.connection.ask_privately(line, str(id))
-        self.connection.send(line)
+        # As private as the request that it cancels.
+        self.connection.send(line, is_private=self._is_asking)
 
     # Ending
 
@@ -470,11 +438,11 @@ class Server:
 
     def capture(self) -> SessionCapture | None:
         """The capture of the session, if traffic is kept."""
-        return self.connection.capture(self._exit_status, self._ended_by)
+        return self.connection.recording.capture(self._exit_status, self._ended_by)
 
     def score(self) -> tuple[SessionScore, Member] | None:
         """The verdicts of the rules on the session; None if they are not checked."""
-        return self.connection.score(self._exit_status, self._ended_by)
+        return self.connection.recording.score(self._exit_status, self._ended_by)
 
     @property
     def _ended_by(self) -> str:
@@ -653,12 +621,11 @@ def _open_session(server: Server, deadline: float, params: Message | None) -> di
     if fault:
         raise ServerError(faults.with_evidence(fault, wire))
     result: dict[str, Any] = answer["result"]
-    server.connection.gaps = tuple(handshake_gaps(result))
-    for gap in server.connection.gaps:
+    gaps = server.connection.recording.gaps = tuple(handshake_gaps(result))
+    for gap in gaps:
         server.findings.add("protocol_violation", f"in the answer to initialize, {gap}")
     server.connection.send(encode_line(session.accept(result)))
-    wire.wait_until_read()
-    server.raise_if_rejected()
+    server.wait_until_accepted()
     return result
 
 

@@ -272,16 +272,21 @@ class SessionRecorder:
         self._order += 1
         return Moment(order=self._order, ms=round(ms, 3))
 
-    def take_ready(self) -> list[Exchange]:
-        """Remove and return the first exchanges, as far as nothing can be added to them."""
-        count = 0
-        while len(self._waiting) - count > 1 and self._is_done(count):
+    @property
+    def holds_back(self) -> bool:
+        """True if an exchange waits behind one without a response."""
+        return len(self._waiting) > 1
+
+    def take_ready(self, *, gives_up: bool = False) -> list[Exchange]:
+        """Remove and return the first exchanges, as far as nothing can be added to them.
+
+        With `gives_up`, no response is waited for.
+        """
+        count, max_waiting = 0, 1 if gives_up else self._max_waiting
+        # To the latest one, messages may always be added.
+        while len(self._waiting) - count > (max_waiting if self._waiting[count].is_owed else 1):
             count += 1
         return self._take(count)
-
-    def _is_done(self, index: int) -> bool:
-        is_owed = self._waiting[index].is_owed
-        return not is_owed or len(self._waiting) - index > self._max_waiting
 
     def finish(self) -> list[Exchange]:
         """Remove and return all exchanges that are left."""
@@ -416,21 +421,23 @@ class MessageOrder:
 
     def _messages(self, exchange: JsonExchange, index: int) -> Iterator[CapturedMessage]:
         if "request" in exchange:
-            yield _message(exchange, index, "request", exchange["request"])
+            yield _make_message(exchange, index, "request", exchange["request"])
         from_server, replies, noise = (
             [
-                _message(exchange, index, member, value, at)
+                _make_message(exchange, index, member, value, at)
                 for at, value in enumerate(exchange.get(member) or ())
             ]
             for member in _LISTS
         )
-        yield from _paired(from_server, replies) if self._pairs_replies else from_server + replies
+        yield from (
+            _pair_replies(from_server, replies) if self._pairs_replies else from_server + replies
+        )
         yield from noise
         if exchange.get("response") is not None:
-            yield _message(exchange, index, "response", exchange["response"])
+            yield _make_message(exchange, index, "response", exchange["response"])
 
 
-def _paired(
+def _pair_replies(
     from_server: list[CapturedMessage], replies: list[CapturedMessage]
 ) -> Iterator[CapturedMessage]:
     waiting: dict[IdKey, list[CapturedMessage]] = {}
@@ -447,7 +454,7 @@ def _paired(
         yield from unpaired
 
 
-def _message(
+def _make_message(
     exchange: JsonExchange, index: int, member: str, value: Any, at: int | None = None
 ) -> CapturedMessage:
     """A message with its entries in the tables "order" and "http" of the exchange."""

@@ -227,9 +227,10 @@ class AnswerReader:
         # The older transport: answers come on the stream, whose first event names the endpoint.
         self._is_old = is_old
         self.endpoint = ""
-        self._facts: dict[str, object] = {"stream": stream}
+        # How the answer was received, as the frames of it have it.
+        self.facts: dict[str, object] = {"stream": stream}
         if id is not ABSENT:
-            self._facts["request_id"] = id
+            self.facts["request_id"] = id
         self._mode: Mode = ""
         self._body = bytearray()
         self._events = SseDecoder(limit)
@@ -248,11 +249,6 @@ class AnswerReader:
     @property
     def is_stream(self) -> bool:
         return self._mode == "events"
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """How the answer was received, as the frames of it have it."""
-        return self._facts
 
     @property
     def begun_event(self) -> int:
@@ -289,7 +285,7 @@ class AnswerReader:
     def resume(self, broken: AnswerReader) -> None:
         """This answer continues a stream that was interrupted."""
         self.ids, self._owed, self._is_illegal = broken.ids, broken._owed, broken._is_illegal
-        self._facts["resumed"] = True
+        self.facts["resumed"] = True
         self._events.last_id = broken.last_id
         self._events.retry_s = broken.retry_s
 
@@ -299,10 +295,10 @@ class AnswerReader:
         """Status and headers were received."""
         self.status, self.headers = status, headers
         content_type = headers.get("content-type", "")
-        self._facts |= {"status": status, "content_type": content_type}
-        self._facts["headers"] = {name: headers[name] for name in _KEPT_HEADERS if name in headers}
+        self.facts |= {"status": status, "content_type": content_type}
+        self.facts["headers"] = {name: headers[name] for name in _KEPT_HEADERS if name in headers}
         if session := headers.get("mcp-session-id"):
-            self._facts["session_id"] = session
+            self.facts["session_id"] = session
         is_good = 200 <= status < 300
         coding = headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("", "identity"):
@@ -345,7 +341,7 @@ class AnswerReader:
         kind = media_type(self.headers.get("content-type", ""))
         is_good = 200 <= self.status < 300
         if not raw.strip() or (kind != JSON and not is_good):
-            return [self._unanswered(raw)]
+            return [self._make_refusal(raw)]
         if kind != JSON:
             shown = excerpt(kind, 60) or "no type at all"
             message = f"{self._answered_with()} {shown}, neither {JSON} nor {EVENTS}: {_quote(raw)}"
@@ -357,7 +353,7 @@ class AnswerReader:
     def _take_body(self, raw: bytes, *, is_good: bool) -> list[Item]:
         found = read_message(raw)
         if not isinstance(found, Frame) and not is_good:
-            return [self._unanswered(raw)]
+            return [self._make_refusal(raw)]
         if not isinstance(found, Frame):
             at = f" at column {found.column}" if found.column else ""
             reason = f"{found.reason}: {_quote(found.raw, found.size)}"
@@ -368,12 +364,12 @@ class AnswerReader:
             isinstance(value, dict) and "jsonrpc" in value and "error" in value
         ):
             # A result that is refused is none: the two contradict each other.
-            return [self._unanswered(raw)]
+            return [self._make_refusal(raw)]
         frame = self._frame(value)
         if self.is_answered:
             return [frame]
         if not is_good:
-            return [frame, self._unanswered(raw)]
+            return [frame, self._make_refusal(raw)]
         # The body is complete, so waiting longer would not help.
         message = f"{self._answered_with()} a message that is not a response to it: {_quote(raw)}"
         return [frame, self._fault("http_body", message)]
@@ -381,7 +377,7 @@ class AnswerReader:
     def _judge_receipt(self, raw: bytes) -> list[Item]:
         """The message needs no response, but it must be accepted."""
         if not 200 <= self.status < 300:
-            return [self._unanswered(raw).but(is_refusal=self.said != CANCELLED)]
+            return [self._make_refusal(raw).but(is_refusal=self.said != CANCELLED)]
         if self._is_old or (self.status == 202 and not raw.strip()):
             return []
         body = f" and {_quote(raw)}" if raw.strip() else " and no body"
@@ -392,7 +388,7 @@ class AnswerReader:
             )
         ]
 
-    def _unanswered(self, raw: bytes) -> TransportFault:
+    def _make_refusal(self, raw: bytes) -> TransportFault:
         """A body without a message: the status decides."""
         if 200 <= self.status < 300:
             return self._fault(
@@ -420,7 +416,7 @@ class AnswerReader:
             self._odd += "named message"
             return [TransportFault(kind="event_stream", message=self._odd)]
         if event.id:
-            is_again = "resumed" in self._facts and event.id in self.seen
+            is_again = "resumed" in self.facts and event.id in self.seen
             self.seen[event.id] = None
             if len(self.seen) > _MAX_SEEN:
                 del self.seen[next(iter(self.seen))]
@@ -451,7 +447,7 @@ class AnswerReader:
                 self.is_answered = not self._owed
         # The older transport has one stream for all answers.
         answers = None if self._is_old else self.ids or frozenset()
-        http, line = self._facts | (more or {}), self.events if self._is_old else 0
+        http, line = self.facts | (more or {}), self.events if self._is_old else 0
         return Frame(value=value, line=line, http=http, answers=answers)
 
     def _answered_with(self) -> str:
@@ -543,7 +539,7 @@ def param_headers(schema: object, arguments: object) -> dict[str, str]:
     if not isinstance(arguments, dict):
         return {}
     headers: dict[str, str] = {}
-    for name, value in _mirrored(schema, arguments):
+    for name, value in _find_mirrored(schema, arguments):
         if isinstance(value, bool):
             headers[f"Mcp-Param-{name}"] = "true" if value else "false"
         elif isinstance(value, (int, str)):
@@ -551,7 +547,7 @@ def param_headers(schema: object, arguments: object) -> dict[str, str]:
     return headers
 
 
-def _mirrored(schema: object, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _find_mirrored(schema: object, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     for key, inner in properties.items() if isinstance(properties, dict) else ():
         if not isinstance(inner, dict) or key not in arguments:
@@ -560,7 +556,7 @@ def _mirrored(schema: object, arguments: Mapping[str, Any]) -> Iterator[tuple[st
         if isinstance(name, str) and _TOKEN.fullmatch(name):
             yield name, arguments[key]
         elif isinstance(arguments[key], dict):
-            yield from _mirrored(inner, arguments[key])
+            yield from _find_mirrored(inner, arguments[key])
 
 
 def header_annotation_fault(schema: object) -> str:
@@ -570,7 +566,7 @@ def header_annotation_fault(schema: object) -> str:
     string, an integer or a boolean that is reached through `properties` alone.
     """
     seen: dict[str, str] = {}
-    for path, annotated, is_property in _annotated(schema):
+    for path, annotated, is_property in _find_annotated(schema):
         place = excerpt(".".join(path), 120) or "the schema"
         name, kind = annotated[_ANNOTATION], annotated.get("type", "string")
         kinds = kind if isinstance(kind, list) and kind else [kind]
@@ -588,7 +584,7 @@ def header_annotation_fault(schema: object) -> str:
     return ""
 
 
-def _annotated(schema: object) -> Iterator[tuple[tuple[str, ...], dict[str, Any], bool]]:
+def _find_annotated(schema: object) -> Iterator[tuple[tuple[str, ...], dict[str, Any], bool]]:
     """The annotated schemas: the path of each, and whether only `properties` lead to it."""
     waiting: list[tuple[tuple[str, ...], object, bool]] = [((), schema, False)]
     for path, each, is_property in waiting:

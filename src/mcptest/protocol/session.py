@@ -59,6 +59,7 @@ __all__ = [
     "MessageRefused",
     "NotificationReceived",
     "ProtocolViolated",
+    "RequestIds",
     "RequestReceived",
     "ResponseReceived",
     "SessionEvent",
@@ -149,20 +150,13 @@ class ClientSession:
         self.script = ClientScript(self._client)
         # None if results that ask for input are left to the caller.
         self.rounds: InputRounds | None = None
-        # By wire id: the written id and the line of each open request.
-        self._open: dict[jsonrpc.IdKey, tuple[object, bytes]] = {}
+        # By wire id: the line of each open request; and of each other request, what a further
+        # response to it is.
+        self._open: dict[jsonrpc.IdKey, bytes] = {}
         self._settled: dict[jsonrpc.IdKey, UnexpectedKind] = {}
-        # The written id of every request by its wire id. None of these is used again.
-        self.written_ids: dict[jsonrpc.IdKey, object] = {}
-        # The wire id of the newest request with a written id, where the two differ.
-        self._wire_ids: dict[jsonrpc.IdKey, object] = {}
-        self._fresh_number = _FIRST_FRESH_NUMBER
-        # True if any request was sent under another id than its own.
-        self.has_fresh_ids = False
-        # Ids of responses that were received before any request with that id was sent.
-        self.early_ids: set[jsonrpc.IdKey] = set()
         # The latest replies to requests of the server, by their ids.
         self._replies: dict[jsonrpc.IdKey, Message] = {}
+        self.ids = RequestIds(self._replies)
         # Messages that were sent, are not legal JSON-RPC and may be refused without an id, oldest
         # first: the wire ids of requests, numbers for messages without one.
         self._illegal: dict[jsonrpc.IdKey | int, None] = {}
@@ -208,7 +202,7 @@ class ClientSession:
 
     def add_metadata(self, line: bytes) -> bytes:
         """A request with the metadata of the stateless era; its own metadata takes precedence."""
-        message = _parsed(line)
+        message = _parse(line)
         meta = _request_meta(message)
         if meta is None or message["method"] == "initialize":
             return line
@@ -227,7 +221,7 @@ class ClientSession:
 
         Its own takes precedence. Other messages have none.
         """
-        message = _parsed(line)
+        message = _parse(line)
         meta = _request_meta(message)
         if meta is None:
             return line, ""
@@ -242,7 +236,7 @@ class ClientSession:
         line = encode_line(message)
         key = jsonrpc.id_key(message["id"])
         if key in self._open:
-            self._open[key] = self._open[key][0], line
+            self._open[key] = line
         return line
 
     @property
@@ -269,45 +263,16 @@ class ClientSession:
 
         With `keeps_id` the id is sent as written, even if it was used before.
         """
-        key = jsonrpc.id_key(id)
-        if self._has_seen(key):
-            self._wire_ids.pop(key, None)
-            if keeps_id or not jsonrpc.can_replace_id(id):
-                self._settled.pop(key, None)
-            else:
-                fresh = self._fresh_id(id)
-                self._wire_ids[key] = fresh
-                self.has_fresh_ids = True
-                key = jsonrpc.id_key(fresh)
-                line = jsonrpc.replace_id(line, id, fresh) if line else line
-        self.written_ids[key] = id
+        key, line = self.ids.assign(id, line, keeps_id=keeps_id)
+        self._settled.pop(key, None)
         is_plain = (
             _PLAIN_PART in line and line.startswith(_PLAIN_HEAD) and key[0] in _PLAIN_ID_TYPES
         )
-        if line and not is_plain and jsonrpc.is_illegal(_parsed(line)):
+        if line and not is_plain and jsonrpc.is_illegal(_parse(line)):
             self._illegal[key] = None
             self._has_methods = self._has_methods and _METHOD in line
-        self._open[key] = id, line
+        self._open[key] = line
         return line
-
-    def _fresh_id(self, id: object) -> object:
-        """An id of the same JSON type that neither side has used in this session."""
-        while True:
-            number = self._fresh_number
-            self._fresh_number += 1
-            fresh: object
-            if isinstance(id, str):
-                fresh = f"{id}~{number - _FIRST_FRESH_NUMBER + 2}"
-            elif isinstance(id, float):
-                fresh = number + 0.5
-            else:
-                assert isinstance(id, int)
-                # Large numbers stay large, with no more digits than can be written.
-                fresh = number if id >= 0 else -number
-                if abs(id) >= _LARGE_NUMBER:
-                    fresh = id - fresh
-            if not self.has_seen(fresh):
-                return fresh
 
     def prepare_notification(self, line: bytes) -> bytes:
         """The line to send for a message without an id.
@@ -315,12 +280,12 @@ class ClientSession:
         If it cancels a request, the wire id is put in. If it is not legal, the server may refuse
         it with an error without an id.
         """
-        if jsonrpc.is_illegal(_parsed(line)):
+        if jsonrpc.is_illegal(_parse(line)):
             self._notes += 1
             self._illegal[self._notes] = None
-        if not self._wire_ids or _CANCELLED not in line:
+        if not self.ids.has_fresh or _CANCELLED not in line:
             return line
-        message = _parsed(line)
+        message = _parse(line)
         params = jsonrpc.params_of(message)
         if "requestId" not in params:
             return line
@@ -334,74 +299,30 @@ class ClientSession:
         if len(self._replies) > REMEMBERED_IDS:
             del self._replies[next(iter(self._replies))]
 
-    def has_seen(self, id: object) -> bool:
-        """True if this id was used in the session, by either side."""
-        return self._has_seen(jsonrpc.id_key(id))
-
-    def _has_seen(self, key: jsonrpc.IdKey) -> bool:
-        return key in self.written_ids or key in self.early_ids or key in self._replies
-
-    def take_early(self, id: object) -> bool:
-        """True, once, if a response with this id was received before any request with it."""
-        key = jsonrpc.id_key(id)
-        if key not in self.early_ids:
-            return False
-        self.early_ids.remove(key)
-        self.written_ids[key] = id
-        return True
-
     def abandon(self, id: object) -> None:
         """Give up a request; its response, if any, is late."""
         key = jsonrpc.id_key(self.wire_id(id))
-        if self._open.pop(key, None):
+        if self._open.pop(key, None) is not None:
             self._settle(key, "late_response")
 
     def mark_unreadable(self, wire_id: object) -> None:
         """The response was received and cannot be read; another one is a duplicate."""
         self._settle_open(jsonrpc.id_key(wire_id))
 
-    def written_id(self, wire_id: object) -> object:
-        """The written id of the request with this wire id."""
-        return self.written_ids.get(jsonrpc.id_key(wire_id), wire_id)
-
     def awaited_id(self, wire_id: object) -> object:
         """The written id under which the caller waits for the response to this wire id."""
-        return self.written_id(self.rounds.first_id(wire_id) if self.rounds else wire_id)
+        return self.ids.written_id(self.rounds.first_id(wire_id) if self.rounds else wire_id)
 
     def wire_id(self, id: object) -> object:
         """The wire id of the newest request with this written id, in its newest round."""
-        first = self._wire_ids.get(jsonrpc.id_key(id), id) if self._wire_ids else id
+        first = self.ids.wire_id(id)
         return self.rounds.newest_id(first) if self.rounds else first
-
-    def as_written(self, message: Any) -> Any:
-        """A message of the server; a response with the written id instead of the wire id."""
-        if not self.has_fresh_ids or not isinstance(message, dict):
-            return message
-        if "method" in message or "id" not in message:
-            return message
-        written = self.written_id(message["id"])
-        return message if written is message["id"] else {**message, "id": written}
-
-    def line_as_written(self, line: bytes) -> bytes:
-        """A line that was sent, with written ids instead of wire ids."""
-        if not self._wire_ids:
-            return line
-        message = _parsed(line)
-        if not isinstance(message, dict) or "method" not in message:
-            return line
-        params = jsonrpc.params_of(message)
-        if message["method"] == "notifications/cancelled" and "requestId" in params:
-            written = self.written_id(params["requestId"])
-            return encode_line({**message, "params": {**params, "requestId": written}})
-        if "id" not in message:
-            return line
-        return encode_line({**message, "id": self.written_id(message["id"])})
 
     def unfinished(self, id: object) -> str:
         """Why the response to this request is not final; "" if it is."""
         if not self.rounds:
             return ""
-        return self.rounds.unfinished(self._wire_ids.get(jsonrpc.id_key(id), id))
+        return self.rounds.unfinished(self.ids.wire_id(id))
 
     @property
     def may_be_refused(self) -> bool:
@@ -414,13 +335,12 @@ class ClientSession:
 
     def _settle_open(self, key: jsonrpc.IdKey) -> object:
         """Close the open request with this wire id; its written id, or ABSENT."""
-        found = self._open.pop(key, None)
-        if found is None:
+        if self._open.pop(key, None) is None:
             return ABSENT
         if self._illegal:
             self._illegal.pop(key, None)
         self._settle(key, "duplicate_response")
-        return found[0]
+        return self.ids.written[key]
 
     def _settle(self, key: jsonrpc.IdKey, later: UnexpectedKind) -> None:
         self._settled[key] = later
@@ -438,6 +358,18 @@ class ClientSession:
 
         `answers` are the wire ids that a response may have on its stream, None for any.
         """
+        # Nearly all values are plain responses to open requests, which need no further checks.
+        if (
+            jsonrpc.is_plain_result(value)
+            and answers is None
+            and self._has_methods
+            and not self.rounds
+        ):
+            key = jsonrpc.id_key(value["id"])
+            id = ABSENT if key in self._replies else self._settle_open(key)
+            if id is not ABSENT:
+                message = self.ids.as_written(value)
+                return (ResponseReceived.made_of({"message": message, "id": id}),)
         if not isinstance(value, list):
             return (self._receive_one(value, answers),)
         if not value:
@@ -447,16 +379,6 @@ class ClientSession:
             reason = f"revision {self.revision.version} has no batches"
             return (self._violated(each, "", reason) for each in value)
         return (self._receive_one(each, answers) for each in value)
-
-    def take_answer(self, value: object) -> object:
-        """The written id of the open request to which a value is a plain response.
-
-        Nearly all values are. For ABSENT, call `receive`.
-        """
-        if self.rounds or not self._has_methods or not jsonrpc.is_plain_result(value):
-            return ABSENT
-        key = jsonrpc.id_key(value["id"])
-        return ABSENT if key in self._replies else self._settle_open(key)
 
     def _receive_one(self, value: object, answers: Container[jsonrpc.IdKey] | None) -> SessionEvent:
         kind = jsonrpc.message_kind(value)
@@ -492,8 +414,8 @@ class ClientSession:
         # An empty result may also answer a request with the id of the ping of the server.
         if "method" not in message and self._replies.get(key) == message:
             return message.get("result") != {}
-        line = self._open[key][1]
-        return bool(line) and _parsed(line) == message
+        line = self._open[key]
+        return bool(line) and _parse(line) == message
 
     def _receive_response(
         self, message: Message, answers: Container[jsonrpc.IdKey] | None
@@ -501,15 +423,14 @@ class ClientSession:
         key = jsonrpc.id_key(message.get("id"))
         if message.get("id") is None and key not in self._open and answers != frozenset():
             return self._receive_error_without_id(message)
-        if answers is not None and key not in answers and key in self.written_ids:
+        if answers is not None and key not in answers and key in self.ids.written:
             return UnexpectedResponse(message=message, kind="misplaced_response")
         id = self._settle_open(key)
         if id is not ABSENT:
             if self.rounds and self.revision.is_stateless:
                 return self._receive_round(message, self.rounds)
-            return ResponseReceived(message=self.as_written(message), id=id)
-        if key not in self.written_ids and len(self.early_ids) < REMEMBERED_IDS:
-            self.early_ids.add(key)
+            return ResponseReceived(message=self.ids.as_written(message), id=id)
+        self.ids.note_early(key)
         kind = self._settled.get(key, "unknown_id")
         if kind == "late_response":
             self._settle(key, "duplicate_response")
@@ -559,7 +480,7 @@ _PLAIN_PART = b'","params":{'
 _PLAIN_ID_TYPES = ("str", "int")
 
 
-def _parsed(line: bytes) -> Any:
+def _parse(line: bytes) -> Any:
     return parse_json(line.decode("utf-8"))
 
 
@@ -570,6 +491,108 @@ def _request_meta(message: Any) -> Message | None:
     params = message.get("params", {})
     meta = params.get("_meta", {}) if isinstance(params, dict) else None
     return meta if isinstance(meta, dict) else None
+
+
+class RequestIds:
+    """The written id and the wire id of each request of the client.
+
+    They differ if either side has used the written id before. The keys of `replies` are the ids of
+    the server's own requests.
+    """
+
+    def __init__(self, replies: Container[jsonrpc.IdKey]) -> None:
+        self._replies = replies
+        # The written id of each request, by its wire id.
+        self.written: dict[jsonrpc.IdKey, object] = {}
+        # The wire id of the newest request with a written id, where the two differ.
+        self._wire: dict[jsonrpc.IdKey, object] = {}
+        # Ids of responses that were received before any request with that id was sent.
+        self._early: set[jsonrpc.IdKey] = set()
+        self._fresh_number = _FIRST_FRESH_NUMBER
+        # True if any request was sent under another id than its own.
+        self.has_fresh = False
+
+    def assign(self, id: object, line: bytes, *, keeps_id: bool) -> tuple[jsonrpc.IdKey, bytes]:
+        """Give a new request its wire id: the key of this id, and the line with it."""
+        key = jsonrpc.id_key(id)
+        if self.has_seen(key):
+            if keeps_id or not jsonrpc.can_replace_id(id):
+                self._wire.pop(key, None)
+            else:
+                fresh = self._wire[key] = self._fresh_id(id)
+                key = jsonrpc.id_key(fresh)
+                line = jsonrpc.replace_id(line, id, fresh) if line else line
+                self.has_fresh = True
+        self.written[key] = id
+        return key, line
+
+    def _fresh_id(self, id: object) -> object:
+        """An id of the same JSON type that neither side has used in this session."""
+        while True:
+            number = self._fresh_number
+            self._fresh_number += 1
+            fresh: object
+            if isinstance(id, str):
+                fresh = f"{id}~{number - _FIRST_FRESH_NUMBER + 2}"
+            elif isinstance(id, float):
+                fresh = number + 0.5
+            else:
+                assert isinstance(id, int)
+                # Large numbers stay large, with no more digits than can be written.
+                fresh = number if id >= 0 else -number
+                if abs(id) >= _LARGE_NUMBER:
+                    fresh = id - fresh
+            if not self.has_seen(jsonrpc.id_key(fresh)):
+                return fresh
+
+    def has_seen(self, key: jsonrpc.IdKey) -> bool:
+        """True if this id was used in the session, by either side."""
+        return key in self.written or key in self._early or key in self._replies
+
+    def note_early(self, key: jsonrpc.IdKey) -> None:
+        """Remember the id of a response for which no request was open, if none ever had it."""
+        if key not in self.written and len(self._early) < REMEMBERED_IDS:
+            self._early.add(key)
+
+    def take_early(self, id: object) -> bool:
+        """True, once, if a response with this id was received before any request with it."""
+        if not self._early or (key := jsonrpc.id_key(id)) not in self._early:
+            return False
+        self._early.remove(key)
+        self.written[key] = id
+        return True
+
+    def written_id(self, wire_id: object) -> object:
+        """The written id of the request with this wire id."""
+        return self.written.get(jsonrpc.id_key(wire_id), wire_id)
+
+    def wire_id(self, id: object) -> object:
+        """The wire id of the newest request with this written id."""
+        return self._wire.get(jsonrpc.id_key(id), id) if self._wire else id
+
+    def as_written(self, message: Any) -> Any:
+        """A message of the server; a response with the written id instead of the wire id."""
+        if not self.has_fresh or not isinstance(message, dict):
+            return message
+        if "method" in message or "id" not in message:
+            return message
+        written = self.written_id(message["id"])
+        return message if written is message["id"] else {**message, "id": written}
+
+    def line_as_written(self, line: bytes) -> bytes:
+        """A line that was sent, with written ids instead of wire ids."""
+        if not self.has_fresh:
+            return line
+        message = _parse(line)
+        if not isinstance(message, dict) or "method" not in message:
+            return line
+        params = jsonrpc.params_of(message)
+        if message["method"] == "notifications/cancelled" and "requestId" in params:
+            written = self.written_id(params["requestId"])
+            return encode_line({**message, "params": {**params, "requestId": written}})
+        if "id" not in message:
+            return line
+        return encode_line({**message, "id": self.written_id(message["id"])})
 
 
 # Requests of the server

@@ -114,7 +114,7 @@ if TYPE_CHECKING:
             """Close the answer to a request; False if it has no stream of its own."""
 
         def mark_stdout(self) -> int: ...
-        def cleaned(self, raw: bytes) -> bytes:
+        def redact_output(self, raw: bytes) -> bytes:
             """Part of the server's output without the secrets it was given."""
 
         def drain_stderr(self) -> None: ...

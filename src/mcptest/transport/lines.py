@@ -117,7 +117,7 @@ class LinePeer:
         process.decoder = LineDecoder(self.spec.limits.max_line_bytes, keeps_raw=True)
         self._process = process
         # It is ended even if the caller forgets to close it.
-        self._finalizer = weakref.finalize(self, _end, process, os.getpid(), self._is_alone)
+        self._finalizer = weakref.finalize(self, _kill, process, os.getpid(), self._is_alone)
 
     def send(self, line: bytes) -> None:
         assert self._process is not None, "it is started before anything is sent"
@@ -144,7 +144,7 @@ class LinePeer:
             if self._pending:
                 break
             if process.is_closed:
-                raise self._ended(process)
+                raise self._make_ended_error(process)
             if time.monotonic() >= deadline:
                 raise PeerSilentError
         return self._pending.popleft()
@@ -182,7 +182,7 @@ class LinePeer:
         self.last_output, self.exit_code = _last_lines(process), process.exit_code()
         return self.exit_code
 
-    def _ended(self, process: StdioTransport) -> PeerEndedError:
+    def _make_ended_error(self, process: StdioTransport) -> PeerEndedError:
         partial, size = process.decoder.remainder
         has_ended = process.wait_for_exit(time.monotonic() + _EXIT_S)
         status = self._end(process)
@@ -194,13 +194,13 @@ class LinePeer:
 
 
 def _last_lines(process: StdioTransport) -> str:
-    raw = process.cleaned(process.stderr.tail())
+    raw = process.redact_output(process.stderr.tail())
     text = raw[-_STDERR_SHOWN_BYTES:].decode("utf-8", "backslashreplace")
     # A cut is marked, so that half a secret beside it is recognised.
     return text if len(raw) <= _STDERR_SHOWN_BYTES else f"…{text}"
 
 
-def _end(process: StdioTransport, owner: int, is_alone: bool) -> Stopped | None:
+def _kill(process: StdioTransport, owner: int, is_alone: bool) -> Stopped | None:
     """Kill it, and end its guardian if it has one of its own; how it ended.
 
     No-op in a fork of the process that started it.
@@ -263,7 +263,7 @@ class _Loop:
         while not self._has_ended:
             wait_s = max(0.0, self._later[0][0] - time.monotonic()) if self._later else None
             has_room = len(self._backlog) + self._later_bytes < _MAX_WAITING_BYTES
-            ready = self._ready(wait_s, listening=has_room)
+            ready = self._wait(wait_s, listening=has_room)
             if self._interrupts.count:
                 lines = b"".join(last_lines())
                 if lines and wait_ready({self._sink: WRITABLE}, 0):
@@ -279,12 +279,12 @@ class _Loop:
         # Write what is left, without further delay, as long as the client reads it.
         self._release(float("inf"))
         while self._backlog:
-            ready = self._ready(_LAST_PATIENCE_S, listening=False)
+            ready = self._wait(_LAST_PATIENCE_S, listening=False)
             if self._sink not in ready or self._interrupts.count:
                 return
             self._write()
 
-    def _ready(self, wait_s: float | None, *, listening: bool) -> set[int]:
+    def _wait(self, wait_s: float | None, *, listening: bool) -> set[int]:
         wanted = {self._interrupts.fd: READABLE}
         if listening:
             wanted[self._source] = READABLE

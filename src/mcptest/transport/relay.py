@@ -36,7 +36,7 @@ from mcptest.transport import utc_now, wait_ready
 from mcptest.transport.process.child import open_null
 from mcptest.transport.process.signals import Interrupts
 from mcptest.transport.process.stopping import Grace, ServerProcess, stop
-from mcptest.transport.stdio import spawn
+from mcptest.transport.stdio import start_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -322,19 +322,6 @@ def render_entry(
 # From bytes to exchanges. Pure.
 
 
-class _Recorder(SessionRecorder):
-    """Stops waiting for an answer also when too much is held back for it."""
-
-    holds_too_much = False
-
-    @property
-    def holds_back(self) -> bool:
-        return len(self._waiting) > 1
-
-    def _is_done(self, place: int) -> bool:
-        return self.holds_too_much or super()._is_done(place)
-
-
 class ExchangeBuilder:
     """Turns the bytes of both sides into exchanges, each returned once nothing can be added to it.
 
@@ -356,7 +343,7 @@ class ExchangeBuilder:
             "client": MessageLines(max_line_bytes, keeps_heads),
             "server": MessageLines(max_line_bytes, keeps_heads),
         }
-        self._recorder = _Recorder(max_waiting=max_waiting)
+        self._recorder = SessionRecorder(max_waiting=max_waiting)
         self._max_beside_bytes = max_beside_bytes
         self._max_held_bytes = max_held_bytes
         self._held_bytes = 0
@@ -402,8 +389,8 @@ class ExchangeBuilder:
 
     def take_ready(self) -> list[tuple[Exchange, Extras]]:
         """The exchanges to which nothing can be added; the very first is the prologue."""
-        self._recorder.holds_too_much = self._held_bytes > self._max_held_bytes
-        ready = self._recorder.take_ready()
+        holds_too_much = self._held_bytes > self._max_held_bytes
+        ready = self._recorder.take_ready(gives_up=holds_too_much)
         if not self._recorder.holds_back:
             self._held_bytes = 0
         return [self._with_extras(exchange) for exchange in ready]
@@ -573,7 +560,7 @@ class Relay(ServerProcess):
     ) -> None:
         mark = guardian.next_mark()
         spec = ServerSpec(name=command[0], command=tuple(command))
-        super().__init__(spawn(spec, mark, with_stderr=False), mark, guardian)
+        super().__init__(start_server(spec, mark, with_stderr=False), mark, guardian)
         self._signals = signals
         self._recording = recording
         self._requests = _Flow(_STDIN, self._stdin, is_shared=False)
@@ -589,7 +576,7 @@ class Relay(ServerProcess):
     def run(self) -> int | None:
         """Pass everything on until one side ends, then end the other; the server's exit code."""
         while not (self.has_exited or self._answers.is_refused or self._signals.count):
-            deadline = self._silence_ends()
+            deadline = self._silence_deadline()
             if deadline is not None and time.monotonic() >= deadline:
                 break
             self._turn(deadline)
@@ -609,7 +596,7 @@ class Relay(ServerProcess):
             self.ended_by = "stdin" if ended_by == "exited" and not had_input else ended_by
         return self.exit_code()
 
-    def _silence_ends(self) -> float | None:
+    def _silence_deadline(self) -> float | None:
         """When to stop waiting for a server that has nothing more to do; None: never.
 
         It has something to do while requests can reach it, and while the client has not read

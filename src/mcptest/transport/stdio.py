@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     Item = Frame | Noise | Overlong
 
-__all__ = ["StdioTransport", "spawn"]
+__all__ = ["StdioTransport", "start_server"]
 
 
 # The memory for a whole read is allocated first, and a megabyte for every short answer costs half
@@ -77,7 +77,7 @@ _MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LAN
 
 
 class StdioTransport(ServerProcess):
-    """One server process, from spawn to the end of its group."""
+    """One server process, from its start to the end of its group."""
 
     is_pipe = True
     foreign_listener = ""
@@ -85,7 +85,7 @@ class StdioTransport(ServerProcess):
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
         mark = guardian.next_mark()
-        super().__init__(spawn(spec, mark), mark, guardian)
+        super().__init__(start_server(spec, mark), mark, guardian)
         self.spec = spec
         self.label, self.transport = f"stdio://{spec.name}", f"stdio:{self.pid}"
         self.interrupts = interrupts
@@ -146,7 +146,7 @@ class StdioTransport(ServerProcess):
         self.stdout_mark = self.stdout_tail.total
         return self.stdout_mark
 
-    def cleaned(self, raw: bytes) -> bytes:
+    def redact_output(self, raw: bytes) -> bytes:
         """Part of the server's output without the secrets it was given."""
         redact = self.redact
         return redact_bytes(raw, lambda text: redact_part(text, redact)) if redact else raw
@@ -395,7 +395,7 @@ def _read(fd: int, size: int = _READ_BYTES) -> bytes | None:
         return None
 
 
-def spawn(spec: ServerSpec, mark: str, *, with_stderr: bool = True) -> Child:
+def start_server(spec: ServerSpec, mark: str, *, with_stderr: bool = True) -> Child:
     """Start the server in a session of its own, with its mark in its environment.
 
     Without a pipe for stderr it writes to ours. ServerError says why it cannot be started.

@@ -300,7 +300,7 @@ def build_verified_suite(
         block = {**block, "name": description}
     text = render_suite(description, block, probes)
     plan = _load(text, file, visit.spec, options.variables)
-    results = visit.cleaned(_results(plan, launcher, began + total_s))
+    results = visit.redact(_results(plan, launcher, began + total_s))
     probes = [
         probe if probe.skip else _after_second_try(probe, result, total_s)
         for probe, result in zip_longest(probes, results)

@@ -207,7 +207,7 @@ class HttpTransport:
         self.stdout_mark = self.stdout_tail.total
         return self.stdout_mark
 
-    def cleaned(self, raw: bytes) -> bytes:
+    def redact_output(self, raw: bytes) -> bytes:
         """Part of the server's output without the secrets it was given."""
         return redact_bytes(raw, lambda text: redact_part(text, self.redact))
 

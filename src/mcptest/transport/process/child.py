@@ -139,14 +139,14 @@ def spawn(
     # Our own folder may be gone, and the other one still be there.
     with contextlib.suppress(OSError):
         is_here = is_here or os.path.abspath(cwd) == os.getcwd()
-    inherited = _inherited()
+    inherited = _list_inherited()
     if _can_spawn(streams, inherited) and (is_here or len(os.listdir(_THREADS)) == 1):
         # With one thread, this process can change its folder unnoticed.
         # Not every system lets `posix_spawn` make a session.
-        folder = contextlib.nullcontext() if is_here else _folder(cwd)
+        folder = contextlib.nullcontext() if is_here else _change_folder(cwd)
         with contextlib.suppress(NotImplementedError), folder:
-            return _spawned(command, environment, streams, inherited or ())
-    return _spawned_by_library(command, environment, streams, cwd)
+            return _spawn_with_posix(command, environment, streams, inherited or ())
+    return _spawn_with_subprocess(command, environment, streams, cwd)
 
 
 def _can_spawn(streams: Sequence[int], inherited: Sequence[int] | None) -> bool:
@@ -158,7 +158,7 @@ def _can_spawn(streams: Sequence[int], inherited: Sequence[int] | None) -> bool:
     return min(streams) > 2
 
 
-def _inherited() -> list[int] | None:
+def _list_inherited() -> list[int] | None:
     """The open files that a process would inherit; None if they cannot be listed."""
     try:
         names = os.listdir(_OPEN_FILES)
@@ -174,7 +174,7 @@ def _inherited() -> list[int] | None:
 
 
 @contextlib.contextmanager
-def _folder(path: str) -> Iterator[None]:
+def _change_folder(path: str) -> Iterator[None]:
     # The current folder may not be readable.
     before = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY)
     try:
@@ -185,7 +185,7 @@ def _folder(path: str) -> Iterator[None]:
         os.close(before)
 
 
-def _spawned(
+def _spawn_with_posix(
     command: Sequence[str],
     environment: Mapping[str, str],
     streams: Sequence[int],
@@ -221,7 +221,7 @@ def candidates(program: str, environment: Mapping[str, str]) -> list[str]:
     return [path for path in found if os.path.exists(path)]
 
 
-def _spawned_by_library(
+def _spawn_with_subprocess(
     command: Sequence[str], environment: Mapping[str, str], streams: Sequence[int], cwd: str
 ) -> int:
     import subprocess  # noqa: PLC0415  # see above

@@ -47,7 +47,7 @@ def judge_in_child(
     if sys.platform == "win32":
         from mcptest.transport.process.spawned import call_apart  # noqa: PLC0415  # only there
 
-        found = call_apart(partial(_judged, judge), limit_s, launcher.interrupts)
+        found = call_apart(partial(_judge_or_fault, judge), limit_s, launcher.interrupts)
     else:
         found = _judge_forked(judge, limit_s, launcher)
     if isinstance(found, Fault):
@@ -65,7 +65,7 @@ def _judge_forked(
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        _work(judge, limit_s, writer)
+        _run_child(judge, limit_s, writer)
     os.close(writer)
     # A group of its own, so that the guardian can end it if we are killed. Both sides do this: it
     # is a group before either needs it to be.
@@ -75,7 +75,7 @@ def _judge_forked(
     try:
         raw = _read_all(reader, limit_s, launcher.interrupts.fd)
         if not raw:
-            _let_end(child)
+            _wait_for_end(child)
     finally:
         os.close(reader)
         with contextlib.suppress(ProcessLookupError):
@@ -83,12 +83,12 @@ def _judge_forked(
         _, status = os.waitpid(child, 0)
         launcher.guardian.release(child)
     if not raw:
-        raise _ended(status)
+        raise _make_error(status)
     found: tuple[T, ...] | Fault = pickle.loads(raw)
     return found
 
 
-def _let_end(child: int) -> None:
+def _wait_for_end(child: int) -> None:
     """Wait a moment for a child that sent nothing, so that its own status can be reported."""
     assert sys.platform != "win32"
     deadline = time.monotonic() + _EXIT_S
@@ -98,7 +98,7 @@ def _let_end(child: int) -> None:
         time.sleep(0.001)
 
 
-def _ended(status: int) -> Exception:
+def _make_error(status: int) -> Exception:
     """The error of a child that sent nothing: our own failure, or that of the code it ran."""
     code = os.waitstatus_to_exitcode(status)
     if code == _OUR_FAULT:
@@ -106,7 +106,7 @@ def _ended(status: int) -> Exception:
     return EndedError(f"exit status {code}" if code >= 0 else f"killed by signal {-code}")
 
 
-def _work(judge: Callable[[], tuple[T, ...]], limit_s: float, writer: int) -> NoReturn:
+def _run_child(judge: Callable[[], tuple[T, ...]], limit_s: float, writer: int) -> NoReturn:
     """The child from start to end. It never returns into the code it was forked from."""
     import pickle  # noqa: PLC0415  # as above
     import traceback  # noqa: PLC0415  # as above
@@ -120,7 +120,7 @@ def _work(judge: Callable[[], tuple[T, ...]], limit_s: float, writer: int) -> No
         # It must not hold the guardian's pipe, or our end would go unnoticed.
         os.dup2(writer, 3)
         os.closerange(4, 65536)
-        result = memoryview(pickle.dumps(_judged(judge)))
+        result = memoryview(pickle.dumps(_judge_or_fault(judge)))
         while result:
             result = result[os.write(3, result) :]
     except BaseException:  # noqa: BLE001  # nothing may reach the code it was forked from
@@ -130,7 +130,7 @@ def _work(judge: Callable[[], tuple[T, ...]], limit_s: float, writer: int) -> No
     os._exit(0)
 
 
-def _judged(judge: Callable[[], tuple[T, ...]]) -> tuple[T, ...] | Fault:
+def _judge_or_fault(judge: Callable[[], tuple[T, ...]]) -> tuple[T, ...] | Fault:
     try:
         return judge()
     except CheckError as error:

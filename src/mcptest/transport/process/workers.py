@@ -221,8 +221,8 @@ def _run_worker(work: Work, jobs: int, send: int) -> NoReturn:
 # Running this program again as a child that shares our terminal
 
 
-class _PassedOn:
-    """Passes signals on to the child, until it is restored."""
+class _SignalForwarder:
+    """Passes signals on to the child, until `restore` is called."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -233,9 +233,9 @@ class _PassedOn:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.last = number
-        self.pass_on()
+        self.forward()
 
-    def pass_on(self) -> None:
+    def forward(self) -> None:
         if self.last and self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, self.last)
@@ -258,7 +258,7 @@ def run_again(words: Sequence[str], follows: str) -> tuple[int, bool]:
     The environment variable `follows` gives the child our process id.
     The child is in a process group of its own, so that each Ctrl-C reaches it once: by us.
     """
-    signals = _PassedOn()
+    signals = _SignalForwarder()
     try:
         child = subprocess.Popen(
             [sys.executable, "-m", "mcptest", *words],
@@ -266,8 +266,8 @@ def run_again(words: Sequence[str], follows: str) -> tuple[int, bool]:
             process_group=0,
         )
         signals.pid = child.pid
-        # One may have come before there was a child to pass it on to.
-        signals.pass_on()
+        # One may have come before there was a child to forward it to.
+        signals.forward()
         status = child.wait()
     finally:
         signals.restore()
