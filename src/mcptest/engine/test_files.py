@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from io import BufferedReader
+    from typing import Self
 
 __all__ = [
     "CASE_ENDINGS",
@@ -613,8 +614,8 @@ class SuiteFolders:
         self._named = [path for path in named if path]
         self._is_found = is_found
 
-    def __enter__(self) -> None:
-        pass
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, _: object, error: object, __: object) -> None:
         if isinstance(error, FormatError):

@@ -21,6 +21,7 @@ from mcptest.core.plan import ServerSpec
 from mcptest.core.results import ExitCode
 from mcptest.core.text import plural, visible
 from mcptest.engine.loading import (
+    Diagnostics,
     PlaceholderEnvironment,
     Servers,
     SuiteResources,
@@ -148,7 +149,7 @@ class _SuiteFolder:
         self.registry = self._shelf.registry_with(self._suite, ())
 
     def _plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
-        return Servers(Wanted(), PlaceholderEnvironment(os.environ), [], []).plugins_of(file)
+        return Servers(Wanted(), PlaceholderEnvironment(os.environ), Diagnostics()).plugins_of(file)
 
     def find_mistake(self, text: str) -> str:
         """Return the first mistake in the text of a suite in this folder, "" if there is none."""

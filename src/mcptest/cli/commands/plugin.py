@@ -17,7 +17,7 @@ from mcptest.core.secrets import is_secret, redact_all, redactor
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
 from mcptest.core.value_class import ABSENT, Record
-from mcptest.engine.loading import PlaceholderEnvironment, Servers, Wanted
+from mcptest.engine.loading import Diagnostics, PlaceholderEnvironment, Servers, Wanted
 from mcptest.engine.server import launching
 from mcptest.engine.test_files import SuiteFolders, read_text
 from mcptest.formats.fields import diagnose
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.cli.options import Arguments
-    from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.plan import PluginSpec
     from mcptest.plugins.host import PluginResponse
 
@@ -216,20 +215,19 @@ def _request(words: Sequence[str]) -> tuple[str, str, object]:
 
 def _declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
     """Return the plugins of the command line, the config and the suite, and their secrets."""
-    mistakes: list[Diagnostic] = []
-    warnings: list[Diagnostic] = []
     config = arguments.last("--config")
     suite = find_suite(config)
     asked = Wanted(config="" if suite else config, plugins=parse_plugins(arguments))
     # The server of the config is not started, so its variables may be unset.
-    servers = Servers(asked, PlaceholderEnvironment(os.environ), mistakes, warnings)
+    diagnostics = Diagnostics()
+    servers = Servers(asked, PlaceholderEnvironment(os.environ), diagnostics)
     # A suite that is named is used alone; one that is found, together with the config beside it.
     found = asked.plugins if config and suite else servers.plugins_of("")
     folders = asked.folders()
-    if mistakes:
-        raise FormatError(folders.quotable(mistakes))
+    if diagnostics.mistakes:
+        raise FormatError(folders.quotable(diagnostics.mistakes))
     own, secrets = _read_suite_plugins(suite, is_found=not config) if suite else ((), ())
-    for warning in folders.quotable(warnings):
+    for warning in folders.quotable(diagnostics.warnings):
         write_stderr(render_diagnostic(warning) + "\n\n")
     return (*found, *own), (*servers.secrets_of(""), *secrets)
 
