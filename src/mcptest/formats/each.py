@@ -26,8 +26,8 @@ from mcptest.formats.fields import (
     EACH_KEYS,
     ROW_ENDINGS,
     Fields,
-    alone,
     kind_of,
+    lone_reference,
     point_at,
     references,
 )
@@ -495,7 +495,7 @@ def _filled_call(call: Values, row: Values, keys: Collection[str]) -> Values:
 def _filled(value: object, row: Values) -> object:
     """Return the value with the columns of a row; other references are left for the loader."""
     if isinstance(value, str):
-        name = alone(value)
+        name = lone_reference(value)
         return row[name] if name in row else _text(value, row)
     if isinstance(value, list):
         return [_filled(item, row) for item in value]

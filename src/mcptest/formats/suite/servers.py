@@ -84,13 +84,13 @@ def read_servers(
             inner.report(name, "F009", "the name of a server must not be empty")
         entry = inner.mapping_at(name)
         if entry:
-            variables.asked()
+            variables.take_unset()
             needs: tuple[Diagnostic, ...] = ()
             base = None
             if "from" in entry.mapping:
                 base, needs = _read_from(name, entry, variables, files)
             spec = _read_server(name, entry, variables, isolation, base)
-            found[name] = (spec, (*needs, *variables.asked()))
+            found[name] = (spec, (*needs, *variables.take_unset()))
     return found
 
 
