@@ -61,21 +61,21 @@ __all__ = [
     "choose_servers",
     "find_server_file",
     "find_suite",
-    "max_failures",
-    "min_coverage",
-    "parallel",
     "parse_ca_file",
     "parse_command",
     "parse_format",
     "parse_http_server",
+    "parse_max_failures",
+    "parse_min_coverage",
     "parse_plugins",
+    "parse_repeat",
+    "parse_retries",
     "parse_seconds",
     "parse_server_command",
     "parse_timeout_s",
     "parse_wanted",
+    "parse_workers",
     "read_env_file",
-    "repeat",
-    "retries",
 ]
 
 
@@ -867,7 +867,7 @@ def parse_format(arguments: Arguments) -> str:
     return name
 
 
-def parallel(arguments: Arguments) -> int | None:
+def parse_workers(arguments: Arguments) -> int | None:
     """Return how many files to run at a time: None without the option, 0 for one per core."""
     if not arguments.has("--parallel"):
         return None
@@ -880,11 +880,11 @@ def parallel(arguments: Arguments) -> int | None:
     return int(text)
 
 
-def retries(arguments: Arguments) -> int:
+def parse_retries(arguments: Arguments) -> int:
     return parse_number(arguments, "--retries", 0, _MOST_RETRIES) or 0
 
 
-def max_failures(arguments: Arguments) -> int:
+def parse_max_failures(arguments: Arguments) -> int:
     """Return after how many tests that do not pass the run stops; 0 if it does not."""
     limit = parse_number(arguments, "--max-failures", 1, _MOST_FAILURES)
     if arguments.has("--bail"):
@@ -894,7 +894,7 @@ def max_failures(arguments: Arguments) -> int:
     return limit or 0
 
 
-def repeat(arguments: Arguments) -> int:
+def parse_repeat(arguments: Arguments) -> int:
     """Return how often each test is run; 0 without the option."""
     count = parse_number(arguments, "--repeat", 1, _MOST_REPEATS)
     if count and arguments.has("--retries"):
@@ -903,7 +903,7 @@ def repeat(arguments: Arguments) -> int:
     return count or 0
 
 
-def min_coverage(arguments: Arguments) -> float | None:
+def parse_min_coverage(arguments: Arguments) -> float | None:
     if not arguments.has("--min-coverage"):
         return None
     text = arguments.last("--min-coverage").removesuffix("%")

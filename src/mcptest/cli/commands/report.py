@@ -10,7 +10,7 @@ import sys
 from mcptest.cli.main import status_of_kind
 from mcptest.cli.options import COLOR_OPTIONS, Command, Option
 from mcptest.cli.reports import Reports, split_target
-from mcptest.cli.shared_options import min_coverage
+from mcptest.cli.shared_options import parse_min_coverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, McptestError, NothingSelectedError, UsageError
 from mcptest.core.results import exit_code_of
@@ -57,7 +57,7 @@ def report(arguments: Arguments) -> int:
     allow_missing = arguments.has("--allow-missing")
     if allow_missing and not is_merge:
         raise UsageError("--allow-missing is an option of mcptest report merge")
-    wanted = min_coverage(arguments)
+    wanted = parse_min_coverage(arguments)
     reports = _reports(arguments, files)
     try:
         runs = _read(files)
