@@ -122,7 +122,7 @@ def check_live_server(arguments: Arguments) -> int:
     if arguments.paths:
         message = f"mcptest compliance run takes no {visible(arguments.paths[0])!r}"
         raise UsageError(message, "the command that starts the server comes after --")
-    format = _choice(arguments, "--format", _FORMATS, "text")
+    format = _parse_choice(arguments, "--format", _FORMATS, "text")
     if arguments.has("--list"):
         StandardOutput().write(_render_list())
         return ExitCode.PASSED
@@ -203,7 +203,7 @@ def _parse_settings(arguments: Arguments) -> Settings:
         version="" if version == "auto" else version,
         only=_parse_ids(arguments, "--only"),
         skip=_parse_ids(arguments, "--skip"),
-        level=_choice(arguments, "--level", ("must", "should"), "should"),
+        level=_parse_choice(arguments, "--level", ("must", "should"), "should"),
         allowed_tools=tuple(arguments.all("--allow-tool")),
         remote_probes=arguments.has("--remote-probes"),
         total_timeout_s=parse_seconds(arguments, "--total-timeout") or _TOTAL_S,
@@ -215,7 +215,7 @@ def _parse_settings(arguments: Arguments) -> Settings:
     return settings
 
 
-def _choice(arguments: Arguments, option: str, known: tuple[str, ...], default: str) -> str:
+def _parse_choice(arguments: Arguments, option: str, known: tuple[str, ...], default: str) -> str:
     text = arguments.last(option, default)
     if text not in known:
         names = f"there are: {', '.join(known)}"
@@ -258,7 +258,7 @@ def _parse_judgement(arguments: Arguments) -> Judgement:
 def _parse_min_grade(arguments: Arguments, settings: Settings) -> str:
     if not arguments.has("--min-grade"):
         return ""
-    least = _choice(arguments, "--min-grade", GRADES, "")
+    least = _parse_choice(arguments, "--min-grade", GRADES, "")
     for option, is_given in (
         ("--only", settings.only),
         ("--skip", settings.skip),
