@@ -166,7 +166,7 @@ def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
         _refuse_other_files(argument)
         return [os.path.normpath(argument)]
     if re.search(_BRACES, argument):
-        raise _braced(argument)
+        raise _braces_error(argument)
     if not _is_glob(argument):
         question = suggest_name(argument)
         raise UsageError(f"there is no file or folder {visible(argument)!r}{question}")
@@ -336,9 +336,9 @@ _BRACES = r"\{([^{}]*,[^{}]*)\}"
 _MAX_SPELT_OUT = 4
 
 
-def _braced(pattern: str) -> UsageError:
+def _braces_error(pattern: str) -> UsageError:
     """The error for braces in a quoted glob, which only a shell expands."""
-    each = [f'"{word}"' for word in islice(_spelt_out(pattern), _MAX_SPELT_OUT + 1)]
+    each = [f'"{word}"' for word in islice(_expand_braces(pattern), _MAX_SPELT_OUT + 1)]
     more = " …" if len(each) > _MAX_SPELT_OUT else ""
     words = visible(" ".join(dict.fromkeys(each[:_MAX_SPELT_OUT])))
     return UsageError(
@@ -347,14 +347,14 @@ def _braced(pattern: str) -> UsageError:
     )
 
 
-def _spelt_out(pattern: str) -> Iterator[str]:
+def _expand_braces(pattern: str) -> Iterator[str]:
     """The words to which a shell expands braces."""
     group = re.search(_BRACES, pattern)
     if group is None:
         yield pattern
         return
     for word in group[1].split(","):
-        yield from _spelt_out(pattern[: group.start()] + word + pattern[group.end() :])
+        yield from _expand_braces(pattern[: group.start()] + word + pattern[group.end() :])
 
 
 def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
@@ -623,7 +623,7 @@ class SuiteFolders:
 
     def quotable(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
         """The diagnostics; those about other files say what and where, and quote nothing."""
-        return [each if self.hold(each.file) else _unquoted(each) for each in diagnostics]
+        return [each if self.hold(each.file) else _without_content(each) for each in diagnostics]
 
     def hold(self, path: str) -> bool:
         """Whether a file belongs to these folders, so that messages may quote it."""
@@ -661,7 +661,7 @@ class SuiteFolders:
         return read
 
 
-def _unquoted(diagnostic: Diagnostic) -> Diagnostic:
+def _without_content(diagnostic: Diagnostic) -> Diagnostic:
     if diagnostic.code == "F001" and not diagnostic.line:
         # Why a file cannot be opened says nothing about its content.
         return diagnostic

@@ -468,7 +468,7 @@ class _Pairs:
             if not isinstance(message, dict):
                 continue
             if "method" not in message:
-                turn = turn.but(answers=self._answered(turn, message.get("id", ABSENT)))
+                turn = turn.but(answers=self._find_request(turn, message.get("id", ABSENT)))
             elif "id" in message:
                 id = message["id"]
                 if not self._waiting[turn.is_ours].add(id, len(self.turns)):
@@ -477,7 +477,7 @@ class _Pairs:
                     self._report(turn, "id", again, help)
         self.turns.append(turn)
 
-    def _answered(self, turn: Turn, id: object) -> int | None:
+    def _find_request(self, turn: Turn, id: object) -> int | None:
         """Return the turn of the request that this message answers."""
         waiting = self._waiting[not turn.is_ours]
         index = waiting.take(id)
@@ -548,7 +548,7 @@ class MessageReader:
 
     def read(self, key: str, value: object) -> Draft:
         """Return the message under a key of the case."""
-        compiled = self._compiled(key, value, ())
+        compiled = self._compile(key, value, ())
         compiler = self._compiler
         if compiler:
             compiler.has_seen_regex = compiler.may_check_nothing = False
@@ -564,15 +564,13 @@ class MessageReader:
             may_check_nothing=bool(compiler and compiler.may_check_nothing),
         )
 
-    def _compiled(self, key: str, value: object, steps: Steps) -> object:
+    def _compile(self, key: str, value: object, steps: Steps) -> object:
         if isinstance(value, dict):
             return {
-                name: self._compiled(key, inner, (*steps, name)) for name, inner in value.items()
+                name: self._compile(key, inner, (*steps, name)) for name, inner in value.items()
             }
         if isinstance(value, list):
-            return [
-                self._compiled(key, inner, (*steps, index)) for index, inner in enumerate(value)
-            ]
+            return [self._compile(key, inner, (*steps, index)) for index, inner in enumerate(value)]
         return self._tag(key, value, steps) if isinstance(value, Tagged) else value
 
     def _tag(self, key: str, tagged: Tagged, steps: Steps) -> object:

@@ -123,7 +123,7 @@ class SuiteMatchers:
 
     def _contains(self, word: str, value: object, trail: Trail) -> Pattern:
         if isinstance(value, str):
-            return self._named("contains", word, value, value)
+            return self._make_pattern("contains", word, value, value)
         matcher = self._known("contains").but(
             check=_contains_value,
             wants=lambda wanted: f"something that contains {dump_json(wanted)}",
@@ -140,10 +140,10 @@ class SuiteMatchers:
     def _text(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
             raise ParameterError(f"takes a string, not {_type_name(value)}")
-        return self._named(_TEXTS[word], word, value, value)
+        return self._make_pattern(_TEXTS[word], word, value, value)
 
     def _number(self, word: str, value: object, trail: Trail) -> Pattern:
-        return self._named(_NUMBERS[word], word, value, self._number_text(value))
+        return self._make_pattern(_NUMBERS[word], word, value, self._number_text(value))
 
     def _between(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, list) or len(value) != 2:
@@ -152,17 +152,17 @@ class SuiteMatchers:
         if value[0] > value[1]:
             message = f"goes from {low} down to {high}, where nothing lies"
             raise CannotHoldError(message, f"write [{high}, {low}]")
-        return self._named("between", word, value, low, high)
+        return self._make_pattern("between", word, value, low, high)
 
     def _type(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
             raise ParameterError(f"takes the name of a type, not {_type_name(value)}")
-        return self._named("type", word, value, value)
+        return self._make_pattern("type", word, value, value)
 
     def _length(self, word: str, value: object, trail: Trail) -> Pattern:
         if type(value) is not int:
             raise ParameterError(f"takes a whole number, not {_type_name(value)}")
-        return self._named("length", word, value, str(value))
+        return self._make_pattern("length", word, value, str(value))
 
     def _one_of(self, word: str, value: object, trail: Trail) -> Group:
         return Group(source={word: value}, checks=(AnyOf(values=tuple(self._list(value))),))
@@ -170,7 +170,7 @@ class SuiteMatchers:
     def _exists(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, bool):
             raise ParameterError(f"takes true or false, not {_type_name(value)}")
-        return self._named("exists", word, value).but(negated=not value)
+        return self._make_pattern("exists", word, value).but(negated=not value)
 
     def _not(self, word: str, value: object, trail: Trail) -> Group:
         return Group(source={word: value}, checks=(Not(value=self.compile(value, trail)),))
@@ -187,7 +187,7 @@ class SuiteMatchers:
         return Group(source={word: value}, checks=(Partial(value=value),))
 
     def _schema(self, word: str, value: object, trail: Trail) -> Pattern:
-        return self._named("jsonSchema", word, value, value, self._read_beside)
+        return self._make_pattern("jsonSchema", word, value, value, self._read_beside)
 
     def _plugin(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, dict):
@@ -213,7 +213,7 @@ class SuiteMatchers:
             wrong = ParameterError(f"is wrong: {error.diagnostic.message}", error.diagnostic.help)
             wrong.code = error.diagnostic.code
             raise wrong from None
-        return self._seen(found)
+        return self._note_kind(found)
 
     def _snapshot(self, word: str, value: object, trail: Trail) -> Pattern:
         from mcptest.matching.snapshots import snapshot_pattern  # noqa: PLC0415  # few
@@ -225,7 +225,7 @@ class SuiteMatchers:
                 "cannot be denied: what is new would be accepted and fail",
                 'take it out of "not", at any depth',
             )
-        return self._seen(snapshot_pattern(self._book, self._key, value, trail))
+        return self._note_kind(snapshot_pattern(self._book, self._key, value, trail))
 
     # Patterns
 
@@ -234,17 +234,17 @@ class SuiteMatchers:
         assert matcher is not None, f"the registry has no {name!r}"
         return matcher
 
-    def _named(self, name: str, word: str, value: object, *texts: object) -> Pattern:
+    def _make_pattern(self, name: str, word: str, value: object, *texts: object) -> Pattern:
         matcher = self._known(name)
         return self._pattern(matcher, word, value, matcher.parse(*texts))
 
     def _pattern(self, matcher: Matcher, word: str, value: object, parameter: object) -> Pattern:
         source = f"{word}: {to_text(value)}"
-        return self._seen(
+        return self._note_kind(
             Pattern(source=source, matcher=matcher, parameter=parameter, negated=False)
         )
 
-    def _seen(self, pattern: Pattern) -> Pattern:
+    def _note_kind(self, pattern: Pattern) -> Pattern:
         matcher = pattern.matcher
         self.has_regex |= matcher.is_slow
         self.has_foreign |= matcher.is_foreign

@@ -173,10 +173,10 @@ def plugin(arguments: Arguments) -> int:
     if subcommand == "list":
         if words:
             raise UsageError(f"mcptest plugin list takes no {visible(words[0])!r}")
-        return _list(_declared(arguments)[0], arguments)
+        return _list(_find_declared(arguments)[0], arguments)
     name, method, params = _request(words)
-    specs, secrets = _declared(arguments)
-    spec = _named(name, index_plugins(specs))
+    specs, secrets = _find_declared(arguments)
+    spec = _find_plugin(name, index_plugins(specs))
     limit_s = parse_timeout_s(arguments) or spec.call_timeout_s
     hide_secrets(secrets)
     return _call(spec.but(call_timeout_s=limit_s), method, params, arguments, redactor(secrets))
@@ -213,7 +213,7 @@ def _request(words: Sequence[str]) -> tuple[str, str, object]:
         raise UsageError(message, "in a shell, put them between single quotes") from None
 
 
-def _declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
+def _find_declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
     """Return the plugins of the command line, the config and the suite, and their secrets."""
     config = arguments.last("--config")
     suite = find_suite(config)
@@ -266,7 +266,7 @@ def _secret_names(value: object) -> Iterator[str]:
             yield name
 
 
-def _named(name: str, specs: Mapping[str, PluginSpec]) -> PluginSpec:
+def _find_plugin(name: str, specs: Mapping[str, PluginSpec]) -> PluginSpec:
     if name in specs:
         return specs[name]
     meant = closest(name, specs)
@@ -328,7 +328,7 @@ def _ask(
         _print_stderr(host.stderr)
         return ExitCode.FAILED
     took_s = time.monotonic() - began
-    write_json(redact_all(_shown(response), clean))
+    write_json(redact_all(_describe_response(response), clean))
     # Show it before waiting for the plugin to end.
     StandardOutput().flush()
     _print_stderr(host.stderr)
@@ -343,7 +343,7 @@ def _ask(
     return ExitCode.FAILED
 
 
-def _shown(response: PluginResponse) -> dict[str, Any]:
+def _describe_response(response: PluginResponse) -> dict[str, Any]:
     """Return the answer as it was sent."""
     if response.error is None:
         return {"id": response.id, "result": response.result}

@@ -43,7 +43,7 @@ _TOO_LARGE = f"it is larger than {_MAX_REPORT_BYTES:,} bytes, too large for a re
 def report(arguments: Arguments) -> int:
     """Read and render the report or reports; return the exit code of the run."""
     is_merge = arguments.paths[:1] == (_MERGE,)
-    files = _found(arguments.paths[1:] if is_merge else arguments.paths)
+    files = _expand_globs(arguments.paths[1:] if is_merge else arguments.paths)
     if not files:
         raise UsageError(
             "mcptest report needs the file of a JSON report",
@@ -75,7 +75,7 @@ def report(arguments: Arguments) -> int:
     return reports.exit_status(_status(run.finished))
 
 
-def _found(paths: Sequence[str]) -> list[str]:
+def _expand_globs(paths: Sequence[str]) -> list[str]:
     """The files that are named, globs expanded."""
     files: list[str] = []
     for path in paths:

@@ -430,7 +430,7 @@ def _in_word(written: Word, names: Names) -> Iterator[Choice]:
     elif word == "schema":
         yield from _in_schema(value, names, steps)
         if any(name in names for name, _ in references(value)):
-            yield from _referring(value, steps)
+            yield from _find_references(value, steps)
     elif word == "pattern" and isinstance(value, str):
         if any(name in names for name, _ in references(value)):
             found = _PATTERN_NAME.match(value)
@@ -467,7 +467,7 @@ def _in_schema(schema: object, names: Names, steps: Steps) -> Iterator[Choice]:
             yield from _in_schema(inner, names, here)
 
 
-def _referring(schema: object, steps: Steps) -> Iterator[Choice]:
+def _find_references(schema: object, steps: Steps) -> Iterator[Choice]:
     """The references that lead to a value, as far as they can be followed without knowing it."""
     if not isinstance(schema, (dict, list)):
         return
@@ -478,7 +478,7 @@ def _referring(schema: object, steps: Steps) -> Iterator[Choice]:
             if "%" in inner or any(step in _VALUES for step in inner.split("/")):
                 yield here, _REFERRED
         else:
-            yield from _referring(inner, here)
+            yield from _find_references(inner, here)
 
 
 def _anywhere(value: object, names: Names, steps: Steps, why: tuple[str, str]) -> Iterator[Choice]:
