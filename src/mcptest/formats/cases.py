@@ -40,7 +40,7 @@ from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.matching.compare import Group, source_of
 from mcptest.matching.compiler import Compiler
-from mcptest.matching.matcher import ParameterError
+from mcptest.matching.matcher import CheckFlags, ParameterError
 from mcptest.matching.patterns import PREFIX, Pattern
 from mcptest.matching.tags import TAG_NAMES, TAGS, bound_name, has_blanks, make_value, read_tag
 from mcptest.protocol.dialogue import Bind, Dialogue, Hook, Ref, Turn
@@ -339,11 +339,8 @@ class TurnReader:
                     if is_ours(key)
                     else Expectation(
                         response=draft.value,
-                        has_regex=draft.has_regex,
-                        has_foreign_check=draft.has_foreign_check,
-                        has_remote_check=draft.has_remote_check,
-                        may_check_nothing=draft.may_check_nothing,
                         leniency="" if is_exact else "objects",
+                        **draft.flags,
                     ),
                 )
             )
@@ -517,15 +514,12 @@ class _Pairs:
 
 
 class Draft(Record):
-    """A compiled message. `refs` are names and their places."""
+    """A compiled message. `refs` are names and their places; for `flags` see `CheckFlags`."""
 
     value: object
     binds: tuple[Bind, ...]
     refs: tuple[tuple[str, Steps], ...]
-    has_regex: bool
-    has_foreign_check: bool = False
-    has_remote_check: bool = False
-    may_check_nothing: bool = False
+    flags: dict[str, Any]
 
 
 class MessageReader:
@@ -544,25 +538,16 @@ class MessageReader:
         self._is_sent = is_sent
         self._binds: list[Bind] = []
         self._refs: list[tuple[str, Steps]] = []
-        self._has_regex = False
+        self._flags = CheckFlags()
 
     def read(self, key: str, value: object) -> Draft:
         """Return the message under a key of the case."""
         compiled = self._compile(key, value, ())
-        compiler = self._compiler
-        if compiler:
-            compiler.has_seen_regex = compiler.may_check_nothing = False
-            compiler.has_seen_foreign = compiler.has_seen_remote = False
-            compiled = compiler.compile(compiled, trail_of((*self._fields.steps, key)))
-        return Draft(
-            value=compiled,
-            binds=tuple(self._binds),
-            refs=tuple(self._refs),
-            has_regex=self._has_regex or bool(compiler and compiler.has_seen_regex),
-            has_foreign_check=bool(compiler and compiler.has_seen_foreign),
-            has_remote_check=bool(compiler and compiler.has_seen_remote),
-            may_check_nothing=bool(compiler and compiler.may_check_nothing),
-        )
+        flags = self._flags.take()
+        if self._compiler:
+            compiled = self._compiler.compile(compiled, trail_of((*self._fields.steps, key)))
+            flags |= self._compiler.flags.take()
+        return Draft(value=compiled, binds=tuple(self._binds), refs=tuple(self._refs), flags=flags)
 
     def _compile(self, key: str, value: object, steps: Steps) -> object:
         if isinstance(value, dict):
@@ -595,7 +580,7 @@ class MessageReader:
             message = "!!bind and !!ref cannot be under a match: directive"
             here.report("", "F014", message, on_key=False)
         if isinstance(read, Pattern):
-            self._has_regex |= read.matcher.is_slow
+            self._flags.add(read.matcher)
             self._refuse_unsendable(read, steps, here)
         return read
 

@@ -604,13 +604,7 @@ class ExpectReader:
             said["stderr"] = self._stderr(holders["stderr"])
         if "notifications" in holders:
             said["notifications"] = self._notifications(holders["notifications"])
-        compiler = self._compiler
-        if compiler.has_seen_any:
-            said["has_regex"] = compiler.has_seen_regex
-            said["has_foreign_check"] = compiler.has_seen_foreign
-            said["has_remote_check"] = compiler.has_seen_remote
-            said["may_check_nothing"] = compiler.may_check_nothing
-            compiler.forget()
+        said |= self._compiler.flags.take()
         if "exitCode" in holders:
             said["exit_code"] = holders["exitCode"].whole_number(
                 "exitCode", *EXPECT_KEYS["exitCode"].bounds, 0

@@ -13,7 +13,7 @@ from mcptest.core.text import steps_of
 from mcptest.core.value_class import ABSENT
 from mcptest.matching.compare import AllOf, AnyOf, Group, Not, Partial
 from mcptest.matching.json_values import describe_none, is_equal, read_path, to_text, type_name
-from mcptest.matching.matcher import CannotHoldError, Matcher, Miss, ParameterError
+from mcptest.matching.matcher import CannotHoldError, CheckFlags, Matcher, Miss, ParameterError
 from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, suggest_matcher
 
 TYPE_CHECKING = False
@@ -65,11 +65,7 @@ class SuiteMatchers:
         self._book = book
         self._diagnostics = diagnostics
         self._key = ""
-        self.start()
-
-    def start(self) -> None:
-        """Reset what `has_…` say; a new expectation begins."""
-        self.has_regex = self.has_foreign = self.has_remote = False
+        self.flags = CheckFlags()
 
     def compile(self, value: object, trail: Trail, key: str = "") -> object:
         """The compiled matcher at this place; `key` names it among snapshots."""
@@ -213,7 +209,8 @@ class SuiteMatchers:
             wrong = ParameterError(f"is wrong: {error.diagnostic.message}", error.diagnostic.help)
             wrong.code = error.diagnostic.code
             raise wrong from None
-        return self._note_kind(found)
+        self.flags.add(found.matcher)
+        return found
 
     def _snapshot(self, word: str, value: object, trail: Trail) -> Pattern:
         from mcptest.matching.snapshots import snapshot_pattern  # noqa: PLC0415  # few
@@ -225,7 +222,9 @@ class SuiteMatchers:
                 "cannot be denied: what is new would be accepted and fail",
                 'take it out of "not", at any depth',
             )
-        return self._note_kind(snapshot_pattern(self._book, self._key, value, trail))
+        pattern = snapshot_pattern(self._book, self._key, value, trail)
+        self.flags.add(pattern.matcher)
+        return pattern
 
     # Patterns
 
@@ -239,17 +238,9 @@ class SuiteMatchers:
         return self._pattern(matcher, word, value, matcher.parse(*texts))
 
     def _pattern(self, matcher: Matcher, word: str, value: object, parameter: object) -> Pattern:
+        self.flags.add(matcher)
         source = f"{word}: {to_text(value)}"
-        return self._note_kind(
-            Pattern(source=source, matcher=matcher, parameter=parameter, negated=False)
-        )
-
-    def _note_kind(self, pattern: Pattern) -> Pattern:
-        matcher = pattern.matcher
-        self.has_regex |= matcher.is_slow
-        self.has_foreign |= matcher.is_foreign
-        self.has_remote |= matcher.is_remote
-        return pattern
+        return Pattern(source=source, matcher=matcher, parameter=parameter, negated=False)
 
     def _list(self, value: object) -> list[object]:
         if not isinstance(value, list):

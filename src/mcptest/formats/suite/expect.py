@@ -146,7 +146,6 @@ class ExpectReader:
 
         `name` is for snapshots, `shared` are the budgets of `defaults`.
         """
-        self._words.start()
         budgets = read_budgets(fields)
         assertions: tuple[Assertion, ...] = ()
         if isinstance(fields.mapping.get(key), list):
@@ -167,9 +166,7 @@ class ExpectReader:
             threshold=threshold if assertions and threshold is not None else 1.0,
             performance=Performance(max_response_s=slowest_ms / 1000) if slowest_ms else None,
             max_tokens=budgets.max_tokens,
-            has_regex=self._words.has_regex,
-            has_foreign_check=self._words.has_foreign,
-            has_remote_check=self._words.has_remote,
+            **self._words.flags.take(),
         )
 
     def _refuse_mixture(self, fields: Fields, inner: Fields, key: str) -> None:
