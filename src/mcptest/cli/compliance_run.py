@@ -92,16 +92,8 @@ _TOTAL_S = 300.0
 
 # The options that the command which repeats one check must have, too.
 _TARGET_OPTIONS = (
-    *(
-        "--config",
-        "--server",
-        "--server-command",
-        "--url",
-        "--bearer-env",
-        "--header-env",
-        "--ca-file",
-    ),
-    *("--hints", "--allow-tool", "--remote-probes", "--timeout", "--start-timeout"),
+    *("--config", "--server", "--server-command", "--url", "--bearer-env", "--header-env"),
+    *("--ca-file", "--hints", "--allow-tool", "--remote-probes", "--timeout", "--start-timeout"),
 )
 
 # The options that go with --from-suite, and the reporter of `mcptest run` for each format.
@@ -296,12 +288,8 @@ def _add_hints(
 
 def _target(arguments: Arguments) -> str:
     """The part of the command line that names the server and how it is checked."""
-    words = []
-    for name in _TARGET_OPTIONS:
-        values = arguments.all(name)
-        words += [word for value in values for word in (name, value)]
-        words += [name] if arguments.has(name) and not values else []
-    return shlex.join([*words, *(("--", *arguments.command) if arguments.command else ())])
+    command = ("--", *arguments.command) if arguments.command else ()
+    return shlex.join([*arguments.words(_TARGET_OPTIONS), *command])
 
 
 def _output_file(arguments: Arguments) -> str:

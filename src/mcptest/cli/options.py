@@ -13,7 +13,7 @@ from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "COLOR_OPTIONS",
@@ -82,6 +82,13 @@ class Arguments(Record):
 
     def all(self, key: str) -> list[str]:
         return self.given.get(key, [])
+
+    def words(self, keys: Iterable[str]) -> list[str]:
+        """The words that give these options once more, in this order, as far as they are given."""
+        found: list[str] = []
+        for key in filter(self.has, keys):
+            found += [word for value in self.given[key] for word in (key, value)] or [key]
+        return found
 
 
 HELP = Option(names=("-h", "--help"), help="show this help and exit")

@@ -77,11 +77,7 @@ def watch(arguments: Arguments) -> int:
         import watchfiles as files  # noqa: PLC0415  # optional dependency
     except ImportError:
         raise UsageError("--watch needs the package watchfiles", "pip install watchfiles") from None
-    # The options as they were given, without --watch.
-    options: list[str] = []
-    for name, values in arguments.given.items():
-        if name != "--watch":
-            options += [f"{name}={value}" for value in values] or [name]
+    options = arguments.words(name for name in arguments.given if name != "--watch")
     used = _UsedFiles(arguments)
     roots, outputs = _roots(arguments, used), _output_files(arguments)
     status, is_over = 0, False

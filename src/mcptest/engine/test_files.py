@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import stat
-from itertools import islice, takewhile
+from itertools import dropwhile, islice, takewhile
 
 from mcptest.core.diagnostics import CODES, UNQUOTED, Diagnostic, UnquotedText, closest
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
@@ -100,7 +100,7 @@ def find_test_files(
     empty: list[str] = []
     foreign: set[str] = set()
     left_out = _LeftOut()
-    for argument in arguments or _default():
+    for argument in arguments or _default_paths():
         files = set(_files_of(argument, left_out))
         if not has_format and (os.path.isdir(argument) or not os.path.lexists(argument)):
             others = set(filter(_is_foreign, files))
@@ -240,7 +240,7 @@ def _why_broken(path: str) -> str:
     return f"{visible(path)} is not a regular file"
 
 
-def _default() -> tuple[str, ...]:
+def _default_paths() -> tuple[str, ...]:
     """The suite of this folder; where there is none, every test file below it."""
     suites = tuple(name for name in SUITE_NAMES if os.path.isfile(name))
     if len(suites) > 1:
@@ -360,9 +360,8 @@ def _expand_braces(pattern: str) -> Iterator[str]:
 def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
     """The files that a glob matches, and the suites below the folders that it matches."""
     segments = os.path.normpath(pattern).split(os.sep)
-    fixed = next(index for index, segment in enumerate(segments) if _is_glob(segment))
-    base = os.sep.join(segments[:fixed]) or (os.sep if pattern.startswith(os.sep) else ".")
-    wanted = _compile_glob(pattern, segments[fixed:])
+    base = glob_root(pattern)
+    wanted = _compile_glob(pattern, list(dropwhile(lambda part: not _is_glob(part), segments)))
     # Such folders are searched only if they are named.
     skipped = _SKIPPED_FOLDERS.difference(segments)
     # `tests/*` means `tests/`; a glob with more about names matches those only.

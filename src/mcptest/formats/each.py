@@ -433,15 +433,16 @@ def _place_mistakes(
         for each in of_row:
             here = each.steps[base:]
             column, at = next(((name, at) for name, at in used if here[: len(at)] == at), ("", ()))
-            # The rest is about the defaults of the file.
-            is_inside = each.steps[:base] == fields.steps
-            is_common = counts[each] == len(table.rows)
+            is_about_defaults = each.steps[:base] != fields.steps
+            is_in_all_rows = counts[each] == len(table.rows)
+            # The value of a single row is to blame, except for names that nothing declares.
+            is_of_test = is_in_all_rows and (
+                not column or len(table.rows) > 1 or each.code == "F020"
+            )
             if column and at not in lone:
                 # What it points at within the string is after replacement.
                 each = each.but(offset=0, width=0)
-            if not is_inside or (
-                is_common and (not column or len(table.rows) > 1 or each.code == "F020")
-            ):
+            if is_about_defaults or is_of_test:
                 placed = each
             elif column:
                 placed = table.point(each, index, column, here[len(at) :])

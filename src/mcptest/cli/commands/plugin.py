@@ -217,13 +217,13 @@ def _find_declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[
     """Return the plugins of the command line, the config and the suite, and their secrets."""
     config = arguments.last("--config")
     suite = find_suite(config)
-    asked = Wanted(config="" if suite else config, plugins=parse_plugins(arguments))
+    wanted = Wanted(config="" if suite else config, plugins=parse_plugins(arguments))
     # The server of the config is not started, so its variables may be unset.
     diagnostics = Diagnostics()
-    servers = Servers(asked, PlaceholderEnvironment(os.environ), diagnostics)
+    servers = Servers(wanted, PlaceholderEnvironment(os.environ), diagnostics)
     # A suite that is named is used alone; one that is found, together with the config beside it.
-    found = asked.plugins if config and suite else servers.plugins_of("")
-    folders = asked.folders()
+    found = wanted.plugins if config and suite else servers.plugins_of("")
+    folders = wanted.folders()
     if diagnostics.mistakes:
         raise FormatError(folders.quotable(diagnostics.mistakes))
     own, secrets = _read_suite_plugins(suite, is_found=not config) if suite else ((), ())

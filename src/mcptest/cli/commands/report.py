@@ -102,7 +102,7 @@ def _reports(arguments: Arguments, files: Sequence[str]) -> Reports:
             raise UsageError(message, "give the new report another name")
     shown = ("--color", "--no-color", "--verbose")
     kept = {name: arguments.all(name) for name in shown if arguments.has(name)}
-    return Reports.of(arguments.but(paths=(), given={**kept, "--reporter": words}), all_logs=True)
+    return Reports(arguments.but(paths=(), given={**kept, "--reporter": words}), all_logs=True)
 
 
 def _read(files: Sequence[str]) -> list[tuple[str, CollectedRun]]:

@@ -80,7 +80,7 @@ def run(arguments: Arguments) -> int:
         "allow_not_run": arguments.has("--allow-not-run"),
         "workers": parse_workers(arguments),
     }
-    reports = Reports.of(arguments, on_github=True)
+    reports = Reports(arguments, on_github=True)
     with without_gc():
         try:
             plan = matrix.load(os.environ) if matrix else load_plan(wanted, os.environ)
@@ -139,7 +139,7 @@ class _Outcomes:
     def __call__(self, event: Event) -> None:
         if isinstance(event, CaseFinished):
             if event.result.status in ("failed", "error"):
-                name = self._reports.redacted(event.result.name)
+                name = self._reports.redact(event.result.name)
                 self._failed.setdefault(self._file, set()).add(name)
             elif self._is_known:
                 self._passed.setdefault(self._file, set()).add(event.result.name)
@@ -187,7 +187,7 @@ def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
     if isinstance(error, BrokenPipeError) and not reports.has_files:
         # The reader of standard output is gone, and there is no other report.
         return
-    fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
+    fault = OwnFaultError(reports.redact(f"a fault of mcptest itself: {error!r}"))
     failure = describe_exhaustion(error) or fault
     failure.shard = plan.shard
     reports.write_failure(failure, utc_now())
@@ -236,7 +236,7 @@ def _run_tests(
         interrupts.shorten_patience(_WRITING_PATIENCE_S)
         files = {}
         if arguments.has("--capture"):
-            files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
+            files[arguments.last("--capture")] = _render_captures(reports.redact(captures))
         reports.close(files)
     return finished
 
