@@ -47,7 +47,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from mcptest.formats.fields import Fields
     from mcptest.formats.yaml import Document
 
 __all__ = [

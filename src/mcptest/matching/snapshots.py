@@ -30,7 +30,6 @@ from mcptest.matching.regex import compile_expression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Protocol
 
