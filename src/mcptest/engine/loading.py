@@ -178,10 +178,7 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
         if found.mistakes:
             raise FormatError(found.mistakes)
         _refuse_unknown_variables(resources.variables)
-        # pytest loads each file by itself, so another file may need the server.
-        if wanted.server_name and not (servers.has_config or wanted.is_chosen_later):
-            message = "--server chooses a server of a config, and no test here needs one"
-            raise UsageError(message, "suites and server: blocks name their servers themselves")
+        servers.refuse_unused_name()
         if sent_along := wanted.sent_along:
             sent_along.refuse_several(spec for _, spec in pairs if spec)
             pairs = [(suite, spec and sent_along.to(spec)) for suite, spec in pairs]
@@ -420,8 +417,6 @@ class Servers:
         )
         self._diagnostics = diagnostics
         self._configs: dict[str, ServerSpec | None] = {}
-        # Whether a server comes from a config.
-        self.has_config = False
         paths = filter(os.path.isdir, map(glob_root, wanted.paths or (".",)))
         self._named = tuple(os.path.abspath(path).rstrip(os.sep) + os.sep for path in paths)
         self._from_options = self._from_command_line()
@@ -452,6 +447,13 @@ class Servers:
         )
         # The same object is recognised sooner than an equal one.
         return spec if changed == spec else changed
+
+    def refuse_unused_name(self) -> None:
+        """Raise a UsageError if `--server` chooses a server of a config, and none was read."""
+        # pytest loads each file by itself, so another file may need the server.
+        if self._wanted.server_name and not (self._configs or self._wanted.is_chosen_later):
+            message = "--server chooses a server of a config, and no test here needs one"
+            raise UsageError(message, "suites and server: blocks name their servers themselves")
 
     def _instead_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
         """The server of the command line that replaces the suite's own.
@@ -545,7 +547,6 @@ class Servers:
         if path in self._configs:
             return self._configs[path]
         self._configs[path] = None
-        self.has_config = True
         try:
             spec, found_warnings = load_server(
                 path, self._wanted.server_name, self._environment, self._wanted.note

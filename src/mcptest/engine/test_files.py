@@ -15,7 +15,7 @@ from mcptest.transport import OPEN_FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from io import BufferedReader
     from typing import Self
 
@@ -112,26 +112,26 @@ def find_test_files(
     why = "it is not a test file of mcptest (no message under in or out); name it to check it"
     notes = _describe_skipped(dict.fromkeys(foreign - found, why))
     notes += _describe_skipped(left_out.no_files)
-    if note and not (empty or mistakes):
-        for each in notes:
-            note(each)
     if empty:
-        shown = ""
-        if arguments:
-            roots = [(visible(each), glob_root(each)) for each in empty]
-            shown = ", ".join(
-                name if os.path.isdir(root) else f"{name} (there is no folder {visible(root)!r})"
-                for name, root in roots
-            )
-        advice = "" if shown else "; mcptest init and mcptest discover write a first one"
-        mistakes.append(
-            f"no test file found in {shown or 'this folder'}; "
-            f"test files end in {_KNOWN_ENDINGS}{advice}"
-        )
-        mistakes += notes
+        mistakes += [_describe_empty(empty if arguments else []), *notes]
     if mistakes:
         raise NothingSelectedError("; ".join(mistakes))
+    for each in notes if note else ():
+        assert note
+        note(each)
     return sorted(found)
+
+
+def _describe_empty(named: Sequence[str]) -> str:
+    """The sentence that there is no test file in what the user named, or in this folder."""
+    shown = []
+    for path in named:
+        root = glob_root(path)
+        missing = "" if os.path.isdir(root) else f" (there is no folder {visible(root)!r})"
+        shown.append(f"{visible(path)}{missing}")
+    advice = "" if shown else "; mcptest init and mcptest discover write a first one"
+    where = ", ".join(shown) or "this folder"
+    return f"no test file found in {where}; test files end in {_KNOWN_ENDINGS}{advice}"
 
 
 def _is_foreign(path: str) -> bool:
