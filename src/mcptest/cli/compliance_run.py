@@ -13,7 +13,7 @@ import time
 
 from mcptest import __version__
 from mcptest.cli.one_server import print_fault, print_note, print_stderr
-from mcptest.cli.options import COLOR_OPTIONS, Command, Option, parse_color
+from mcptest.cli.options import COLOR_OPTIONS, Command, Option, check_choice, parse_color
 from mcptest.cli.output import (
     StandardOutput,
     check_writable,
@@ -92,16 +92,8 @@ _TOTAL_S = 300.0
 
 # The options that the command which repeats one check must have, too.
 _TARGET_OPTIONS = (
-    *(
-        "--config",
-        "--server",
-        "--server-command",
-        "--url",
-        "--bearer-env",
-        "--header-env",
-        "--ca-file",
-    ),
-    *("--hints", "--allow-tool", "--remote-probes", "--timeout", "--start-timeout"),
+    *("--config", "--server", "--server-command", "--url", "--bearer-env", "--header-env"),
+    *("--ca-file", "--hints", "--allow-tool", "--remote-probes", "--timeout", "--start-timeout"),
 )
 
 # The options that go with --from-suite, and the reporter of `mcptest run` for each format.
@@ -122,7 +114,7 @@ def check_live_server(arguments: Arguments) -> int:
     if arguments.paths:
         message = f"mcptest compliance run takes no {visible(arguments.paths[0])!r}"
         raise UsageError(message, "the command that starts the server comes after --")
-    format = _choice(arguments, "--format", _FORMATS, "text")
+    format = check_choice("--format", arguments.last("--format", "text"), _FORMATS)
     if arguments.has("--list"):
         StandardOutput().write(_render_list())
         return ExitCode.PASSED
@@ -203,7 +195,7 @@ def _parse_settings(arguments: Arguments) -> Settings:
         version="" if version == "auto" else version,
         only=_parse_ids(arguments, "--only"),
         skip=_parse_ids(arguments, "--skip"),
-        level=_choice(arguments, "--level", ("must", "should"), "should"),
+        level=check_choice("--level", arguments.last("--level", "should"), ("must", "should")),
         allowed_tools=tuple(arguments.all("--allow-tool")),
         remote_probes=arguments.has("--remote-probes"),
         total_timeout_s=parse_seconds(arguments, "--total-timeout") or _TOTAL_S,
@@ -213,14 +205,6 @@ def _parse_settings(arguments: Arguments) -> Settings:
         hint = "mcptest compliance run --list shows them"
         raise UsageError("--only and --skip leave no check", hint)
     return settings
-
-
-def _choice(arguments: Arguments, option: str, known: tuple[str, ...], default: str) -> str:
-    text = arguments.last(option, default)
-    if text not in known:
-        names = f"there are: {', '.join(known)}"
-        raise UsageError(f"{option} has no {visible(text)!r}{suggest(text, known)}", names)
-    return text
 
 
 def _all_ids() -> set[str]:
@@ -246,10 +230,7 @@ def _parse_ids(arguments: Arguments, option: str) -> tuple[str, ...]:
 def _parse_judgement(arguments: Arguments) -> Judgement:
     wanted, known = arguments.all("--profile"), load_profiles()
     for id in wanted:
-        if id not in known:
-            question = suggest(id, known)
-            names = f"there are: {', '.join(known)}"
-            raise UsageError(f"--profile has no {visible(id)!r}{question}", names)
+        check_choice("--profile", id, known)
     file = arguments.last("--expected-failures")
     expected = read_expected_failures(read_text(file), file, _all_ids()) if file else ()
     return Judgement(profiles=best_profiles(wanted), expected=expected, today=utc_now()[:10])
@@ -258,7 +239,7 @@ def _parse_judgement(arguments: Arguments) -> Judgement:
 def _parse_min_grade(arguments: Arguments, settings: Settings) -> str:
     if not arguments.has("--min-grade"):
         return ""
-    least = _choice(arguments, "--min-grade", GRADES, "")
+    least = check_choice("--min-grade", arguments.last("--min-grade"), GRADES)
     for option, is_given in (
         ("--only", settings.only),
         ("--skip", settings.skip),
@@ -296,12 +277,8 @@ def _add_hints(
 
 def _target(arguments: Arguments) -> str:
     """The part of the command line that names the server and how it is checked."""
-    words = []
-    for name in _TARGET_OPTIONS:
-        values = arguments.all(name)
-        words += [word for value in values for word in (name, value)]
-        words += [name] if arguments.has(name) and not values else []
-    return shlex.join([*words, *(("--", *arguments.command) if arguments.command else ())])
+    command = ("--", *arguments.command) if arguments.command else ()
+    return shlex.join([*arguments.words(_TARGET_OPTIONS), *command])
 
 
 def _output_file(arguments: Arguments) -> str:

@@ -215,11 +215,25 @@ def _print_version() -> int:
 
 
 def _run_guarded(words: list[str], run: Callable[[list[str]], int]) -> int:
-    """Run a command; handle everything that it, or standard output, can raise."""
+    """Run a command; report errors in words and, where JSON is expected, as JSON."""
     prepare_streams()
     try:
         interrupt_on_signals()
-        status = _run_reported(words, run)
+        started_at = utc_now()
+        try:
+            status = int(run(words))
+        except McptestError as error:
+            status = report_failure(error, _json_wish(words), started_at)
+        except KeyboardInterrupt:
+            interrupted = InterruptedRunError("interrupted before any test ran")
+            status = report_failure(interrupted, _json_wish(words), started_at)
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # noqa: BLE001  # the only handler of internal errors
+            if exhausted := describe_exhaustion(error):
+                status = report_failure(exhausted, _json_wish(words), started_at)
+            else:
+                status = report_internal_error(_json_wish(words), started_at)
         StandardOutput().flush()
     except UsageError as error:
         # Only errors of standard output itself get here.
@@ -231,25 +245,6 @@ def _run_guarded(words: list[str], run: Callable[[list[str]], int]) -> int:
         silence_stdout()
         return ExitCode.INTERRUPTED
     return status
-
-
-def _run_reported(words: list[str], run: Callable[[list[str]], int]) -> int:
-    """Run a command; report errors in words and, where JSON is expected, as JSON."""
-    started_at = utc_now()
-    error: McptestError | None
-    try:
-        return int(run(words))
-    except McptestError as raised:
-        error = raised
-    except KeyboardInterrupt:
-        error = InterruptedRunError("interrupted before any test ran")
-    except BrokenPipeError:
-        raise
-    except Exception as raised:  # noqa: BLE001  # the only handler of internal errors
-        error = describe_exhaustion(raised)
-        if error is None:
-            return report_internal_error(_json_wish(words), started_at)
-    return report_failure(error, _json_wish(words), started_at)
 
 
 def _json_wish(words: list[str]) -> JsonWish:

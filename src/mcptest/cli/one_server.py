@@ -305,7 +305,7 @@ _MAX_JSON_CHARS = 20_000
 
 def render_tool_result(result: Message, paint: Paint) -> list[str]:
     """Render the content of a tool's result, and its structured content below."""
-    lines = [line for item in _listed(result, "content") for line in _content(item, paint)]
+    lines = [line for item in _list_at(result, "content") for line in _content(item, paint)]
     if "structuredContent" in result:
         lines.append(paint.dim("structuredContent:"))
         lines += _json(result["structuredContent"])
@@ -316,7 +316,7 @@ def render_tool_result(result: Message, paint: Paint) -> list[str]:
 
 def render_resource(result: Message, paint: Paint) -> list[str]:
     """Render the contents of a resource."""
-    contents = _listed(result, "contents")
+    contents = _list_at(result, "contents")
     lines: list[str] = []
     for each in contents:
         if len(contents) > 1 and isinstance(each, dict):
@@ -328,7 +328,7 @@ def render_resource(result: Message, paint: Paint) -> list[str]:
 def render_messages(result: Message, paint: Paint) -> list[str]:
     """Render the messages of a prompt, each below its role."""
     lines: list[str] = []
-    for message in _listed(result, "messages"):
+    for message in _list_at(result, "messages"):
         if not isinstance(message, dict):
             lines += _json(message)
             continue
@@ -339,7 +339,7 @@ def render_messages(result: Message, paint: Paint) -> list[str]:
     return lines
 
 
-def _listed(result: Message, key: str) -> list[object]:
+def _list_at(result: Message, key: str) -> list[object]:
     value = result.get(key)
     return value if isinstance(value, list) else []
 

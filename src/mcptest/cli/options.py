@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
-from mcptest.core.diagnostics import closest
+from mcptest.core.diagnostics import closest, suggest
 from mcptest.core.errors import UsageError
 from mcptest.core.text import join_words, visible
 from mcptest.core.value_class import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 __all__ = [
     "COLOR_OPTIONS",
@@ -21,6 +21,7 @@ __all__ = [
     "Arguments",
     "Command",
     "Option",
+    "check_choice",
     "parse_arguments",
     "parse_choice",
     "parse_color",
@@ -82,6 +83,13 @@ class Arguments(Record):
 
     def all(self, key: str) -> list[str]:
         return self.given.get(key, [])
+
+    def words(self, keys: Iterable[str]) -> list[str]:
+        """The words that give these options once more, in this order, as far as they are given."""
+        found: list[str] = []
+        for key in filter(self.has, keys):
+            found += [word for value in self.given[key] for word in (key, value)] or [key]
+        return found
 
 
 HELP = Option(names=("-h", "--help"), help="show this help and exit")
@@ -164,6 +172,14 @@ def parse_choice(arguments: Arguments, option: Option) -> str:
         question = f"; did you mean {meant}?" if meant else ""
         known = join_words(option.choices, "or")
         raise UsageError(f"{option.key} takes {known}, not {visible(text)!r}{question}")
+    return text
+
+
+def check_choice(option: str, text: str, choices: Collection[str]) -> str:
+    """Return the value of an option if it is one of these; a `UsageError` lists them."""
+    if text not in choices:
+        message = f"{option} has no {visible(text)!r}{suggest(text, choices)}"
+        raise UsageError(message, f"there are: {', '.join(choices)}")
     return text
 
 

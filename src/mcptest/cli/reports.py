@@ -66,6 +66,7 @@ _SERVER_OPTIONS = (
     "--timeout",
     "--start-timeout",
     "--isolation",
+    "--transport-matrix",
 )
 
 
@@ -90,34 +91,45 @@ def split_target(word: str, option: str) -> tuple[str, str]:
 
 
 class Reports:
-    """All reports of one run."""
+    """All reports of one run, as a command line asks for them.
+
+    Raises a `UsageError` if one of them cannot be written. With `on_github`, those are added that
+    GitHub Actions shows.
+    """
 
     def __init__(
-        self,
-        targets: dict[str, list[str]],
-        *,
-        colour: str,
-        verbose: bool,
-        all_logs: bool,
-        quiet: bool = False,
-        durations: int | None = None,
-        options: Sequence[str] = (),
-        has_capture: bool = False,
+        self, arguments: Arguments, *, all_logs: bool = False, on_github: bool = False
     ) -> None:
-        self._targets = targets
-        self.has_files = has_capture or any(
-            file not in (STDOUT, STDERR) for files in targets.values() for file in files
+        asked = _parse_targets(arguments)
+        named = [*(file for _, file in asked if file != STDOUT), *arguments.all("--capture")]
+        if named:
+            from mcptest.cli.report_files import refuse_clashes  # noqa: PLC0415  # rare
+
+            refuse_clashes(named, arguments)
+        self._targets: dict[str, list[str]] = {}
+        if on_github and os.environ.get("GITHUB_ACTIONS") == "true":
+            for name, file in () if arguments.has("--no-github") else _find_github_targets(asked):
+                self._targets.setdefault(name, []).append(file)
+        for name, file in asked:
+            if file != STDOUT:
+                check_writable(file)
+            self._targets.setdefault(name, []).append(file)
+        if arguments.has("--capture"):
+            check_writable(arguments.last("--capture"))
+        self.has_files = arguments.has("--capture") or any(
+            file not in (STDOUT, STDERR) for files in self._targets.values() for file in files
         )
-        self._colour = colour
-        self._verbose = verbose
-        self._quiet = quiet
-        self._durations = durations
-        self._all_logs = all_logs
-        self._options = tuple(options)
+        self._verbose, self._quiet = arguments.has("--verbose"), arguments.has("--quiet")
+        if self._verbose and self._quiet:
+            raise UsageError("--quiet and --verbose contradict each other; give one of them")
+        self._colour = parse_color(arguments)
+        self._durations = parse_number(arguments, "--durations", 0, MOST_DURATIONS)
+        self._all_logs = all_logs or self._verbose
+        self._options = tuple(_server_options(arguments))
         # Reporters of other packages are made now, so that errors are reported before the run.
         self._installed = {
             (name, file): _load_reporter(name)()
-            for name, files in targets.items()
+            for name, files in self._targets.items()
             for file in files
             if name not in REPORTERS
         }
@@ -130,44 +142,6 @@ class Reports:
         self._has_stdout = True
         # The warnings that the terminal report shows, unless all of them.
         self.terminal_warnings: tuple[Diagnostic, ...] | None = None
-
-    @classmethod
-    def of(
-        cls, arguments: Arguments, *, all_logs: bool = False, on_github: bool = False
-    ) -> Reports:
-        """Return the reports of a command line; raise a `UsageError` if one cannot be written.
-
-        With `on_github`, those are added that GitHub Actions shows.
-        """
-        asked = _find_asked(arguments)
-        named = [*(file for _, file in asked if file != STDOUT), *arguments.all("--capture")]
-        if named:
-            from mcptest.cli.report_files import refuse_clashes  # noqa: PLC0415  # rare
-
-            refuse_clashes(named, arguments)
-        targets: dict[str, list[str]] = {}
-        if on_github and os.environ.get("GITHUB_ACTIONS") == "true":
-            for name, file in () if arguments.has("--no-github") else _on_github(asked):
-                targets.setdefault(name, []).append(file)
-        for name, file in asked:
-            if file != STDOUT:
-                check_writable(file)
-            targets.setdefault(name, []).append(file)
-        if arguments.has("--capture"):
-            check_writable(arguments.last("--capture"))
-        verbose, quiet = arguments.has("--verbose"), arguments.has("--quiet")
-        if verbose and quiet:
-            raise UsageError("--quiet and --verbose contradict each other; give one of them")
-        return cls(
-            targets,
-            colour=parse_color(arguments),
-            verbose=verbose,
-            quiet=quiet,
-            durations=parse_number(arguments, "--durations", 0, MOST_DURATIONS),
-            all_logs=all_logs or verbose,
-            options=_server_options(arguments),
-            has_capture=arguments.has("--capture"),
-        )
 
     @property
     def wants_log(self) -> LogWish:
@@ -210,7 +184,7 @@ class Reports:
             quiet=self._quiet,
             durations=self._durations,
         )
-        reporter.warnings = self.redacted(self.terminal_warnings)
+        reporter.warnings = self.redact(self.terminal_warnings)
         self.tick = self._on_stdout(reporter.tick) if is_live else None
         return reporter
 
@@ -239,7 +213,7 @@ class Reports:
         settings = {
             "tool_version": __version__,
             "all_logs": self._all_logs,
-            "options": self.redacted(self._options),
+            "options": self.redact(self._options),
             "folder": _folder_in_workspace(),
         }
         entry = REPORTERS[name]
@@ -278,7 +252,7 @@ class Reports:
         for listener in self._listeners:
             listener(event)
 
-    def redacted(self, value: Any) -> Any:
+    def redact(self, value: Any) -> Any:
         """An event, or any other value to be written, without the secrets of this run."""
         return redact_all(value, self._redact) if self._redact else value
 
@@ -292,8 +266,8 @@ class Reports:
         the caller writes, unless `json_on_stdout`. Reports that cannot be written are attached to
         the error.
         """
-        asked = [(name, file) for name, files in self._targets.items() for file in files]
-        for name, file in sorted(dict.fromkeys(asked), key=lambda target: target[1] == STDOUT):
+        targets = [(name, file) for name, files in self._targets.items() for file in files]
+        for name, file in sorted(dict.fromkeys(targets), key=lambda target: target[1] == STDOUT):
             is_left_out = name == "terminal" or (name == "json" and not json_on_stdout)
             if file != STDOUT or not is_left_out:
                 self._write(name, file, self._failure_text(name, file, error, started_at))
@@ -399,7 +373,7 @@ def _load_reporter(name: str) -> Any:
     return load_reporter(name)
 
 
-def _find_asked(arguments: Arguments) -> list[tuple[str, str]]:
+def _parse_targets(arguments: Arguments) -> list[tuple[str, str]]:
     """The reports that a command line asks for, with their files; one of them is on stdout."""
     asked = [split_target(word, "--reporter") for word in arguments.all("--reporter")]
     if arguments.has("--json"):
@@ -416,7 +390,7 @@ def _find_asked(arguments: Arguments) -> list[tuple[str, str]]:
     return asked
 
 
-def _on_github(asked: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def _find_github_targets(asked: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The reports that GitHub Actions shows and that are not asked for: annotations, a summary.
 
     Annotations go to standard error, which GitHub reads as well: standard output has one report.
@@ -448,9 +422,7 @@ def _write_report(name: str, file: str, text: str) -> None:
 
 
 def _server_options(arguments: Arguments) -> list[str]:
-    given = [name for name in _SERVER_OPTIONS if arguments.has(name)]
-    words = [word for name in given for value in arguments.all(name) for word in (name, value)]
-    words += ["--transport-matrix"] if arguments.has("--transport-matrix") else []
+    words = arguments.words(_SERVER_OPTIONS)
     if arguments.command:
         import shlex  # noqa: PLC0415  # rare
 

@@ -77,11 +77,7 @@ def watch(arguments: Arguments) -> int:
         import watchfiles as files  # noqa: PLC0415  # optional dependency
     except ImportError:
         raise UsageError("--watch needs the package watchfiles", "pip install watchfiles") from None
-    # The options as they were given, without --watch.
-    options: list[str] = []
-    for name, values in arguments.given.items():
-        if name != "--watch":
-            options += [f"{name}={value}" for value in values] or [name]
+    options = arguments.words(name for name in arguments.given if name != "--watch")
     used = _UsedFiles(arguments)
     roots, outputs = _roots(arguments, used), _output_files(arguments)
     status, is_over = 0, False
@@ -279,7 +275,7 @@ class TransportMatrix(Record):
     command for stdio.
     """
 
-    request: Wanted
+    wanted: Wanted
     http: ServerSpec | None = None
     is_of_file: bool = False
 
@@ -295,11 +291,11 @@ class TransportMatrix(Record):
         http = _http_side(arguments)
         if http:
             given = {name: each for name, each in arguments.given.items() if name not in _OVER_HTTP}
-            return cls(request=parse_wanted(arguments.but(given=given)), http=http)
-        asked = parse_wanted(arguments)
-        beside = _http_of_file(asked) if asked.server_command else None
-        asked = asked.but(sent_along=None) if beside else asked
-        return cls(request=asked, http=beside, is_of_file=beside is not None)
+            return cls(wanted=parse_wanted(arguments.but(given=given)), http=http)
+        wanted = parse_wanted(arguments)
+        beside = _http_of_file(wanted) if wanted.server_command else None
+        wanted = wanted.but(sent_along=None) if beside else wanted
+        return cls(wanted=wanted, http=beside, is_of_file=beside is not None)
 
     def load(self, environment: Mapping[str, str]) -> Plan:
         """Load the plan for the first transport; raise a `UsageError` if it has several servers."""
@@ -326,14 +322,14 @@ class TransportMatrix(Record):
         return plan
 
     def _load(self, environment: Mapping[str, str]) -> Plan:
-        asked = self.request
+        wanted = self.wanted
         try:
-            return load_plan(asked, environment)
+            return load_plan(wanted, environment)
         except UsageError:
-            if self.http is None or asked.server_command or asked.config:
+            if self.http is None or wanted.server_command or wanted.config:
                 raise
         # Maybe only because there is no server for stdio; other errors are raised again.
-        at_url = asked.but(server=self.http, server_command=self.http.command)
+        at_url = wanted.but(server=self.http, server_command=self.http.command)
         return load_plan(at_url, environment)
 
     def transports(self, plan: Plan) -> tuple[Transport, ...]:
@@ -368,7 +364,7 @@ class TransportMatrix(Record):
                 name=spec.name,
                 secrets=spec.secrets,
                 isolation=spec.isolation,
-                startup_timeout_s=self.request.startup_timeout_s or self.http.startup_timeout_s,
+                startup_timeout_s=self.wanted.startup_timeout_s or self.http.startup_timeout_s,
             )
         command = self.http.command
         startup_s = default_startup_s(command[0]) if command else 0.0
@@ -378,7 +374,7 @@ class TransportMatrix(Record):
             cwd=os.getcwd(),
             # It belongs to the server on stdio; this one may never print it.
             ready_pattern="",
-            startup_timeout_s=self.request.startup_timeout_s
+            startup_timeout_s=self.wanted.startup_timeout_s
             or max(spec.startup_timeout_s, startup_s),
         )
 
@@ -396,17 +392,17 @@ def _http_side(arguments: Arguments) -> ServerSpec | None:
     return parse_http_server(arguments, command).but(command=command)
 
 
-def _http_of_file(asked: Wanted) -> ServerSpec | None:
+def _http_of_file(wanted: Wanted) -> ServerSpec | None:
     """Return the server on HTTP that the files describe, or None; the command line has stdio."""
-    asked = asked.but(server_command=())
+    wanted = wanted.but(server_command=())
     try:
-        plan = load_plan(asked, PlaceholderEnvironment(os.environ))
+        plan = load_plan(wanted, PlaceholderEnvironment(os.environ))
     except McptestError:
         # The files need not describe a server; other mistakes are reported when they are loaded.
         return None
     if not any(spec.http for _, spec in plan.suites):
         return None
-    return load_plan(asked, os.environ).suites[0][1]
+    return load_plan(wanted, os.environ).suites[0][1]
 
 
 def _print_way_totals(plan: Plan, finished: RunFinished) -> None:
@@ -437,9 +433,9 @@ def list_tests(arguments: Arguments) -> int:
     for option in _REFUSED_BY_LIST:
         if arguments.has(option):
             raise UsageError(f"--list runs nothing, so {option} has no meaning with it")
-    asked = parse_wanted(arguments).but(is_only_listed=True)
+    wanted = parse_wanted(arguments).but(is_only_listed=True)
     # Neither servers nor variables are needed to know the tests.
-    plan = load_plan(asked, PlaceholderEnvironment(os.environ))
+    plan = load_plan(wanted, PlaceholderEnvironment(os.environ))
     hide_secrets(plan.secrets)
     tests = redact_all(list(_tests(plan)), redactor(plan.secrets))
     skipped = sum(test["skip"] is not None for test in tests)

@@ -1,16 +1,21 @@
-"""The options that commands share: the server to talk to, the tests to select, and how they run."""
+"""The options that commands share: the server to talk to, the tests to select, and how they run.
+
+Commands for one server have `SERVER_OPTIONS` and call `choose_server`; `mcptest run` has `OPTIONS`
+and calls `parse_wanted`. Functions that begin with `parse_` read one option, and raise a
+`UsageError` if its value is wrong.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 
-from mcptest.cli.options import COLOR_OPTIONS, Option, parse_number
+from mcptest.cli.options import COLOR_OPTIONS, Option, parse_choice, parse_number
 from mcptest.cli.output import write_note, write_stderr
 from mcptest.core.diagnostics import render_diagnostic, suggest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ISOLATIONS, HttpSpec, PluginSpec, ServerSpec
-from mcptest.core.text import join_words, list_names, visible
+from mcptest.core.text import list_names, visible
 from mcptest.engine.loading import (
     ExtraHttpOptions,
     Wanted,
@@ -61,21 +66,21 @@ __all__ = [
     "choose_servers",
     "find_server_file",
     "find_suite",
-    "max_failures",
-    "min_coverage",
-    "parallel",
     "parse_ca_file",
     "parse_command",
     "parse_format",
     "parse_http_server",
+    "parse_max_failures",
+    "parse_min_coverage",
     "parse_plugins",
+    "parse_repeat",
+    "parse_retries",
     "parse_seconds",
     "parse_server_command",
     "parse_timeout_s",
     "parse_wanted",
+    "parse_workers",
     "read_env_file",
-    "repeat",
-    "retries",
 ]
 
 
@@ -207,7 +212,7 @@ def choose_servers(arguments: Arguments) -> list[ServerSpec]:
     names_server = _names_server(arguments) or arguments.has("--server")
     suite = find_suite(path) if not names_server and (not path or is_suite_name(path)) else ""
     if suite:
-        specs = _resolved(_load_suite_servers(suite, is_found=not path))
+        specs = _servers_of(_load_suite_servers(suite, is_found=not path))
     elif path and os.path.exists(path) and is_client_config(path, read_text(path)):
         specs = _load_from_file(arguments, path, takes_all=not names_server)
     else:
@@ -225,11 +230,11 @@ def choose_servers(arguments: Arguments) -> list[ServerSpec]:
 
 def _apply_limits(arguments: Arguments, spec: ServerSpec) -> ServerSpec:
     """Return the server with the revision and the time limits of the command line."""
-    limit_s, pinned = parse_timeout_s(arguments), parse_spec_version(arguments)
-    spec = spec.but(spec_version=pinned) if pinned else spec
-    startup_s = parse_start_timeout_s(arguments)
-    spec = spec.but(startup_timeout_s=startup_s) if startup_s else spec
-    return spec.but(timeout_s=limit_s) if limit_s else spec
+    return spec.but(
+        timeout_s=parse_timeout_s(arguments) or spec.timeout_s,
+        spec_version=parse_spec_version(arguments) or spec.spec_version,
+        startup_timeout_s=parse_seconds(arguments, "--start-timeout") or spec.startup_timeout_s,
+    )
 
 
 def _parse_started_server(arguments: Arguments) -> ServerSpec | None:
@@ -333,7 +338,7 @@ def _load_suite_server(path: str, name: str, *, is_found: bool) -> ServerSpec:
         message = f"{visible(path)} has {names}"
         help = "choose one with --server NAME" if found else "give the command after --"
         raise UsageError(message, help)
-    return _resolved({name: found[name]} if name else found)[0]
+    return _servers_of({name: found[name]} if name else found)[0]
 
 
 def _load_suite_servers(path: str, *, is_found: bool) -> dict[str, Suite]:
@@ -344,7 +349,7 @@ def _load_suite_servers(path: str, *, is_found: bool) -> dict[str, Suite]:
     return {suite.server.name: suite for suite in suites if suite.server}
 
 
-def _resolved(suites: dict[str, Suite]) -> list[ServerSpec]:
+def _servers_of(suites: dict[str, Suite]) -> list[ServerSpec]:
     """Return the servers; a FormatError if variables that they need are unset."""
     # Variables that only the tests need may be unset.
     needs = [each for suite in suites.values() for each in suite.needs]
@@ -390,10 +395,6 @@ def parse_timeout_s(arguments: Arguments) -> float | None:
         raise UsageError(f"--timeout {error}") from None
 
 
-def parse_start_timeout_s(arguments: Arguments) -> float | None:
-    return parse_seconds(arguments, "--start-timeout")
-
-
 def parse_seconds(arguments: Arguments, option: str) -> float | None:
     """Return the time of an option whose bare numbers are seconds; None if it is not given."""
     if not arguments.has(option):
@@ -430,8 +431,7 @@ def parse_http_server(arguments: Arguments, command: tuple[str, ...]) -> ServerS
     if "{port}" in url and not command:
         message = "{port} in --url is a free port for a server that we start; there is no command"
         raise UsageError(message, "give the command that starts it, or the number of the port")
-    secrets: list[str] = []
-    headers = dict(_parse_headers(arguments, secrets))
+    headers, secrets = _parse_headers(arguments)
     http = HttpSpec(
         url=url,
         headers=headers,
@@ -440,7 +440,7 @@ def parse_http_server(arguments: Arguments, command: tuple[str, ...]) -> ServerS
     )
     # A port that changes with every start is not part of the name.
     name = address.host if "{port}" in url else address.authority
-    return ServerSpec(name=name, is_named=False, command=(), http=http, secrets=tuple(secrets))
+    return ServerSpec(name=name, is_named=False, command=(), http=http, secrets=secrets)
 
 
 def _uses_login(arguments: Arguments, server: Address, headers: dict[str, str]) -> bool:
@@ -472,10 +472,9 @@ def parse_credentials(arguments: Arguments) -> ExtraHttpOptions | None:
     named = [name for name in ("--bearer-env", "--header-env", "--ca-file") if arguments.has(name)]
     if not named or arguments.has("--url"):
         return None
-    secrets: list[str] = []
-    headers = dict(_parse_headers(arguments, secrets))
+    headers, secrets = _parse_headers(arguments)
     return ExtraHttpOptions(
-        option=named[0], headers=headers, secrets=tuple(secrets), ca_file=parse_ca_file(arguments)
+        option=named[0], headers=headers, secrets=secrets, ca_file=parse_ca_file(arguments)
     )
 
 
@@ -487,11 +486,13 @@ def parse_ca_file(arguments: Arguments) -> str:
     return path
 
 
-def _parse_headers(arguments: Arguments, secrets: list[str]) -> list[tuple[str, str]]:
-    """Return the headers of the command line; add their values to `secrets`."""
-    found = []
+def _parse_headers(arguments: Arguments) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the headers of the command line, and the secrets in them."""
+    headers: dict[str, str] = {}
+    secrets: list[str] = []
     for name in arguments.all("--bearer-env"):
-        found.append(("Authorization", f"Bearer {_read_variable(name, '--bearer-env', secrets)}"))
+        secrets.append(_read_variable(name, "--bearer-env"))
+        headers["Authorization"] = f"Bearer {secrets[-1]}"
     for word in arguments.all("--header-env"):
         from mcptest.formats.config import is_header_name, is_our_header  # noqa: PLC0415
 
@@ -503,11 +504,12 @@ def _parse_headers(arguments: Arguments, secrets: list[str]) -> list[tuple[str, 
             raise UsageError(f"{visible(header)!r} is not a valid header name")
         if is_our_header(header):
             raise UsageError(f"--header-env: the header {header} is set by mcptest itself")
-        found.append((header, _read_variable(name, "--header-env", secrets)))
-    return found
+        secrets.append(_read_variable(name, "--header-env"))
+        headers[header] = secrets[-1]
+    return headers, tuple(secrets)
 
 
-def _read_variable(name: str, option: str, secrets: list[str]) -> str:
+def _read_variable(name: str, option: str) -> str:
     value = os.environ.get(name, "")
     if not value:
         how = "is empty" if name in os.environ else "is not set"
@@ -515,7 +517,6 @@ def _read_variable(name: str, option: str, secrets: list[str]) -> str:
         raise UsageError(message, f"export {visible(name)}=… before the run")
     if not value.isprintable() or not value.isascii():
         raise UsageError(f"the value of {visible(name)} is not valid in an HTTP header")
-    secrets.append(value)
     return value
 
 
@@ -523,27 +524,25 @@ def parse_plugins(arguments: Arguments) -> tuple[PluginSpec, ...]:
     """Return the plugins of the command line, in its order."""
     if not arguments.has("--plugin"):
         return ()
+    from mcptest.plugins.host import index_plugins  # noqa: PLC0415  # only with its option
+
+    return tuple(index_plugins(map(_parse_plugin, arguments.all("--plugin"))).values())
+
+
+def _parse_plugin(text: str) -> PluginSpec:
     import shlex  # noqa: PLC0415  # see above
 
-    found: dict[str, PluginSpec] = {}
-    for text in arguments.all("--plugin"):
-        name, equals, command = text.partition("=")
-        if not equals or not re.fullmatch(PLUGIN_NAME, name):
-            message = f"--plugin takes NAME=COMMAND, not {visible(text)!r}"
-            raise UsageError(message, "for example --plugin geo='python3 geo.py'")
-        try:
-            words = tuple(shlex.split(command))
-        except ValueError as error:
-            raise UsageError(f"--plugin {name}: the command cannot be split: {error}") from None
-        if not words:
-            raise UsageError(f"--plugin {name}= has no command", "write --plugin NAME=COMMAND")
-        spec = PluginSpec(name=name, command=words, owner=f"--plugin {text}")
-        other = found.setdefault(spec.name, spec)
-        if other is not spec:
-            owners = f"{visible(other.owner)} and {visible(spec.owner)}"
-            message = f"the plugin {spec.name!r} has two owners: {owners}"
-            raise UsageError(message, "give one of them another name")
-    return tuple(found.values())
+    name, equals, command = text.partition("=")
+    if not equals or not re.fullmatch(PLUGIN_NAME, name):
+        message = f"--plugin takes NAME=COMMAND, not {visible(text)!r}"
+        raise UsageError(message, "for example --plugin geo='python3 geo.py'")
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise UsageError(f"--plugin {name}: the command cannot be split: {error}") from None
+    if not words:
+        raise UsageError(f"--plugin {name}= has no command", "write --plugin NAME=COMMAND")
+    return PluginSpec(name=name, command=words, owner=f"--plugin {text}")
 
 
 # The options of `mcptest run` and `conductor`, and how their values are parsed.
@@ -620,6 +619,13 @@ _SELECTION = (
     ),
 )
 
+_ISOLATION_OPTION = Option(
+    names=("--isolation",),
+    value="|".join(ISOLATIONS),
+    choices=ISOLATIONS,
+    help="one server process for the whole run, for each file or for each test, instead of "
+    "what configs and suites say (default: run)",
+)
 _RUNNING = (
     Option(
         names=("-j", "--parallel"),
@@ -627,13 +633,7 @@ _RUNNING = (
         choices=("auto",),
         help="run N files at a time; files that share a server stay together; auto: one per core",
     ),
-    Option(
-        names=("--isolation",),
-        value="|".join(ISOLATIONS),
-        choices=ISOLATIONS,
-        help="one server process for the whole run, for each file or for each test, instead of "
-        "what configs and suites say (default: run)",
-    ),
+    _ISOLATION_OPTION,
     Option(names=("-x", "--bail"), help="stop after the first test that does not pass"),
     Option(
         names=("--max-failures",),
@@ -750,7 +750,7 @@ def parse_wanted(arguments: Arguments) -> Wanted:
         server=_parse_server_at_url(arguments),
         sent_along=parse_credentials(arguments),
         spec_version=parse_spec_version(arguments),
-        isolation=_parse_isolation(arguments),
+        isolation=parse_choice(arguments, _ISOLATION_OPTION),
         selection=Selection(
             filters=tuple(arguments.all("--filter")),
             tags=tuple(arguments.all("--tag")),
@@ -762,7 +762,7 @@ def parse_wanted(arguments: Arguments) -> Wanted:
             last_failed=_read_last_failed() if arguments.has("--last-failed") else {},
         ),
         timeout_s=parse_timeout_s(arguments),
-        startup_timeout_s=parse_start_timeout_s(arguments),
+        startup_timeout_s=parse_seconds(arguments, "--start-timeout"),
         format=parse_format(arguments),
         plugins=parse_plugins(arguments),
         snapshots=_parse_snapshot_mode(arguments),
@@ -837,17 +837,6 @@ def _parse_server_at_url(arguments: Arguments) -> ServerSpec | None:
     return parse_http_server(arguments, parse_server_command(arguments))
 
 
-def _parse_isolation(arguments: Arguments) -> str:
-    """Return what gets a server process of its own, "" without the option."""
-    text = arguments.last("--isolation")
-    if arguments.has("--isolation") and text not in ISOLATIONS:
-        question = suggest(text, ISOLATIONS)
-        known = join_words(ISOLATIONS, "or")
-        message = f"--isolation takes {known}, not {visible(text)!r}{question}"
-        raise UsageError(message)
-    return text
-
-
 def _parse_snapshot_mode(arguments: Arguments) -> SnapshotMode | None:
     """Return the mode that the options set, or None to decide when there are snapshots."""
     update, force = arguments.has("--update-snapshots"), arguments.has("--force-update-snapshots")
@@ -867,7 +856,7 @@ def parse_format(arguments: Arguments) -> str:
     return name
 
 
-def parallel(arguments: Arguments) -> int | None:
+def parse_workers(arguments: Arguments) -> int | None:
     """Return how many files to run at a time: None without the option, 0 for one per core."""
     if not arguments.has("--parallel"):
         return None
@@ -880,11 +869,11 @@ def parallel(arguments: Arguments) -> int | None:
     return int(text)
 
 
-def retries(arguments: Arguments) -> int:
+def parse_retries(arguments: Arguments) -> int:
     return parse_number(arguments, "--retries", 0, _MOST_RETRIES) or 0
 
 
-def max_failures(arguments: Arguments) -> int:
+def parse_max_failures(arguments: Arguments) -> int:
     """Return after how many tests that do not pass the run stops; 0 if it does not."""
     limit = parse_number(arguments, "--max-failures", 1, _MOST_FAILURES)
     if arguments.has("--bail"):
@@ -894,7 +883,7 @@ def max_failures(arguments: Arguments) -> int:
     return limit or 0
 
 
-def repeat(arguments: Arguments) -> int:
+def parse_repeat(arguments: Arguments) -> int:
     """Return how often each test is run; 0 without the option."""
     count = parse_number(arguments, "--repeat", 1, _MOST_REPEATS)
     if count and arguments.has("--retries"):
@@ -903,7 +892,7 @@ def repeat(arguments: Arguments) -> int:
     return count or 0
 
 
-def min_coverage(arguments: Arguments) -> float | None:
+def parse_min_coverage(arguments: Arguments) -> float | None:
     if not arguments.has("--min-coverage"):
         return None
     text = arguments.last("--min-coverage").removesuffix("%")

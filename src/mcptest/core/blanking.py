@@ -1,4 +1,7 @@
-"""Find known secrets in texts, in each form of `FORMS`, and blank them.
+"""The search for secrets whose values are known, in each form in which a text may have them.
+
+Edit `FORMS` and this module to find them in one more encoding. `core.secrets` decides which values
+these are, and calls `Redactor` for every text that is written.
 
 Most texts hold no secret, so a quick look decides whether a text is searched at all. Escapes (JSON,
 URL, HTML) can occur anywhere in a text in any mixture: they are undone, one kind at a time, the
@@ -29,7 +32,6 @@ __all__ = [
     "FORMS",
     "Reading",
     "Redactor",
-    "unquoted",
 ]
 
 # Each is also recognised once inside another, and across line breaks. docs/secrets.md lists them in
@@ -74,8 +76,8 @@ class Redactor:
     def __init__(self, secrets: Iterable[str]) -> None:
         known = [secret for secret in secrets if not why_not_blanked(secret)]
         needles = list(map(_needles_of, known))
-        self._plain = _sorted(plain for plain, _ in needles)
-        self._needles = _sorted(each for both in needles for each in both)
+        self._plain = _sort_needles(plain for plain, _ in needles)
+        self._needles = _sort_needles(each for both in needles for each in both)
         # Those that are also searched for across line breaks.
         self._plain_long = [each for each in self._plain if len(each) >= _LEAST_UNWRAPPED]
         self._long = [each for each in self._needles if len(each) >= _LEAST_UNWRAPPED]
@@ -96,23 +98,23 @@ class Redactor:
         blanked = raw
         for needle in reversed(self._needles):
             if needle in blanked:
-                blanked = _blanked_plain(blanked, needle)
-        found = list(islice(self._hidden(blanked), _MAX_PLACES + 1))
+                blanked = _blank_plain(blanked, needle)
+        found = list(islice(self._find_hidden(blanked), _MAX_PLACES + 1))
         if len(found) > _MAX_PLACES:
             return BLANK
         if found:
-            blanked = _without(blanked, merge_places(found))
-        return text if blanked is raw else _text(blanked)
+            blanked = _blank_places(blanked, merge_places(found))
+        return text if blanked is raw else _decode(blanked)
 
     def places(self, text: str) -> list[Place]:
         """The start and end of each secret in a text; none overlap."""
         raw = text.encode("utf-8", "surrogatepass")
         if not self._may_hold(raw):
             return []
-        found = merge_places([*_found_in(raw, self._needles), *self._hidden(raw)])
+        found = merge_places([*_find_needles(raw, self._needles), *self._find_hidden(raw)])
         if text.isascii():
             return found
-        return [(len(_text(raw[:start])), len(_text(raw[:end]))) for start, end in found]
+        return [(len(_decode(raw[:start])), len(_decode(raw[:end]))) for start, end in found]
 
     def _may_hold(self, raw: bytes) -> bool:
         """Whether a text must be searched. Most need not be, so this is fast."""
@@ -123,45 +125,47 @@ class Redactor:
             return True
         return self._runs is not None and self._runs.are_in(raw)
 
-    def _hidden(self, raw: bytes) -> Iterator[Place]:
+    def _find_hidden(self, raw: bytes) -> Iterator[Place]:
         """The places of secrets in another form, in one form inside another, or cut."""
         if self._runs is None:
             return
         is_nested = len(raw) <= _MAX_NESTED_BYTES
         seen: set[bytes] = set()
-        for outer in _ways_to_read(raw, is_nested=is_nested):
-            yield from self._in(outer)
+        for outer in _read_in_ways(raw, is_nested=is_nested):
+            yield from self._find_in(outer)
             if is_nested:
                 places = self._runs.places(outer.raw, self._holds_nested)
             else:
                 # Secrets in base64 are found as needles.
                 places = self._runs.hex_places(outer.raw, self._holds)
-            yield from _traced(outer, places)
+            yield from outer.trace(places)
             with_json = outer.is_unquoted or not is_nested
-            for undone_once in undone(outer, has_blanks=self._has_blanks, with_json=with_json):
-                readings = list(unwrapped(undone_once))
+            for undone_once in undo_escapes(
+                outer, has_blanks=self._has_blanks, with_json=with_json
+            ):
+                readings = list(with_unwrapped(undone_once))
                 # Most texts say the same with and without their line breaks.
                 if readings[-1].raw in seen:
                     continue
                 seen.add(readings[-1].raw)
                 for inner in readings:
-                    yield from self._in(inner)
+                    yield from self._find_in(inner)
                     if is_nested:
-                        yield from self._nested_in(inner, self._runs)
+                        yield from self._find_nested(inner, self._runs)
 
-    def _nested_in(self, outer: Reading, runs: EncodedRuns) -> Iterator[Place]:
+    def _find_nested(self, outer: Reading, runs: EncodedRuns) -> Iterator[Place]:
         """The places of secrets in a second form, in a text that was read in a first."""
-        yield from _traced(outer, runs.hex_places(outer.raw, self._holds))
-        for undone_twice in undone(outer, has_blanks=self._has_blanks):
-            for inner in unwrapped(undone_twice):
-                yield from _traced(inner, _found_in(inner.raw, self._plain_in(inner)))
+        yield from outer.trace(runs.hex_places(outer.raw, self._holds))
+        for undone_twice in undo_escapes(outer, has_blanks=self._has_blanks):
+            for inner in with_unwrapped(undone_twice):
+                yield from inner.trace(_find_needles(inner.raw, self._plain_in(inner)))
 
-    def _in(self, reading: Reading) -> Iterator[Place]:
+    def _find_in(self, reading: Reading) -> Iterator[Place]:
         needles = self._long if reading.is_unwrapped else self._needles
-        found = list(_pieces_in(reading.raw, needles))
+        found = list(_find_pieces(reading.raw, needles))
         if not reading.is_original:
-            found += _found_in(reading.raw, needles)
-        yield from _traced(reading, found)
+            found += _find_needles(reading.raw, needles)
+        yield from reading.trace(found)
 
     def _plain_in(self, reading: Reading) -> Sequence[bytes]:
         return self._plain_long if reading.is_unwrapped else self._plain
@@ -176,11 +180,11 @@ class Redactor:
             return True
         assert self._runs is not None, "there are secrets"
         for text in _texts_in(decoded, self._plain):
-            for outer in unwrapped(Reading(text)):
+            for outer in with_unwrapped(Reading(text)):
                 needles = self._long if outer.is_unwrapped else self._needles
                 if any(needle in outer.raw for needle in needles):
                     return True
-                for inner in undone(outer, has_blanks=self._has_blanks):
+                for inner in undo_escapes(outer, has_blanks=self._has_blanks):
                     if any(needle in inner.raw for needle in self._plain_in(inner)):
                         return True
             if any(self._runs.hex_places(text, self._holds)):
@@ -188,15 +192,15 @@ class Redactor:
         return False
 
 
-def _ways_to_read(raw: bytes, *, is_nested: bool) -> Iterator[Reading]:
+def _read_in_ways(raw: bytes, *, is_nested: bool) -> Iterator[Reading]:
     """The text as it is, without line breaks, and as the content of a JSON string.
 
     Lazy: what was found in one reading is no longer there in the next.
     """
-    for reading in unwrapped(Reading(raw)):
+    for reading in with_unwrapped(Reading(raw)):
         yield reading
         if is_nested:
-            yield from unquoted(reading)
+            yield from unquote_json(reading)
 
 
 def _texts_in(decoded: bytes, needles: Sequence[bytes]) -> Iterator[bytes]:
@@ -220,13 +224,7 @@ _ASCII = bytes(120 if 32 <= byte < 127 or byte in b"\t\r\n" else 0 for byte in r
 _UNICODE = bytes(120 if byte >= 32 or byte in b"\t\r\n" else 0 for byte in range(256))
 
 
-def _traced(reading: Reading, places: Iterable[Place]) -> Iterator[Place]:
-    found = list(places)
-    if found:
-        yield from reading.trace(found)
-
-
-def _without(raw: bytes, places: Iterable[Place]) -> bytes:
+def _blank_places(raw: bytes, places: Iterable[Place]) -> bytes:
     pieces: list[bytes] = []
     done = 0
     for start, end in places:
@@ -235,7 +233,7 @@ def _without(raw: bytes, places: Iterable[Place]) -> bytes:
     return b"".join([*pieces, raw[done:]])
 
 
-def _sorted(groups: Iterable[frozenset[bytes]]) -> list[bytes]:
+def _sort_needles(groups: Iterable[frozenset[bytes]]) -> list[bytes]:
     """The needles, shortest first."""
     return sorted(frozenset[bytes]().union(*groups), key=len)
 
@@ -246,14 +244,14 @@ def _needles_of(secret: str) -> tuple[frozenset[bytes], frozenset[bytes]]:
     """What is searched for: the secret and its parts, plain and encoded."""
     plain: set[bytes] = set()
     encoded: set[bytes] = set()
-    for part in parts_of(secret):
+    for part in _parts_of(secret):
         if why_not_blanked(part):
             continue
         raw = part.encode("utf-8", "surrogateescape")
         # In a text, a byte that is not UTF-8 is a surrogate.
         in_text = raw.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass")
         plain |= {raw, in_text}
-        encoded.update(encodings_of(part))
+        encoded.update(_encodings_of(part))
 
     def usable(forms: set[bytes]) -> frozenset[bytes]:
         return frozenset(form for form in forms if len(form) >= LEAST_CHARS and form not in _BLANK)
@@ -261,42 +259,42 @@ def _needles_of(secret: str) -> tuple[frozenset[bytes], frozenset[bytes]]:
     return usable(plain), usable(encoded)
 
 
-def _found_in(raw: bytes, needles: Iterable[bytes]) -> Iterator[Place]:
+def _find_needles(raw: bytes, needles: Iterable[bytes]) -> Iterator[Place]:
     for needle in needles:
         if needle in raw:
-            yield from ((at, at + len(needle)) for at in _all(needle, raw))
+            yield from ((at, at + len(needle)) for at in _find_all(needle, raw))
 
 
-def _all(needle: bytes, raw: bytes) -> Iterator[int]:
+def _find_all(needle: bytes, raw: bytes) -> Iterator[int]:
     at = raw.find(needle)
     while at >= 0:
         yield at
         at = raw.find(needle, at + len(needle))
 
 
-def _pieces_in(raw: bytes, needles: Sequence[bytes]) -> Iterator[Place]:
+def _find_pieces(raw: bytes, needles: Sequence[bytes]) -> Iterator[Place]:
     """The parts of needles that are left beside a cut."""
     if not needles or _CUT_MARK not in raw:
         return
     reach = len(needles[-1]) + _NEAR
-    for low, high in merge_places((at - reach, at + reach) for at in _all(_CUT_MARK, raw)):
+    for low, high in merge_places((at - reach, at + reach) for at in _find_all(_CUT_MARK, raw)):
         low = max(0, low)
         near = raw[low:high]
         for needle in needles:
-            yield from ((low + start, low + end) for start, end in _pieces(needle, near))
+            yield from ((low + start, low + end) for start, end in _find_pieces_of(needle, near))
 
 
-def _pieces(needle: bytes, raw: bytes) -> Iterator[Place]:
+def _find_pieces_of(needle: bytes, raw: bytes) -> Iterator[Place]:
     """The head of a secret before a cut, or its tail after one."""
     least = max(LEAST_CHARS, min(_LEAST_PIECE, len(needle) // 2))
-    for start in _all(needle[:least], raw):
+    for start in _find_all(needle[:least], raw):
         length = least
         while length < len(needle) and raw.startswith(needle[: length + 1], start):
             length += 1
         end = start + length
         if _CUT_MARK in raw[end : end + _NEAR]:
             yield start, end
-    for at in _all(needle[-least:], raw):
+    for at in _find_all(needle[-least:], raw):
         start, end = at, at + least
         while start and needle[start - end - 1 :] == raw[start - 1 : end]:
             start -= 1
@@ -304,7 +302,7 @@ def _pieces(needle: bytes, raw: bytes) -> Iterator[Place]:
             yield start, end
 
 
-def _blanked_plain(raw: bytes, needle: bytes) -> bytes:
+def _blank_plain(raw: bytes, needle: bytes) -> bytes:
     """The text without a needle, with no half of an escape left beside it: JSON stays JSON.
 
     In JSON, backslashes before a quote or a backslash belong to it. Those after a backslash at the
@@ -327,7 +325,7 @@ def _blanked_plain(raw: bytes, needle: bytes) -> bytes:
 _BACKSLASH = ord("\\")
 
 
-def _text(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     try:
         return raw.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -338,7 +336,7 @@ def _text(raw: bytes) -> str:
 # What to look for
 
 
-def parts_of(secret: str) -> Iterator[str]:
+def _parts_of(secret: str) -> Iterator[str]:
     """The secret, and the parts of it that may occur alone.
 
     A server may trim what it gets. Output is shown line by line, so each line of a key file is
@@ -356,7 +354,7 @@ _BEHIND_SCHEME = re.compile(r"\s*(?:basic|bearer|token)\s+(\S+)\s*$", re.IGNOREC
 _IN_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*://[^\s/@:]*:([^\s/@]+)@", re.IGNORECASE)
 
 
-def encodings_of(secret: str) -> Iterator[bytes]:
+def _encodings_of(secret: str) -> Iterator[bytes]:
     """The secret in hexadecimal and in base64, wherever it begins in a longer text."""
     raw = secret.encode("utf-8", "surrogateescape")
     yield raw.hex().encode()
@@ -445,16 +443,19 @@ class Reading:
         self._escapes = escapes
         self._escaped = source.raw if source else b""
 
-    def trace(self, places: list[Place]) -> list[Place]:
+    def trace(self, places: Iterable[Place]) -> list[Place]:
         """The places in the original text that these bytes come from.
 
         They are erased from this reading and its sources, so that each is found once.
         """
+        found = list(places)
+        if not found:
+            return []
         raw = bytearray(self.raw)
-        for start, end in places:
+        for start, end in found:
             raw[start:end] = bytes(end - start)
         self.raw = bytes(raw)
-        return self._source.trace(self._origins(places)) if self._source else places
+        return self._source.trace(self._origins(found)) if self._source else found
 
     def _origins(self, places: list[Place]) -> list[Place]:
         """The same places in the source."""
@@ -484,34 +485,36 @@ class Reading:
         return [(origin(start)[0], origin(end - 1)[1]) for start, end in places]
 
 
-def undone(reading: Reading, *, has_blanks: bool, with_json: bool = True) -> Iterator[Reading]:
+def undo_escapes(
+    reading: Reading, *, has_blanks: bool, with_json: bool = True
+) -> Iterator[Reading]:
     """The text without its escapes, one kind at a time.
 
     With `has_blanks`, plus signs are also read as blanks, as in the query of a URL.
     """
     kinds = (*((_JSON,) if with_json else ()), _URL, _HTML, *((_QUERY,) if has_blanks else ()))
     for escapes in kinds:
-        if found := _undo(reading, escapes):
+        if found := _undo_one(reading, escapes):
             yield found
 
 
-def unwrapped(reading: Reading) -> Iterator[Reading]:
+def with_unwrapped(reading: Reading) -> Iterator[Reading]:
     """The text, and the text without its line breaks."""
     yield reading
-    if not reading.is_unwrapped and (found := _undo(reading, _BREAKS)):
+    if not reading.is_unwrapped and (found := _undo_one(reading, _BREAKS)):
         yield found
 
 
-def unquoted(reading: Reading) -> Iterator[Reading]:
+def unquote_json(reading: Reading) -> Iterator[Reading]:
     """The content of a JSON message, or of a text that mcptest quoted as JSON.
 
     The secret was not written that way by the server, so it does not count as a form.
     """
-    if found := _undo(reading, _JSON):
-        yield from unwrapped(found)
+    if found := _undo_one(reading, _JSON):
+        yield from with_unwrapped(found)
 
 
-def _undo(reading: Reading, escapes: _Escapes) -> Reading | None:
+def _undo_one(reading: Reading, escapes: _Escapes) -> Reading | None:
     if escapes.mark not in reading.raw:
         return None
     meaning = escapes.meaning
@@ -541,12 +544,12 @@ class EncodedRuns:
     def places(self, raw: bytes, holds: Callable[[bytes], bool]) -> Iterator[Place]:
         """The places of runs in which `holds` finds a secret after decoding."""
         spans = list(stretches(raw, _BASE64, self._least_base64))
-        yield from _holding(raw, spans, _base64_decoded, holds)
+        yield from _find_holding(raw, spans, _decode_base64, holds)
         yield from self.hex_places(raw, holds)
 
     def hex_places(self, raw: bytes, holds: Callable[[bytes], bool]) -> Iterator[Place]:
         spans = [found.span() for found in self._hex.finditer(raw.translate(_HEX))]
-        for start, end in _holding(raw, spans, _hex_decoded, holds):
+        for start, end in _find_holding(raw, spans, _decode_hex, holds):
             # In a dump, the characters beside the last bytes are secret, too.
             is_dump = b"\n" in raw[start:end]
             line_end = raw.find(b"\n", end) if is_dump else end
@@ -564,7 +567,7 @@ def stretches(raw: bytes, table: bytes, least: int) -> Iterator[Place]:
         start = marked.find(wanted, end)
 
 
-def _holding(
+def _find_holding(
     raw: bytes,
     spans: list[Place],
     decoded: Callable[[list[bytes]], Iterator[bytes]],
@@ -577,7 +580,7 @@ def _holding(
                 yield start, end
 
 
-def _table(**marks: bytes) -> bytes:
+def _make_table(**marks: bytes) -> bytes:
     """A table for `bytes.translate` that maps all bytes to 0 except these."""
     table = bytearray(256)
     for mark, members in marks.items():
@@ -596,8 +599,8 @@ _MARKS = {
 }
 _DIGITS = b"0123456789abcdefABCDEF"
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_BASE64 = _table(x=_LETTERS + b"0123456789+/_-=")
-_HEX = _table(w=_LETTERS, x=_DIGITS, blank=b" \t\r,;-+\\", colon=b":", prefix=b"x", line=b"\n")
+_BASE64 = _make_table(x=_LETTERS + b"0123456789+/_-=")
+_HEX = _make_table(w=_LETTERS, x=_DIGITS, blank=b" \t\r,;-+\\", colon=b":", prefix=b"x", line=b"\n")
 # Longer runs in one piece cannot be required: dumps have lines.
 _MOST_PAIRS = 8
 # What may be between two bytes, in the marks of the table: blanks, signs, 0x and \\x; in a dump the
@@ -612,7 +615,7 @@ _BETWEEN = re.compile(rb"(?<=xx)%b(?=xx)" % _GAP)
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 
 
-def _base64_decoded(runs: list[bytes]) -> Iterator[bytes]:
+def _decode_base64(runs: list[bytes]) -> Iterator[bytes]:
     """The bytes of the runs, for each offset in a group of four at which they may begin."""
     # Padding is decoded to NULs, and so are the ends that are filled up below.
     plain = [run.translate(_TO_STANDARD).replace(b"=", b"A") for run in runs]
@@ -621,7 +624,7 @@ def _base64_decoded(runs: list[bytes]) -> Iterator[bytes]:
         yield binascii.a2b_base64(b"".join(padded))
 
 
-def _hex_decoded(runs: list[bytes]) -> Iterator[bytes]:
+def _decode_hex(runs: list[bytes]) -> Iterator[bytes]:
     """The bytes of the runs, whose first digit may belong to something else."""
     digits: list[bytes] = []
     for run in runs:

@@ -184,7 +184,7 @@ def merge_coverage(parts: Iterable[Iterable[ServerCoverage]]) -> tuple[ServerCov
     for server in (server for part in parts for server in part):
         for number, known in enumerate(merged):
             if known.name == server.name and (
-                known.home == server.home or _offered(known) == _offered(server)
+                known.home == server.home or _describe_offers(known) == _describe_offers(server)
             ):
                 merged[number] = _add_coverage(known, server)
                 break
@@ -199,7 +199,7 @@ def merge_coverage(parts: Iterable[Iterable[ServerCoverage]]) -> tuple[ServerCov
     )
 
 
-def _offered(server: ServerCoverage) -> set[tuple[str, str, frozenset[str]]]:
+def _describe_offers(server: ServerCoverage) -> set[tuple[str, str, frozenset[str]]]:
     return {
         (offer.kind, offer.name, frozenset(part.name for part in offer.properties))
         for offer in server.offers

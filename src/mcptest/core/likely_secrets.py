@@ -1,8 +1,9 @@
-"""Secrets inside strings: where they are, known by the word before them or by their look.
+"""The search for secrets whose values are not known, inside strings: by what they look like.
 
-A secret is known by its key (see `core.secrets`), by the word before it, by its look, or by its
-key in JSON inside a string. Every regular expression here goes over a string once, without
-backtracking.
+Edit this module to recognise one more kind of token (`ghp_…`), header (`Bearer …`) or place in a
+string, such as the query of a URL. Which keys name a secret is decided in `core.secrets`; here they
+are looked for in sentences, URLs and JSON inside a string. Every regular expression goes over a
+string once, without backtracking.
 """
 
 from __future__ import annotations
@@ -119,13 +120,17 @@ def secret_places(text: str, *, is_prose: bool = False) -> tuple[Place, ...]:
     """
     if not _MAY_HOLD.search(text):
         return ()
-    found = [*_by_look(text), *_in_addresses(text), *_after_words(text, is_prose=is_prose)]
+    found = [
+        *_find_by_look(text),
+        *_find_in_addresses(text),
+        *_find_after_words(text, is_prose=is_prose),
+    ]
     if '"' in text and ("{" in text or "[" in text):
-        found += _in_json(text)
+        found += _find_in_json(text)
     return tuple(merge_places(found))
 
 
-def _by_look(text: str) -> Iterator[Place]:
+def _find_by_look(text: str) -> Iterator[Place]:
     for found in _SHAPES.finditer(text):
         if _DIGIT.search(found[0]) or len(found[0]) >= _LONG_SHAPE:
             yield found.span()
@@ -140,7 +145,7 @@ def _by_look(text: str) -> Iterator[Place]:
         yield begin.start(), done
 
 
-def _in_addresses(text: str) -> Iterator[Place]:
+def _find_in_addresses(text: str) -> Iterator[Place]:
     for found in _USER_INFO.finditer(text):
         at = found[1].rfind("@")
         if at > 0:
@@ -151,7 +156,7 @@ def _in_addresses(text: str) -> Iterator[Place]:
                 yield found.span(2)
 
 
-def _after_words(text: str, *, is_prose: bool) -> Iterator[Place]:
+def _find_after_words(text: str, *, is_prose: bool) -> Iterator[Place]:
     for found in _SCHEME.finditer(text):
         # "Basic usage" is not a secret; credentials are base64.
         is_word = found[1].lower() == "basic" and re.fullmatch("[A-Za-z]?[a-z]+", found[2])
@@ -164,12 +169,12 @@ def _after_words(text: str, *, is_prose: bool) -> Iterator[Place]:
         number = int(value) if value.isascii() and value.isdigit() and len(value) < 20 else value
         is_key = last.lower() in ("key", "keys") and names_secret(key)
         if found.start() >= done and (is_key or is_secret(last, number)):
-            start, done = _whole_value(text, found)
+            start, done = _extend_value(text, found)
             if _is_value(text[start:done], is_prose=is_prose):
                 yield start, done
 
 
-def _whole_value(text: str, found: re.Match[str]) -> Place:
+def _extend_value(text: str, found: re.Match[str]) -> Place:
     """All of a value: in quotes up to the closing one, a cookie up to the end of its line."""
     start, end = found.span(2)
     if text[start - 1] in _QUOTED:
@@ -200,8 +205,8 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _MAX_DEPTH = 200
 
 
-def _in_json(text: str) -> Iterator[Place]:
-    waiting: list[tuple[Any, str]] = [(root, "") for root in _json_in(text)]
+def _find_in_json(text: str) -> Iterator[Place]:
+    waiting: list[tuple[Any, str]] = [(root, "") for root in _parse_json_parts(text)]
     while waiting:
         node, key = waiting.pop()
         if isinstance(node, _Leaf):
@@ -274,7 +279,7 @@ def unescape_json(written: str) -> tuple[str, list[int] | None]:
     return "".join(pieces), [*offsets, *range(done, len(written) + 1)]
 
 
-def _json_in(text: str) -> list[Any]:
+def _parse_json_parts(text: str) -> list[Any]:
     """The objects and arrays in a string, with leaves in them; everything else is skipped."""
     roots: list[Any] = []
     # The containers around the current place, each with the key that is being read if any.

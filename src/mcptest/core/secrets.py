@@ -1,8 +1,9 @@
-"""Secrets: which values are secret, and how everything that is written is kept free of them.
+"""Which values are secret, by the keys that name them, and their removal from all that is written.
 
-Three chapters: which values can be blanked at all; blanking them in values and texts (the search
-itself is in `core/blanking.py`, which only runs that have secrets load); and which keys and options
-name a secret.
+Edit this module to treat one more key or option as secret, to exempt a word from blanking, or to
+redact one more kind of value. The search for these values in a text is in `core.blanking`, which
+only runs that have secrets load; that for secrets of which no key is known, in
+`core.likely_secrets`.
 """
 
 from __future__ import annotations

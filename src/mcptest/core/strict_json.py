@@ -58,9 +58,9 @@ class NotJsonError(ValueError):
 def parse_json(text: str, max_depth: int = MAX_DEPTH) -> object:
     """The value of a JSON text, or `NotJsonError` with the reason."""
     try:
-        value = _decoded(text)
+        value = _decode(text)
     except json.JSONDecodeError as error:
-        raise _explained(error) from None
+        raise _explain(error) from None
     except RecursionError:
         raise NotJsonError(f"nested deeper than {max_depth} levels") from None
     except NotJsonError:
@@ -74,7 +74,7 @@ def parse_json(text: str, max_depth: int = MAX_DEPTH) -> object:
     return value
 
 
-def _decoded(text: str) -> object:
+def _decode(text: str) -> object:
     # Nearly every message is one value without white space around it, and looking for white space
     # takes a third of the time of parsing.
     try:
@@ -115,7 +115,7 @@ def finite_float(digits: str) -> float:
     return number
 
 
-def _explained(error: json.JSONDecodeError) -> NotJsonError:
+def _explain(error: json.JSONDecodeError) -> NotJsonError:
     text, at = error.doc, error.pos
     if error.msg == "Extra data":
         return NotJsonError("something follows the end of the JSON value", at + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from functools import partial
+from functools import cache, partial
 
 from mcptest.core.diagnostics import suggest
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     ]
 
 __all__ = [
+    "Diagnostics",
     "ExtraHttpOptions",
     "PlaceholderEnvironment",
     "Plan",
@@ -144,73 +145,78 @@ class Plan(Record):
         return tuple(secret for _, spec in self.suites for secret in spec.secrets)
 
 
+class Diagnostics:
+    """What is wrong with the files of a run, in the order in which it is found.
+
+    Among the mistakes are the warnings of files that have mistakes.
+    """
+
+    def __init__(self) -> None:
+        self.mistakes: list[Diagnostic] = []
+        self.warnings: list[Diagnostic] = []
+
+
 def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
-    """Load all files, pick the cases that are wanted, and give each suite its server."""
-    folders = wanted.folders()
-    with folders:
-        plan = _load_plan(wanted, environment, folders)
-    return plan.but(warnings=tuple(folders.quotable(plan.warnings)))
+    """Load all files, select the cases that are wanted, and give each suite its server.
 
-
-def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFolders) -> Plan:
-    mistakes: list[Diagnostic] = []
-    warnings: list[Diagnostic] = []
-    servers = Servers(wanted, environment, mistakes, warnings)
-    resources = SuiteResources(servers.plugins_of, wanted.snapshots, wanted.variables)
-    # If the command line names the server, those of files may have unset variables.
-    is_named = bool(wanted.server_command or wanted.config or wanted.server)
-    known = PlaceholderEnvironment(environment) if is_named else environment
-    files = wanted.find_test_files()
-    # Suites use the environment for more than starting servers.
-    resources.environment = environment
-    suites = _load_all(files, known, mistakes, warnings, wanted.format, resources, folders)
-    selection, shard, selected = wanted.selection, None, suites
-    if not mistakes:
-        selection, shard, selected = _select(suites, wanted)
-    # A config is read only if a selected file needs it.
-    specs = {_key(suite): servers.server_of(suite, suites) for suite in selected}
-    if mistakes:
-        raise FormatError(mistakes)
-    _refuse_unknown_variables(resources.variables)
-    # pytest loads each file by itself, so another file may need the server.
-    if wanted.server_name and not (servers.has_config or wanted.is_chosen_later):
-        message = "--server chooses a server of a config, and no test here needs one"
-        raise UsageError(message, "suites and server: blocks name their servers themselves")
-    if wanted.sent_along:
-        wanted.sent_along.refuse_several(spec for spec in specs.values() if spec)
-        # Equal servers stay the same object.
-        changed = {id(spec): wanted.sent_along.to(spec) for spec in specs.values() if spec}
-        specs = {key: changed[id(spec)] if spec else None for key, spec in specs.items()}
-    if not (wanted.is_chosen_later or wanted.is_only_listed):
-        _refuse_unset(selected)
-    gated: dict[str, dict[str, None]] = {}
-    for suite in suites:
-        if suite.gates:
-            gated.setdefault(suite.home, {})[suite.file] = None
-    no_server = _NO_SERVER if wanted.is_only_listed else None
-    paired = [(suite, specs[_key(suite)] or no_server or _no_server(suite)) for suite in selected]
-    plan = Plan(
-        suites=tuple(paired),
-        warnings=tuple(warnings),
-        plugins=resources.plugin_manager,
-        snapshots=resources.snapshots,
-        is_whole=selection.but(shard=None) == Selection(),
-        gated_files={home: tuple(found) for home, found in gated.items()},
-        shard=shard,
-    )
-    if resources.snapshots:
-        resources.snapshots.redact = redactor(plan.secrets)
-    return plan
+    Raises the first of: mistakes in files, no test that is selected, mistakes in configs, options
+    that do not fit the files, unset variables, no server.
+    """
+    with wanted.folders() as folders:
+        found = Diagnostics()
+        servers = Servers(wanted, environment, found)
+        resources = SuiteResources(servers.plugins_of, wanted.snapshots, wanted.variables)
+        # If the command line names the server, those of files may have unset variables.
+        is_named = bool(wanted.server_command or wanted.config or wanted.server)
+        for_servers = PlaceholderEnvironment(environment) if is_named else environment
+        loader = _FileLoader(wanted, folders, resources, environment, for_servers)
+        suites = loader.load_all(found)
+        # After mistakes nothing is selected, so that those in configs are reported, too.
+        selected = _Selected(suites=suites) if found.mistakes else _select(suites, wanted)
+        # A config is read only if a selected file needs it.
+        pairs = [(suite, servers.server_of(suite, suites)) for suite in selected.suites]
+        if found.mistakes:
+            raise FormatError(found.mistakes)
+        _refuse_unknown_variables(resources.variables)
+        servers.refuse_unused_name()
+        if sent_along := wanted.sent_along:
+            sent_along.refuse_several(spec for _, spec in pairs if spec)
+            pairs = [(suite, spec and sent_along.to(spec)) for suite, spec in pairs]
+        if not (wanted.is_chosen_later or wanted.is_only_listed):
+            _refuse_unset(selected.suites)
+        without_server = _NO_SERVER if wanted.is_only_listed else None
+        gated = dict.fromkeys((suite.home, suite.file) for suite in suites if suite.gates)
+        plan = Plan(
+            suites=tuple(
+                (suite, spec or without_server or _raise_no_server(suite)) for suite, spec in pairs
+            ),
+            warnings=tuple(folders.quotable(found.warnings)),
+            plugins=resources.plugin_manager,
+            snapshots=resources.snapshots,
+            is_whole=selected.is_whole,
+            gated_files={
+                home: tuple(file for other, file in gated if other == home) for home, _ in gated
+            },
+            shard=selected.shard,
+        )
+        if resources.snapshots:
+            resources.snapshots.redact = redactor(plan.secrets)
+        return plan
 
 
 # The server of a test that is only listed, if nothing names one.
 _NO_SERVER = ServerSpec(name="", command=())
 
 
-def _select(
-    suites: Sequence[Suite], wanted: Wanted
-) -> tuple[Selection, ReportedShard | None, list[Suite]]:
-    """The selection that counts, the shard, and the suites with the selected tests."""
+class _Selected(Record):
+    """The suites with the selected tests; whole if nothing but a shard was selected."""
+
+    suites: Sequence[Suite]
+    is_whole: bool = True
+    shard: ReportedShard | None = None
+
+
+def _select(suites: Sequence[Suite], wanted: Wanted) -> _Selected:
     selection = wanted.selection
     if selection.lines:
         suites = select_lines(suites, selection.lines)
@@ -222,10 +228,12 @@ def _select(
         selection = selection.but(last_failed={})
     shard = describe_shard(suites, selection, selection.shard) if selection.shard else None
     try:
-        return selection, shard, select(suites, selection)
+        selected = select(suites, selection)
     except NothingSelectedError as error:
         error.shard = shard
         raise
+    is_whole = selection.but(shard=None) == Selection()
+    return _Selected(suites=selected, is_whole=is_whole, shard=shard)
 
 
 def _refuse_unknown_variables(given: GivenVariables | None) -> None:
@@ -250,95 +258,102 @@ def _refuse_unset(suites: Iterable[Suite]) -> None:
         raise FormatError([need.but(help=f"{used}: {need.help}") for need, used in uses])
 
 
-def _key(suite: Suite) -> tuple[str, str, str]:
-    """The key of a suite: a file may need several servers, and be imported by several."""
-    return suite.home, suite.file, suite.server.name if suite.server else ""
-
-
 def load_suites(
     wanted: Wanted, environment: Mapping[str, str]
 ) -> tuple[list[Suite], list[Diagnostic], list[Diagnostic]]:
-    """The suites, mistakes and warnings in the files that the paths name.
+    """The suites, mistakes and warnings in the files that the paths name, to check or read them."""
+    found = Diagnostics()
 
-    Each is read in the format that its name or its text shows, unless one is given.
-    """
-    mistakes: list[Diagnostic] = []
-    warnings: list[Diagnostic] = []
+    @cache
+    def servers() -> Servers:
+        # A config is read once, and only if a plugin is used. Only its mistakes matter here.
+        of_config = Diagnostics()
+        of_config.mistakes = found.mistakes
+        return Servers(wanted, PlaceholderEnvironment(environment), of_config)
 
-    servers: list[Servers] = []
-
-    def plugins_of(file: str) -> tuple[PluginSpec, ...]:
-        # A config is read once, and only if a plugin is used.
-        if not servers:
-            servers.append(Servers(wanted, PlaceholderEnvironment(environment), mistakes, []))
-        return servers[0].plugins_of(file)
-
-    folders = wanted.folders()
-    with folders:
-        files = wanted.find_test_files()
-        resources = SuiteResources(plugins_of)
-        suites = _load_all(
-            files, environment, mistakes, warnings, wanted.format, resources, folders
-        )
+    with wanted.folders() as folders:
+        resources = SuiteResources(lambda file: servers().plugins_of(file))
+        suites = _FileLoader(wanted, folders, resources, environment, environment).load_all(found)
     # Nothing is run here, so unset variables do not matter.
     needs = (need for suite in suites for case in suite.cases for need in case.needs)
-    warnings += (need.but(severity="warning") for need in dict.fromkeys(needs))
-    # The warnings of a file with mistakes are among its mistakes.
-    warnings += (each for each in mistakes if each.severity == "warning")
-    mistakes = [each for each in mistakes if each.severity == "error"]
+    warnings = [
+        *found.warnings,
+        *(need.but(severity="warning") for need in dict.fromkeys(needs)),
+        *(each for each in found.mistakes if each.severity == "warning"),
+    ]
+    mistakes = [each for each in found.mistakes if each.severity == "error"]
     return suites, folders.quotable(mistakes), folders.quotable(warnings)
 
 
-def _load_all(
-    files: Iterable[str],
-    environment: Mapping[str, str],
-    mistakes: list[Diagnostic],
-    warnings: list[Diagnostic],
-    format: str,
-    resources: SuiteResources,
-    folders: SuiteFolders,
-) -> list[Suite]:
-    suites: list[Suite] = []
-    # By real path: the files that run by themselves, and those that are imported.
-    homes: set[str] = set()
-    imported: set[str] = set()
-    for file in files:
-        if imported and os.path.realpath(file) in imported:
-            continue
-        try:
-            text = read_text(file)
-            format_here = format or format_of(file, text)
-            read_beside = folders.reader_beside(file)
-            found, found_warnings = _load(
-                text, file, format_here, environment, resources, read_beside
-            )
-        except FormatError as error:
-            # Several files may name the same file of rows.
-            mistakes += (each for each in error.diagnostics if each not in mistakes)
-        else:
+class _FileLoader:
+    """Loads test files, each in the format that is wanted, or that its name or its text shows.
+
+    Suites take their variables from `environment`, the `server` blocks of other files from
+    `for_servers`.
+    """
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        folders: SuiteFolders,
+        resources: SuiteResources,
+        environment: Mapping[str, str],
+        for_servers: Mapping[str, str],
+    ) -> None:
+        self._wanted = wanted
+        self._folders = folders
+        self._resources = resources
+        self._environment = environment
+        self._for_servers = for_servers
+
+    def load_all(self, diagnostics: Diagnostics) -> list[Suite]:
+        """The suites of all files without mistakes; what is wrong is added to the diagnostics."""
+        suites: list[Suite] = []
+        # By real path: the files that run by themselves, and those that are imported.
+        homes: set[str] = set()
+        imported: set[str] = set()
+        for file in self._wanted.find_test_files():
+            if imported and os.path.realpath(file) in imported:
+                continue
+            try:
+                found, warnings = self._load(file)
+            except FormatError as error:
+                known = diagnostics.mistakes
+                # Several files may name the same file of rows.
+                known += (each for each in error.diagnostics if each not in known)
+                continue
             imports = {
                 os.path.realpath(suite.file): suite.file
                 for suite in found
                 if suite.home not in ("", suite.file)
             }
             # A file that runs by itself is not run again for the suites that import it.
-            known = {name for real, name in imports.items() if real in homes}
-            suites += [suite for suite in found if suite.file not in known]
+            run_already = {name for real, name in imports.items() if real in homes}
+            suites += [suite for suite in found if suite.file not in run_already]
             homes |= {os.path.realpath(file)} if any(suite.home for suite in found) else set()
             imported |= imports.keys()
-            warnings += found_warnings
-    return suites
+            diagnostics.warnings += warnings
+        return suites
 
+    def _load(self, file: str) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
+        text = read_text(file)
+        format = self._wanted.format or format_of(file, text)
+        read_beside = self._folders.reader_beside(file)
+        resources = self._resources
+        if format == "suite":
+            # Loaded only for suites.
+            from mcptest.formats.suite.loader import SuiteContext, load_suite  # noqa: PLC0415
 
-def _load(
-    text: str,
-    file: str,
-    format: str,
-    environment: Mapping[str, str],
-    resources: SuiteResources,
-    read_beside: Callable[[str], str],
-) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
-    if format != "suite":
+            context = SuiteContext(
+                environment=self._environment,
+                folder=os.path.abspath(os.path.dirname(file)),
+                read_beside=read_beside,
+                registry_with=lambda plugins: resources.registry_with(file, plugins),
+                book_of=resources.book_of,
+                real_path=os.path.realpath,
+                variables=resources.variables,
+            )
+            return load_suite(text, file, context)
         load: Loader = load_conductor
         if format == "cases":
             # Loaded only for streams of YAML documents.
@@ -346,24 +361,11 @@ def _load(
 
             load = partial(load_cases, bounded=_PATTERN_LIMIT)
         registry = resources.registry_for(file, text)
-        suite, found_warnings = load(text, file, registry, environment, read_beside)
-        return [suite], found_warnings
-    # Loaded only for suites.
-    from mcptest.formats.suite.loader import SuiteContext, load_suite  # noqa: PLC0415
-
-    context = SuiteContext(
-        environment=environment if resources.environment is None else resources.environment,
-        folder=os.path.abspath(os.path.dirname(file)),
-        read_beside=read_beside,
-        registry_with=lambda plugins: resources.registry_with(file, plugins),
-        book_of=resources.book_of,
-        real_path=os.path.realpath,
-        variables=resources.variables,
-    )
-    return load_suite(text, file, context)
+        suite, warnings = load(text, file, registry, self._for_servers, read_beside)
+        return [suite], warnings
 
 
-def _no_server(suite: Suite) -> NoReturn:
+def _raise_no_server(suite: Suite) -> NoReturn:
     is_contract = suite.format == "cases"
     block = "a _server: key into its first document" if is_contract else "a server: block into it"
     # A config in a folder above is suggested, and not used unasked.
@@ -406,19 +408,15 @@ class Servers:
         self,
         wanted: Wanted,
         environment: Mapping[str, str],
-        mistakes: list[Diagnostic],
-        warnings: list[Diagnostic],
+        diagnostics: Diagnostics,
     ) -> None:
         self._wanted = wanted
         # If a command names the server, that of a config may have unset variables.
         self._environment = (
             PlaceholderEnvironment(environment) if wanted.server_command else environment
         )
-        self._mistakes = mistakes
-        self._warnings = warnings
+        self._diagnostics = diagnostics
         self._configs: dict[str, ServerSpec | None] = {}
-        # Whether a server comes from a config.
-        self.has_config = False
         paths = filter(os.path.isdir, map(glob_root, wanted.paths or (".",)))
         self._named = tuple(os.path.abspath(path).rstrip(os.sep) + os.sep for path in paths)
         self._from_options = self._from_command_line()
@@ -426,26 +424,36 @@ class Servers:
     def server_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
         """The server for a suite; None if none is named, or it has mistakes."""
         folder = os.path.dirname(suite.file) or "."
+        wanted = self._wanted
         spec = self._from_options
         if suite.format == "suite":
             spec = self._instead_of(suite, suites)
         if spec is None and suite.server:
             spec = resolve_folders(suite.server, folder)
-        if spec is None and not self._wanted.config:
+        if spec is None and not wanted.config:
             spec = self._from_config_for(folder) or self._from_client_config_for(folder)
-        limit_s = self._wanted.timeout_s
-        if spec and self._wanted.isolation:
-            spec = spec.but(isolation=self._wanted.isolation)
-        if spec and suite.format == "cases" and spec.isolation == "run":
+        if spec is None:
+            return None
+        isolation = wanted.isolation or spec.isolation
+        if suite.format == "cases" and isolation == "run":
             # A contract is a conversation with one process.
-            spec = spec.but(isolation="file")
-        if spec and suite.protocol_version:
-            spec = spec.but(protocol_version=suite.protocol_version)
-        if spec and self._wanted.spec_version:
-            spec = spec.but(spec_version=self._wanted.spec_version)
-        startup_s = self._wanted.startup_timeout_s
-        spec = spec.but(startup_timeout_s=startup_s) if spec and startup_s else spec
-        return spec.but(timeout_s=limit_s) if spec and limit_s else spec
+            isolation = "file"
+        changed = spec.but(
+            isolation=isolation,
+            protocol_version=suite.protocol_version or spec.protocol_version,
+            spec_version=wanted.spec_version or spec.spec_version,
+            startup_timeout_s=wanted.startup_timeout_s or spec.startup_timeout_s,
+            timeout_s=wanted.timeout_s or spec.timeout_s,
+        )
+        # The same object is recognised sooner than an equal one.
+        return spec if changed == spec else changed
+
+    def refuse_unused_name(self) -> None:
+        """Raise a UsageError if `--server` chooses a server of a config, and none was read."""
+        # pytest loads each file by itself, so another file may need the server.
+        if self._wanted.server_name and not (self._configs or self._wanted.is_chosen_later):
+            message = "--server chooses a server of a config, and no test here needs one"
+            raise UsageError(message, "suites and server: blocks name their servers themselves")
 
     def _instead_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
         """The server of the command line that replaces the suite's own.
@@ -539,15 +547,14 @@ class Servers:
         if path in self._configs:
             return self._configs[path]
         self._configs[path] = None
-        self.has_config = True
         try:
             spec, found_warnings = load_server(
                 path, self._wanted.server_name, self._environment, self._wanted.note
             )
         except FormatError as error:
-            self._mistakes += error.diagnostics
+            self._diagnostics.mistakes += error.diagnostics
             return None
-        self._warnings += found_warnings
+        self._diagnostics.warnings += found_warnings
         # Plugins run in the folder of the file that declares them.
         folder = os.path.abspath(os.path.dirname(path))
         plugins = tuple(each.but(cwd=folder) for each in spec.plugins)
@@ -682,8 +689,6 @@ class SuiteResources:
         self._trials: dict[str, str] = {}
         self._plugins_of = plugins_of
         self.plugin_manager: PluginManager | None = None
-        # The environment of suites, if it differs from that of other files.
-        self.environment: Mapping[str, str] | None = None
         self._mode = snapshots
         self.snapshots: Snapshots | None = None
         # The variables of suites that the command line gives.

@@ -140,14 +140,23 @@ def run_plan(
 ) -> tuple[RunFinished, list[SessionCapture]]:
     """Run everything; returns the last event, which is emitted as well, and the captures."""
     suites, shown = _tell_servers_apart(plan.suites)
-    if not shown:
-        return _run_plan(plan, options, launcher, emit)
-    from mcptest.engine.naming import ServerNaming  # noqa: PLC0415  # most servers are named
+    naming = None
+    if shown:
+        from mcptest.engine.naming import ServerNaming  # noqa: PLC0415  # most servers are named
 
-    unnamed = {spec.name for _, spec in suites if not spec.is_named}
-    naming = ServerNaming(emit, shown, unnamed)
-    finished, captures = _run_plan(plan.but(suites=suites), options, launcher, naming)
-    return naming.rename_end(finished), [*map(naming.rename_capture, captures)]
+        unnamed = {spec.name for _, spec in suites if not spec.is_named}
+        emit = naming = ServerNaming(emit, shown, unnamed)
+        plan = plan.but(suites=suites)
+    if options.workers is not None:
+        from mcptest.engine.parallel import run_parallel  # noqa: PLC0415  # few runs are parallel
+
+        finished, captures = run_parallel(plan, options, launcher, emit, options.workers)
+    else:
+        run = Run(plan, options, launcher, emit)
+        finished, captures = run.run(), run.pool.captures
+    if naming:
+        return naming.rename_end(finished), [*map(naming.rename_capture, captures)]
+    return finished, captures
 
 
 def _tell_servers_apart(
@@ -174,18 +183,6 @@ def _tell_servers_apart(
                 spec = spec.but(name=name)
         apart.append((suite, spec))
     return tuple(apart), shown
-
-
-def _run_plan(
-    plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener
-) -> tuple[RunFinished, list[SessionCapture]]:
-    if options.workers is not None:
-        from mcptest.engine.parallel import run_parallel  # noqa: PLC0415  # few runs are parallel
-
-        return run_parallel(plan, options, launcher, emit, options.workers)
-    run = Run(plan, options, launcher, emit)
-    finished = run.run()
-    return finished, run.pool.captures
 
 
 class Run:

@@ -231,7 +231,7 @@ def select_lines(suites: Sequence[Suite], lines: Iterable[tuple[str, int]]) -> l
         cases = [case for suite in mine for case in suite.cases]
         found = _find_lines({case.line for case in cases}, number, spans[file])
         if not found:
-            raise _no_test(file, number, cases)
+            raise _no_test_error(file, number, cases)
         chosen.setdefault(file, set()).update(found)
     return [
         suite.but(cases=tuple(case for case in suite.cases if case.line in chosen[suite.file]))
@@ -255,7 +255,7 @@ def _find_lines(starts: set[int], number: int, spans: Sequence[Span]) -> set[int
     return set()
 
 
-def _no_test(file: str, number: int, cases: Sequence[Case]) -> UsageError:
+def _no_test_error(file: str, number: int, cases: Sequence[Case]) -> UsageError:
     names: dict[int, str] = {}
     for case in cases:
         names.setdefault(case.line, excerpt(case.name, _MAX_NAME_CHARS))

@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import stat
-from itertools import islice, takewhile
+from itertools import dropwhile, islice, takewhile
 
 from mcptest.core.diagnostics import CODES, UNQUOTED, Diagnostic, UnquotedText, closest
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
@@ -15,8 +15,9 @@ from mcptest.transport import OPEN_FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from io import BufferedReader
+    from typing import Self
 
 __all__ = [
     "CASE_ENDINGS",
@@ -99,7 +100,7 @@ def find_test_files(
     empty: list[str] = []
     foreign: set[str] = set()
     left_out = _LeftOut()
-    for argument in arguments or _default():
+    for argument in arguments or _default_paths():
         files = set(_files_of(argument, left_out))
         if not has_format and (os.path.isdir(argument) or not os.path.lexists(argument)):
             others = set(filter(_is_foreign, files))
@@ -111,26 +112,26 @@ def find_test_files(
     why = "it is not a test file of mcptest (no message under in or out); name it to check it"
     notes = _describe_skipped(dict.fromkeys(foreign - found, why))
     notes += _describe_skipped(left_out.no_files)
-    if note and not (empty or mistakes):
-        for each in notes:
-            note(each)
     if empty:
-        shown = ""
-        if arguments:
-            roots = [(visible(each), glob_root(each)) for each in empty]
-            shown = ", ".join(
-                name if os.path.isdir(root) else f"{name} (there is no folder {visible(root)!r})"
-                for name, root in roots
-            )
-        advice = "" if shown else "; mcptest init and mcptest discover write a first one"
-        mistakes.append(
-            f"no test file found in {shown or 'this folder'}; "
-            f"test files end in {_KNOWN_ENDINGS}{advice}"
-        )
-        mistakes += notes
+        mistakes += [_describe_empty(empty if arguments else []), *notes]
     if mistakes:
         raise NothingSelectedError("; ".join(mistakes))
+    for each in notes if note else ():
+        assert note
+        note(each)
     return sorted(found)
+
+
+def _describe_empty(named: Sequence[str]) -> str:
+    """The sentence that there is no test file in what the user named, or in this folder."""
+    shown = []
+    for path in named:
+        root = glob_root(path)
+        missing = "" if os.path.isdir(root) else f" (there is no folder {visible(root)!r})"
+        shown.append(f"{visible(path)}{missing}")
+    advice = "" if shown else "; mcptest init and mcptest discover write a first one"
+    where = ", ".join(shown) or "this folder"
+    return f"no test file found in {where}; test files end in {_KNOWN_ENDINGS}{advice}"
 
 
 def _is_foreign(path: str) -> bool:
@@ -165,7 +166,7 @@ def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
         _refuse_other_files(argument)
         return [os.path.normpath(argument)]
     if re.search(_BRACES, argument):
-        raise _braced(argument)
+        raise _braces_error(argument)
     if not _is_glob(argument):
         question = suggest_name(argument)
         raise UsageError(f"there is no file or folder {visible(argument)!r}{question}")
@@ -239,7 +240,7 @@ def _why_broken(path: str) -> str:
     return f"{visible(path)} is not a regular file"
 
 
-def _default() -> tuple[str, ...]:
+def _default_paths() -> tuple[str, ...]:
     """The suite of this folder; where there is none, every test file below it."""
     suites = tuple(name for name in SUITE_NAMES if os.path.isfile(name))
     if len(suites) > 1:
@@ -335,9 +336,9 @@ _BRACES = r"\{([^{}]*,[^{}]*)\}"
 _MAX_SPELT_OUT = 4
 
 
-def _braced(pattern: str) -> UsageError:
+def _braces_error(pattern: str) -> UsageError:
     """The error for braces in a quoted glob, which only a shell expands."""
-    each = [f'"{word}"' for word in islice(_spelt_out(pattern), _MAX_SPELT_OUT + 1)]
+    each = [f'"{word}"' for word in islice(_expand_braces(pattern), _MAX_SPELT_OUT + 1)]
     more = " …" if len(each) > _MAX_SPELT_OUT else ""
     words = visible(" ".join(dict.fromkeys(each[:_MAX_SPELT_OUT])))
     return UsageError(
@@ -346,22 +347,21 @@ def _braced(pattern: str) -> UsageError:
     )
 
 
-def _spelt_out(pattern: str) -> Iterator[str]:
+def _expand_braces(pattern: str) -> Iterator[str]:
     """The words to which a shell expands braces."""
     group = re.search(_BRACES, pattern)
     if group is None:
         yield pattern
         return
     for word in group[1].split(","):
-        yield from _spelt_out(pattern[: group.start()] + word + pattern[group.end() :])
+        yield from _expand_braces(pattern[: group.start()] + word + pattern[group.end() :])
 
 
 def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
     """The files that a glob matches, and the suites below the folders that it matches."""
     segments = os.path.normpath(pattern).split(os.sep)
-    fixed = next(index for index, segment in enumerate(segments) if _is_glob(segment))
-    base = os.sep.join(segments[:fixed]) or (os.sep if pattern.startswith(os.sep) else ".")
-    wanted = _compile_glob(pattern, segments[fixed:])
+    base = glob_root(pattern)
+    wanted = _compile_glob(pattern, list(dropwhile(lambda part: not _is_glob(part), segments)))
     # Such folders are searched only if they are named.
     skipped = _SKIPPED_FOLDERS.difference(segments)
     # `tests/*` means `tests/`; a glob with more about names matches those only.
@@ -613,8 +613,8 @@ class SuiteFolders:
         self._named = [path for path in named if path]
         self._is_found = is_found
 
-    def __enter__(self) -> None:
-        pass
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, _: object, error: object, __: object) -> None:
         if isinstance(error, FormatError):
@@ -622,7 +622,7 @@ class SuiteFolders:
 
     def quotable(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
         """The diagnostics; those about other files say what and where, and quote nothing."""
-        return [each if self.hold(each.file) else _unquoted(each) for each in diagnostics]
+        return [each if self.hold(each.file) else _without_content(each) for each in diagnostics]
 
     def hold(self, path: str) -> bool:
         """Whether a file belongs to these folders, so that messages may quote it."""
@@ -660,7 +660,7 @@ class SuiteFolders:
         return read
 
 
-def _unquoted(diagnostic: Diagnostic) -> Diagnostic:
+def _without_content(diagnostic: Diagnostic) -> Diagnostic:
     if diagnostic.code == "F001" and not diagnostic.line:
         # Why a file cannot be opened says nothing about its content.
         return diagnostic

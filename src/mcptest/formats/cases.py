@@ -40,7 +40,7 @@ from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.matching.compare import Group, source_of
 from mcptest.matching.compiler import Compiler
-from mcptest.matching.matcher import ParameterError
+from mcptest.matching.matcher import CheckFlags, ParameterError
 from mcptest.matching.patterns import PREFIX, Pattern
 from mcptest.matching.tags import TAG_NAMES, TAGS, bound_name, has_blanks, make_value, read_tag
 from mcptest.protocol.dialogue import Bind, Dialogue, Hook, Ref, Turn
@@ -339,11 +339,8 @@ class TurnReader:
                     if is_ours(key)
                     else Expectation(
                         response=draft.value,
-                        has_regex=draft.has_regex,
-                        has_foreign_check=draft.has_foreign_check,
-                        has_remote_check=draft.has_remote_check,
-                        may_check_nothing=draft.may_check_nothing,
                         leniency="" if is_exact else "objects",
+                        **draft.flags,
                     ),
                 )
             )
@@ -468,7 +465,7 @@ class _Pairs:
             if not isinstance(message, dict):
                 continue
             if "method" not in message:
-                turn = turn.but(answers=self._answered(turn, message.get("id", ABSENT)))
+                turn = turn.but(answers=self._find_request(turn, message.get("id", ABSENT)))
             elif "id" in message:
                 id = message["id"]
                 if not self._waiting[turn.is_ours].add(id, len(self.turns)):
@@ -477,7 +474,7 @@ class _Pairs:
                     self._report(turn, "id", again, help)
         self.turns.append(turn)
 
-    def _answered(self, turn: Turn, id: object) -> int | None:
+    def _find_request(self, turn: Turn, id: object) -> int | None:
         """Return the turn of the request that this message answers."""
         waiting = self._waiting[not turn.is_ours]
         index = waiting.take(id)
@@ -517,15 +514,12 @@ class _Pairs:
 
 
 class Draft(Record):
-    """A compiled message. `refs` are names and their places."""
+    """A compiled message. `refs` are names and their places; for `flags` see `CheckFlags`."""
 
     value: object
     binds: tuple[Bind, ...]
     refs: tuple[tuple[str, Steps], ...]
-    has_regex: bool
-    has_foreign_check: bool = False
-    has_remote_check: bool = False
-    may_check_nothing: bool = False
+    flags: dict[str, Any]
 
 
 class MessageReader:
@@ -544,35 +538,24 @@ class MessageReader:
         self._is_sent = is_sent
         self._binds: list[Bind] = []
         self._refs: list[tuple[str, Steps]] = []
-        self._has_regex = False
+        self._flags = CheckFlags()
 
     def read(self, key: str, value: object) -> Draft:
         """Return the message under a key of the case."""
-        compiled = self._compiled(key, value, ())
-        compiler = self._compiler
-        if compiler:
-            compiler.has_seen_regex = compiler.may_check_nothing = False
-            compiler.has_seen_foreign = compiler.has_seen_remote = False
-            compiled = compiler.compile(compiled, trail_of((*self._fields.steps, key)))
-        return Draft(
-            value=compiled,
-            binds=tuple(self._binds),
-            refs=tuple(self._refs),
-            has_regex=self._has_regex or bool(compiler and compiler.has_seen_regex),
-            has_foreign_check=bool(compiler and compiler.has_seen_foreign),
-            has_remote_check=bool(compiler and compiler.has_seen_remote),
-            may_check_nothing=bool(compiler and compiler.may_check_nothing),
-        )
+        compiled = self._compile(key, value, ())
+        flags = self._flags.take()
+        if self._compiler:
+            compiled = self._compiler.compile(compiled, trail_of((*self._fields.steps, key)))
+            flags |= self._compiler.flags.take()
+        return Draft(value=compiled, binds=tuple(self._binds), refs=tuple(self._refs), flags=flags)
 
-    def _compiled(self, key: str, value: object, steps: Steps) -> object:
+    def _compile(self, key: str, value: object, steps: Steps) -> object:
         if isinstance(value, dict):
             return {
-                name: self._compiled(key, inner, (*steps, name)) for name, inner in value.items()
+                name: self._compile(key, inner, (*steps, name)) for name, inner in value.items()
             }
         if isinstance(value, list):
-            return [
-                self._compiled(key, inner, (*steps, index)) for index, inner in enumerate(value)
-            ]
+            return [self._compile(key, inner, (*steps, index)) for index, inner in enumerate(value)]
         return self._tag(key, value, steps) if isinstance(value, Tagged) else value
 
     def _tag(self, key: str, tagged: Tagged, steps: Steps) -> object:
@@ -597,7 +580,7 @@ class MessageReader:
             message = "!!bind and !!ref cannot be under a match: directive"
             here.report("", "F014", message, on_key=False)
         if isinstance(read, Pattern):
-            self._has_regex |= read.matcher.is_slow
+            self._flags.add(read.matcher)
             self._refuse_unsendable(read, steps, here)
         return read
 

@@ -47,7 +47,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from mcptest.formats.fields import Fields
     from mcptest.formats.yaml import Document
 
 __all__ = [
@@ -150,7 +149,7 @@ class ClientConfig:
         try:
             self._top = read_top(self._document, "a config must be an object", self._diagnostics)
         except FormatError as error:
-            raise _unquoted(error) from None
+            raise _without_source(error) from None
         keys = (*_CLIENTS, *_REGISTRY)
         # The key that shows the format; "" if there is none.
         self.kind = next((key for key in keys if key in self._top.mapping), "")
@@ -309,7 +308,7 @@ def _secrets_in(value: object, key: str = "") -> Iterator[str]:
         elif isinstance(inner, str):
             yield from _secrets_in_url(inner)
             if is_listed:
-                yield from _secret_texts(_named_in(inner))
+                yield from _secret_texts(_find_secret_in(inner))
 
 
 def _secrets_in_url(text: str) -> Iterator[str]:
@@ -326,7 +325,7 @@ def _secrets_in_url(text: str) -> Iterator[str]:
 _WORDS = ("command", "args")
 
 
-def _named_in(argument: str) -> str:
+def _find_secret_in(argument: str) -> str:
     """Return the secret in an argument such as --token=value or Authorization: value, or ""."""
     pattern = re.compile(r"-{0,2}([A-Za-z][\w.-]*)\s*[=:\s]\s*")
     start = 0
@@ -394,10 +393,10 @@ def _read_json(text: str, file: str) -> Document:
     try:
         return read_document(plain, file)
     except FormatError as error:
-        raise _unquoted(error) from None
+        raise _without_source(error) from None
 
 
-def _unquoted(error: FormatError) -> FormatError:
+def _without_source(error: FormatError) -> FormatError:
     """Return the mistakes of a file of which no secret is known: its lines are not quoted."""
     return FormatError([each.but(source="") for each in error.diagnostics])
 
@@ -412,7 +411,7 @@ _WAYS = (
 )
 
 
-def _closed(text: str) -> str:
+def _cut_after_brace(text: str) -> str:
     """Return the text up to its last brace: after it, every `${` would be a search to the end."""
     return text[: text.rfind("}") + 1]
 
@@ -454,7 +453,7 @@ class ClientValues:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         text = str(value) if is_number else fields.text(key)
         filled = self.fill(fields, key, text, is_secret=True)
-        names = set(re.findall(_VARIABLE, _closed(text)))
+        names = set(re.findall(_VARIABLE, _cut_after_brace(text)))
         if names_secret(key) or not names or names - {*self._fixed, "userHome"}:
             self.secrets += parts_of_secret(filled)
         if names_secret(key) and not names:
@@ -477,7 +476,7 @@ class ClientValues:
         With `is_for_shell`, variables of the environment are left to the shell that gets the text.
         """
 
-        closed = _closed(text)
+        closed = _cut_after_brace(text)
 
         def replace(found: re.Match[str]) -> str:
             written = found[1]

@@ -26,8 +26,8 @@ from mcptest.formats.fields import (
     Keys,
     check_diagnostics,
     diagnose,
-    filled,
-    filled_texts,
+    fill_references,
+    fill_strings,
     kind_of,
     misplaced,
     one_of,
@@ -460,7 +460,7 @@ class CapturingReader(StepReader):
         needs = self._needs(fields)
         samples = dict.fromkeys(needs, _SAMPLE)
         try:
-            filled_in = _filled(fields.mapping, fields.steps, self.diagnostics, samples)
+            filled_in = _fill(fields.mapping, fields.steps, self.diagnostics, samples)
         except ValueError as error:
             fields.report("", "F003", str(error))
             return None
@@ -482,7 +482,7 @@ class CapturingReader(StepReader):
 
         def fill(values: Mapping[str, object]) -> Step:
             reader = StepReader(registry, read_beside)
-            step = reader.read(_filled(fields.mapping, steps, reader.diagnostics, values), id)
+            step = reader.read(_fill(fields.mapping, steps, reader.diagnostics, values), id)
             for diagnostic in reader.diagnostics:
                 if diagnostic.severity == "error":
                     raise ValueError(diagnostic.message)
@@ -544,7 +544,7 @@ def _parse_capture_path(path: str) -> tuple[str | int, ...]:
     return steps
 
 
-def _filled(
+def _fill(
     written: dict[str, object],
     steps: tuple[str | int, ...],
     diagnostics: list[PathDiagnostic],
@@ -552,13 +552,13 @@ def _filled(
 ) -> Fields:
     """Return a test with its references replaced by values."""
     inner = {
-        key: filled(written[key], values, literal=key in _COMPARED_KEYS)
+        key: fill_references(written[key], values, literal=key in _COMPARED_KEYS)
         for key in _FILLED_KEYS
         if key in written
     }
     if "prompt" in written and "arguments" in written:
         # Arguments of a prompt are strings.
-        inner["arguments"] = filled_texts(written["arguments"], values)
+        inner["arguments"] = fill_strings(written["arguments"], values)
     return Fields(written | inner, steps, diagnostics)
 
 
@@ -604,13 +604,7 @@ class ExpectReader:
             said["stderr"] = self._stderr(holders["stderr"])
         if "notifications" in holders:
             said["notifications"] = self._notifications(holders["notifications"])
-        compiler = self._compiler
-        if compiler.has_seen_any:
-            said["has_regex"] = compiler.has_seen_regex
-            said["has_foreign_check"] = compiler.has_seen_foreign
-            said["has_remote_check"] = compiler.has_seen_remote
-            said["may_check_nothing"] = compiler.may_check_nothing
-            compiler.forget()
+        said |= self._compiler.flags.take()
         if "exitCode" in holders:
             said["exit_code"] = holders["exitCode"].whole_number(
                 "exitCode", *EXPECT_KEYS["exitCode"].bounds, 0

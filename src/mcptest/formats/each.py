@@ -26,8 +26,8 @@ from mcptest.formats.fields import (
     EACH_KEYS,
     ROW_ENDINGS,
     Fields,
-    alone,
     kind_of,
+    lone_reference,
     point_at,
     references,
 )
@@ -130,7 +130,7 @@ class RowReader:
                 break
             place = Fields({}, fields.steps, found)
             try:
-                test = {**_without_each(fields), **_filled_call(written, row.values, keys)}
+                test = {**_without_each(fields), **_fill_call(written, row.values, keys)}
             except ValueError as error:
                 place.report("", "F003", str(error))
             else:
@@ -138,7 +138,7 @@ class RowReader:
                 tests.append(read(place.replaced({**test, **named}), row, number))
             mistakes.append(found[start:])
             del found[start:]
-        return tests, list(_placed(fields, table, written, mistakes))
+        return tests, list(_place_mistakes(fields, table, written, mistakes))
 
     def _table(self, fields: Fields, line: int) -> _Table | None:
         """Return the rows of a test, None if there is a mistake in them."""
@@ -420,7 +420,7 @@ def _elsewhere(diagnostic: Diagnostic) -> PathDiagnostic:
     )
 
 
-def _placed(
+def _place_mistakes(
     fields: Fields, table: _Table, written: Values, mistakes: list[list[PathDiagnostic]]
 ) -> Iterator[PathDiagnostic]:
     """Yield each mistake once, at the place where it can be corrected."""
@@ -433,15 +433,16 @@ def _placed(
         for each in of_row:
             here = each.steps[base:]
             column, at = next(((name, at) for name, at in used if here[: len(at)] == at), ("", ()))
-            # The rest is about the defaults of the file.
-            is_inside = each.steps[:base] == fields.steps
-            is_common = counts[each] == len(table.rows)
+            is_about_defaults = each.steps[:base] != fields.steps
+            is_in_all_rows = counts[each] == len(table.rows)
+            # The value of a single row is to blame, except for names that nothing declares.
+            is_of_test = is_in_all_rows and (
+                not column or len(table.rows) > 1 or each.code == "F020"
+            )
             if column and at not in lone:
                 # What it points at within the string is after replacement.
                 each = each.but(offset=0, width=0)
-            if not is_inside or (
-                is_common and (not column or len(table.rows) > 1 or each.code == "F020")
-            ):
+            if is_about_defaults or is_of_test:
                 placed = each
             elif column:
                 placed = table.point(each, index, column, here[len(at) :])
@@ -472,7 +473,7 @@ _CALLS = ("steps", "setup", "teardown")
 _ARGUMENTS = ("arguments", "args")
 
 
-def _filled_call(call: Values, row: Values, keys: Collection[str]) -> Values:
+def _fill_call(call: Values, row: Values, keys: Collection[str]) -> Values:
     """Return a test or a step with the values of a row; arguments of a prompt become strings."""
     found: Values = {}
     for key, value in call.items():
@@ -480,7 +481,7 @@ def _filled_call(call: Values, row: Values, keys: Collection[str]) -> Values:
             found[key] = value
         elif key in _CALLS and isinstance(value, list):
             found[key] = [
-                _filled_call(step, row, keys) if isinstance(step, dict) else step for step in value
+                _fill_call(step, row, keys) if isinstance(step, dict) else step for step in value
             ]
         elif key in _ARGUMENTS and "prompt" in call and isinstance(value, dict):
             found[key] = {
@@ -488,17 +489,17 @@ def _filled_call(call: Values, row: Values, keys: Collection[str]) -> Values:
                 for name, each in value.items()
             }
         else:
-            found[key] = _filled(value, row)
+            found[key] = _fill(value, row)
     return found
 
 
-def _filled(value: object, row: Values) -> object:
+def _fill(value: object, row: Values) -> object:
     """Return the value with the columns of a row; other references are left for the loader."""
     if isinstance(value, str):
-        name = alone(value)
+        name = lone_reference(value)
         return row[name] if name in row else _text(value, row)
     if isinstance(value, list):
-        return [_filled(item, row) for item in value]
+        return [_fill(item, row) for item in value]
     if not isinstance(value, dict):
         return value
     members: Values = {}
@@ -506,7 +507,7 @@ def _filled(value: object, row: Values) -> object:
         put = _text(key, row)
         if put in members:
             raise ValueError(f"the key {dump_json(put)} would be there twice")
-        members[put] = _filled(member, row)
+        members[put] = _fill(member, row)
     return members
 
 
@@ -533,7 +534,7 @@ def _names(written: object, table: _Table) -> list[str]:
         return [""] * len(table.rows)
     if any(name in table.columns for name, _ in references(written)):
         names = [
-            _text(written, {key: _shown(value) for key, value in row.values.items()})
+            _text(written, {key: _show(value) for key, value in row.values.items()})
             for row in table.rows
         ]
     else:
@@ -559,10 +560,10 @@ def _names(written: object, table: _Table) -> list[str]:
 def _describe(values: Mapping[str, object], columns: Sequence[str]) -> str:
     """Return the first columns of a row in words: path=hello.txt, count=3."""
     shown = columns[:_SHOWN_COLUMNS]
-    return ", ".join(f"{name}={_shown(values.get(name))}" for name in shown)
+    return ", ".join(f"{name}={_show(values.get(name))}" for name in shown)
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     if not isinstance(value, str):
         return show_json(value, _SHOWN_CHARS)
     cut = value[:_SHOWN_CHARS] + ("…" if len(value) > _SHOWN_CHARS else "")

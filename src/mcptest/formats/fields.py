@@ -58,12 +58,12 @@ __all__ = [
     "Fields",
     "Key",
     "Keys",
-    "alone",
     "check_diagnostics",
     "diagnose",
-    "filled",
-    "filled_texts",
+    "fill_references",
+    "fill_strings",
     "kind_of",
+    "lone_reference",
     "misplaced",
     "number",
     "one_of",
@@ -562,13 +562,15 @@ def strings_in(
             yield from strings_in(item, (*steps, index), with_keys=with_keys)
 
 
-def alone(text: str) -> str:
+def lone_reference(text: str) -> str:
     """Return the name in a string that is exactly one reference, "" for any other string."""
     whole = _REFERENCE.fullmatch(text)
     return whole[2] if whole and not whole[1] else ""
 
 
-def filled(value: object, values: Mapping[str, object], *, literal: bool = False) -> object:
+def fill_references(
+    value: object, values: Mapping[str, object], *, literal: bool = False
+) -> object:
     """The value with every reference replaced; all names must be known.
 
     With `literal`, what comes from outside is marked: it is compared as it is, and never read
@@ -576,7 +578,7 @@ def filled(value: object, values: Mapping[str, object], *, literal: bool = False
     key becomes one that is there already, or a directive.
     """
     if isinstance(value, str):
-        if name := alone(value):
+        if name := lone_reference(value):
             return Literal(value=values[name]) if literal else values[name]
         text = _as_text(value, values)
         # A string that was not written as a pattern does not become one by a value.
@@ -585,20 +587,24 @@ def filled(value: object, values: Mapping[str, object], *, literal: bool = False
     if isinstance(value, dict):
         members: dict[str, object] = {}
         for key, member in value.items():
-            members[_filled_key(key, values, members)] = filled(member, values, literal=literal)
+            members[_filled_key(key, values, members)] = fill_references(
+                member, values, literal=literal
+            )
         return members
     if isinstance(value, list):
-        return [filled(item, values, literal=literal) for item in value]
+        return [fill_references(item, values, literal=literal) for item in value]
     return value
 
 
-def filled_texts(value: object, values: Mapping[str, object]) -> object:
-    """Like `filled`, for a mapping of strings that must stay strings."""
+def fill_strings(value: object, values: Mapping[str, object]) -> object:
+    """Like `fill_references`, for a mapping of strings that must stay strings."""
     if not isinstance(value, dict):
-        return filled(value, values)
+        return fill_references(value, values)
     members: dict[str, object] = {}
     for key, member in value.items():
-        text = _as_text(member, values) if isinstance(member, str) else filled(member, values)
+        text = (
+            _as_text(member, values) if isinstance(member, str) else fill_references(member, values)
+        )
         members[_filled_key(key, values, members)] = text
     return members
 

@@ -69,7 +69,7 @@ def write_snapshots(entries: Mapping[str, object], suite_name: str) -> str:
         if key not in readable
     }
     lines = [*comment_lines(notes), f"version: {VERSION}"]
-    lines += _section("snapshots", {key: _laid_out(value) for key, value in readable.items()})
+    lines += _section("snapshots", {key: _lay_out(value) for key, value in readable.items()})
     if others:
         lines += _section("json", others)
     return "".join(f"{line}\n" for line in lines)
@@ -85,14 +85,14 @@ def _section(name: str, entries: Mapping[str, object]) -> Iterator[str]:
             yield f"  {line}" if line else line
 
 
-def _laid_out(value: object) -> object:
+def _lay_out(value: object) -> object:
     """The same value, with texts as lines where they are better read so."""
     if isinstance(value, str):
         escapes = value.count('"') + value.count("\\")
         return LiteralBlock(text=value) if "\n" in value or escapes >= _MANY_ESCAPES else value
     if isinstance(value, dict):
-        return {key: _laid_out(inner) for key, inner in value.items()}
-    return [_laid_out(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _lay_out(inner) for key, inner in value.items()}
+    return [_lay_out(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _is_readable(value: object) -> bool:
@@ -142,7 +142,7 @@ def read_snapshots(text: str, file: str) -> dict[str, object]:
         if key in found:
             message = 'a snapshot of this name is under "snapshots", too'
             others.report(key, "F003", message, "keep one of them")
-        found[key] = _parsed(others, key)
+        found[key] = _parse_value(others, key)
     check_diagnostics(document, diagnostics)
     return found
 
@@ -168,7 +168,7 @@ def _refuse_conflicts(text: str, file: str) -> None:
     raise FormatError([found])
 
 
-def _parsed(others: Fields, key: str) -> object:
+def _parse_value(others: Fields, key: str) -> object:
     """The value of a snapshot that is written as JSON text; None after a diagnostic."""
     text = others.text(key, "null")
     try:

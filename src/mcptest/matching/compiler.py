@@ -13,6 +13,7 @@ from mcptest.core.text import steps_of, trail_of
 from mcptest.core.value_class import Record
 from mcptest.matching.compare import AllOf, AnyOf, Each, Extract, Group, Partial, Some
 from mcptest.matching.json_values import parse_field_path
+from mcptest.matching.matcher import CheckFlags
 from mcptest.matching.patterns import (
     PREFIX,
     Pattern,
@@ -56,27 +57,10 @@ class Compiler:
         # The keys of mappings, in their order, that are just data: most mappings have the same.
         self._plain_keys: set[tuple[str, ...]] = set()
         self.diagnostics: list[PathDiagnostic] = []
-        # True if a check needs a time limit.
-        self.has_seen_regex = False
-        # True if a check runs native code that no signal interrupts.
-        self.has_seen_foreign = False
-        # True if another process is asked.
-        self.has_seen_remote = False
-        self.may_check_nothing = False
+        self.flags = CheckFlags()
         # Set while samples replace values that are not known yet: a pattern that no sample meets
         # may be met by the value.
         self.is_sample = False
-
-    def forget(self) -> None:
-        """Reset what `has_seen_…` say: another expectation begins."""
-        self.has_seen_regex = self.has_seen_foreign = self.has_seen_remote = False
-        self.may_check_nothing = False
-
-    @property
-    def has_seen_any(self) -> bool:
-        """True if any check needs special care."""
-        is_special = self.has_seen_regex or self.has_seen_foreign or self.has_seen_remote
-        return is_special or self.may_check_nothing
 
     def compile(self, value: object, trail: Trail) -> object:
         """The compiled form of `value`, which is at `trail` in its file."""
@@ -158,10 +142,9 @@ class Compiler:
                 self.diagnostics.append(found.but(steps=steps_of(trail), offset=offset))
                 return source
             self._patterns[source] = known
-        self.may_check_nothing |= known.negated
-        self.has_seen_regex |= known.matcher.is_slow
-        self.has_seen_foreign |= known.matcher.is_foreign
-        self.has_seen_remote |= known.matcher.is_remote
+        self.flags.add(known.matcher)
+        if known.negated:
+            self.flags.add_absence()
         return known
 
     # Directives
@@ -195,7 +178,7 @@ class Compiler:
         return Partial(value=self._compile(value, trail))
 
     def _each(self, value: object, trail: Trail, _: dict[str, object]) -> Each:
-        self.may_check_nothing = True
+        self.flags.add_absence()
         return Each(value=self._compile(value, trail))
 
     def _some(self, value: object, trail: Trail, _: dict[str, object]) -> Some:

@@ -92,7 +92,7 @@ def render_mismatch(mismatch: Mismatch, *, columns: int = COLUMNS) -> list[DiffL
     why = f": {excerpt(mismatch.message, MAX_MESSAGE_CHARS)}" if mismatch.message else ""
     lines = [DiffLine(sign=" ", text=where + why), *_sides(mismatch, columns)]
     if mismatch.hint:
-        lines.append(_labelled(" ", "hint", excerpt(mismatch.hint, MAX_MESSAGE_CHARS)))
+        lines.append(_label_line(" ", "hint", excerpt(mismatch.hint, MAX_MESSAGE_CHARS)))
     return lines
 
 
@@ -171,8 +171,8 @@ def _sides(mismatch: Mismatch, columns: int) -> list[DiffLine]:
     is_text = isinstance(expected, str) and isinstance(actual, str)
     if not is_text or ((mismatch.is_described or is_pattern(expected)) and not place):
         return [
-            _labelled("-", "expected", _show_expected(mismatch, 200)),
-            _labelled("+", "actual", "(missing)" if actual is ABSENT else show_json(actual)),
+            _label_line("-", "expected", _show_expected(mismatch, 200)),
+            _label_line("+", "actual", "(missing)" if actual is ABSENT else show_json(actual)),
         ]
     assert isinstance(expected, str)
     assert isinstance(actual, str)
@@ -181,8 +181,8 @@ def _sides(mismatch: Mismatch, columns: int) -> list[DiffLine]:
     has_lines = "\n" in expected and "\n" in actual
     if has_lines and expected != actual and max(len(expected), len(actual)) > columns:
         return [
-            _labelled("-", "expected", f"{_line_count(expected)} (-)"),
-            _labelled("+", "actual", f"{_line_count(actual)} (+)"),
+            _label_line("-", "expected", f"{_line_count(expected)} (-)"),
+            _label_line("+", "actual", f"{_line_count(actual)} (+)"),
             *(line.but(text=f"    {line.text}") for line in line_diff(expected, actual)),
         ]
     return _two_texts(expected, actual, columns)
@@ -197,24 +197,24 @@ def _two_texts(
     is_described: bool = False,
 ) -> list[DiffLine]:
     pair = pair_texts(expected, actual, place, is_described=is_described)
-    lines = [_labelled("-", "expected", pair.expected), _labelled("+", "actual", pair.actual)]
+    lines = [_label_line("-", "expected", pair.expected), _label_line("+", "actual", pair.actual)]
     if not place:
         # Strings that share neither end differ everywhere: no place is worth marking.
         shares_end = expected[:1] == actual[:1] or expected[-1:] == actual[-1:]
         if not shares_end or expected == actual or not expected or not actual:
             return lines
     if len(pair.actual) <= columns:
-        return [*lines, _labelled("^", "", " " * pair.column + "^")]
+        return [*lines, _label_line("^", "", " " * pair.column + "^")]
     before = actual[max(0, pair.at - 20) : pair.at]
     after = f", after {quote(before)}" if before else ""
-    return [*lines, _labelled("^", "differs", f"at {describe_place(actual, pair.at)}{after}")]
+    return [*lines, _label_line("^", "differs", f"at {describe_place(actual, pair.at)}{after}")]
 
 
 def _line_count(text: str) -> str:
     return f"{plural(text.removesuffix(chr(10)).count(chr(10)) + 1, 'line')} of text"
 
 
-def _labelled(sign: Sign, label: str, text: str) -> DiffLine:
+def _label_line(sign: Sign, label: str, text: str) -> DiffLine:
     return DiffLine(sign=sign, text=f"  {label:<8}  {text}")
 
 
@@ -388,16 +388,16 @@ def pair_texts(
         start = 0 if is_short else max(0, at - window // 3)
         end = MAX_TEXT_CHARS if is_short else start + window
         write = visible if is_bare and not shown else quote
-        lead = _left_out(start, "character", is_terse)
+        lead = _count_left_out(start, "character", is_terse)
         lead += " " if lead else ""
-        tail = _left_out(len(text) - end, "more character", is_terse)
+        tail = _count_left_out(len(text) - end, "more character", is_terse)
         shown.append(lead + write(text[start:end]) + (f" {tail}" if tail else ""))
         # That of the last one counts.
         column = len(lead) + len(write(text[start:at])) - 1
     return TextPair(expected=shown[0], actual=shown[1], at=place[1], column=column)
 
 
-def _left_out(count: int, noun: str, is_terse: bool) -> str:
+def _count_left_out(count: int, noun: str, is_terse: bool) -> str:
     if count <= 0:
         return ""
     return "…" if is_terse else f"(… {plural(count, noun)})"
@@ -512,7 +512,7 @@ class Elsewhere:
                 if found:
                     return f"it is at {found}"
                 if namesakes and not _is_distinctive(wanted):
-                    return f'there is a "{key}" at {_listed(namesakes)}'
+                    return f'there is a "{key}" at {_list_places(namesakes)}'
         if not _is_distinctive(wanted):
             return ""
         places = self._places
@@ -532,10 +532,10 @@ class Elsewhere:
             and self._meets(wanted, value)
             and render_trail(trail) != own
         ]
-        return _listed(met) if met else ""
+        return _list_places(met) if met else ""
 
 
-def _listed(places: list[tuple[Trail, object]]) -> str:
+def _list_places(places: list[tuple[Trail, object]]) -> str:
     first = render_trail(places[0][0]) or "the top of the answer"
     others = len(places) - 1
     if not others:
@@ -586,12 +586,12 @@ def array_hint(expected: list[object], actual: list[object], trail: Trail, meets
         return ""
     if len(actual) > len(expected):
         extra = _left_over(actual, expected, lambda got, wanted: meets(wanted, got))
-        return _without(extra, "would match without") if extra else ""
+        return _describe_indexes(extra, "would match without") if extra else ""
     missing = _left_over(expected, actual, meets)
-    return _without(missing, "has all but the expected") if missing else ""
+    return _describe_indexes(missing, "has all but the expected") if missing else ""
 
 
-def _without(indexes: list[int], words: str) -> str:
+def _describe_indexes(indexes: list[int], words: str) -> str:
     return f"it {words} {', '.join(f'[{index}]' for index in indexes)}"
 
 

@@ -355,7 +355,7 @@ def parse_count(raw: str) -> int:
 def parse_counts(low: str, high: str) -> tuple[int, int]:
     counts = parse_count(low), parse_count(high)
     if counts[0] > counts[1]:
-        raise CannotHoldError(_reversed(low, high))
+        raise CannotHoldError(_describe_reversed(low, high))
     return counts
 
 
@@ -369,11 +369,11 @@ def parse_number(raw: str) -> Exact:
 def parse_numbers(low: str, high: str) -> tuple[Exact, Exact]:
     numbers = parse_number(low), parse_number(high)
     if is_less(numbers[1], numbers[0]):
-        raise CannotHoldError(_reversed(low, high))
+        raise CannotHoldError(_describe_reversed(low, high))
     return numbers
 
 
-def _reversed(low: str, high: str) -> str:
+def _describe_reversed(low: str, high: str) -> str:
     low, high = low.strip(), high.strip()
     return f"goes from {low} down to {high}, where nothing lies; write {high}:{low}"
 
@@ -421,7 +421,7 @@ def _code_points(chars: str) -> str:
     return " ".join(f"U+{ord(char):04X}" for char in chars) or "nothing"
 
 
-def _single_spaced(text: str) -> str:
+def _single_space(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -440,12 +440,12 @@ _TYPEWRITTEN = str.maketrans("‘’‚“”„‐‑–—−", "''‚\"\"„-
 
 _WAYS: tuple[tuple[Callable[[str], str], str], ...] = (
     (str.casefold, "differs only in case"),
-    (_single_spaced, "differs only in white space"),
+    (_single_space, "differs only in white space"),
     (lambda text: "".join(text.split()), "differs only in white space"),
     (_visible_only, "differs only in characters that cannot be seen"),
     (lambda text: text.translate(_TYPEWRITTEN), "differs only in the kind of quotes or dashes"),
     (
-        lambda text: _single_spaced(_visible_only(text).casefold()),
+        lambda text: _single_space(_visible_only(text).casefold()),
         "differs only in case and white space",
     ),
 )

@@ -36,6 +36,7 @@ __all__ = [
     "BadExpressionError",
     "BadSchemaError",
     "CannotHoldError",
+    "CheckFlags",
     "Directive",
     "Matcher",
     "Miss",
@@ -83,6 +84,30 @@ class Matcher(Record):
     is_remote: bool = False
     owner: str = ""
     bind: Callable[[Matcher, Services], Matcher] | None = None
+
+
+class CheckFlags:
+    """What an expectation must know of its checks: the fields of `core.plan.Expectation` to set."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Any] = {}
+
+    def add(self, matcher: Matcher) -> None:
+        if matcher.is_slow:
+            self._found["has_regex"] = True
+        if matcher.is_foreign:
+            self._found["has_foreign_check"] = True
+        if matcher.is_remote:
+            self._found["has_remote_check"] = True
+
+    def add_absence(self) -> None:
+        """A check that something which is not there can meet."""
+        self._found["may_check_nothing"] = True
+
+    def take(self) -> dict[str, Any]:
+        """Return the fields that are true, and begin with the next expectation."""
+        found, self._found = self._found, {}
+        return found
 
 
 class Miss(Record):

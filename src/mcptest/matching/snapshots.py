@@ -30,7 +30,6 @@ from mcptest.matching.regex import compile_expression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Protocol
 
@@ -113,21 +112,21 @@ def normalise(value: object, rules: Rules) -> object:
 def _drop_paths(value: object, ignored: Iterable[Steps]) -> object:
     """The value without these places; only what leads to them is copied."""
     for steps in ignored:
-        value = _without(value, steps)
+        value = _remove_at(value, steps)
     return value
 
 
-def _without(value: object, steps: Steps) -> object:
+def _remove_at(value: object, steps: Steps) -> object:
     step, rest = steps[0], steps[1:]
     if isinstance(value, dict):
         named = value if step is EVERY else [step] if step in value else []
         if not rest:
             return {key: inner for key, inner in value.items() if key not in named}
-        return value | {key: _without(value[key], rest) for key in named}
+        return value | {key: _remove_at(value[key], rest) for key in named}
     if isinstance(value, list):
         copy = list(value)
         for index in _indexes(step, len(value)):
-            copy[index] = _without(value[index], rest) if rest else IGNORED
+            copy[index] = _remove_at(value[index], rest) if rest else IGNORED
         return copy
     return value
 

@@ -13,7 +13,7 @@ from mcptest.core.text import steps_of
 from mcptest.core.value_class import ABSENT
 from mcptest.matching.compare import AllOf, AnyOf, Group, Not, Partial
 from mcptest.matching.json_values import describe_none, is_equal, read_path, to_text, type_name
-from mcptest.matching.matcher import CannotHoldError, Matcher, Miss, ParameterError
+from mcptest.matching.matcher import CannotHoldError, CheckFlags, Matcher, Miss, ParameterError
 from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, suggest_matcher
 
 TYPE_CHECKING = False
@@ -65,11 +65,7 @@ class SuiteMatchers:
         self._book = book
         self._diagnostics = diagnostics
         self._key = ""
-        self.start()
-
-    def start(self) -> None:
-        """Reset what `has_…` say; a new expectation begins."""
-        self.has_regex = self.has_foreign = self.has_remote = False
+        self.flags = CheckFlags()
 
     def compile(self, value: object, trail: Trail, key: str = "") -> object:
         """The compiled matcher at this place; `key` names it among snapshots."""
@@ -123,7 +119,7 @@ class SuiteMatchers:
 
     def _contains(self, word: str, value: object, trail: Trail) -> Pattern:
         if isinstance(value, str):
-            return self._named("contains", word, value, value)
+            return self._make_pattern("contains", word, value, value)
         matcher = self._known("contains").but(
             check=_contains_value,
             wants=lambda wanted: f"something that contains {dump_json(wanted)}",
@@ -140,10 +136,10 @@ class SuiteMatchers:
     def _text(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
             raise ParameterError(f"takes a string, not {_type_name(value)}")
-        return self._named(_TEXTS[word], word, value, value)
+        return self._make_pattern(_TEXTS[word], word, value, value)
 
     def _number(self, word: str, value: object, trail: Trail) -> Pattern:
-        return self._named(_NUMBERS[word], word, value, self._number_text(value))
+        return self._make_pattern(_NUMBERS[word], word, value, self._number_text(value))
 
     def _between(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, list) or len(value) != 2:
@@ -152,17 +148,17 @@ class SuiteMatchers:
         if value[0] > value[1]:
             message = f"goes from {low} down to {high}, where nothing lies"
             raise CannotHoldError(message, f"write [{high}, {low}]")
-        return self._named("between", word, value, low, high)
+        return self._make_pattern("between", word, value, low, high)
 
     def _type(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
             raise ParameterError(f"takes the name of a type, not {_type_name(value)}")
-        return self._named("type", word, value, value)
+        return self._make_pattern("type", word, value, value)
 
     def _length(self, word: str, value: object, trail: Trail) -> Pattern:
         if type(value) is not int:
             raise ParameterError(f"takes a whole number, not {_type_name(value)}")
-        return self._named("length", word, value, str(value))
+        return self._make_pattern("length", word, value, str(value))
 
     def _one_of(self, word: str, value: object, trail: Trail) -> Group:
         return Group(source={word: value}, checks=(AnyOf(values=tuple(self._list(value))),))
@@ -170,7 +166,7 @@ class SuiteMatchers:
     def _exists(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, bool):
             raise ParameterError(f"takes true or false, not {_type_name(value)}")
-        return self._named("exists", word, value).but(negated=not value)
+        return self._make_pattern("exists", word, value).but(negated=not value)
 
     def _not(self, word: str, value: object, trail: Trail) -> Group:
         return Group(source={word: value}, checks=(Not(value=self.compile(value, trail)),))
@@ -187,7 +183,7 @@ class SuiteMatchers:
         return Group(source={word: value}, checks=(Partial(value=value),))
 
     def _schema(self, word: str, value: object, trail: Trail) -> Pattern:
-        return self._named("jsonSchema", word, value, value, self._read_beside)
+        return self._make_pattern("jsonSchema", word, value, value, self._read_beside)
 
     def _plugin(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, dict):
@@ -213,7 +209,8 @@ class SuiteMatchers:
             wrong = ParameterError(f"is wrong: {error.diagnostic.message}", error.diagnostic.help)
             wrong.code = error.diagnostic.code
             raise wrong from None
-        return self._seen(found)
+        self.flags.add(found.matcher)
+        return found
 
     def _snapshot(self, word: str, value: object, trail: Trail) -> Pattern:
         from mcptest.matching.snapshots import snapshot_pattern  # noqa: PLC0415  # few
@@ -225,7 +222,9 @@ class SuiteMatchers:
                 "cannot be denied: what is new would be accepted and fail",
                 'take it out of "not", at any depth',
             )
-        return self._seen(snapshot_pattern(self._book, self._key, value, trail))
+        pattern = snapshot_pattern(self._book, self._key, value, trail)
+        self.flags.add(pattern.matcher)
+        return pattern
 
     # Patterns
 
@@ -234,22 +233,14 @@ class SuiteMatchers:
         assert matcher is not None, f"the registry has no {name!r}"
         return matcher
 
-    def _named(self, name: str, word: str, value: object, *texts: object) -> Pattern:
+    def _make_pattern(self, name: str, word: str, value: object, *texts: object) -> Pattern:
         matcher = self._known(name)
         return self._pattern(matcher, word, value, matcher.parse(*texts))
 
     def _pattern(self, matcher: Matcher, word: str, value: object, parameter: object) -> Pattern:
+        self.flags.add(matcher)
         source = f"{word}: {to_text(value)}"
-        return self._seen(
-            Pattern(source=source, matcher=matcher, parameter=parameter, negated=False)
-        )
-
-    def _seen(self, pattern: Pattern) -> Pattern:
-        matcher = pattern.matcher
-        self.has_regex |= matcher.is_slow
-        self.has_foreign |= matcher.is_foreign
-        self.has_remote |= matcher.is_remote
-        return pattern
+        return Pattern(source=source, matcher=matcher, parameter=parameter, negated=False)
 
     def _list(self, value: object) -> list[object]:
         if not isinstance(value, list):

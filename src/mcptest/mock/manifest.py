@@ -27,8 +27,8 @@ from mcptest.core.value_class import ABSENT, Record
 from mcptest.formats.fields import (
     Fields,
     check_diagnostics,
-    filled,
-    filled_texts,
+    fill_references,
+    fill_strings,
     read_top,
     references,
     strings_in,
@@ -133,19 +133,19 @@ class _CannedAnswer(Record):
 def _fill_member(key: str, member: object, values: Mapping[str, object]) -> object:
     """Fill in a member of a result or an error; in content and messages values become text."""
     if key == "message":
-        texts = filled_texts({"text": member}, values)
+        texts = fill_strings({"text": member}, values)
         assert isinstance(texts, dict)
         return texts["text"]
     if key == "content" and isinstance(member, list):
-        return [filled_texts(item, values) for item in member]
+        return [fill_strings(item, values) for item in member]
     if key == "messages" and isinstance(member, list):
         return [
-            each | {"content": filled_texts(each.get("content"), values)}
+            each | {"content": fill_strings(each.get("content"), values)}
             if isinstance(each, dict)
             else each
             for each in member
         ]
-    return filled(member, values)
+    return fill_references(member, values)
 
 
 class _Offer(Record):

@@ -92,7 +92,7 @@ class Expectations:
         """The value equals what is written, where strings may be `match:` patterns."""
         compiler = Compiler(_load_registry())
         compiled = compiler.compile(_to_json(expected, "what is expected"), None)
-        self._judge(compiled, compiler.diagnostics, compiler.has_seen_regex)
+        self._judge(compiled, compiler.diagnostics, "has_regex" in compiler.flags.take())
         return self
 
     def to_meet(self, matcher: dict[str, object]) -> Expectations:
@@ -100,7 +100,7 @@ class Expectations:
         diagnostics: list[PathDiagnostic] = []
         words = SuiteMatchers(_load_registry(), diagnostics)
         compiled = words.compile(_to_json(matcher, "the matcher"), None)
-        self._judge(compiled, diagnostics, words.has_regex)
+        self._judge(compiled, diagnostics, "has_regex" in words.flags.take())
         return self
 
     def to_succeed(self) -> Expectations:

@@ -219,8 +219,8 @@ def test_repeated_strings_are_kept_once() -> None:
 def test_texts_are_only_cut_out_together_where_each_ends_its_own_line(others: list[str]) -> None:
     head = '    a: "'
     lines = [f"    a: {other}" for other in others]
-    assert quick._quoted(lines, head) == []
-    assert quick._quoted(['    a: "x"', '    a: ""'], head) == ["x", ""]
+    assert quick._read_quoted(lines, head) == []
+    assert quick._read_quoted(['    a: "x"', '    a: ""'], head) == ["x", ""]
     for at in range(3, 9):
         items = [f'  - it: "{n}"\n    a: "{n}"\n' for n in range(12)]
         items[at : at + 2] = [f'  - it: "{at}"\n{line}\n' for line in lines]

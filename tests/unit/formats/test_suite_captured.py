@@ -9,7 +9,7 @@ import pytest
 from case_tables import each_case
 from suite_reading import SERVER, case_of, entry, load, mistakes
 
-from mcptest.formats.suite.variables import choosing
+from mcptest.formats.suite.variables import find_forbidden_uses
 
 CHOOSES = "a captured value can be what a matcher compares with, not choose one"
 EXPRESSION = "a captured value cannot be in a regular expression: its server would write the check"
@@ -132,14 +132,14 @@ def test_every_place_is_reported() -> None:
             {"target": "${x}", "weight": "${x}", "matcher": {"regex": "${x}", "gt": "${x}"}}
         ],
     }
-    found = [steps for steps, _ in choosing(call, ["x"])]
+    found = [steps for steps, _ in find_forbidden_uses(call, ["x"])]
     assert found == [
         ("threshold",),
         ("expect", 0, "target"),
         ("expect", 0, "weight"),
         ("expect", 0, "matcher", "regex"),
     ]
-    assert list(choosing(call, ["y"])) == []
+    assert list(find_forbidden_uses(call, ["y"])) == []
 
 
 # `partial`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.formats.fields import filled, references
+from mcptest.formats.fields import fill_references, references
 
 VALUES = {"n": 5, "s": "text", "o": {"a": [1]}, "z": None}
 
@@ -26,7 +26,7 @@ VALUES = {"n": 5, "s": "text", "o": {"a": [1]}, "z": None}
     ],
 )
 def test_a_value_is_filled(template: object, value: object) -> None:
-    assert filled(template, VALUES) == value
+    assert fill_references(template, VALUES) == value
 
 
 def test_names_are_found_with_their_places() -> None:

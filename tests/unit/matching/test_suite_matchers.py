@@ -314,19 +314,16 @@ def test_slow_foreign_and_remote_matchers_are_flagged_on_the_expectation() -> No
     registry = builtin_registry().replaced(plugin_matcher(Geo()))
     words = SuiteMatchers(registry, [], read_beside)
 
-    def flags() -> tuple[bool, bool, bool]:
-        return words.has_regex, words.has_foreign, words.has_remote
-
     words.compile({"exact": 1}, None)
-    assert flags() == (False, False, False)
+    assert words.flags.take() == {}
     words.compile({"not": {"all": [{"regex": "a"}]}}, None)
-    assert flags() == (True, False, False)
+    assert words.flags.take() == {"has_regex": True}
+    words.compile({"regex": "a"}, None)
     words.compile({"schema": SCHEMA}, None)
-    assert flags() == (True, True, False)
-    words.start()
-    assert flags() == (False, False, False)
+    assert words.flags.take() == {"has_regex": True, "has_foreign_check": True}
     words.compile({"any": [{"plugin": {"name": "geo", "method": "m"}}]}, None)
-    assert flags() == (False, False, True)
+    assert words.flags.take() == {"has_remote_check": True}
+    assert words.flags.take() == {}
 
 
 # Values that are not matchers

@@ -45,7 +45,7 @@ def call(arguments: Arguments) -> int:
         raise UsageError("which tool?", "mcptest list tools -- COMMAND lists them")
     name, *words = arguments.paths
     parsed = parse_words(words)
-    given = _given(arguments)
+    given = _read_arguments(arguments)
     is_checked = not arguments.has("--no-check")
 
     def work(visit: SingleServer, launcher: Launcher) -> int:
@@ -71,7 +71,7 @@ def call(arguments: Arguments) -> int:
     return use_server(arguments, choose_server(arguments), work)
 
 
-def _given(arguments: Arguments) -> dict[str, Any]:
+def _read_arguments(arguments: Arguments) -> dict[str, Any]:
     """Return the arguments from the file or standard input that `--args` names."""
     if not arguments.has("--args"):
         return {}

@@ -201,11 +201,11 @@ def _zsh(entries: list[_Entry]) -> str:
     commands, values = [], []
     for entry in entries:
         options = [
-            _quoted(f"{name}:{_summary(option)}")
+            _quote(f"{name}:{_summary(option)}")
             for option in entry.options
             for name in option.names
         ]
-        names = [_quoted(f"{word}:{text}" if text else word) for word, text in entry.words.items()]
+        names = [_quote(f"{word}:{text}" if text else word) for word, text in entry.words.items()]
         files = "yes" if entry.takes_paths else ""
         body = f"options=({' '.join(options)}); names=({' '.join(names)}); files={files}"
         commands.append(f"        ('{entry.name}') {body} ;;")
@@ -214,13 +214,13 @@ def _zsh(entries: list[_Entry]) -> str:
                 places = "|".join(f"'{entry.name}:{name}'" for name in option.names)
                 act = "_files; return" if _is_file(option) else "return"
                 if option.choices:
-                    act = f"choices=({' '.join(map(_quoted, option.choices))})"
+                    act = f"choices=({' '.join(map(_quote, option.choices))})"
                 values.append(f"        ({places}) {act} ;;")
     known = "|".join(f"'{entry.name}'" for entry in entries if entry.name not in ("", "conductor"))
     return _ZSH.format(names=known, commands="\n".join(commands), values="\n".join(values))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A text as one word of a shell."""
     return "'" + text.replace("'", "'\\''") + "'"
 
@@ -251,16 +251,14 @@ end
 
 
 def _fish(entries: list[_Entry]) -> str:
-    known = [_fish_quoted(each.name) for each in entries if each.name not in ("", "conductor")]
+    known = [_fish_quote(each.name) for each in entries if each.name not in ("", "conductor")]
     lines = [_FISH.format(names=" ".join(known))]
     for entry in entries:
         program = "conductor" if entry.name == "conductor" else "mcptest"
-        lead = (
-            f"complete -c {program} -n {_fish_quoted(f'__mcptest_in {_fish_quoted(entry.name)}')}"
-        )
+        lead = f"complete -c {program} -n {_fish_quote(f'__mcptest_in {_fish_quote(entry.name)}')}"
         lines.append(f"{lead} {'-F' if entry.takes_paths else '-f'}")
         for word, text in entry.words.items():
-            lines.append(f"{lead} -a {_fish_quoted(word)} -d {_fish_quoted(text)}")
+            lines.append(f"{lead} -a {_fish_quote(word)} -d {_fish_quote(text)}")
         for option in entry.options:
             names = " ".join(
                 f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
@@ -268,14 +266,14 @@ def _fish(entries: list[_Entry]) -> str:
             )
             value = ""
             if option.choices:
-                value = f" -x -a {_fish_quoted(' '.join(option.choices))}"
+                value = f" -x -a {_fish_quote(' '.join(option.choices))}"
             elif option.value:
                 value = " -r -F" if _is_file(option) else " -x"
-            lines.append(f"{lead} {names}{value} -d {_fish_quoted(_summary(option))}")
+            lines.append(f"{lead} {names}{value} -d {_fish_quote(_summary(option))}")
     return "\n".join(lines) + "\n"
 
 
-def _fish_quoted(text: str) -> str:
+def _fish_quote(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

@@ -14,9 +14,9 @@ import sys
 
 from mcptest import __version__
 from mcptest.cli.compliance_run import RUN_COMMAND
-from mcptest.cli.options import COLOR_OPTIONS, Command, Option, parse_color
+from mcptest.cli.options import COLOR_OPTIONS, Command, Option, check_choice, parse_color
 from mcptest.cli.output import StandardOutput, wants_colour
-from mcptest.core.diagnostics import Diagnostic, closest, suggest
+from mcptest.core.diagnostics import Diagnostic, suggest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import join_words, visible
@@ -57,11 +57,7 @@ def compliance(arguments: Arguments) -> int:
     """Check the capture and show the result; return the exit code."""
     subcommand, file = _subcommand(arguments)
     format = arguments.last("--format", "text")
-    if format not in _FORMATS:
-        meant = closest(format, _FORMATS)
-        question = f"; did you mean {meant}?" if meant else ""
-        message = f"--format has no {visible(format)!r}{question}"
-        raise UsageError(message, f"there are: {', '.join(_FORMATS)}")
+    check_choice("--format", format, _FORMATS)
     score = _score(file, _SUBCOMMANDS[subcommand])
     _write(score, format, file, arguments)
     return ExitCode.PASSED if score.passed else ExitCode.FAILED

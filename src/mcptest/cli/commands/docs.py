@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from mcptest.cli.one_server import print_note, use_server
-from mcptest.cli.options import Command, Option
+from mcptest.cli.options import Command, Option, check_choice
 from mcptest.cli.output import StandardOutput, check_writable, write_file, write_note, write_stderr
 from mcptest.cli.shared_options import SERVER_OPTIONS, choose_server, find_server_file
 from mcptest.core.coverage import KINDS
-from mcptest.core.diagnostics import closest, render_diagnostic
+from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
@@ -75,11 +75,7 @@ def _output(arguments: Arguments) -> _Output:
     target = arguments.last("--output", "-")
     ending = os.path.splitext(target)[1].lower()
     format = arguments.last("--format") or _ENDINGS.get(ending, "markdown")
-    if format not in _FORMATS:
-        meant = closest(format, _FORMATS)
-        question = f"; did you mean {meant}?" if meant else ""
-        message = f"--format has no {visible(format)!r}{question}"
-        raise UsageError(message, f"there are: {', '.join(_FORMATS)}")
+    check_choice("--format", format, _FORMATS)
     if target == "-":
         return _Output(format=format, target="", title=arguments.last("--title"))
     if os.path.realpath(target) in map(os.path.realpath, arguments.paths):

@@ -58,33 +58,12 @@ def init(arguments: Arguments) -> int:
         raise UsageError(message, "the command that starts the server comes after --")
     for path in (_CONFIG, _SUITE, _WORKFLOW):
         _check_folder(path)
-    folder = os.path.basename(os.getcwd()) or "server"
-    if arguments.command:
-        guess = ordered_by_user(arguments.command, folder)
-    else:
-        clues: dict[str, str] = {}
-        for name in filter(os.path.isfile, CLUES):
-            with suppress(FormatError):
-                clues[name] = read_text(name)
-        guess = guess_server(clues, folder) or _NOTHING_FOUND.but(name=folder)
+    guess = _guess_start(arguments)
     hider = CredentialHider(os.environ, os.path.isfile)
     guess = guess.but(args=tuple(hider.hide_args(guess.args)))
-    suite, status = render_first_suite(), int(ExitCode.PASSED)
-    seen: list[str] = []
+    discovered, status = "", int(ExitCode.PASSED)
     if arguments.command and not os.path.lexists(_SUITE):
-
-        def look(visit: SingleServer, launcher: Launcher) -> int:
-            options = DiscoverOptions(names_all=arguments.has("--verbose"))
-            found = build_verified_suite(visit, launcher, _SUITE, None, options)
-            report_discovered(found, options, "")
-            seen.append(found.text)
-            return ExitCode.PASSED
-
-        spec = with_short_timeout(choose_server(arguments), arguments)
-        # Whatever the server says is written without them, too.
-        spec = spec.but(secrets=(*spec.secrets, *(each.value for each in hider.found.values())))
-        status = use_server(arguments, spec, look)
-        suite = seen[0] if seen else suite
+        discovered, status = _discover_suite(arguments, hider)
     written = _Written()
     existing = find_config(".")
     # It may be about other servers than the one that is made here, so any other source is better.
@@ -95,14 +74,45 @@ def init(arguments: Arguments) -> int:
         written.old.append(client)
     else:
         written.write(_CONFIG, render_config(guess))
-    written.write(_SUITE, suite)
+    written.write(_SUITE, discovered or render_first_suite())
     variables = list(hider.found) if _CONFIG in written.new else []
     written.write(_WORKFLOW, render_workflow(guess.runtime, variables))
-    _report(written, guess, is_discovered=bool(seen) and _SUITE in written.new)
+    _report(written, guess, is_discovered=bool(discovered) and _SUITE in written.new)
     for name in variables:
         print_note(visible(hider.found[name].note))
         print_note(_note_on_ci(name, is_passed=_WORKFLOW in written.new))
     return status
+
+
+def _guess_start(arguments: Arguments) -> Guess:
+    """Return how the server is started, by the command line or by the files of this folder."""
+    folder = os.path.basename(os.getcwd()) or "server"
+    if arguments.command:
+        return ordered_by_user(arguments.command, folder)
+    clues: dict[str, str] = {}
+    for name in filter(os.path.isfile, CLUES):
+        with suppress(FormatError):
+            clues[name] = read_text(name)
+    return guess_server(clues, folder) or _NOTHING_FOUND.but(name=folder)
+
+
+def _discover_suite(arguments: Arguments, hider: CredentialHider) -> tuple[str, int]:
+    """Return tests of everything that the server offers, "" if it failed, and the exit code."""
+    text = ""
+
+    def look(visit: SingleServer, launcher: Launcher) -> int:
+        nonlocal text
+        options = DiscoverOptions(names_all=arguments.has("--verbose"))
+        found = build_verified_suite(visit, launcher, _SUITE, None, options)
+        report_discovered(found, options, "")
+        text = found.text
+        return ExitCode.PASSED
+
+    spec = with_short_timeout(choose_server(arguments), arguments)
+    # Whatever the server says is written without them, too.
+    spec = spec.but(secrets=(*spec.secrets, *(each.value for each in hider.found.values())))
+    status = use_server(arguments, spec, look)
+    return text, status
 
 
 def _note_on_ci(variable: str, *, is_passed: bool) -> str:

@@ -21,6 +21,7 @@ from mcptest.core.plan import ServerSpec
 from mcptest.core.results import ExitCode
 from mcptest.core.text import plural, visible
 from mcptest.engine.loading import (
+    Diagnostics,
     PlaceholderEnvironment,
     Servers,
     SuiteResources,
@@ -144,11 +145,11 @@ class _SuiteFolder:
     def __init__(self, folder: str) -> None:
         self.path = os.path.abspath(folder or ".")
         self._suite = os.path.join(self.path, "mcptest.yaml")
-        self._shelf = SuiteResources(self._plugins_of)
-        self.registry = self._shelf.registry_with(self._suite, ())
+        self._resources = SuiteResources(self._plugins_of)
+        self.registry = self._resources.registry_with(self._suite, ())
 
     def _plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
-        return Servers(Wanted(), PlaceholderEnvironment(os.environ), [], []).plugins_of(file)
+        return Servers(Wanted(), PlaceholderEnvironment(os.environ), Diagnostics()).plugins_of(file)
 
     def find_mistake(self, text: str) -> str:
         """Return the first mistake in the text of a suite in this folder, "" if there is none."""
@@ -156,7 +157,7 @@ class _SuiteFolder:
             environment=PlaceholderEnvironment(os.environ),
             folder=self.path,
             read_beside=SuiteFolders(()).reader_beside(self._suite),
-            registry_with=lambda plugins: self._shelf.registry_with(self._suite, plugins),
+            registry_with=lambda plugins: self._resources.registry_with(self._suite, plugins),
         )
         try:
             load_suite(text, self._suite, context)

@@ -17,7 +17,7 @@ from mcptest.core.secrets import is_secret, redact_all, redactor
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
 from mcptest.core.value_class import ABSENT, Record
-from mcptest.engine.loading import PlaceholderEnvironment, Servers, Wanted
+from mcptest.engine.loading import Diagnostics, PlaceholderEnvironment, Servers, Wanted
 from mcptest.engine.server import launching
 from mcptest.engine.test_files import SuiteFolders, read_text
 from mcptest.formats.fields import diagnose
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.cli.options import Arguments
-    from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.plan import PluginSpec
     from mcptest.plugins.host import PluginResponse
 
@@ -174,10 +173,10 @@ def plugin(arguments: Arguments) -> int:
     if subcommand == "list":
         if words:
             raise UsageError(f"mcptest plugin list takes no {visible(words[0])!r}")
-        return _list(_declared(arguments)[0], arguments)
+        return _list(_find_declared(arguments)[0], arguments)
     name, method, params = _request(words)
-    specs, secrets = _declared(arguments)
-    spec = _named(name, index_plugins(specs))
+    specs, secrets = _find_declared(arguments)
+    spec = _find_plugin(name, index_plugins(specs))
     limit_s = parse_timeout_s(arguments) or spec.call_timeout_s
     hide_secrets(secrets)
     return _call(spec.but(call_timeout_s=limit_s), method, params, arguments, redactor(secrets))
@@ -214,22 +213,21 @@ def _request(words: Sequence[str]) -> tuple[str, str, object]:
         raise UsageError(message, "in a shell, put them between single quotes") from None
 
 
-def _declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
+def _find_declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
     """Return the plugins of the command line, the config and the suite, and their secrets."""
-    mistakes: list[Diagnostic] = []
-    warnings: list[Diagnostic] = []
     config = arguments.last("--config")
     suite = find_suite(config)
-    asked = Wanted(config="" if suite else config, plugins=parse_plugins(arguments))
+    wanted = Wanted(config="" if suite else config, plugins=parse_plugins(arguments))
     # The server of the config is not started, so its variables may be unset.
-    servers = Servers(asked, PlaceholderEnvironment(os.environ), mistakes, warnings)
+    diagnostics = Diagnostics()
+    servers = Servers(wanted, PlaceholderEnvironment(os.environ), diagnostics)
     # A suite that is named is used alone; one that is found, together with the config beside it.
-    found = asked.plugins if config and suite else servers.plugins_of("")
-    folders = asked.folders()
-    if mistakes:
-        raise FormatError(folders.quotable(mistakes))
+    found = wanted.plugins if config and suite else servers.plugins_of("")
+    folders = wanted.folders()
+    if diagnostics.mistakes:
+        raise FormatError(folders.quotable(diagnostics.mistakes))
     own, secrets = _read_suite_plugins(suite, is_found=not config) if suite else ((), ())
-    for warning in folders.quotable(warnings):
+    for warning in folders.quotable(diagnostics.warnings):
         write_stderr(render_diagnostic(warning) + "\n\n")
     return (*found, *own), (*servers.secrets_of(""), *secrets)
 
@@ -268,7 +266,7 @@ def _secret_names(value: object) -> Iterator[str]:
             yield name
 
 
-def _named(name: str, specs: Mapping[str, PluginSpec]) -> PluginSpec:
+def _find_plugin(name: str, specs: Mapping[str, PluginSpec]) -> PluginSpec:
     if name in specs:
         return specs[name]
     meant = closest(name, specs)
@@ -330,7 +328,7 @@ def _ask(
         _print_stderr(host.stderr)
         return ExitCode.FAILED
     took_s = time.monotonic() - began
-    write_json(redact_all(_shown(response), clean))
+    write_json(redact_all(_describe_response(response), clean))
     # Show it before waiting for the plugin to end.
     StandardOutput().flush()
     _print_stderr(host.stderr)
@@ -345,7 +343,7 @@ def _ask(
     return ExitCode.FAILED
 
 
-def _shown(response: PluginResponse) -> dict[str, Any]:
+def _describe_response(response: PluginResponse) -> dict[str, Any]:
     """Return the answer as it was sent."""
     if response.error is None:
         return {"id": response.id, "result": response.result}

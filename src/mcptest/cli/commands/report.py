@@ -10,7 +10,7 @@ import sys
 from mcptest.cli.main import status_of_kind
 from mcptest.cli.options import COLOR_OPTIONS, Command, Option
 from mcptest.cli.reports import Reports, split_target
-from mcptest.cli.shared_options import min_coverage
+from mcptest.cli.shared_options import parse_min_coverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, McptestError, NothingSelectedError, UsageError
 from mcptest.core.results import exit_code_of
@@ -43,7 +43,7 @@ _TOO_LARGE = f"it is larger than {_MAX_REPORT_BYTES:,} bytes, too large for a re
 def report(arguments: Arguments) -> int:
     """Read and render the report or reports; return the exit code of the run."""
     is_merge = arguments.paths[:1] == (_MERGE,)
-    files = _found(arguments.paths[1:] if is_merge else arguments.paths)
+    files = _expand_globs(arguments.paths[1:] if is_merge else arguments.paths)
     if not files:
         raise UsageError(
             "mcptest report needs the file of a JSON report",
@@ -57,7 +57,7 @@ def report(arguments: Arguments) -> int:
     allow_missing = arguments.has("--allow-missing")
     if allow_missing and not is_merge:
         raise UsageError("--allow-missing is an option of mcptest report merge")
-    wanted = min_coverage(arguments)
+    wanted = parse_min_coverage(arguments)
     reports = _reports(arguments, files)
     try:
         runs = _read(files)
@@ -75,7 +75,7 @@ def report(arguments: Arguments) -> int:
     return reports.exit_status(_status(run.finished))
 
 
-def _found(paths: Sequence[str]) -> list[str]:
+def _expand_globs(paths: Sequence[str]) -> list[str]:
     """The files that are named, globs expanded."""
     files: list[str] = []
     for path in paths:
@@ -102,7 +102,7 @@ def _reports(arguments: Arguments, files: Sequence[str]) -> Reports:
             raise UsageError(message, "give the new report another name")
     shown = ("--color", "--no-color", "--verbose")
     kept = {name: arguments.all(name) for name in shown if arguments.has(name)}
-    return Reports.of(arguments.but(paths=(), given={**kept, "--reporter": words}), all_logs=True)
+    return Reports(arguments.but(paths=(), given={**kept, "--reporter": words}), all_logs=True)
 
 
 def _read(files: Sequence[str]) -> list[tuple[str, CollectedRun]]:

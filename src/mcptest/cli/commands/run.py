@@ -13,12 +13,12 @@ from mcptest.cli.shared_options import (
     OPTIONS,
     SHOWN_VARIABLE,
     WATCHER_VARIABLE,
-    max_failures,
-    min_coverage,
-    parallel,
+    parse_max_failures,
+    parse_min_coverage,
+    parse_repeat,
+    parse_retries,
     parse_wanted,
-    repeat,
-    retries,
+    parse_workers,
 )
 from mcptest.cli.signals import without_gc
 from mcptest.core.errors import McptestError, OwnFaultError, UsageError
@@ -62,37 +62,33 @@ def run(arguments: Arguments) -> int:
         from mcptest.cli.run_modes import list_tests  # noqa: PLC0415  # only with its option
 
         return list_tests(arguments)
-    return _run(arguments)
-
-
-def _run(arguments: Arguments) -> int:
     before = _follow_watcher() if WATCHER_VARIABLE in os.environ else None
-    matrix = _matrix(arguments)
+    matrix = _parse_matrix(arguments)
     if arguments.has("--watch"):
         from mcptest.cli.run_modes import watch  # noqa: PLC0415  # only with its option
 
         refuse_windows("--watch", "run the command again by hand")
         return watch(arguments)
-    asked = matrix.request if matrix else parse_wanted(arguments)
-    asked = asked.but(note=before.note) if before else asked
+    wanted = matrix.wanted if matrix else parse_wanted(arguments)
+    wanted = wanted.but(note=before.note) if before else wanted
     settings: dict[str, Any] = {
         "strict_invariants": arguments.has("--strict-invariants"),
-        "max_failures": max_failures(arguments),
-        "repeat": repeat(arguments),
-        "retries": retries(arguments),
-        "min_coverage": min_coverage(arguments),
+        "max_failures": parse_max_failures(arguments),
+        "repeat": parse_repeat(arguments),
+        "retries": parse_retries(arguments),
+        "min_coverage": parse_min_coverage(arguments),
         "allow_not_run": arguments.has("--allow-not-run"),
-        "workers": parallel(arguments),
+        "workers": parse_workers(arguments),
     }
-    reports = Reports.of(arguments, on_github=True)
+    reports = Reports(arguments, on_github=True)
     with without_gc():
         try:
-            plan = matrix.load(os.environ) if matrix else load_plan(asked, os.environ)
-            collectors = _collectors(arguments)
+            plan = matrix.load(os.environ) if matrix else load_plan(wanted, os.environ)
+            collectors = _parse_collectors(arguments)
             _refuse_processes(plan)
         except McptestError as error:
             # The run may have failed before its selection was known.
-            if (shard := asked.selection.shard) and not error.shard:
+            if (shard := wanted.selection.shard) and not error.shard:
                 error.shard = ReportedShard(indexes=(shard.number,), count=shard.count)
             reports.write_failure(error, utc_now())
             raise
@@ -112,7 +108,7 @@ def _run(arguments: Arguments) -> int:
     reports.open(plan.secrets)
     outcomes = _Outcomes(reports)
     try:
-        finished = _run_and_report(plan, settings, arguments, reports, outcomes, matrix)
+        finished = _run_tests(plan, settings, arguments, reports, outcomes, matrix)
     except McptestError:
         raise
     except Exception as error:
@@ -143,7 +139,7 @@ class _Outcomes:
     def __call__(self, event: Event) -> None:
         if isinstance(event, CaseFinished):
             if event.result.status in ("failed", "error"):
-                name = self._reports.redacted(event.result.name)
+                name = self._reports.redact(event.result.name)
                 self._failed.setdefault(self._file, set()).add(name)
             elif self._is_known:
                 self._passed.setdefault(self._file, set()).add(event.result.name)
@@ -191,14 +187,14 @@ def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
     if isinstance(error, BrokenPipeError) and not reports.has_files:
         # The reader of standard output is gone, and there is no other report.
         return
-    fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
+    fault = OwnFaultError(reports.redact(f"a fault of mcptest itself: {error!r}"))
     failure = describe_exhaustion(error) or fault
     failure.shard = plan.shard
     reports.write_failure(failure, utc_now())
     write_stderr("".join(f"error: {each}\n" for each in failure.unwritten))
 
 
-def _run_and_report(
+def _run_tests(
     plan: Plan,
     settings: dict[str, Any],
     arguments: Arguments,
@@ -210,14 +206,13 @@ def _run_and_report(
     from mcptest.engine.server import launching  # noqa: PLC0415  # as above
     from mcptest.transport.process.signals import Interrupts  # noqa: PLC0415  # as above
 
-    if settings["workers"] is None:
-        settings["workers"] = plan.workers
-    if IS_WINDOWS and settings["workers"] is not None:
-        settings["workers"] = None
+    workers = plan.workers if settings["workers"] is None else settings["workers"]
+    if IS_WINDOWS and workers is not None:
+        workers = None
         write_stderr("note: files run one after the other: --parallel has no effect on Windows\n")
-    settings["reports_starts"] = reports.shows_starts
-    if settings["workers"] is not None:
+    if workers is not None:
         _note_shared_servers(plan)
+    settings = {**settings, "workers": workers, "reports_starts": reports.shows_starts}
 
     def options_for(plan: Plan) -> RunOptions:
         return make_options(plan, **settings)
@@ -241,7 +236,7 @@ def _run_and_report(
         interrupts.shorten_patience(_WRITING_PATIENCE_S)
         files = {}
         if arguments.has("--capture"):
-            files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
+            files[arguments.last("--capture")] = _render_captures(reports.redact(captures))
         reports.close(files)
     return finished
 
@@ -269,7 +264,7 @@ def _note_shared_servers(plan: Plan) -> None:
         write_stderr(f"note: {message}; {ISOLATE_FILES} gives each file its own\n")
 
 
-def _matrix(arguments: Arguments) -> TransportMatrix | None:
+def _parse_matrix(arguments: Arguments) -> TransportMatrix | None:
     if not (arguments.has("--transport-matrix") or arguments.has("--http-command")):
         return None
     from mcptest.cli.run_modes import TransportMatrix  # noqa: PLC0415  # only with its option
@@ -277,7 +272,7 @@ def _matrix(arguments: Arguments) -> TransportMatrix | None:
     return TransportMatrix.of(arguments)
 
 
-def _collectors(arguments: Arguments) -> Collectors | None:
+def _parse_collectors(arguments: Arguments) -> Collectors | None:
     if not arguments.has("--server-coverage"):
         return None
     from mcptest.engine.code_coverage import Collectors  # noqa: PLC0415  # only with its option

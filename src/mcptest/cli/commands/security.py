@@ -7,7 +7,7 @@ import sys
 
 from mcptest import __version__
 from mcptest.cli.one_server import print_fault, print_note
-from mcptest.cli.options import COLOR_OPTIONS, Command, Option, parse_color
+from mcptest.cli.options import COLOR_OPTIONS, Command, Option, check_choice, parse_color
 from mcptest.cli.output import (
     StandardOutput,
     check_writable,
@@ -62,7 +62,7 @@ def security(arguments: Arguments) -> int:
         StandardOutput().write(render_rules(rules, _paint(arguments)))
         return ExitCode.PASSED
     options = _parse_options(arguments)
-    format = _parse_choice(arguments, "--format", FORMATS, "text")
+    format = check_choice("--format", arguments.last("--format", "text"), FORMATS)
     if arguments.has("--output"):
         check_writable(arguments.last("--output"))
     entries = _load_baseline(arguments)
@@ -173,18 +173,11 @@ def _parse_options(arguments: Arguments) -> ScanOptions:
         probe_tools=tuple(dict.fromkeys(tools)),
         file_root=os.path.abspath(root) if root else "",
         remote_probes=arguments.has("--remote-probes"),
-        fail_on=_parse_choice(arguments, "--fail-on", (*SEVERITIES, "never"), "high"),
+        fail_on=check_choice(
+            "--fail-on", arguments.last("--fail-on", "high"), (*SEVERITIES, "never")
+        ),
         total_timeout_s=parse_seconds(arguments, "--total-timeout") or _TOTAL_S,
     )
-
-
-def _parse_choice(arguments: Arguments, option: str, choices: tuple[str, ...], default: str) -> str:
-    value = arguments.last(option, default)
-    if value not in choices:
-        question = suggest(value, choices)
-        message = f"{option} has no {visible(value)!r}{question}"
-        raise UsageError(message, f"there are: {', '.join(choices)}")
-    return value
 
 
 def _parse_ids(arguments: Arguments, option: str) -> frozenset[str]:

@@ -31,14 +31,14 @@ def validate(arguments: Arguments) -> int:
     if config and not os.path.exists(config):
         raise UsageError(f"there is no config file {visible(config)!r}")
     notes: list[str] = []
-    asked = Wanted(
+    wanted = Wanted(
         paths=arguments.paths,
         config=config,
         format=parse_format(arguments),
         plugins=parse_plugins(arguments),
         note=notes.append,
     )
-    suites, mistakes, warnings = load_suites(asked, os.environ)
+    suites, mistakes, warnings = load_suites(wanted, os.environ)
     for note in notes:
         write_note(note)
     shown = map(render_diagnostic, warnings) if arguments.has("--verbose") else _fold(warnings)

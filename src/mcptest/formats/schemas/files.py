@@ -349,13 +349,13 @@ def manifest_schema(registry: Registry, tables: ManifestTables) -> Schema:
         "resources": describe("Its resources.", _list(_resource(tables))),
         "prompts": describe("Its prompts.", _list(_prompt(tables))),
     }
-    body = {**_closed(tables.file, members), "examples": [_MANIFEST_EXAMPLE]}
+    body = {**_object_of(tables.file, members), "examples": [_MANIFEST_EXAMPLE]}
     description = "What a mock server offers, with canned answers."
     definitions = expected_definitions(registry)
     return document("manifest", "mcptest manifest", description, body, definitions)
 
 
-def _closed(
+def _object_of(
     keys: Sequence[str], members: dict[str, Schema], required: Sequence[str] = ()
 ) -> Schema:
     """A mapping with the keys that the loader of manifests knows."""
@@ -371,7 +371,7 @@ def _one_of(keys: Sequence[str]) -> Schema:
     return {"oneOf": [{"required": [key]} for key in keys]}
 
 
-def _listed(name: Schema) -> dict[str, Schema]:
+def _list_members(name: Schema) -> dict[str, Schema]:
     """What a list may say of everything that is offered."""
     return {
         "name": describe("Its name.", name),
@@ -389,7 +389,7 @@ def _tool(tables: ManifestTables) -> Schema:
         {"type": "object", "allOf": [ref(EXPECTED)]},
         {"who": "Bob"},
     )
-    choice = _closed(("when", *tables.answers), {"when": when, **answers})
+    choice = _object_of(("when", *tables.answers), {"when": when, **answers})
     several = {**_list({**choice, **_one_of(tables.answers)}), "minItems": 1}
     schema: Schema = {
         "type": "object",
@@ -397,7 +397,7 @@ def _tool(tables: ManifestTables) -> Schema:
         "required": ["type"],
     }
     members = {
-        **_listed(NON_EMPTY),
+        **_list_members(NON_EMPTY),
         "inputSchema": describe("The JSON Schema of its arguments.", schema),
         "outputSchema": describe("The JSON Schema of its structured results.", {"type": "object"}),
         "annotations": describe("Hints about it, as the protocol has them.", ANYTHING),
@@ -405,7 +405,7 @@ def _tool(tables: ManifestTables) -> Schema:
         "answers": describe("Several answers: the first whose when fits is given.", several),
     }
     keys = (*tables.answers, "answers")
-    return {**_closed((*tables.tool, *keys), members, ("name",)), **_one_of(keys)}
+    return {**_object_of((*tables.tool, *keys), members, ("name",)), **_one_of(keys)}
 
 
 def _answers() -> dict[str, Schema]:
@@ -428,7 +428,7 @@ def _answers() -> dict[str, Schema]:
 def _resource(tables: ManifestTables) -> Schema:
     members = {
         "uri": describe("What it is read by.", NON_EMPTY, "file:///readme.md"),
-        **_listed(STRING),
+        **_list_members(STRING),
         "mimeType": describe("The type of what it holds.", STRING, "text/plain"),
         "size": describe("How large it is, in bytes.", ANYTHING),
         "annotations": describe("Hints about it, as the protocol has them.", ANYTHING),
@@ -436,7 +436,7 @@ def _resource(tables: ManifestTables) -> Schema:
         "blob": describe("What it holds, as base64.", {"type": "string", **_BASE64}),
         "json": describe("A value that it holds as JSON.", ANYTHING),
     }
-    found = _closed((*tables.resource, *tables.contents), members, ("uri",))
+    found = _object_of((*tables.resource, *tables.contents), members, ("uri",))
     return {**found, **_one_of(tables.contents)}
 
 
@@ -455,14 +455,14 @@ def _prompt(tables: ManifestTables) -> Schema:
     }
     messages = _list(object_with(message, tuple(message)))
     members = {
-        **_listed(NON_EMPTY),
+        **_list_members(NON_EMPTY),
         "arguments": describe(
-            "What it takes.", _list(_closed(tables.argument, argument, ("name",)))
+            "What it takes.", _list(_object_of(tables.argument, argument, ("name",)))
         ),
         "messages": describe("Its messages; ${args.NAME} stands for an argument.", messages),
         "text": describe("The text of its only message.", STRING, "Greet ${args.who}"),
     }
-    found = _closed((*tables.prompt, *tables.messages), members, ("name",))
+    found = _object_of((*tables.prompt, *tables.messages), members, ("name",))
     return {**found, **_one_of(tables.messages)}
 
 

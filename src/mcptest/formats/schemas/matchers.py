@@ -203,7 +203,7 @@ def expected_definitions(registry: Registry) -> dict[str, Schema]:
 def pattern_of(registry: Registry, *, is_prefix_needed: bool) -> Schema:
     """What a text must be like when it may be a pattern, or always is one."""
     plain = rf"(?!{in_any_case(PREFIX)})"
-    body = rf"(?:not:)?(?!not:)(?:{_known(registry)}|{_searched(registry)})"
+    body = rf"(?:not:)?(?!not:)(?:{_pattern_of_known(registry)}|{_pattern_of_text(registry)})"
     examples = [matcher.example for matcher in registry]
     wrong = pattern_message("no such pattern: a misspelt matcher, or another number of parameters")
     if is_prefix_needed:
@@ -212,7 +212,7 @@ def pattern_of(registry: Registry, *, is_prefix_needed: bool) -> Schema:
     return {"pattern": f"^(?:{PREFIX}|(?!{PREFIX})){body}", **wrong, "examples": short}
 
 
-def _known(registry: Registry) -> str:
+def _pattern_of_known(registry: Registry) -> str:
     """A matcher of the registry, with as many parameters as it takes."""
     by_tail: dict[str, list[str]] = {}
     for matcher in registry:
@@ -227,7 +227,7 @@ def _tail(matcher: Matcher) -> str:
     return ":" + "[^:]*:" * (needed - 1) if needed else "(?::|$)"
 
 
-def _searched(registry: Registry) -> str:
+def _pattern_of_text(registry: Registry) -> str:
     """A text that names no matcher, and cannot have been meant to: it is searched for."""
     known = "|".join(registry.names)
     taken = "|".join((*registry.names, *(name for name in HABITS if name not in registry.names)))

@@ -146,15 +146,14 @@ class ExpectReader:
 
         `name` is for snapshots, `shared` are the budgets of `defaults`.
         """
-        self._words.start()
         budgets = read_budgets(fields)
         assertions: tuple[Assertion, ...] = ()
         if isinstance(fields.mapping.get(key), list):
-            assertions = self._listed(fields, key, fields.at((key,)), name)
+            assertions = self._read_assertions(fields, key, fields.at((key,)), name)
         elif key in fields.mapping:
             inner = fields.mapping_at(key) or fields.at((key,))
             self._refuse_mixture(fields, inner, key)
-            assertions = self._listed(inner, "assertions", inner.at(("assertions",)), name)
+            assertions = self._read_assertions(inner, "assertions", inner.at(("assertions",)), name)
             budgets = read_budgets(inner).over(budgets)
             self._refuse_idle_threshold(inner, fields.mapping.get(key))
         else:
@@ -167,9 +166,7 @@ class ExpectReader:
             threshold=threshold if assertions and threshold is not None else 1.0,
             performance=Performance(max_response_s=slowest_ms / 1000) if slowest_ms else None,
             max_tokens=budgets.max_tokens,
-            has_regex=self._words.has_regex,
-            has_foreign_check=self._words.has_foreign,
-            has_remote_check=self._words.has_remote,
+            **self._words.flags.take(),
         )
 
     def _refuse_mixture(self, fields: Fields, inner: Fields, key: str) -> None:
@@ -187,14 +184,18 @@ class ExpectReader:
             message = '"threshold" weighs assertions, and there are none'
             fields.report("threshold", "F011", message)
 
-    def _listed(self, fields: Fields, key: str, place: Fields, name: str) -> tuple[Assertion, ...]:
+    def _read_assertions(
+        self, fields: Fields, key: str, place: Fields, name: str
+    ) -> tuple[Assertion, ...]:
         if fields.mapping.get(key) == []:
             fields.report(key, "F011", f'"{key}" is empty: this test would check nothing')
         items = fields.list_at(key)
-        read = (self._assertion(item, place.at((index,)), name) for index, item in enumerate(items))
+        read = (
+            self._read_assertion(item, place.at((index,)), name) for index, item in enumerate(items)
+        )
         return tuple(assertion for assertion in read if assertion)
 
-    def _assertion(self, item: object, place: Fields, name: str) -> Assertion | None:
+    def _read_assertion(self, item: object, place: Fields, name: str) -> Assertion | None:
         if not isinstance(item, dict):
             message = f"an assertion is a mapping with target and matcher and is {kind_of(item)}"
             place.report("", "F008", message, on_key=False)

@@ -240,7 +240,7 @@ class LaneReader:
         inner = fields.at(("compliance",)).replaced(value)
         inner.check_keys(COMPLIANCE_KEYS, '"compliance"')
         version = inner.choice("spec_version", REVISIONS, "")
-        server = self._server_of(inner.replaced({**_shared(fields), **value}))
+        server = self._server_of(inner.replaced({**_shared_defaults(fields), **value}))
         tags = _default_tags(fields)
         found = []
         for check, line in self._tests(inner):
@@ -286,7 +286,7 @@ class LaneReader:
                 skip=read_skip(entry, "skip"),
                 only=read_only(entry, "only"),
             )
-            whole = entry.replaced({**_shared(fields, entry.mapping), **entry.mapping})
+            whole = entry.replaced({**_shared_defaults(fields, entry.mapping), **entry.mapping})
             found.append((self._server_of(whole), read(entry, case)))
         return found
 
@@ -299,7 +299,7 @@ class LaneReader:
         for key in ("max_turns", "runs"):
             fields.whole_number(key, *AGENT_KEYS[key].bounds, 1)
         ExpectReader(self._words, TARGETS_OF_AGENTS).read(fields, "expect", case.name)
-        return self._left(case, "agents")
+        return self._leave_out(case, "agents")
 
     def _eval(self, fields: Fields, case: Case) -> Case:
         for key in ("model", "prompt"):
@@ -317,7 +317,7 @@ class LaneReader:
                 criterion.number("weight", *CRITERION_KEYS["weight"].bounds)
         else:
             fields.text("rubric")
-        return self._left(case, "evals")
+        return self._leave_out(case, "evals")
 
     # Checks
 
@@ -339,7 +339,7 @@ class LaneReader:
 
     # What cannot be run
 
-    def _left(self, case: Case, lane: str) -> Case:
+    def _leave_out(self, case: Case, lane: str) -> Case:
         """Return a case that cannot be run; a skipped one stays skipped."""
         if case.skip is not None:
             return case.but(lane=lane)
@@ -369,7 +369,7 @@ def _read_baseline(fields: Fields, read_beside: Callable[[str], str]) -> tuple[B
     return ()
 
 
-def _shared(fields: Fields, entry: dict[str, object] | None = None) -> dict[str, object]:
+def _shared_defaults(fields: Fields, entry: dict[str, object] | None = None) -> dict[str, object]:
     """Return the defaults of every test; `servers` of an agent replaces `server`."""
     defaults = fields.mapping.get("defaults")
     if not isinstance(defaults, dict) or "servers" in (entry or {}):
@@ -379,6 +379,6 @@ def _shared(fields: Fields, entry: dict[str, object] | None = None) -> dict[str,
 
 def _default_tags(fields: Fields) -> tuple[str, ...]:
     """Return the tags of `defaults`; their mistakes are reported by the reader of `defaults`."""
-    tags = _shared(fields).get("tags")
+    tags = _shared_defaults(fields).get("tags")
     listed = [tags] if isinstance(tags, str) else tags
     return tuple(tag for tag in listed if isinstance(tag, str)) if isinstance(listed, list) else ()

@@ -211,8 +211,11 @@ class _Loader:
         self._owners: dict[str, str] = {}
         # Mistakes and warnings in files that servers name.
         self.found: list[Diagnostic] = []
-        self._options: dict[str, object] = {}
-        self._row_files: tuple[str, ...] = ()
+        # `run_options` of all files.
+        self._parallel: int | None = None
+        self._retries: int | None = None
+        self._isolation = "run"
+        self._is_strict = False
         coverage: dict[str, float] = {}
         performance: dict[str, float] = {}
         # Imports first: what the importing file says overrides them.
@@ -263,13 +266,13 @@ class _Loader:
             options.check_keys(RUN_KEYS, '"run_options"')
             if "parallel" in options.mapping:
                 bounds = RUN_KEYS["parallel"].bounds
-                self._options["parallel"] = options.whole_number("parallel", *bounds, 1)
+                self._parallel = options.whole_number("parallel", *bounds, 1)
             if "retries" in options.mapping:
-                self._options["retries"] = options.whole_number("retries", *RETRIES.bounds, 0)
+                self._retries = options.whole_number("retries", *RETRIES.bounds, 0)
             if "isolation" in options.mapping:
-                self._options["isolation"] = options.choice("isolation", ISOLATIONS, "run")
+                self._isolation = options.choice("isolation", ISOLATIONS, "run")
             if "strict" in options.mapping:
-                self._options["strict"] = options.flag("strict", False)
+                self._is_strict = options.flag("strict", False)
         inner = part.top.mapping_at("variables")
         if inner:
             self._variables.turn_to(part.folder, part.point)
@@ -277,11 +280,10 @@ class _Loader:
 
     def _read_servers(self, part: Part) -> None:
         self._variables.turn_to(part.folder, part.point)
-        isolation = str(self._options.get("isolation", "run"))
         files = ServerFiles(
             read=part.read_beside, folder=part.folder, file=part.file, found=self.found
         )
-        servers = read_servers(part.top, self._variables, isolation, files)
+        servers = read_servers(part.top, self._variables, self._isolation, files)
         for name, (spec, needs) in servers.items():
             if name in self._owners:
                 owners = f"{visible(self._owners[name])} and {visible(part.file)}"
@@ -292,15 +294,14 @@ class _Loader:
             if spec.http and spec.http.ca_file:
                 ca_file = posixpath.join(part.folder, spec.http.ca_file)
                 spec = spec.but(http=spec.http.but(ca_file=ca_file))
-            is_strict = bool(self._options.get("strict", False))
-            self._servers[name] = spec.but(cwd=cwd, is_strict=is_strict)
+            self._servers[name] = spec.but(cwd=cwd, is_strict=self._is_strict)
             self._needs[name] = needs
 
     def _suites_of(self, part: Part) -> list[Suite]:
         """Return the cases of one file by server, in the order in which servers appear."""
         self._variables.turn_to(part.folder, part.point)
         by_server: dict[str, list[Case]] = {}
-        found = self._cases(part)
+        found, row_files = self._cases(part)
         secrets = self.secrets
         for server, case in found:
             names = [server]
@@ -314,7 +315,6 @@ class _Loader:
             case = case.but(needs=tuple(needs)) if needs else case
             by_server.setdefault(server, []).append(case)
         title = part.top.mapping.get("name") or part.top.mapping.get("description")
-        parallel = self._options.get("parallel")
         return [
             Suite(
                 name=str(title or posixpath.basename(part.file)),
@@ -323,25 +323,24 @@ class _Loader:
                 cases=tuple(sorted(cases, key=lambda case: bool(case.check))),
                 server=self._servers[server].but(secrets=secrets),
                 gates=self._gates,
-                parallel=parallel if isinstance(parallel, int) else None,
+                parallel=self._parallel,
                 home=self._parts[0].file,
                 needs=self._needs.get(server, ()),
-                row_files=self._row_files,
+                row_files=row_files,
             )
             for server, cases in by_server.items()
             if server in self._servers
         ]
 
-    def _cases(self, part: Part) -> list[tuple[str, Case]]:
+    def _cases(self, part: Part) -> tuple[list[tuple[str, Case]], tuple[str, ...]]:
+        """Return the cases of a file, each with its server, and the files of rows."""
         fields = part.top
         book = self._context.book_of(part.file) if self._context.book_of else None
 
         def words(diagnostics: list[PathDiagnostic]) -> SuiteMatchers:
             return SuiteMatchers(self._registry, diagnostics, part.read_beside, book)
 
-        retries = self._options.get("retries")
-        retries = retries if isinstance(retries, int) else None
-        defaults = Defaults(fields, self._variables, retries)
+        defaults = Defaults(fields, self._variables, self._retries)
         steps = StepReader(self._variables, words, part.diagnostics)
         entries = EntryReader(part, steps, self._server_of, defaults)
         lanes = LaneReader(
@@ -356,8 +355,7 @@ class _Loader:
         # In the order of the file.
         found = [pair for key in fields.mapping if key in read for pair in read[key]()]
         entries.read_unused()
-        self._row_files = entries.row_files
-        return found
+        return found, entries.row_files
 
     def _server_of(self, fields: Fields) -> str:
         """Return the name of the server of an entry: the one it names, or the only one."""

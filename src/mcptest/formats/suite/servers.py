@@ -84,13 +84,13 @@ def read_servers(
             inner.report(name, "F009", "the name of a server must not be empty")
         entry = inner.mapping_at(name)
         if entry:
-            variables.asked()
+            variables.take_unset()
             needs: tuple[Diagnostic, ...] = ()
             base = None
             if "from" in entry.mapping:
                 base, needs = _read_from(name, entry, variables, files)
             spec = _read_server(name, entry, variables, isolation, base)
-            found[name] = (spec, (*needs, *variables.asked()))
+            found[name] = (spec, (*needs, *variables.take_unset()))
     return found
 
 
@@ -156,7 +156,7 @@ def _read_server(
     written.check_keys(SERVER_KEYS, "a server")
     if "url" not in written.mapping and not base:
         written.require(("command",), "a server")
-    fields = _filled(written, variables)
+    fields = _fill(written, variables)
     env = _env(fields, variables)
     cwd = fields.text("cwd")
     if base:
@@ -233,7 +233,7 @@ def _text(variables: Variables, fields: Fields, key: str, help: str = "") -> str
     return ""
 
 
-def _filled(written: Fields, variables: Variables) -> Fields:
+def _fill(written: Fields, variables: Variables) -> Fields:
     """Return the server with its references replaced, except in `env` and `headers`."""
     filled = dict(written.mapping)
     for key, value in written.mapping.items():

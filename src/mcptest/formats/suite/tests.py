@@ -17,7 +17,7 @@ from mcptest.formats.fields import (
     Fields,
     Key,
     Keys,
-    filled,
+    fill_references,
     read_only,
     read_skip,
     read_tags,
@@ -36,8 +36,8 @@ from mcptest.formats.suite.servers import SERVER
 from mcptest.formats.suite.variables import (
     CAPTURED,
     CONFIG_DIR,
-    choosing,
-    least,
+    find_forbidden_uses,
+    names_in_partial,
     size_put_in,
     text_of,
 )
@@ -48,7 +48,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
+    from mcptest.core.diagnostics import PathDiagnostic
     from mcptest.formats.each import Row, RowReader
     from mcptest.formats.suite.loader import Part
     from mcptest.formats.suite.variables import Variables
@@ -173,71 +173,48 @@ class StepReader:
         self._words = words
         self._diagnostics = diagnostics
 
-    def asked(self) -> tuple[Diagnostic, ...]:
-        """Return the variables that are not set, of what was read since the last call."""
-        return self.variables.asked()
-
     def read(
         self, fields: Fields, id: str, name: str, captured: list[str], shared: Budgets
     ) -> Step | None:
         """Return the step, None if it has mistakes; adds the names it saves to `captured`."""
-        step = self._read_filled(fields, _Origin(id=id, name=name, shared=shared), captured)
-        captures = read_captures(fields, _parse_target, "for example result.structuredContent.id")
-        captured += [capture.name for capture in captures]
-        return step.but(captures=captures) if step and captures else step
-
-    def _read_filled(self, fields: Fields, origin: _Origin, captured: list[str]) -> Step | None:
+        origin = _Origin(id=id, name=name, shared=shared)
         written = {key: value for key, value in fields.mapping.items() if key in _FILLED}
-        needs = tuple(dict.fromkeys(each for each, _ in references(written) if each in captured))
-        # Reports unknown names; captured values are not known before the step.
+        # Reports unknown names; captured values are not known before the step is sent.
         values = {
             key: self.variables.fill(value, fields.at((key,)), captured)
             for key, value in written.items()
         }
-        if not needs:
-            return self._made(_put(fields, written, values), origin, self._diagnostics)
-        for steps, (message, help) in choosing(fields.mapping, needs):
+        needs = tuple(dict.fromkeys(each for each, _ in references(written) if each in captured))
+        if needs:
+            step = self._read_template(fields, origin, written, needs)
+        else:
+            call = _replace_values(fields, written, values)
+            step = _make_step(call, origin, self._words(self._diagnostics))
+        captures = read_captures(fields, _parse_target, "for example result.structuredContent.id")
+        captured += [capture.name for capture in captures]
+        return step.but(captures=captures) if step and captures else step
+
+    def _read_template(
+        self, fields: Fields, origin: _Origin, written: dict[str, object], needs: tuple[str, ...]
+    ) -> Step | None:
+        """Return a step made of samples, with the template that makes it of captured values."""
+        for steps, (message, help) in find_forbidden_uses(fields.mapping, needs):
             fields.at(steps).report("", "F013", message, help, on_key=False)
-        # A copy: `CONFIG_DIR` changes from file to file.
-        known = dict(self.variables.values)
-        samples = known | {name: f"{_SAMPLE}{name}" for name in needs}
-        if not self._can_fill(fields, written, samples):
+        call = _CallTemplate(fields, origin, written, needs, self.variables.values, self._words)
+        samples: dict[str, object] = {name: f"{_SAMPLE}{name}" for name in needs}
+        if not self._can_fill(fields, written, call.known | samples):
             return None
-
-        def make(values: Mapping[str, object], diagnostics: list[PathDiagnostic]) -> Step | None:
-            inner = filled(written, values)
-            assert isinstance(inner, dict)
-            place = Fields(fields.mapping, fields.steps, diagnostics)
-            return self._made(_put(place, written, inner), origin, diagnostics)
-
         found: list[PathDiagnostic] = []
-        sample = make(samples, found)
-        places = [steps for each, steps in references(written) if each in needs]
-        # What is wrong with a sample may be right with the real value.
-        base = len(fields.steps)
+        step = call.make_step(samples, found)
+        # What is wrong with a sample may be right with the captured value.
+        places = [(*fields.steps, *at) for name, at in references(written) if name in needs]
         self._diagnostics += [
-            diagnostic
-            for diagnostic in found
-            if diagnostic.code not in _ABOUT_VALUES
-            or not any(_meets(diagnostic.steps[base:], place) for place in places)
+            each
+            for each in found
+            if each.code not in _ABOUT_VALUES
+            or not any(_overlap(each.steps, place) for place in places)
         ]
-        if sample is None:
-            return None
-        idle_if_empty = frozenset(least(written.get("expect"), needs))
-
-        def fill(values: Mapping[str, object]) -> Step:
-            diagnostics: list[PathDiagnostic] = []
-            given = known | {name: values[name] for name in needs}
-            size_put_in(written, given, CAPTURED)
-            _refuse_idle(given, idle_if_empty)
-            step = make(given, diagnostics)
-            for diagnostic in diagnostics:
-                if diagnostic.severity == "error":
-                    raise ValueError(diagnostic.message)
-            assert step is not None, "a step that cannot be made was refused when it was loaded"
-            return step
-
-        return sample.but(template=Template(needs=needs, fill=fill))
+        return step.but(template=Template(needs=needs, fill=call.fill)) if step else None
 
     def _can_fill(
         self, fields: Fields, written: dict[str, object], values: Mapping[str, object]
@@ -249,54 +226,101 @@ class StepReader:
             if not self.variables.has_room(value, values, fields.at((key,))):
                 return False
             try:
-                filled(value, values)
+                fill_references(value, values)
             except ValueError as error:
                 # Two keys become equal, whatever the captured values are.
                 fields.report(key, "F003", str(error))
                 return False
         return True
 
-    def _made(
-        self, fields: Fields, origin: _Origin, diagnostics: list[PathDiagnostic]
-    ) -> Step | None:
-        calls = [key for key in _METHODS if key in fields.mapping]
-        reader = ExpectReader(self._words(diagnostics))
-        # Read first, to report its mistakes in any case.
-        expectation = reader.read(fields, "expect", origin.name, origin.shared)
-        if len(calls) != 1:
-            if calls:
-                message = f"one call at a time, and here are {' and '.join(calls)}"
-                fields.report(calls[1], "F003", message)
-            fields.mapping_at("args")
-            return None
-        request = self._request(fields, calls[0], origin.id)
-        method = _METHODS[calls[0]]
-        if not expectation.assertions:
-            expectation = expectation.but(assertions=successful(method))
-        target = fields.mapping[calls[0]]
-        return Step(
-            line=encode_line(request),
-            method=method,
-            expectation=expectation,
-            id=origin.id,
-            use=use_of(request),
-            tool=str(target) if calls[0] == "tool" else "",
-            label=f"{calls[0]} {target}",
-        )
 
-    def _request(self, fields: Fields, call: str, id: str) -> dict[str, object]:
-        target = fields.non_empty_text(call)
-        inner = fields.mapping_at("args")
-        if inner and call == "uri":
-            fields.report("args", "F006", '"args" goes with a tool or a prompt, not with a uri')
-        params: dict[str, object] = {"uri" if call == "uri" else "name": target}
-        arguments = inner.mapping if inner else {}
-        if call == "tool" or (call == "prompt" and arguments):
-            params["arguments"] = arguments
-        if call == "prompt" and inner:
-            for key in arguments:
-                inner.text(key)
-        return {"jsonrpc": "2.0", "id": id, "method": _METHODS[call], "params": params}
+class _CallTemplate:
+    """A call that uses captured values, from which a step is made as soon as they are known."""
+
+    def __init__(
+        self,
+        fields: Fields,
+        origin: _Origin,
+        written: dict[str, object],
+        needs: tuple[str, ...],
+        known: Mapping[str, object],
+        words: Words,
+    ) -> None:
+        # A copy: `CONFIG_DIR` changes from file to file.
+        self.known = dict(known)
+        self._fields = fields
+        self._origin = origin
+        self._written = written
+        self._needs = needs
+        self._words = words
+        self._in_partial = frozenset(names_in_partial(written.get("expect"), needs))
+
+    def make_step(
+        self, captured: dict[str, object], diagnostics: list[PathDiagnostic]
+    ) -> Step | None:
+        """Return the step with these values; None, and diagnostics, if it has mistakes."""
+        values = fill_references(self._written, self.known | captured)
+        assert isinstance(values, dict)
+        place = Fields(self._fields.mapping, self._fields.steps, diagnostics)
+        call = _replace_values(place, self._written, values)
+        return _make_step(call, self._origin, self._words(diagnostics))
+
+    def fill(self, values: Mapping[str, object]) -> Step:
+        """Return the step to send; ValueError if it has mistakes with the captured values."""
+        captured = {name: values[name] for name in self._needs}
+        size_put_in(self._written, self.known | captured, CAPTURED)
+        _refuse_idle(captured, self._in_partial)
+        diagnostics: list[PathDiagnostic] = []
+        step = self.make_step(captured, diagnostics)
+        for diagnostic in diagnostics:
+            if diagnostic.severity == "error":
+                raise ValueError(diagnostic.message)
+        assert step is not None, "a step that cannot be made was refused when it was loaded"
+        return step
+
+
+def _make_step(fields: Fields, origin: _Origin, words: SuiteMatchers) -> Step | None:
+    """Return the step of a call without references, None if it has mistakes."""
+    # Read first, to report its mistakes in any case.
+    expectation = ExpectReader(words).read(fields, "expect", origin.name, origin.shared)
+    calls = [key for key in _METHODS if key in fields.mapping]
+    if len(calls) != 1:
+        if calls:
+            message = f"one call at a time, and here are {' and '.join(calls)}"
+            fields.report(calls[1], "F003", message)
+        fields.mapping_at("args")
+        return None
+    call = calls[0]
+    method = _METHODS[call]
+    request: dict[str, object] = {"jsonrpc": "2.0", "id": origin.id, "method": method}
+    request["params"] = _read_params(fields, call)
+    if not expectation.assertions:
+        expectation = expectation.but(assertions=successful(method))
+    target = fields.mapping[call]
+    return Step(
+        line=encode_line(request),
+        method=method,
+        expectation=expectation,
+        id=origin.id,
+        use=use_of(request),
+        tool=str(target) if call == "tool" else "",
+        label=f"{call} {target}",
+    )
+
+
+def _read_params(fields: Fields, call: str) -> dict[str, object]:
+    target = fields.non_empty_text(call)
+    inner = fields.mapping_at("args")
+    if inner and call == "uri":
+        fields.report("args", "F006", '"args" goes with a tool or a prompt, not with a uri')
+    params: dict[str, object] = {"uri" if call == "uri" else "name": target}
+    arguments = inner.mapping if inner else {}
+    if call == "tool" or (call == "prompt" and arguments):
+        params["arguments"] = arguments
+    if call == "prompt" and inner:
+        for key in arguments:
+            inner.text(key)
+    return params
 
 
 def _parse_target(path: str) -> tuple[str | int, ...]:
@@ -330,7 +354,9 @@ def _has_empty(value: object) -> bool:
     return False
 
 
-def _put(fields: Fields, written: dict[str, object], values: dict[str, object]) -> Fields:
+def _replace_values(
+    fields: Fields, written: dict[str, object], values: dict[str, object]
+) -> Fields:
     """Return the call with its values; arguments of a prompt become strings."""
     given, args = written.get("args"), values.get("args")
     if "prompt" in fields.mapping and isinstance(given, dict) and isinstance(args, dict):
@@ -339,7 +365,7 @@ def _put(fields: Fields, written: dict[str, object], values: dict[str, object]) 
     return fields.replaced({**fields.mapping, **values})
 
 
-def _meets(steps: tuple[object, ...], place: tuple[object, ...]) -> bool:
+def _overlap(steps: tuple[object, ...], place: tuple[object, ...]) -> bool:
     """True if one of two places is in the other."""
     shorter = min(len(steps), len(place))
     return steps[:shorter] == place[:shorter]
@@ -375,9 +401,9 @@ class EntryReader:
             line = self._part.document.item_line(fields.list_at(lane), index)
             id = f"{self._part.file}#{lane}-{index + 1}"
             if "each" in entry.mapping:
-                found += self._entries_of_rows(lane, entry, id, line)
+                found += self._read_rows(lane, entry, id, line)
             else:
-                found.append(self._entry(lane, entry, id, line))
+                found.append(self._read_entry(lane, entry, id, line))
         return found
 
     @property
@@ -385,9 +411,7 @@ class EntryReader:
         """The files of rows that were read."""
         return tuple(self._rows.files) if self._rows else ()
 
-    def _entries_of_rows(
-        self, lane: str, fields: Fields, id: str, line: int
-    ) -> list[tuple[str, Case]]:
+    def _read_rows(self, lane: str, fields: Fields, id: str, line: int) -> list[tuple[str, Case]]:
         """Return one case for each row of an entry with `each`."""
         # Loaded only for suites that have rows.
         from mcptest.formats.each import RowReader  # noqa: PLC0415
@@ -399,7 +423,7 @@ class EntryReader:
 
         def read(inner: Fields, row: Row, number: int) -> tuple[str, Case]:
             self._steps.variables.columns = row.values
-            server, case = self._entry(lane, inner, f"{id}.{number}", row.line)
+            server, case = self._read_entry(lane, inner, f"{id}.{number}", row.line)
             return server, case.but(row=row.place)
 
         found, mistakes = self._rows.expand(fields, line, _ROW_KEYS, part.diagnostics, read)
@@ -413,16 +437,16 @@ class EntryReader:
         fields, used = self._defaults.fields, self._defaults.used
         for key in ("setup", "teardown"):
             if key in fields.mapping and key not in used:
-                self._listed(fields, key, key, key, [], Budgets())
+                self._read_steps(fields, key, key, key, [], Budgets())
         if "server" in fields.mapping and "server" not in used:
             self._server_of(fields)
 
-    def _entry(self, lane: str, fields: Fields, id: str, line: int) -> tuple[str, Case]:
+    def _read_entry(self, lane: str, fields: Fields, id: str, line: int) -> tuple[str, Case]:
         fields.check_keys(ENTRY_KEYS[lane], f"an entry of {lane}")
         self._refuse_mixture(lane, fields)
         name = fields.non_empty_text("name")
         captured: list[str] = []
-        self._steps.asked()
+        self._steps.variables.take_unset()
         # Snapshots of a second test of the same name get a number.
         count = self._names.get(name, 0) + 1
         # With its number it must not equal the name of another test.
@@ -430,9 +454,9 @@ class EntryReader:
             count += 1
         self._names[name] = count
         key = name if count == 1 else f"{name} ({count})"
-        setup = self._around(fields, "setup", id, key, captured)
-        steps = self._calls(lane, fields, id, key, captured)
-        teardown = self._around(fields, "teardown", id, key, captured)
+        setup = self._read_around(fields, "setup", id, key, captured)
+        steps = self._read_calls(lane, fields, id, key, captured)
+        teardown = self._read_around(fields, "teardown", id, key, captured)
         if len(setup) + len(steps) == 1:
             steps = [step.but(label="") for step in steps]
         defaults = self._defaults
@@ -450,7 +474,7 @@ class EntryReader:
             tags=tuple(dict.fromkeys((*defaults.tags, *read_tags(fields, "tags")))),
             retries=retries,
             is_unlisted=fields.flag("unlisted", False),
-            needs=(*defaults.needs, *self._steps.asked()),
+            needs=(*defaults.needs, *self._steps.variables.take_unset()),
         )
         return self._server_of(defaults.owner_of("server", fields)), case
 
@@ -465,25 +489,25 @@ class EntryReader:
             message = f'an entry of {lane} needs the key "{call}", or "steps"'
             fields.report("", "F007", message)
 
-    def _calls(
+    def _read_calls(
         self, lane: str, fields: Fields, id: str, name: str, captured: list[str]
     ) -> list[Step]:
         shared = self._defaults.budgets
         if "steps" in fields.mapping:
-            return self._listed(fields, "steps", id, name, captured, shared)
+            return self._read_steps(fields, "steps", id, name, captured, shared)
         # A call of another lane has been reported already.
         known = {key: fields.mapping[key] for key in ENTRY_KEYS[lane] if key in fields.mapping}
         step = self._steps.read(fields.replaced(known), id, name, captured, shared)
         return [step] if step else []
 
-    def _around(
+    def _read_around(
         self, fields: Fields, key: str, id: str, name: str, captured: list[str]
     ) -> list[Step]:
         """Return the steps before or after the calls; budgets do not apply to them."""
         owner = self._defaults.owner_of(key, fields)
-        return self._listed(owner, key, id, name, captured, Budgets())
+        return self._read_steps(owner, key, id, name, captured, Budgets())
 
-    def _listed(
+    def _read_steps(
         self, fields: Fields, key: str, id: str, name: str, captured: list[str], shared: Budgets
     ) -> list[Step]:
         if fields.mapping.get(key) == []:
@@ -533,12 +557,12 @@ class Defaults:
         self.retries = retries
         if "retries" in fields.mapping:
             self.retries = fields.whole_number("retries", *RETRIES.bounds, 0)
-        variables.asked()
+        variables.take_unset()
         given = {key: fields.mapping[key] for key in BUDGETS if key in fields.mapping}
         filled = {key: variables.fill(value, fields.at((key,))) for key, value in given.items()}
         self.budgets = read_budgets(fields.replaced(filled))
         # Variables that every test needs and that are not set.
-        self.needs = variables.asked()
+        self.needs = variables.take_unset()
 
     def owner_of(self, key: str, entry: Fields) -> Fields:
         """Return the fields that have a key: the entry itself, or the defaults."""

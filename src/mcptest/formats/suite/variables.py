@@ -20,8 +20,8 @@ from mcptest.formats.fields import (
     Fields,
     Key,
     Keys,
-    alone,
-    filled,
+    fill_references,
+    lone_reference,
     misplaced,
     references,
     strings_in,
@@ -53,9 +53,9 @@ __all__ = [
     "Size",
     "TooLargeError",
     "Variables",
-    "choosing",
+    "find_forbidden_uses",
     "is_source",
-    "least",
+    "names_in_partial",
     "size_put_in",
     "text_of",
 ]
@@ -123,9 +123,9 @@ class Variables:
         self.columns: Collection[str] = ()
         self._put_in = Size()
         self._is_full = False
-        # Variables that are not set: by value, and those used since the last call of `asked`.
+        # Variables that are not set: by value, and those used since the last call of `take_unset`.
         self._unset: dict[str, tuple[Diagnostic, ...]] = {}
-        self._asked: dict[Diagnostic, None] = {}
+        self._used_unset: dict[Diagnostic, None] = {}
         self._point: Callable[[PathDiagnostic], Diagnostic] | None = None
 
     def turn_to(self, folder: str, point: Callable[[PathDiagnostic], Diagnostic]) -> None:
@@ -133,10 +133,10 @@ class Variables:
         self.values[CONFIG_DIR] = folder
         self._point = point
 
-    def asked(self) -> tuple[Diagnostic, ...]:
+    def take_unset(self) -> tuple[Diagnostic, ...]:
         """Return the variables that are not set, of those used since the last call."""
-        found = tuple(self._asked)
-        self._asked.clear()
+        found = tuple(self._used_unset)
+        self._used_unset.clear()
         return found
 
     def read(self, fields: Fields) -> None:
@@ -151,9 +151,9 @@ class Variables:
                 fields.report(name, "F003", message)
             else:
                 self._given.declared.add(name)
-                self.asked()
+                self.take_unset()
                 value = self._value(fields, name)
-                unset = self.asked()
+                unset = self.take_unset()
                 is_given = name in self._given.values
                 self.values[name] = self._given.values[name] if is_given else value
                 self._unset[name] = () if is_given else unset
@@ -231,7 +231,7 @@ class Variables:
             steps=steps,
             on_key=True,
         )
-        self._asked[self._point(diagnostic)] = None
+        self._used_unset[self._point(diagnostic)] = None
 
     def fill(self, value: object, place: Fields, more: Collection[str] = ()) -> object:
         """Return the value with its references replaced; unknown names are reported.
@@ -242,7 +242,7 @@ class Variables:
         is_whole = True
         for name, steps in references(value):
             if name not in more:
-                self._asked |= dict.fromkeys(self._unset.get(name, ()))
+                self._used_unset |= dict.fromkeys(self._unset.get(name, ()))
             if name not in known:
                 is_whole = False
                 if self._is_whole:
@@ -253,7 +253,7 @@ class Variables:
             place.at(steps).report("", "W001", message, on_key=False, severity="warning")
         try:
             if is_whole and self.has_room(value, self.values, place):
-                return filled(value, self.values)
+                return fill_references(value, self.values)
         except KeyError:
             pass
         except ValueError as error:
@@ -362,7 +362,7 @@ _NAMED_SCHEMAS = (
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
-def choosing(call: dict[str, object], names: Names) -> Iterator[Choice]:
+def find_forbidden_uses(call: dict[str, object], names: Names) -> Iterator[Choice]:
     """Yield where in a call one of these names is used but not allowed, and why."""
     expect = call.get("expect")
     for key in BUDGETS:
@@ -379,13 +379,13 @@ def choosing(call: dict[str, object], names: Names) -> Iterator[Choice]:
             yield from _in_word(word, names)
 
 
-def least(expect: object, names: Names) -> Iterator[str]:
+def names_in_partial(expect: object, names: Names) -> Iterator[str]:
     """Yield the names that are whole values under `partial`, where an empty one checks nothing."""
     for steps, item in _assertions(expect):
         if isinstance(item, dict):
             for _, word, value in _words(item.get("matcher"), steps):
                 if word == "partial":
-                    found = (alone(text) for _, text in strings_in(value))
+                    found = (lone_reference(text) for _, text in strings_in(value))
                     yield from (name for name in found if name in names)
 
 
@@ -430,7 +430,7 @@ def _in_word(written: Word, names: Names) -> Iterator[Choice]:
     elif word == "schema":
         yield from _in_schema(value, names, steps)
         if any(name in names for name, _ in references(value)):
-            yield from _referring(value, steps)
+            yield from _find_references(value, steps)
     elif word == "pattern" and isinstance(value, str):
         if any(name in names for name, _ in references(value)):
             found = _PATTERN_NAME.match(value)
@@ -467,7 +467,7 @@ def _in_schema(schema: object, names: Names, steps: Steps) -> Iterator[Choice]:
             yield from _in_schema(inner, names, here)
 
 
-def _referring(schema: object, steps: Steps) -> Iterator[Choice]:
+def _find_references(schema: object, steps: Steps) -> Iterator[Choice]:
     """The references that lead to a value, as far as they can be followed without knowing it."""
     if not isinstance(schema, (dict, list)):
         return
@@ -478,7 +478,7 @@ def _referring(schema: object, steps: Steps) -> Iterator[Choice]:
             if "%" in inner or any(step in _VALUES for step in inner.split("/")):
                 yield here, _REFERRED
         else:
-            yield from _referring(inner, here)
+            yield from _find_references(inner, here)
 
 
 def _anywhere(value: object, names: Names, steps: Steps, why: tuple[str, str]) -> Iterator[Choice]:

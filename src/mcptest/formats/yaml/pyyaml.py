@@ -210,7 +210,7 @@ class Shield:
             return text
         if style != '"':
             return _swap(self._digit, "d", text)
-        return _PAIR.sub(_joined, text.translate(self._halves))
+        return _PAIR.sub(_join_surrogates, text.translate(self._halves))
 
 
 def _first_code(digit: str) -> int:
@@ -229,7 +229,7 @@ def _swap(old: str, new: str, text: str) -> str:
     )
 
 
-def _joined(pair: re.Match[str]) -> str:
+def _join_surrogates(pair: re.Match[str]) -> str:
     high, low = ord(pair[1]), ord(pair[2])
     return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
 

@@ -389,7 +389,7 @@ class _ItemTemplate:
 
     def _values(self, lines: list[str], place: int, texts: dict[str, str]) -> list[Any]:
         """Return the values of lines in one position, up to the first doubtful one."""
-        values: list[Any] = _quoted(lines, self._openings[place])
+        values: list[Any] = _read_quoted(lines, self._openings[place])
         if values:
             # Many are repeated, like an id in its answer: keep one of each.
             return [*map(texts.setdefault, values, values)]
@@ -408,7 +408,7 @@ class _ItemTemplate:
         return value
 
 
-def _quoted(lines: list[str], opening: str) -> list[str]:
+def _read_quoted(lines: list[str], opening: str) -> list[str]:
     """Return the strings of lines `opening STRING "`, or none if a line is anything else."""
     whole = "\n".join(lines)
     if not (opening and whole.startswith(opening) and whole[-1] == '"') or "\\" in whole:

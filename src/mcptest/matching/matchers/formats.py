@@ -97,11 +97,11 @@ def _is_jwt(text: str) -> bool:
     parts = text.split(".")
     if len(parts) != 3 or not all(_matches(r"[A-Za-z0-9_-]*", part) for part in parts):
         return False
-    header, claims = (_decoded(part) for part in parts[:2])
+    header, claims = (_decode_part(part) for part in parts[:2])
     return isinstance(header, dict) and isinstance(claims, dict) and "alg" in header
 
 
-def _decoded(part: str) -> object:
+def _decode_part(part: str) -> object:
     """The JSON value in one part of a token; None when there is none."""
     # Few tests check tokens.
     import base64  # noqa: PLC0415

@@ -107,7 +107,7 @@ def _check_relation(relation: Relation, actual: object) -> Miss | None:
     right, why = pull(actual, relation.right_steps)
     if right is ABSENT:
         return _nothing_at(relation.right, why)
-    order, test = _ordered(left, right), _ORDERINGS.get(relation.operator)
+    order, test = _compare_order(left, right), _ORDERINGS.get(relation.operator)
     if test:
         holds = order is not None and test(order, 0)
     else:
@@ -127,7 +127,7 @@ def _nothing_at(path: str, why: str) -> Miss:
     return Miss(why=said, hint=(lambda: hint) if is_literal else None, nowhere=said)
 
 
-def _ordered(left: object, right: object) -> int | None:
+def _compare_order(left: object, right: object) -> int | None:
     """Less, equal or more as -1, 0, 1; None when they cannot be put in order."""
     numbers = exact_number(left), exact_number(right)
     if numbers[0] is not None and numbers[1] is not None:
