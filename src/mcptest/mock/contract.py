@@ -17,7 +17,7 @@ from __future__ import annotations
 import posixpath
 import re
 from contextlib import nullcontext
-from itertools import chain, islice
+from itertools import chain, count, islice
 
 from mcptest import __version__
 from mcptest.core.diagnostics import Diagnostic, closest
@@ -121,14 +121,10 @@ def _expected_body(
     """The body to compare with, names filled in, and the names that nothing has bound."""
     if not incoming.needs and not incoming.own:
         return incoming.body, []
-    known = {name: session.names.get((incoming.scope, name), ABSENT) for name in incoming.needs}
-    pulled_now = pull_bound(incoming.binds, message) if incoming.own else {}
-    own = {name: pulled_now.get(name, ABSENT) for name in incoming.own}
-    unbound = [name for values in (known, own) for name in values if values[name] is ABSENT]
-    known, own = (
-        {name: _ANY if value is ABSENT else value for name, value in values.items()}
-        for values in (known, own)
-    )
+    pulled = pull_bound(incoming.binds, message) if incoming.own else {}
+    known = {name: session.names.get((incoming.scope, name), _ANY) for name in incoming.needs}
+    own = {name: pulled.get(name, _ANY) for name in incoming.own}
+    unbound = [name for name, value in (*known.items(), *own.items()) if value is _ANY]
     # A name bound by another message of the same batch is known like earlier ones.
     return fill(incoming.body, known, known | own), unbound
 
@@ -423,11 +419,8 @@ class _Draft:
         is_partial = not is_exact and suite.format != RECORDED
         parts = _read_parts(case.dialogue.turns)
         first = len(self.incoming)
-        numbers: list[int] = []
-        counts = {True: first, False: len(self.outgoing)}
-        for part in parts:
-            numbers.append(counts[part.is_clients])
-            counts[part.is_clients] += 1
+        incoming, outgoing = count(first), count(len(self.outgoing))
+        numbers = [next(incoming if part.is_clients else outgoing) for part in parts]
         # Where each message is answered, and what is sent after it (None: at the beginning).
         answered = {part.answers: numbers[at] for at, part in enumerate(parts)}
         sent_after: dict[int | None, tuple[int, ...]] = {}
@@ -591,18 +584,18 @@ class _Part(Record):
 def _read_parts(turns: Sequence[Turn]) -> list[_Part]:
     """The messages of a case in written order, without answers of the server to nothing."""
     parts: list[_Part] = []
-    places: dict[int, range] = {}
+    places: dict[int | None, range] = {}
     open_requests: set[int] = set()
     for at, turn in enumerate(turns):
         first = len(parts)
         for part in _split_batch(turn):
             if part.kind == "response":
-                within = places.get(-1 if turn.answers is None else turn.answers)
-                answers = _find_request(part, parts, open_requests, within)
-                if answers is None and not part.is_clients:
+                answers = _find_request(part, parts, open_requests, places.get(turn.answers))
+                if answers is not None:
+                    open_requests.discard(answers)
+                    part = part.but(answers=answers)
+                elif not part.is_clients:
                     continue
-                open_requests.discard(-1 if answers is None else answers)
-                part = part.but(answers=answers)
             elif part.kind == "request":
                 open_requests.add(len(parts))
             parts.append(part)
@@ -773,13 +766,13 @@ def tool_schemas(contract: Contract, derived: Result) -> dict[str, object]:
 def describe_unplayable_cases(contract: Contract, revision: str) -> str:
     """A sentence about the cases that a client of a stateless revision can never exercise."""
     methods = REMOVED - {"initialize"}
-    count = sum(
+    number = sum(
         any(contract.incoming[index].method in methods for index in case.incoming)
         for case in contract.cases
     )
-    if not count:
+    if not number:
         return ""
-    cases = "1 case asks" if count == 1 else f"{count} cases ask"
+    cases = "1 case asks" if number == 1 else f"{number} cases ask"
     return f"{cases} for what revision {revision} does not have, and cannot be exercised in it"
 
 

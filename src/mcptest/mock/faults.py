@@ -136,6 +136,6 @@ def _message(faults: Faults, sent: Sent) -> object:
         return [_message(faults, each) for each in rest]
     if not sent.is_answer or faults.kind(sent.method) != "error":
         return sent.message
-    id = sent.message.get("id") if isinstance(sent.message, dict) else None
+    id = sent.members.get("id")
     message = f"mcptest mock: an error for {sent.method or 'everything'} was asked for with --fault"
     return {"jsonrpc": "2.0", "id": id, "error": {"code": INTERNAL_ERROR, "message": message}}

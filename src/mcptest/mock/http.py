@@ -185,8 +185,7 @@ class _HttpSession:
         data = None if line is None else line.rstrip(b"\n")
         answered: set[IdKey] = set()
         if sent.is_answer:
-            messages = [each.message for each in sent.parts] if sent.parts else [sent.message]
-            answered = {id_key(each.get("id")) for each in messages if isinstance(each, dict)}
+            answered = {id_key(each.members.get("id")) for each in sent.parts or (sent,)}
         about = answered or ({id_key(sent.request_id)} if sent.request_id is not ABSENT else set())
         for stream in reversed(self._streams.values()):
             if stream.waiting & about:
@@ -451,19 +450,23 @@ def check_headers(
     request: WebRequest, message: Message, schema_of: Callable[[str], object]
 ) -> Rejection | None:
     """How the headers differ from the body; `schema_of` is the input schema of a tool."""
-    method, params = message["method"], params_of(message)
-    sentence = _compare_header(
-        request, "MCP-Protocol-Version", meta_of(message).get(PROTOCOL_VERSION)
-    )
-    sentence = sentence or _compare_header(request, "Mcp-Method", method)
-    if not sentence and method in _NAMED:
-        name = params.get(_NAMED[method])
-        # If it is not a string, the body is refused later.
-        if isinstance(name, str):
-            sentence = _compare_header(request, "Mcp-Name", name, is_encoded=True)
-            if not sentence and method == "tools/call":
-                sentence = _compare_params(request, params.get("arguments"), schema_of(name))
+    sentence = next(filter(None, _compare_headers(request, message, schema_of)), "")
     return Rejection(code=HEADER_MISMATCH, sentence=sentence) if sentence else None
+
+
+def _compare_headers(
+    request: WebRequest, message: Message, schema_of: Callable[[str], object]
+) -> Iterator[str]:
+    """For each header how it differs from the body, "" if it does not."""
+    method, params = message["method"], params_of(message)
+    yield _compare_header(request, "MCP-Protocol-Version", meta_of(message).get(PROTOCOL_VERSION))
+    yield _compare_header(request, "Mcp-Method", method)
+    name = params.get(_NAMED[method]) if method in _NAMED else None
+    # If it is not a string, the body is refused later.
+    if isinstance(name, str):
+        yield _compare_header(request, "Mcp-Name", name, is_encoded=True)
+        if method == "tools/call":
+            yield _compare_params(request, params.get("arguments"), schema_of(name))
 
 
 def _compare_header(
@@ -700,19 +703,19 @@ class HttpMock:
         sent = respond(self._player, client.session, value, self._limit)
         waiting = _requests_in(value)
         stream = client.open(exchange, waiting) if waiting else None
-        later: Later = []
-        is_welcome = is_answered = False
-        for wait_s, each, line in plan_deliveries(self._faults, sent):
-            is_result = isinstance(each.message, dict) and "result" in each.message
-            is_welcome = is_welcome or (each.method == "initialize" and is_result)
-            delivery = client.route(each, line)
-            is_answered = is_answered or delivery is None
-            # An answer to something that is not a request is the answer to the POST.
-            later.append((wait_s, delivery or _http_answer(exchange, each, 400)))
-        if stream is None and not is_answered:
+        planned = list(plan_deliveries(self._faults, sent))
+        # An answer to something that is not a request is the answer to the POST.
+        later: Later = [
+            (wait_s, client.route(each, line) or _http_answer(exchange, each, 400))
+            for wait_s, each, line in planned
+        ]
+        if stream is None and not any(isinstance(item, Answer) for _, item in later):
             later.insert(0, (0.0, Answer(exchange=exchange, status=202, headers={})))
         if isinstance(value, dict) and value.get("method") == "notifications/cancelled":
             later += [(0.0, act) for act in client.cancel(params_of(value).get("requestId"))]
+        is_welcome = any(
+            each.method == "initialize" and "result" in each.members for _, each, _ in planned
+        )
         if stream and is_first and is_welcome:
             stream.headers = {"Mcp-Session-Id": client.id}
         elif is_first:
@@ -783,7 +786,7 @@ def _subscription_key(exchange: int) -> IdKey:
 
 
 def _status_of(sent: Sent) -> int:
-    error = sent.message.get("error") if isinstance(sent.message, dict) else None
+    error = sent.members.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     return _STATUS.get(code, 200) if isinstance(code, int) else 200
 

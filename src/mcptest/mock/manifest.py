@@ -42,7 +42,7 @@ from mcptest.mock.session import (
     ALWAYS_FINE,
     BEFORE_HANDSHAKE,
     LISTS,
-    MockReport,
+    CaseReport,
     Sent,
     Session,
     discover_result,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
     from mcptest.formats.yaml import Document
     from mcptest.matching.matcher import Registry
-    from mcptest.mock.session import Message
+    from mcptest.mock.session import Message, MockReport
 
     Check = Callable[[Mapping[str, object]], str]
     Body = dict[str, Any]
@@ -220,8 +220,10 @@ class ManifestPlayer:
 
     def report(self, session: Session) -> MockReport:
         """What the client did."""
-        places = [offer.place() for offer in self._manifest.offers]
-        return MockReport.of(places, map(bool, session.used), session)
+        offers = zip(self._manifest.offers, session.used, strict=True)
+        return session.report(
+            CaseReport(place=offer.place(), is_exercised=bool(used)) for offer, used in offers
+        )
 
     def request(self, session: Session, message: Message) -> list[Sent]:
         """Answer a request."""
@@ -324,11 +326,9 @@ class ManifestPlayer:
 
 def _tool_error(refused: Sent) -> Sent:
     """A refused call as the result of its tool, from which a model can learn."""
-    message = refused.message
-    assert isinstance(message, dict)
-    content = [{"type": "text", "text": message["error"]["message"]}]
-    result = result_response(message["id"], {"content": content, "isError": True})
-    return refused.but(message=result)
+    content = [{"type": "text", "text": refused.members["error"]["message"]}]
+    result = {"content": content, "isError": True}
+    return refused.but(message=result_response(refused.members["id"], result))
 
 
 _SECTIONS = ("tools", "resources", "prompts")

@@ -23,7 +23,7 @@ from mcptest.mock.session import (
     NEEDED_CAPABILITIES,
     PROGRESS,
     Asked,
-    MockReport,
+    CaseReport,
     Pending,
     Sent,
     Session,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mcptest.mock.contract import Contract, Incoming, Outgoing
-    from mcptest.mock.session import Message
+    from mcptest.mock.session import Message, MockReport
     from mcptest.protocol.jsonrpc import IdKey
 
 __all__ = ["ContractPlayer"]
@@ -123,11 +123,16 @@ class ContractPlayer:
 
     def report(self, session: Session) -> MockReport:
         """What the client did; a case is exercised when all of its messages came."""
-        contract = self._contract
-        exercised = [self._is_exercised(session, case) for case in range(len(contract.cases))]
-        asked = [contract.outgoing[each.outgoing] for each in session.asked.values()]
+        asked = [self._contract.outgoing[each.outgoing] for each in session.asked.values()]
         awaited = {each.case: each.method for each in reversed(asked) if each.reply is not None}
-        return MockReport.of([case.place() for case in contract.cases], exercised, session, awaited)
+        return session.report(
+            CaseReport(
+                place=case.place(),
+                is_exercised=self._is_exercised(session, number),
+                awaited=awaited.get(number, ""),
+            )
+            for number, case in enumerate(self._contract.cases)
+        )
 
     # Messages of the client
 
@@ -179,8 +184,7 @@ class ContractPlayer:
                 session.blame(message, None, (found,))
                 return []
             # A single question waits: this is its answer, with the wrong id.
-            ((key, asked),) = session.asked.items()
-            del session.asked[key]
+            key, asked = session.asked.popitem()
             found = found.but(expected=key[1], message="differs", hint="an answer repeats the id")
             return self._refuse_answer(session, asked, message, (found,))
         reply = self._contract.outgoing[asked.outgoing].reply
@@ -225,9 +229,9 @@ class ContractPlayer:
     def _initialize(self, session: Session, message: Message) -> list[Sent]:
         """Who the client is does not matter: if no handshake fits, the first one answers."""
         incoming = find_incoming(self._contract, session, "request", message)
-        incoming = incoming or next(
-            iter((*self._handshakes, *self._contract.requests("initialize"))), None
-        )
+        others = (*self._handshakes, *self._contract.requests("initialize"))
+        incoming = incoming or next(iter(others), None)
+        is_partial = False
         if incoming is None:
             sent = [_result(message, self._default_result(message))]
         else:
@@ -235,17 +239,15 @@ class ContractPlayer:
             if any(each is incoming for each in self._handshakes):
                 # A client does this once: it counts for all cases that begin with it.
                 self._use(session, self._handshakes)
-        answer = None if incoming is None else incoming.answer
-        is_partial = answer is not None and self._contract.outgoing[answer].is_partial
+            if incoming.answer is not None:
+                is_partial = self._contract.outgoing[incoming.answer].is_partial
         for at, each in enumerate(sent):
-            members = each.message if isinstance(each.message, dict) else {}
-            result = members.get("result")
-            if each.method != "initialize" or not isinstance(result, dict):
-                continue
-            if is_partial:
-                result = self._default_result(message) | result
-                sent[at] = each.but(message=members | {"result": result})
-            session.revision = str(result.get("protocolVersion", ""))
+            result = each.members.get("result")
+            if each.is_answer and isinstance(result, dict):
+                if is_partial:
+                    result = self._default_result(message) | result
+                    sent[at] = each.but(message=each.members | {"result": result})
+                session.revision = str(result.get("protocolVersion", ""))
         return sent
 
     def _play_request(self, session: Session, incoming: Incoming, message: Message) -> list[Sent]:
@@ -402,16 +404,16 @@ class ContractPlayer:
             raise _UnboundNameError(outgoing, missing[0])
         message = fill(outgoing.value, names)
         assert isinstance(message, dict)
-        request_id = ABSENT if pending is None else pending.id
         method = key = ""
-        if outgoing.kind == "response":
+        is_answer = outgoing.kind == "response"
+        if is_answer:
             if pending is None or pending.incoming != outgoing.answers:
                 return []
             if not session.is_pending(pending):
                 return []
             session.settle(pending)
-            message["id"] = request_id
-            method, request_id = self._contract.incoming[pending.incoming].method, ABSENT
+            message["id"] = pending.id
+            method = self._contract.incoming[pending.incoming].method
         elif outgoing.kind == "request":
             key = self._ask(session, outgoing, message, pending)
         elif outgoing.method == PROGRESS and isinstance(message.get("params"), dict):
@@ -429,6 +431,7 @@ class ContractPlayer:
             assert isinstance(whole, dict)
             message = whole
             _bind(session, outgoing, found)
+        request_id = ABSENT if pending is None or is_answer else pending.id
         return [Sent(message=message, method=method, request_id=request_id, key=key)]
 
     def _ask(

@@ -23,7 +23,7 @@ from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal
 
     from mcptest.core.results import Mismatch
@@ -51,6 +51,7 @@ __all__ = [
     "SERVER_INFO",
     "SUBSCRIPTION_ID",
     "Asked",
+    "CaseReport",
     "MockReport",
     "Pending",
     "Round",
@@ -232,8 +233,13 @@ class Sent(Record):
     key: str = ""
 
     @property
+    def members(self) -> Message:
+        """The members of the message, {} for a batch."""
+        return self.message if isinstance(self.message, dict) else {}
+
+    @property
     def is_answer(self) -> bool:
-        return not (isinstance(self.message, dict) and "method" in self.message)
+        return "method" not in self.members
 
 
 class Pending(Record):
@@ -353,7 +359,12 @@ class Session:
     def unsubscribe(self, key: IdKey) -> None:
         self.subscriptions = [each for each in self.subscriptions if each.key != key]
 
-    # For the report
+    def report(self, cases: Iterable[CaseReport]) -> MockReport:
+        """The report about this session."""
+        notes = tuple(self.notes.values())
+        return MockReport(
+            cases=tuple(cases), wrong=tuple(self.wrong), more_wrong=self.more_wrong, notes=notes
+        )
 
     def note(self, subject: str, sentence: str) -> None:
         """Add a note about something that is not wrong, once for each subject."""
@@ -513,55 +524,29 @@ _MAX_CHARS = 300
 # The report: which cases the client exercised, missed and called wrongly
 
 
-class Missed(Record):
-    """A case that was not exercised.
+class CaseReport(Record):
+    """Whether a case was exercised.
 
     `awaited` is the method of a request of the mock that the client has not answered, if that
     is what the case waits for.
     """
 
     place: Place
+    is_exercised: bool
     awaited: str = ""
 
 
 class MockReport(Record):
-    """The exercised and missed cases, and what was wrong; `more_wrong` calls were not kept.
+    """All cases in the order of the files, and what was wrong; `more_wrong` calls were not kept."""
 
-    `outcomes` says of each case, in the order of the files, whether it was exercised.
-    """
-
-    exercised: tuple[Place, ...]
-    missed: tuple[Missed, ...]
+    cases: tuple[CaseReport, ...]
     wrong: tuple[Wrong, ...]
     more_wrong: int = 0
     notes: tuple[str, ...] = ()
-    outcomes: tuple[bool, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        places: Sequence[Place],
-        exercised: Iterable[bool],
-        session: Session,
-        awaited: Mapping[int, str] | None = None,
-    ) -> MockReport:
-        """The report about the cases at these places; `awaited` is by their numbers."""
-        outcomes = tuple(exercised)
-        waiting = awaited or {}
-        return cls(
-            exercised=tuple(
-                place for place, outcome in zip(places, outcomes, strict=True) if outcome
-            ),
-            missed=tuple(
-                Missed(place=place, awaited=waiting.get(number, ""))
-                for number, place in enumerate(places)
-                if not outcomes[number]
-            ),
-            wrong=tuple(session.wrong),
-            more_wrong=session.more_wrong,
-            notes=tuple(session.notes.values()),
-            outcomes=outcomes,
-        )
+    @property
+    def missed(self) -> list[CaseReport]:
+        return [case for case in self.cases if not case.is_exercised]
 
     @property
     def is_kept(self) -> bool:
@@ -571,31 +556,16 @@ class MockReport(Record):
 
 def join_reports(one: MockReport, other: MockReport) -> MockReport:
     """One report about two sessions: a case exercised in either of them is exercised."""
-    exercised: list[Place] = []
-    missed: list[Missed] = []
-    for first, second in zip(_cases(one), _cases(other), strict=True):
-        if not isinstance(first, Missed):
-            exercised.append(first)
-        elif not isinstance(second, Missed):
-            exercised.append(second)
-        else:
-            missed.append(first if first.awaited else second)
+    pairs = zip(one.cases, other.cases, strict=True)
     wrong = (*one.wrong, *other.wrong)
     return MockReport(
-        exercised=tuple(exercised),
-        missed=tuple(missed),
+        cases=tuple(
+            max(pair, key=lambda case: (case.is_exercised, bool(case.awaited))) for pair in pairs
+        ),
         wrong=wrong[:MAX_WRONG],
         more_wrong=one.more_wrong + other.more_wrong + max(0, len(wrong) - MAX_WRONG),
         notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
-        outcomes=tuple(map(max, one.outcomes, other.outcomes)),
     )
-
-
-def _cases(report: MockReport) -> Iterator[Place | Missed]:
-    """The cases in the order of the files."""
-    exercised, missed = iter(report.exercised), iter(report.missed)
-    for outcome in report.outcomes:
-        yield next(exercised) if outcome else next(missed)
 
 
 def render_report(report: MockReport) -> str:
@@ -609,12 +579,12 @@ def render_report(report: MockReport) -> str:
         left_out = {"path": "", "expected": None, "actual": None, "message": rest}
         wrong.append({"request": None, "nearest": None, "differences": [left_out]})
     members = {
-        "exercised": [place["case"] for place in report.exercised],
-        "missed": [missed.place["case"] for missed in report.missed],
+        "exercised": [case.place["case"] for case in report.cases if case.is_exercised],
+        "missed": [case.place["case"] for case in report.missed],
         "waiting": [
-            {"case": missed.place["case"], "method": missed.awaited}
-            for missed in report.missed
-            if missed.awaited
+            {"case": case.place["case"], "method": case.awaited}
+            for case in report.missed
+            if case.awaited
         ],
         "wrong": wrong,
     }
@@ -623,15 +593,15 @@ def render_report(report: MockReport) -> str:
 
 def render_summary(report: MockReport) -> str:
     """The report in a few lines, for standard error."""
-    total = len(report.exercised) + len(report.missed)
+    total, missed = len(report.cases), report.missed
     wrong = len(report.wrong) + report.more_wrong
-    head = f"mcptest mock: {len(report.exercised)} of {total} cases exercised"
+    head = f"mcptest mock: {total - len(missed)} of {total} cases exercised"
     lines = [f"{head}, {wrong:,} wrong call{'s' if wrong != 1 else ''}" if wrong else head]
-    for missed in report.missed[:_MAX_SHOWN]:
-        waiting = f": waiting for the client's answer to {visible(missed.awaited)}"
-        lines.append(f"  missed  {_place(missed.place)}{waiting if missed.awaited else ''}")
-    if len(report.missed) > _MAX_SHOWN:
-        lines.append(f"  … and {len(report.missed) - _MAX_SHOWN:,} more")
+    for case in missed[:_MAX_SHOWN]:
+        waiting = f": waiting for the client's answer to {visible(case.awaited)}"
+        lines.append(f"  missed  {_place(case.place)}{waiting if case.awaited else ''}")
+    if len(missed) > _MAX_SHOWN:
+        lines.append(f"  … and {len(missed) - _MAX_SHOWN:,} more")
     lines += [f"  wrong   {_describe_wrong(each)}" for each in report.wrong[:_MAX_SHOWN]]
     if wrong > _MAX_SHOWN:
         lines.append(f"  … and {wrong - _MAX_SHOWN:,} more")
