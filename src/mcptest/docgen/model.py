@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 
 from mcptest.core.coverage import KINDS
 from mcptest.core.text import excerpt, plural, shorten, visible
@@ -364,12 +365,10 @@ def _lines(value: object, depth: int, lead: int = 0) -> list[Line]:
         flat = (*pieces, ("", f"{room}{closing}"))
         if len(INDENT) * depth + lead + sum(len(text) for _, text in flat) <= WIDTH:
             return [(depth, flat)]
-    lines: list[Line] = [(depth, (("", opening),))]
-    for number, each in enumerate(inner, 1):
+    for each in inner[:-1]:
         at, last = each[-1]
-        each[-1] = (at, (*last, ("", ","))) if number < len(inner) else each[-1]
-        lines += each
-    return [*lines, (depth, (("", closing),))]
+        each[-1] = (at, (*last, ("", ",")))
+    return [(depth, (("", opening),)), *chain(*inner), (depth, (("", closing),))]
 
 
 def _member(key: str, value: object, depth: int) -> list[Line]:

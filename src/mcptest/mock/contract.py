@@ -617,14 +617,19 @@ def _split_batch(turn: Turn) -> Iterator[_Part]:
 def _find_request(
     part: _Part, parts: Sequence[_Part], open_requests: set[int], within: range | None
 ) -> int | None:
-    """The request that an answer is for: of those in its turn, the one with the same id."""
+    """The open request that an answer is for: the one with the same id.
+
+    `within` are the messages of the turn that it answers, if that is known: then it answers
+    the first of them if none has its id.
+    """
     requests = [
         index
         for index in sorted(open_requests)
         if parts[index].is_clients != part.is_clients and (within is None or index in within)
     ]
     same = [at for at in requests if _is_same_id(parts[at].value["id"], part.value.get("id"))]
-    return next(iter(same or (() if within is None else requests)), None)
+    candidates = same if same or within is None else requests
+    return candidates[0] if candidates else None
 
 
 def _is_same_id(one: object, other: object) -> bool:

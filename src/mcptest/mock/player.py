@@ -325,6 +325,7 @@ class ContractPlayer:
         return self._open_cases(session, sorted(case for case in cases if case is not None))
 
     def _open_cases(self, session: Session, cases: Iterable[int]) -> list[Sent]:
+        """Open those whose turn it is, and the next case while nothing has to be waited for."""
         sent: list[Sent] = []
         for first in cases:
             case: int | None = first
