@@ -119,6 +119,10 @@ def _choices(branch: Schema) -> list[object]:
     return [None] if branch.get("type") == "null" else []
 
 
+def _given_twice(path: str) -> UsageError:
+    return UsageError(f"{visible(path)} is given whole and in parts; give it one way")
+
+
 class _Builder:
     """Arguments while they are being put together."""
 
@@ -136,23 +140,21 @@ class _Builder:
         # A property that is really called `a.b` comes before the path.
         if word.key in dict_at(schema, "properties") or not all(steps):
             steps = [word.key]
-        path = ""
-        for step in steps[:-1]:
-            path = f"{path}.{step}" if path else step
-            self._refuse_twice(path, path in self._given_paths)
+        *way, last = steps
+        for at, step in enumerate(way, 1):
+            path = ".".join(steps[:at])
+            if path in self._given_paths:
+                raise _given_twice(path)
             branches = self._walker.branches(self._property(step, schema, path))
             schema = next((each for each in branches if dict_at(each, "properties")), {})
             if not isinstance(holder.get(step), dict):
                 holder[step] = {}
             holder = holder[step]
-        path = f"{path}.{steps[-1]}" if path else steps[-1]
-        self._refuse_twice(path, any(each.startswith(f"{path}.") for each in self._given_paths))
-        holder[steps[-1]] = self._value(word, self._property(steps[-1], schema, path))
+        path = ".".join(steps)
+        if any(each.startswith(f"{path}.") for each in self._given_paths):
+            raise _given_twice(path)
+        holder[last] = self._value(word, self._property(last, schema, path))
         self._given_paths.add(path)
-
-    def _refuse_twice(self, path: str, is_given: bool) -> None:
-        if is_given:
-            raise UsageError(f"{visible(path)} is given whole and in parts; give it one way")
 
     def _property(self, name: str, schema: Schema, path: str) -> Schema:
         """The schema of a property; a `UsageError` if there is none and none is allowed."""

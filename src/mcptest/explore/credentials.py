@@ -56,16 +56,18 @@ class CredentialHider:
         hidden: list[str] = []
         option = ""
         for word in args:
-            is_value = option and not re.fullmatch(_OPTION, word)
-            if is_value and _names_value(option, word):
+            may_be_value = option and not re.fullmatch(_OPTION, word)
+            login = re.fullmatch(_LOGIN, word) if option in _USER_OPTIONS else None
+            next_option = ""
+            if may_be_value and _names_value(option, word):
                 hidden.append(self._replace(option, word, f"the value of {option}"))
-            elif is_value and option in _USER_OPTIONS and (login := re.fullmatch(_LOGIN, word)):
+            elif may_be_value and login:
                 password = self._refer(_PASSWORD, login[2], f"the password after {option}")
                 hidden.append(f"{login[1]}{password}")
             else:
                 hidden.append(self._hide_word(word, option))
-                is_value = not re.match("-[^=]+$", word)
-            option = "" if is_value else word
+                next_option = word if re.match("-[^=]+$", word) else ""
+            option = next_option
         # A value that is known as a secret from elsewhere is one wherever it is: -p hunter2.
         known = {value: name for name, value in self._environment.items() if names_secret(name)}
         known |= {each.value: each.name for each in self.found.values()}
@@ -78,16 +80,13 @@ class CredentialHider:
     def hide_headers(self, headers: Mapping[str, object]) -> dict[str, object]:
         hidden = dict(headers)
         for name, value in headers.items():
-            if isinstance(value, str):
+            if isinstance(value, str) and names_secret(name):
                 # The scheme stays: "Bearer ${AUTHORIZATION}".
                 scheme = re.match(AUTH_SCHEMES, value, re.IGNORECASE)
-                at = scheme.end() if scheme and names_secret(name) else 0
-                place = f"the header {name}"
-                hidden[name] = (
-                    value[:at] + self._replace(name, value[at:], place)
-                    if names_secret(name)
-                    else self._hide_word(value, name)
-                )
+                at = scheme.end() if scheme else 0
+                hidden[name] = value[:at] + self._replace(name, value[at:], f"the header {name}")
+            elif isinstance(value, str):
+                hidden[name] = self._hide_word(value, name)
         return hidden
 
     def hide_env(self, env: Mapping[str, object]) -> dict[str, object]:
@@ -121,9 +120,12 @@ class CredentialHider:
             key = _key_before(word[:start]) or option
             value = word[start:end]
             name = key or _kind(value)
-            kind = name.lower().replace("_", " ")
-            place = f"the value of {option or key}" if key else f"a {kind} in the command"
-            place = "the password in a URL" if "://" in word and key == _PASSWORD else place
+            if "://" in word and key == _PASSWORD:
+                place = "the password in a URL"
+            elif key:
+                place = f"the value of {option or key}"
+            else:
+                place = f"a {name.lower().replace('_', ' ')} in the command"
             word = word[:start] + self._refer(name, value, place) + word[end:]
         if word.startswith(("/", "./", "../", "~")) or "\\" in word:
             # A path.
@@ -133,12 +135,11 @@ class CredentialHider:
             if found[0].startswith("$") or not _looks_random(found[0]):
                 return found[0]
             key = _key_before(word[: found.start()]) or option
-            place = f"the value of {option or key}"
             if "://" in word:
-                key, place = key or "URL_TOKEN", "a part of the URL"
-            elif not key:
-                place = "a long random string in the command"
-            return self._refer(key or "SECRET", found[0], place)
+                return self._refer(key or "URL_TOKEN", found[0], "a part of the URL")
+            if key:
+                return self._refer(key, found[0], f"the value of {option or key}")
+            return self._refer("SECRET", found[0], "a long random string in the command")
 
         return re.sub(rf"{_REFERENCE}|{_RANDOM}", hide_random, word)
 

@@ -118,8 +118,8 @@ class Surveyor:
                     probes += trial(feature)
         if all(probe.skip for probe in probes):
             # A file with nothing to run would not pass.
-            comment = "The server lists no features, so this is all there is to test."
-            comment = "Everything else is skipped." if probes else comment
+            nothing = "The server lists no features, so this is all there is to test."
+            comment = "Everything else is skipped." if probes else nothing
             probes.append(self._probe("answers a ping", "ping", {}, (comment,)))
         return probes
 
@@ -212,9 +212,10 @@ class Surveyor:
         ref: Params = {"type": "ref/prompt", "name": name}
         arguments: Params = {}
         for each in listed if isinstance(listed, list) else ():
-            key = each.get("name") if isinstance(each, dict) and each.get("required") is True else 0
-            if isinstance(key, str) and is_fit_to_write(key):
-                arguments[key] = self._completion(ref, key) or sample_string(key)
+            if isinstance(each, dict) and each.get("required") is True:
+                key = each.get("name")
+                if isinstance(key, str) and is_fit_to_write(key):
+                    arguments[key] = self._completion(ref, key) or sample_string(key)
         params: Params = {"name": name, "arguments": arguments}
         comments = (f"prompt {_short(name)}: {_summary(prompt)}",)
         yield self._probe(f"gets the prompt {_short(name)}", "prompts/get", params, comments)

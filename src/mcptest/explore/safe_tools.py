@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import pairwise
 
 from mcptest.core.schema_walk import SchemaWalker, dict_at, list_at
 from mcptest.core.secrets import split_words
@@ -118,7 +117,7 @@ def _reason_it_may_not_read(tool: Message) -> str:
         return f"its name does not begin with a verb that reads, such as get or list, {unsaid}"
     if rest and rest[0] in _PHRASES.get(first, ()):
         return f'its name says "{first} {rest[0]}", {unsaid}'
-    for (before, joint), (_, word) in pairwise(pairwise([first, *rest])):
+    for before, joint, word in zip([first, *rest], rest, rest[1:], strict=False):
         # A plural is another thing to read: files_and_folders; "process" is none.
         is_plural = word.endswith("s") and not word.endswith(("is", "ss", "us"))
         is_another_thing = is_plural and before not in _READING
@@ -128,18 +127,23 @@ def _reason_it_may_not_read(tool: Message) -> str:
     for name, words in names.items():
         if words & _PROGRAMS or words == {"code"}:
             return f'its argument "{_short(name)}" may take a program, {unsaid}'
-        is_place = words & _WRITTEN and (words & _PLACES or len(words) == 1)
-        if words == {"to"}:
-            is_place = any(words & _SOURCES for other, words in names.items() if other != name)
-        if (
-            is_place
-            or (words == {"to"} | words & _PLACES and len(words) > 1)
-            or re.fullmatch(_GLUED_PLACE, name.casefold())
-        ):
+        others = [other for key, other in names.items() if key != name]
+        if _says_where_to_write(name, words, others):
             return f'its argument "{_short(name)}" may say where to write, {unsaid}'
         if "dry" in words or "dryrun" in words:
             return f'its argument "{_short(name)}" says that it does more than read'
     return ""
+
+
+def _says_where_to_write(name: str, words: frozenset[str], others: list[frozenset[str]]) -> bool:
+    """True if an argument of these words names a place; `others` are those of the others."""
+    if words == {"to"}:
+        return any(other & _SOURCES for other in others)
+    if "to" in words and words <= _PLACES:
+        return True
+    if words & _WRITTEN and (words & _PLACES or len(words) == 1):
+        return True
+    return bool(re.fullmatch(_GLUED_PLACE, name.casefold()))
 
 
 def _arguments(tool: Message) -> Iterator[tuple[str, Schema]]:
