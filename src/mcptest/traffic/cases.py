@@ -81,18 +81,24 @@ def split_session(session: Session) -> tuple[list[RecordedCase], list[str]]:
 
 
 class _Splitter:
-    """Puts each message into a group; `orphans` are responses to no request."""
+    """Puts each message into a group; `orphans` are responses to no request.
+
+    Messages are known by their index. A request is the index of its message and its index in
+    the batch.
+    """
 
     def __init__(self, messages: tuple[TrafficMessage, ...]) -> None:
         self._messages = messages
-        # The requests in each message, which response each of them gets, and the way back.
+        # The requests in each message, the response to each of them, and the way back.
         self._requests: dict[int, list[int]] = {}
         self._response_to: dict[tuple[int, int], int] = {}
-        self._answered_by: dict[int, int] = {}
+        self._request_of: dict[int, int] = {}
         self._pair_responses()
+        # The group that continues, and how many responses it still waits for.
         self._current: list[int] = []
         self._awaited = 0
         self._group_of: dict[int, list[int]] = {}
+        # The latest request with an id or a progress token.
         self._by_id: dict[tuple[Direction, IdKey], int] = {}
         self._by_token: dict[tuple[Direction, IdKey], int] = {}
         self.groups: list[list[int]] = []
@@ -116,25 +122,29 @@ class _Splitter:
                         if not waiting[key]:
                             del waiting[key]
                         self._response_to[request] = index
-                        self._answered_by[index] = request[0]
+                        self._request_of[index] = request[0]
 
     def add(self, index: int) -> None:
         each = self._messages[index]
         first = messages_in(each.message)[0]
-        if message_kind(first) == "response":
-            request = self._answered_by.get(index)
-            if request is None:
-                self.orphans.append(first)
-            else:
-                group = self._group_of[request]
-                self._put(index, group)
-                self._awaited -= group is self._current
+        if message_kind(first) != "response":
+            group = self._choose_group(index, each, first)
+            for message in messages_in(each.message):
+                if message_kind(message) == "request":
+                    self._by_id[each.direction, id_key(message["id"])] = index
+                    if (token := progress_token(message)) is not None:
+                        self._by_token[each.direction, id_key(token)] = index
+        elif index in self._request_of:
+            group = self._group_of[self._request_of[index]]
+            self._awaited -= group is self._current
+        else:
+            self.orphans.append(first)
             return
-        for message in messages_in(each.message):
-            if message_kind(message) == "request":
-                self._by_id[each.direction, id_key(message["id"])] = index
-                if (token := progress_token(message)) is not None:
-                    self._by_token[each.direction, id_key(token)] = index
+        group.append(index)
+        self._group_of[index] = group
+
+    def _choose_group(self, index: int, each: TrafficMessage, first: Message) -> list[int]:
+        """The group of a request or a notification."""
         # Progress and cancellations are kept with their request.
         related: int | None = None
         if "id" not in first and first["method"] == _PROGRESS:
@@ -143,15 +153,14 @@ class _Splitter:
         elif "id" not in first and first["method"] == _CANCELLED:
             related = self._by_id.get((each.direction, id_key(_param(first, "requestId"))))
         if related is not None:
-            self._put(index, self._group_of[related])
-        elif self._awaited and each.direction == "in" and self._lacks_response(index):
-            self._put(index, self._new_group())
-        else:
-            if not self._continues_group(each, first):
-                self._current = self._new_group()
-            self._put(index, self._current)
-            requests = self._requests.get(index, ())
-            self._awaited += sum((index, part) in self._response_to for part in requests)
+            return self._group_of[related]
+        if self._awaited and each.direction == "in" and self._lacks_response(index):
+            return self._new_group()
+        if not self._continues_group(each, first):
+            self._current = self._new_group()
+        requests = self._requests.get(index, ())
+        self._awaited += sum((index, part) in self._response_to for part in requests)
+        return self._current
 
     def case(self, group: list[int]) -> RecordedCase:
         place = {index: at for at, index in enumerate(group)}
@@ -176,10 +185,6 @@ class _Splitter:
     def _new_group(self) -> list[int]:
         self.groups.append([])
         return self.groups[-1]
-
-    def _put(self, index: int, group: list[int]) -> None:
-        group.append(index)
-        self._group_of[index] = group
 
     def _continues_group(self, each: TrafficMessage, message: Message) -> bool:
         if not self._current:

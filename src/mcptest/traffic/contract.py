@@ -191,14 +191,11 @@ def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
         raise error("F004", file, "there is too much traffic in this file", limit)
 
     secrets = _Secrets(messages)
+    redacted = [_with_redacted_targets(case, secrets) for case in cases]
+    titles = [secrets.redact_known(case_name(case)) for case in redacted]
+    comments = [secrets.redact_known(case_comment(case)) for case in redacted]
     case_names = Names()
-    names = [
-        case_names.unique(
-            secrets.redact_known(case_name(_with_redacted_targets(case, secrets))),
-            "{name} ({number})",
-        )
-        for case in cases
-    ]
+    names = [case_names.unique(title, "{name} ({number})") for title in titles]
     value_names = Names()
     marks = [mark_server_ids(case, value_names) for case in cases]
     linker = _Linker(value_names)
@@ -208,13 +205,12 @@ def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
     describer = _Describer(secrets, linker.varying, keep_values=keep_values)
     source = shorten(posixpath.basename(file), 200)
     documents = [_first_document(source, messages)]
-    for case, own, name in zip(cases, marks, names, strict=True):
-        comment = case_comment(_with_redacted_targets(case, secrets))
+    for case, own, name, comment in zip(cases, marks, names, comments, strict=True):
         described = describer.describe(case, own, name)
         # Without quotes only if it cannot be read as anything else.
         is_plain = re.fullmatch(_PLAIN, name) and not name.endswith(" ")
         shown = name if is_plain and resolve_plain(name) == name else quoted(name)
-        lines = [_comment(secrets.redact_known(comment)), f"case: {shown}"]
+        lines = [_comment(comment), f"case: {shown}"]
         if case.is_unanswered:
             lines.append("_skip: not answered when it was recorded")
         for key, message in zip(message_keys(case), described, strict=True):
@@ -288,6 +284,7 @@ class _Describer:
         # What the client has sent so far: if the server repeats it, it does not vary.
         self._known: set[str] = set()
         self._unwritable: dict[str, bool] = {}
+        # The message that is being described, and its case.
         self._marks: Marks = {}
         self._case = ""
         self._index = 0
@@ -329,7 +326,7 @@ class _Describer:
             self._unwritable[name] = bool(is_varying or is_bad)
         if not self._unwritable[name]:
             return name
-        if self._has_secret(name, is_prose=True):
+        if _has_secret(name, self._secrets.find(name, is_prose=True)):
             self._note(steps, "has a secret for a key and is checked without it")
         return None
 
@@ -353,26 +350,26 @@ class _Describer:
                 self._describe_value(inner, (*steps, step), name)
                 for step, name, inner in members_of(value, key)
             ]
-        return self._describe_scalar(value, steps, key, is_schema=is_schema)
-
-    def _describe_scalar(self, value: Any, steps: Steps, key: str, *, is_schema: bool) -> Any:
-        is_prose = is_schema or key in CONSTANT_KEYS
-        if isinstance(value, str) and not self._is_sent:
-            if self._has_secret(value, is_prose=is_prose):
-                self._note(steps, _RECEIVED)
-            return self._describe_received_string(value, key, is_schema=is_schema)
-        is_prose = is_prose and isinstance(value, str)
-        if value != BLANK and self._secrets.covers(str(value), is_prose=is_prose):
-            self._note(steps, _SENT if self._is_sent else _RECEIVED)
-            return ANY
         if self._is_sent:
-            self._known.add(str(value))
-            if not isinstance(value, str):
-                return value
-            self._known.update(value[start:end] for start, end, _ in find_varying(key, value))
-            return self._describe_sent_string(value, steps, is_prose=is_prose)
+            return self._describe_sent_scalar(value, steps, key, is_schema=is_schema)
+        if isinstance(value, str):
+            return self._describe_received_string(value, steps, key, is_schema=is_schema)
+        if self._secrets.covers(str(value)):
+            self._note(steps, _RECEIVED)
+            return ANY
         is_literal = is_schema or key in CONSTANT_KEYS or self._keep_values
         return (None if is_literal else tag_for(key, value, self._known)) or value
+
+    def _describe_sent_scalar(self, value: Any, steps: Steps, key: str, *, is_schema: bool) -> Any:
+        is_prose = isinstance(value, str) and (is_schema or key in CONSTANT_KEYS)
+        if value != BLANK and self._secrets.covers(str(value), is_prose=is_prose):
+            self._note(steps, _SENT)
+            return ANY
+        self._known.add(str(value))
+        if not isinstance(value, str):
+            return value
+        self._known.update(value[start:end] for start, end, _ in find_varying(key, value))
+        return self._describe_sent_string(value, steps, is_prose=is_prose)
 
     def _describe_sent_string(self, text: str, steps: Steps, *, is_prose: bool) -> str:
         """A string that a file can contain, without secrets."""
@@ -385,9 +382,13 @@ class _Describer:
             self._note(steps, "holds half a character, which cannot be written")
         return str(_without_half_characters(redacted))
 
-    def _describe_received_string(self, text: str, key: str, *, is_schema: bool) -> Tagged | str:
+    def _describe_received_string(
+        self, text: str, steps: Steps, key: str, *, is_schema: bool
+    ) -> Tagged | str:
         is_constant = key in CONSTANT_KEYS
         places = self._secrets.find(text, is_prose=is_schema or is_constant)
+        if _has_secret(text, places):
+            self._note(steps, _RECEIVED)
         if places == [(0, len(text))]:
             return ANY
         varying: list[Span] = []
@@ -404,15 +405,15 @@ class _Describer:
             return STRING
         return text if tag is None else tag
 
-    def _has_secret(self, text: str, *, is_prose: bool) -> bool:
-        """True if there is a secret in a string that was not blanked when it was recorded."""
-        places = self._secrets.find(text, is_prose=is_prose)
-        return any(text[start:end] != BLANK for start, end in places)
-
     def _note(self, steps: Steps, sentence: str) -> None:
         path = [self._secrets.redact(each) if isinstance(each, str) else each for each in steps]
         place = excerpt(render_path(path), 100)
         self.notes[f"{self._case}: {place} {sentence}"] = None
+
+
+def _has_secret(text: str, places: list[SecretPlace]) -> bool:
+    """True if one of the secrets in a string was not blanked when it was recorded."""
+    return any(text[start:end] != BLANK for start, end in places)
 
 
 def _is_expected(message: Message, name: str) -> bool:
@@ -463,8 +464,8 @@ class _Linker:
         self._received: dict[IdKey, Place] = {}
         self._bound: dict[IdKey, str] = {}
         self._sent: set[IdKey] = set()
-        # Strings of the server: what varies inside longer ones, other possible names inside
-        # longer ones, and values of keys like "id". What the client sent first is in neither.
+        # Strings that the server sent before the client did: what varies inside longer ones,
+        # words inside longer ones that may be names, and values of keys like "id".
         self._varying_inside: set[str] = set()
         self._names_inside: set[str] = set()
         self._ids: set[str] = set()
