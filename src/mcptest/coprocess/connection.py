@@ -85,7 +85,7 @@ class Upstream:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it could not be started, or is gone."""
+        """True if it could not be started, or is gone."""
         return self._lost is not None
 
     @property
@@ -326,12 +326,19 @@ class ConnectionSession(Session):
     def _initialize(self, params: Params) -> object:
         return self._cassette.perform("initialize", {}, self._upstream.initialize)
 
-    def _call(self, params: Params, *, with_progress: bool = False) -> object:
+    def _call(self, params: Params) -> object:
+        return self._perform_call(params, self._call_tool)["result"]
+
+    def _call_with_progress(self, params: Params) -> object:
+        return self._perform_call(params, self._call_tool_with_progress)
+
+    def _perform_call(self, params: Params, perform: Callable[[str, Params], Params]) -> Params:
+        """Make a call and note how it ended; `perform` returns its `result`, and maybe more."""
         call = {"tool": params["tool"], "arguments": params.get("arguments", {})}
         # The time the server takes to start is not part of the first call.
         began = time.monotonic() - self._upstream.start_s
         try:
-            outcome = self._call_tool(**call) if not with_progress else self._progress_of(**call)
+            outcome = perform(call["tool"], call["arguments"])
         except RefusedError as error:
             # With a kind, it is not the server that refused.
             if not (isinstance(error.data, dict) and "kind" in error.data):
@@ -343,7 +350,7 @@ class ConnectionSession(Session):
             message = "the wait for the answer was interrupted"
             self._queue(call, began, {"error": {"code": INTERNAL_ERROR, "message": message}})
             raise
-        result = outcome["result"] if with_progress else outcome
+        result = outcome["result"]
         self._queue(call, began, {"result": result})
         if tool_failure(result):
             self._failed[params["tool"]] = None
@@ -357,13 +364,13 @@ class ConnectionSession(Session):
         is_cached = not self._cassette.is_active
         kept = self._cache.find(tool, arguments) if is_cached else ABSENT
         if isinstance(kept, dict):
-            return kept
+            return {"result": kept}
         result: Params = self._ask("tools/call", {"name": tool, "arguments": arguments})
         if is_cached and self._cache.stores and self._upstream.cleaned(result) == result:
             self._cache.keep(tool, arguments, result)
-        return result
+        return {"result": result}
 
-    def _progress_of(self, tool: str, arguments: Params) -> Params:
+    def _call_tool_with_progress(self, tool: str, arguments: Params) -> Params:
         """The answer to a call with the progress before it; cached results have none."""
         params = {"name": tool, "arguments": arguments}
         outcome: Params = self._cassette.perform(
@@ -489,7 +496,7 @@ _METHODS: dict[str, Callable[[ConnectionSession, Params], object]] = {
     "mcp.listResourceTemplates": lambda session, _: session._list(
         "resourceTemplates", "resources/templates/list"
     ),
-    "mcp.callWithProgress": lambda session, params: session._call(params, with_progress=True),
+    "mcp.callWithProgress": ConnectionSession._call_with_progress,
     "mcp.complete": lambda session, params: session._ask("completion/complete", params),
     "mcp.ping": lambda session, params: session._ask("ping", params),
     "mcp.subscribeResource": lambda session, params: session._ask("resources/subscribe", params),

@@ -182,8 +182,11 @@ def encode_error(error: RefusedError, limit: int = DEFAULT_MAX_LINE_BYTES) -> by
     # Keep the code and message of the server's own error, if its data alone is too large.
     said = error.data if isinstance(error.data, dict) and "data" in error.data else None
     rest = ABSENT if said is None else {key: said[key] for key in said if key != "data"}
-    line, why = _error_line(error, words, rest, limit)
-    return line if not why else _error_line(error, words, ABSENT, limit)[0]
+    for data in (rest, ABSENT):
+        line, why = _error_line(error, words, data, limit)
+        if not why:
+            break
+    return line
 
 
 def _error_line(error: RefusedError, message: str, data: object, limit: int) -> tuple[bytes, str]:

@@ -466,11 +466,12 @@ class Cache:
             return
         key = self._key(tool, arguments)
         try:
+            if self._folder == _FOLDER:
+                # The default folder must be in this one: no link leads out of it.
+                resolve_inside(self._folder, ".")
             if tool_failure(result):
-                self._refuse_links()
                 self._drop(self._path(key))
             else:
-                self._refuse_links()
                 os.makedirs(self._folder, exist_ok=True)
                 if not self._is_clean:
                     self._is_clean = True
@@ -481,11 +482,6 @@ class Cache:
                 self._has_warned = True
                 folder = visible(self._folder)
                 self._warn(f"results cannot be kept in the cache {folder}: {why_not(error)}")
-
-    def _refuse_links(self) -> None:
-        """The default folder must be in this one; OSError if a link leads out of it."""
-        if self._folder == _FOLDER:
-            resolve_inside(self._folder, ".")
 
     def _store(self, path: str, kept: dict[str, Any]) -> None:
         """Replace the file at once, so that readers find the old result or the new one."""
