@@ -68,7 +68,7 @@ class Upstream:
         self._notifications = NotificationLog()
         self._pool = ServerPool(launcher.but(on_notification=self._notifications.add))
         self._server: Server | None = None
-        self._redact = redactor(spec.secrets)
+        self._redactor = redactor(spec.secrets)
         # Once it is gone: the message about that, and the data with it.
         self._lost: tuple[str, Message] | None = None
         self.handshake: Message = {}
@@ -92,9 +92,9 @@ class Upstream:
     def is_running(self) -> bool:
         return self._pool.is_running and not self.is_lost
 
-    def cleaned(self, value: Any) -> Any:
+    def redact(self, value: Any) -> Any:
         """The value without the secrets that a config gave to the server."""
-        return redact_all(value, self._redact)
+        return redact_all(value, self._redactor)
 
     def start_request(self) -> None:
         """What the server writes to stderr from here on belongs to the next request."""
@@ -102,13 +102,13 @@ class Upstream:
 
     def stderr_of_request(self) -> str:
         """The end of what the server has written to stderr since the request began."""
-        text: str = self.cleaned(self._pool.stderr_of_test())
+        text: str = self.redact(self._pool.stderr_of_test())
         return text[-_MAX_STDERR_CHARS:]
 
     def initialize(self) -> Message:
         """What the server answered to `initialize`; asked again, the same."""
         if not self._pool.is_running:
-            self._ready("initialize", None)
+            self._get_server("initialize", None)
         return self.handshake
 
     def ask(self, method: str, params: Message, limit_s: float | None = None) -> Message:
@@ -118,7 +118,7 @@ class Upstream:
         id = id if type(id) in (int, str) else f"mcptest-{self._asked}"
         line = encode_line(jsonrpc.request(id, method, params))
         step = Step(line=line, method=method, expectation=Expectation(), id=id)
-        server = self._ready(method, step)
+        server = self._get_server(method, step)
         self.asked_at = time.monotonic()
         try:
             answer = server.perform(step, limit_s or self.spec.timeout_s).message
@@ -127,7 +127,7 @@ class Upstream:
         _refuse_unusual(answer, step)
         if "error" in answer:
             said = answer["error"]
-            words = excerpt(self.cleaned(said["message"]), 1000)
+            words = excerpt(self.redact(said["message"]), 1000)
             raise RefusedError(UPSTREAM_ERROR, f"the server refused {method}: {words}", said)
         result: Message = answer["result"]
         return result
@@ -147,7 +147,7 @@ class Upstream:
             return found
 
         if not self._lost:
-            server = self._ready("notifications", None) if self._server is None else self._server
+            server = self._server or self._get_server("notifications", None)
             self.asked_at = time.monotonic()
             try:
                 server.listen(self.asked_at + wait_s, find)
@@ -156,7 +156,7 @@ class Upstream:
             if wait_s and not find() and not server.is_usable:
                 raise self._lose(server.exit_fault("while a notification was awaited"))
         elif wait_s and not find():
-            self._ready("notifications", None)
+            self._get_server("notifications", None)
         return {"received": self._notifications.count, "notifications": find()}
 
     def stderr(self) -> str:
@@ -166,21 +166,21 @@ class Upstream:
         connection = self._server.connection
         if not self._lost:
             connection.wire.drain_stderr()
-        text: str = self.cleaned(connection.stderr_since(0))
+        text: str = self.redact(connection.stderr_since(0))
         return text
 
     def _refusal(self, server: Server, fault: Fault) -> RefusedError:
         """The error for a fault of the server, which is stopped if it cannot be used any more."""
         if fault.kind in FATAL_FAULTS or not server.is_usable:
             return self._lose(fault)
-        return RefusedError(UPSTREAM_ERROR, self.cleaned(fault.message), self._evidence(fault))
+        return RefusedError(UPSTREAM_ERROR, self.redact(fault.message), self._evidence(fault))
 
     def ask_all(self, method: str, key: str, limit_s: float | None = None) -> Message:
         """Every page of a list, in one; all together may take as long as one answer."""
         limit_s = limit_s or self.spec.timeout_s
         if not self._pool.is_running:
             # Starting is not part of the time for the list.
-            self._ready(method, None)
+            self._get_server(method, None)
         deadline = time.monotonic() + limit_s
         left_bytes = self.spec.limits.max_line_bytes
         entries: list[object] = []
@@ -190,21 +190,21 @@ class Upstream:
             left_bytes -= len(encode_line(result))
             if left_bytes < 0:
                 most = f"{self.spec.limits.max_line_bytes:,} bytes"
-                raise self._useless(f"the pages of {method} have more than {most} in all")
+                raise self._unusable_error(f"the pages of {method} have more than {most} in all")
             entries += pages.add({"result": result})
         if pages.problem:
-            raise self._useless(pages.problem.reason)
+            raise self._unusable_error(pages.problem.reason)
         return {key: entries}
 
-    def _useless(self, why: str) -> RefusedError:
+    def _unusable_error(self, why: str) -> RefusedError:
         return RefusedError(UPSTREAM_ERROR, f"the server cannot be used like this: {why}")
 
     def close(self) -> None:
         """Stop the server, if it runs."""
         self._pool.retire()
-        self.findings = tuple(self.cleaned(self._pool.findings))
+        self.findings = tuple(self.redact(self._pool.findings))
 
-    def _ready(self, method: str, step: Step | None) -> Server:
+    def _get_server(self, method: str, step: Step | None) -> Server:
         """The server, started if this is the first request; RefusedError once it is gone."""
         if self._lost:
             message, data = self._lost
@@ -242,8 +242,8 @@ class Upstream:
                 "exit_code": None if is_killed else code,
                 "signal": signal_name(-code) if code is not None and is_killed else None,
             }
-        data = self._evidence(fault) | self.cleaned(where)
-        self._lost = self.cleaned(fault.message), data
+        data = self._evidence(fault) | self.redact(where)
+        self._lost = self.redact(fault.message), data
         return RefusedError(UPSTREAM_GONE, *self._lost)
 
     def _evidence(self, fault: Fault) -> Message:
@@ -252,8 +252,8 @@ class Upstream:
             "effect": fault.effect,
             "stderr": fault.evidence.stderr_tail,
         }
-        cleaned: Message = self.cleaned(found | ({"hint": fault.hint} if fault.hint else {}))
-        return cleaned
+        redacted: Message = self.redact(found | ({"hint": fault.hint} if fault.hint else {}))
+        return redacted
 
 
 def _without_id(fault: Fault, id: object) -> Fault:
@@ -366,7 +366,7 @@ class ConnectionSession(Session):
         if isinstance(kept, dict):
             return {"result": kept}
         result: Params = self._ask("tools/call", {"name": tool, "arguments": arguments})
-        if is_cached and self._cache.stores and self._upstream.cleaned(result) == result:
+        if is_cached and self._cache.stores and self._upstream.redact(result) == result:
             self._cache.keep(tool, arguments, result)
         return {"result": result}
 
@@ -391,7 +391,7 @@ class ConnectionSession(Session):
             **outcome,
             "duration_ms": round(duration_s * 1000, 3),
         }
-        self._uploads.add(self._upstream.cleaned(record))
+        self._uploads.add(self._upstream.redact(record))
 
     def _list(self, key: str, method: str = "") -> object:
         method = method or f"{key}/list"
@@ -468,7 +468,7 @@ class ConnectionSession(Session):
         for name in unlisted:
             question = suggest(name, names, '"{}"')
             sentences.append(f'the server lists no tool "{name}"{question}')
-        return [self._upstream.cleaned(sentence) for sentence in sentences]
+        return [self._upstream.redact(sentence) for sentence in sentences]
 
     def save(self) -> None:
         """Save queued uploads to a file, before the end is waited for."""

@@ -100,7 +100,7 @@ class Cassette:
         player: CassettePlayer | None = None
         try:
             if mode == "record":
-                command = self._upstream.cleaned(self._upstream.spec.command)
+                command = self._upstream.redact(self._upstream.spec.command)
                 recorder = CassetteRecorder(path, command)
             elif mode == "replay":
                 # What is being recorded is not in its place yet.
@@ -126,7 +126,7 @@ class Cassette:
         """The answer of the server, or of the cassette; never of both."""
         if self._player:
             try:
-                call = self._player.play(method, self._upstream.cleaned(params))
+                call = self._player.play(method, self._upstream.redact(params))
             except BadCassetteError as error:
                 raise RefusedError(UPSTREAM_ERROR, str(error)) from None
             if call.error is not ABSENT:
@@ -147,11 +147,11 @@ class Cassette:
         return result
 
     def _record(self, recorder: CassetteRecorder, call: RecordedCall) -> None:
-        clean = self._upstream.cleaned
+        redact = self._upstream.redact
         # The handshake is always recorded: a replay may ask for it even if the recording did not.
-        handshake = clean(self._upstream.handshake)
+        handshake = redact(self._upstream.handshake)
         opening = RecordedCall(method="initialize", params={}, result=handshake)
-        fields = {name: clean(getattr(call, name)) for name in ("params", "result", "error")}
+        fields = {name: redact(getattr(call, name)) for name in ("params", "result", "error")}
         try:
             recorder.begin(opening)
             if call.method != "initialize":
@@ -661,9 +661,9 @@ def read_target(text: str) -> Target:
     try:
         parts = urlsplit(text)
         if parts.scheme == "file":
-            return Target(text=text, file=_file(parts, text))
+            return Target(text=text, file=_read_file_target(parts, text))
         if parts.scheme in ("http", "https"):
-            return _url(parts, text)
+            return _read_url_target(parts, text)
     except BadTargetError:
         raise
     except ValueError as error:
@@ -673,7 +673,7 @@ def read_target(text: str) -> Target:
     raise BadTargetError(f'"{shown}" is none of them: {ways}')
 
 
-def _file(parts: SplitResult, text: str) -> bytes:
+def _read_file_target(parts: SplitResult, text: str) -> bytes:
     if parts.netloc not in ("", "localhost"):
         advice = f"file://{parts.netloc}{parts.path} names a host; a path begins with a third slash"
         raise BadTargetError(excerpt(advice, 200))
@@ -685,7 +685,7 @@ def _file(parts: SplitResult, text: str) -> bytes:
     return path
 
 
-def _url(parts: SplitResult, text: str) -> Target:
+def _read_url_target(parts: SplitResult, text: str) -> Target:
     shown = excerpt(text, 200)
     if not text.isascii() or " " in text:
         raise BadTargetError(f'"{shown}" is not a URL: spaces and letters beyond ASCII are encoded')

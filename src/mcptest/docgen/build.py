@@ -50,7 +50,7 @@ def build_docs(
     description: ServerDescription, suites: Sequence[Suite], title: str = ""
 ) -> ServerDoc:
     """The documentation; without a `title` it has the name of the server."""
-    listed, left_out = _listed_features(description)
+    listed, left_out = _read_features(description)
     cases = [case for suite in suites for case in suite.cases]
     calls = [calls_in(dialogue_of(case)) for case in cases]
     features = _add_undescribed(listed, [call for each in calls for call in each], description)
@@ -115,7 +115,7 @@ def _capabilities(capabilities: Message) -> Iterator[Inline]:
         yield (f"… {len(capabilities) - MAX_CAPABILITIES:,} more",)
 
 
-def _listed_features(
+def _read_features(
     description: ServerDescription,
 ) -> tuple[list[FeatureDoc], tuple[Inline, ...]]:
     """The features that are described, and how many of each kind are left out."""

@@ -59,7 +59,7 @@ class CredentialHider:
             may_be_value = option and not re.fullmatch(_OPTION, word)
             login = re.fullmatch(_LOGIN, word) if option in _USER_OPTIONS else None
             next_option = ""
-            if may_be_value and _names_value(option, word):
+            if may_be_value and _is_secret_value(option, word):
                 hidden.append(self._replace(option, word, f"the value of {option}"))
             elif may_be_value and login:
                 password = self._refer(_PASSWORD, login[2], f"the password after {option}")
@@ -102,14 +102,14 @@ class CredentialHider:
                     else self._hide_word(text, name)
                 )
             elif is_suspect:
-                self.found[name] = self._credential(name, name, text)
+                self.found[name] = self._make_credential(name, name, text)
                 hidden[name] = f"${{{name}}}"
         return hidden
 
     def _hide_word(self, word: str, option: str) -> str:
         """A word of a command or a URL; `option` is the one before it, if any."""
         assigned = re.fullmatch(r"(?s)(-{0,2}[A-Za-z_][\w.-]*)=(.+)", word)
-        if assigned and _names_value(assigned[1], assigned[2]):
+        if assigned and _is_secret_value(assigned[1], assigned[2]):
             key, value = assigned[1], assigned[2]
             return f"{key}={self._replace(key, value, f'the value of {key}')}"
         # References stay; they are no words in which to search.
@@ -119,7 +119,7 @@ class CredentialHider:
             start += scheme.end() if scheme else 0
             key = _key_before(word[:start]) or option
             value = word[start:end]
-            name = key or _kind(value)
+            name = key or _guess_name(value)
             if "://" in word and key == _PASSWORD:
                 place = "the password in a URL"
             elif key:
@@ -132,7 +132,7 @@ class CredentialHider:
             return word
 
         def hide_random(found: re.Match[str]) -> str:
-            if found[0].startswith("$") or not _looks_random(found[0]):
+            if found[0].startswith("$") or not _is_random(found[0]):
                 return found[0]
             key = _key_before(word[: found.start()]) or option
             if "://" in word:
@@ -162,7 +162,7 @@ class CredentialHider:
         name = re.sub(r"[^A-Z0-9]+", "_", key.upper()).strip("_0123456789") or "SECRET"
         # A loader reports an unset variable only if it has the name of a secret.
         name = name if names_secret(name) else f"{name}_SECRET"
-        found = self._credential(name, place, value)
+        found = self._make_credential(name, place, value)
         number = 2
         while found.name in self.found and self.found[found.name].value != value:
             found = found.but(name=f"{name}_{number}", is_set=False)
@@ -170,7 +170,7 @@ class CredentialHider:
         self.found.setdefault(found.name, found)
         return f"${{{found.name}}}"
 
-    def _credential(self, name: str, place: str, value: str) -> Credential:
+    def _make_credential(self, name: str, place: str, value: str) -> Credential:
         """The shell may have put the value of a variable there: then its name is used."""
         same = [each for each, its in self._environment.items() if its == value]
         known = [each for each in same if re.fullmatch(_VARIABLE, each) and names_secret(each)]
@@ -216,7 +216,7 @@ _KINDS = (
 )
 
 
-def _names_value(key: str, value: str) -> bool:
+def _is_secret_value(key: str, value: str) -> bool:
     """True if what follows this option, or is assigned to this name, is a secret."""
     words = split_words(key)
     if words[-2:] in _SECRET_OPTION_PAIRS or not _SECRET_OPTIONS.isdisjoint(words[-1:]):
@@ -239,11 +239,11 @@ def _key_before(text: str) -> str:
     return found[1] if found else ""
 
 
-def _kind(value: str) -> str:
+def _guess_name(value: str) -> str:
     return next((name for look, name in _KINDS if re.match(look, value)), "SECRET")
 
 
-def _looks_random(text: str) -> bool:
+def _is_random(text: str) -> bool:
     """True if letters and digits alternate as they do in a key, and not as in words."""
     if not re.search("[0-9]", text) or not re.search("[A-Za-z]", text):
         return False

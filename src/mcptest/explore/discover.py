@@ -101,7 +101,7 @@ class Surveyor:
 
     def survey(self, listings: Mapping[str, Listing]) -> list[Probe]:
         """All tests, in the order of the file."""
-        probes = [_list_probe(listing) for listing in listings.values()]
+        probes = [_make_list_probe(listing) for listing in listings.values()]
         trials = {
             "tools": self._try_tool,
             "resources": self._try_resource,
@@ -110,7 +110,7 @@ class Surveyor:
         }
         for kind, trial in trials.items():
             if kind in listings:
-                chosen = self._chosen(listings[kind])
+                chosen = self._choose_features(listings[kind])
                 if kind == "tools" and chosen:
                     names = [each["name"] for each in chosen if not self._reason_not_to_call(each)]
                     self._announce(names, len(chosen))
@@ -123,7 +123,7 @@ class Surveyor:
             probes.append(self._probe("answers a ping", "ping", {}, (comment,)))
         return probes
 
-    def _chosen(self, listing: Listing) -> list[Message]:
+    def _choose_features(self, listing: Listing) -> list[Message]:
         kind, most = listing.kind, MAX_TRIED[listing.kind.name]
         # A list that goes in a circle has everything twice.
         once: dict[str, Message] = {}
@@ -194,7 +194,7 @@ class Surveyor:
         written = template["uriTemplate"]
         ref: Params = {"type": "ref/resource", "uri": written}
         names = re.findall(r"\{[^}\w]?(\w+)[^}]*\}", written)
-        values = [self._completion(ref, name) or sample_string(name) for name in names]
+        values = [self._ask_completion(ref, name) or sample_string(name) for name in names]
         uri = re.sub(r"\{[^}]*\}", lambda _: values.pop(0) if values else "", written)
         if not is_fit_to_write(uri):
             return
@@ -215,12 +215,12 @@ class Surveyor:
             if isinstance(each, dict) and each.get("required") is True:
                 key = each.get("name")
                 if isinstance(key, str) and is_fit_to_write(key):
-                    arguments[key] = self._completion(ref, key) or sample_string(key)
+                    arguments[key] = self._ask_completion(ref, key) or sample_string(key)
         params: Params = {"name": name, "arguments": arguments}
         comments = (f"prompt {_short(name)}: {_summary(prompt)}",)
         yield self._probe(f"gets the prompt {_short(name)}", "prompts/get", params, comments)
 
-    def _completion(self, ref: Params, name: str) -> str:
+    def _ask_completion(self, ref: Params, name: str) -> str:
         """The first value that the server itself proposes, or ""."""
         if not self._completes:
             return ""
@@ -286,7 +286,7 @@ _USUAL: dict[str, dict[str, object]] = {
 }
 
 
-def _list_probe(listing: Listing) -> Probe:
+def _make_list_probe(listing: Listing) -> Probe:
     """A list begins with what it begins with now; more may follow."""
     kind = listing.kind
     names = listing.names[: min(listing.first_page_count, _MAX_LISTED_NAMES)]
@@ -437,12 +437,12 @@ def render_suite(
     document: dict[str, object] = {"description": description}
     if server is not None:
         document["server"] = dict(server)
-    document["tests"] = [_test(probe, id) for id, probe in enumerate(probes, 1)]
+    document["tests"] = [_render_test(probe, id) for id, probe in enumerate(probes, 1)]
     text = render_yaml(Commented(comments=(_HEAD,), value=document))
     return schema_comment("conductor") + text
 
 
-def _test(probe: Probe, id: int) -> object:
+def _render_test(probe: Probe, id: int) -> object:
     request = {"jsonrpc": "2.0", "id": id, "method": probe.method, "params": probe.params}
     expected = {"response": {"jsonrpc": "2.0", "id": id, **probe.response}}
     test: dict[str, object] = {"it": probe.name}

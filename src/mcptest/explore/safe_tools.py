@@ -128,14 +128,14 @@ def _reason_it_may_not_read(tool: Message) -> str:
         if words & _PROGRAMS or words == {"code"}:
             return f'its argument "{_short(name)}" may take a program, {unsaid}'
         others = [other for key, other in names.items() if key != name]
-        if _says_where_to_write(name, words, others):
+        if _is_place_to_write(name, words, others):
             return f'its argument "{_short(name)}" may say where to write, {unsaid}'
         if "dry" in words or "dryrun" in words:
             return f'its argument "{_short(name)}" says that it does more than read'
     return ""
 
 
-def _says_where_to_write(name: str, words: frozenset[str], others: list[frozenset[str]]) -> bool:
+def _is_place_to_write(name: str, words: frozenset[str], others: list[frozenset[str]]) -> bool:
     """True if an argument of these words names a place; `others` are those of the others."""
     if words == {"to"}:
         return any(other & _SOURCES for other in others)
@@ -216,7 +216,7 @@ def _reason_in_values(tool: Message) -> str:
 
 def _harmless_values(name: str, values: list[object]) -> list[object]:
     """Those of the values of an argument that change nothing, best first."""
-    harmless = [value for value in values if not _changes_something(name, value)]
+    harmless = [value for value in values if not _is_harmful(name, value)]
     if len(harmless) == len(values) or _CHOICES.isdisjoint(split_words(name)):
         return harmless
     # What can delete can do more: only what plainly reads is harmless.
@@ -228,11 +228,11 @@ def _harmless_values(name: str, values: list[object]) -> list[object]:
     return plain
 
 
-def _changes_something(name: str, value: object) -> bool:
+def _is_harmful(name: str, value: object) -> bool:
     if isinstance(value, dict):
-        return any(_changes_something(key, inner) for key, inner in value.items())
+        return any(_is_harmful(key, inner) for key, inner in value.items())
     if isinstance(value, list):
-        return any(_changes_something(name, inner) for inner in value)
+        return any(_is_harmful(name, inner) for inner in value)
     words = frozenset(split_words(name))
     if value is True or (isinstance(value, str) and value.casefold() in ("on", "true", "yes")):
         return bool(words & _SWITCHES or _verb_in_name(name))

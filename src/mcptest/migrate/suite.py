@@ -177,7 +177,7 @@ def _join_dependent(drafts: Sequence[Draft]) -> tuple[list[Draft], list[Note]]:
     waiting, notes = _with_known_values(drafts)
     found: list[Draft] = []
     while waiting:
-        count = _span(waiting)
+        count = _count_dependent(waiting)
         group, waiting = waiting[:count], waiting[count:]
         if count == 1:
             found += group
@@ -208,7 +208,7 @@ def _with_known_values(drafts: Sequence[Draft]) -> tuple[list[Draft], list[Note]
     return usable, notes
 
 
-def _span(drafts: list[Draft]) -> int:
+def _count_dependent(drafts: list[Draft]) -> int:
     """Return how many tests, from the first one on, belong together."""
     end, index = 1, 0
     while index < end:

@@ -30,7 +30,15 @@ from mcptest.matching.compare import Group, compare, is_met
 from mcptest.matching.json_values import json_type
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.tags import bound_name, fill, has_blanks, make_value, pull_bound, read_tag
-from mcptest.mock.session import IN_PART, LISTS, REMOVED, body_of, empty_result, meta_of, params_of
+from mcptest.mock.session import (
+    COMPARED_IN_PART,
+    LISTS,
+    REMOVED,
+    body_of,
+    empty_result,
+    meta_of,
+    params_of,
+)
 from mcptest.protocol.dialogue import Bind, Ref
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind
 
@@ -199,7 +207,7 @@ class Index:
         found = self._methods.get((kind, method))
         if found is None:
             return ()
-        if method in IN_PART:
+        if method in COMPARED_IN_PART:
             return found.numbers
         keys = ((places, _key(body, blanks)) for places, blanks in found.blanks.items())
         lists = [found.by_key[key] for key in keys if key in found.by_key]
@@ -482,7 +490,7 @@ class _Draft:
         if has_blanks(part.value.get("method")):
             message = f'the method in "{part.turn.key}" is a tag, and a mock could not look it up'
             self._report(part.turn, file, message, "write a case for each method")
-        leniency: Leniency = "objects" if part.method in IN_PART else ""
+        leniency: Leniency = "objects" if part.method in COMPARED_IN_PART else ""
         if part.kind == "response":
             # An answer may have more members than are written.
             leniency = "" if is_exact else "objects"
@@ -686,10 +694,10 @@ def _complete(answer: Message, request: _Part) -> Message:
     error, result = answer.get("error"), answer.get("result")
     if isinstance(error, dict):
         required = {"code": INTERNAL_ERROR, "message": "error"}
-        return answer | {"error": _with_missing(error, required)}
+        return answer | {"error": _add_missing(error, required)}
     if not isinstance(result, dict):
         return answer
-    whole = _with_missing(result, empty_result(request.method))
+    whole = _add_missing(result, empty_result(request.method))
     member, required = _ITEMS.get(request.method, ("", {}))
     if request.method == "resources/read":
         uri = params_of(request.value).get("uri")
@@ -706,10 +714,10 @@ def _complete_item(item: object, required: Message) -> object:
     if item.get("type", "text") != "text" or "blob" in item:
         # Another kind of content, which has no text.
         required = {key: value for key, value in required.items() if key != "text"}
-    return _with_missing(item, required)
+    return _add_missing(item, required)
 
 
-def _with_missing(members: Message, required: Message) -> Message:
+def _add_missing(members: Message, required: Message) -> Message:
     """The members as written, then those of the required ones that are missing."""
     return members | {key: value for key, value in required.items() if key not in members}
 

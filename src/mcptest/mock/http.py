@@ -113,8 +113,8 @@ def _requests_in(value: object) -> list[IdKey]:
 class _HttpSessions:
     """All sessions that have not ended; `on_end` is called with each that ends."""
 
-    def __init__(self, mint: Callable[[], str], on_end: Callable[[_HttpSession], None]) -> None:
-        self._mint = mint
+    def __init__(self, make_id: Callable[[], str], on_end: Callable[[_HttpSession], None]) -> None:
+        self._make_id = make_id
         self._on_end = on_end
         self._sessions: dict[str, _HttpSession] = {}
 
@@ -138,7 +138,7 @@ class _HttpSessions:
             if not idle:
                 return None
             self.end(min(idle, key=lambda each: each.last_used))
-        added = _HttpSession(self._mint(), session, now)
+        added = _HttpSession(self._make_id(), session, now)
         self._sessions[added.id] = added
         return added
 
@@ -574,7 +574,7 @@ _TOO_MANY_SESSIONS = _Refusal(
 
 
 class HttpMock:
-    """A mock with all of its clients. `mint` makes ids that cannot be guessed.
+    """A mock with all of its clients. `make_id` makes ids that cannot be guessed.
 
     Clients without a handshake cannot be distinguished, so they share one session, which is also
     blamed for what belongs to no session. `limit` bounds the time of comparing one message.
@@ -584,13 +584,13 @@ class HttpMock:
         self,
         player: Player,
         faults: Faults,
-        mint: Callable[[], str],
+        make_id: Callable[[], str],
         limit: AbstractContextManager[object] | None = None,
     ) -> None:
         self._player = player
         self._faults = faults
         self._limit = limit
-        self._sessions = _HttpSessions(mint, self._keep_report)
+        self._sessions = _HttpSessions(make_id, self._keep_report)
         self._shared = player.start()
         self._shared.era, self._shared.revision = "stateless", NEWEST_STATELESS
         self._shared_streams: dict[int, _Stream] = {}

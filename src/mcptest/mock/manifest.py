@@ -39,18 +39,18 @@ from mcptest.matching.compiler import Compiler
 from mcptest.matching.json_values import pull
 from mcptest.matching.matchers.objects import JSON_SCHEMA
 from mcptest.mock.session import (
-    ALWAYS_FINE,
+    ALWAYS_ALLOWED,
     BEFORE_HANDSHAKE,
     LISTS,
     CaseReport,
     Sent,
     Session,
+    describe_unasked,
     discover_result,
     hide_secrets,
     initialize_result,
     params_of,
     problem,
-    unasked,
 )
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, result_response
 from mcptest.protocol.revisions import RESOURCE_NOT_FOUND
@@ -117,7 +117,7 @@ class _CannedAnswer(Record):
         found = (name.split(".")[1] for name in self.names if "." in name)
         return tuple(dict.fromkeys(found))
 
-    def filled(self, arguments: Mapping[str, object]) -> dict[str, object]:
+    def fill(self, arguments: Mapping[str, object]) -> dict[str, object]:
         """The body with the arguments of a call; ValueError names a missing one."""
         values: dict[str, object] = {}
         for name in self.names:
@@ -214,7 +214,7 @@ class ManifestPlayer:
         """A session in which nothing was used."""
         return Session(len(self._manifest.offers))
 
-    def enter(self, session: Session) -> list[Sent]:
+    def skip_handshake(self, session: Session) -> list[Sent]:
         """Begin without a handshake, which makes no difference."""
         return []
 
@@ -253,13 +253,13 @@ class ManifestPlayer:
 
     def notification(self, session: Session, message: Message) -> list[Sent]:
         """Blame a notification that a client has no reason to send."""
-        if message["method"] not in ALWAYS_FINE:
+        if message["method"] not in ALWAYS_ALLOWED:
             session.blame(message, None, (problem("nothing is known of this notification"),))
         return []
 
     def response(self, session: Session, message: Message, violations: Sequence[str]) -> list[Sent]:
         """Blame an answer: a manifest never asks anything."""
-        session.blame(message, None, (unasked(message),))
+        session.blame(message, None, (describe_unasked(message),))
         return []
 
     def _use(self, session: Session, message: Message) -> Sent:
@@ -297,7 +297,7 @@ class ManifestPlayer:
                 mismatches.append(found)
                 continue
             try:
-                body = answer.filled(arguments)
+                body = answer.fill(arguments)
             except ValueError as error:
                 return refuse(str(error), (problem(str(error), "params.arguments"),))
             session.used[number] = 1

@@ -16,7 +16,7 @@ from mcptest.mock.contract import (
     tool_schemas,
 )
 from mcptest.mock.session import (
-    ALWAYS_FINE,
+    ALWAYS_ALLOWED,
     BEFORE_HANDSHAKE,
     INITIALIZED,
     LISTS,
@@ -27,6 +27,7 @@ from mcptest.mock.session import (
     Pending,
     Sent,
     Session,
+    describe_unasked,
     discover_result,
     empty_result,
     error_answer,
@@ -34,7 +35,6 @@ from mcptest.mock.session import (
     meta_of,
     params_of,
     problem,
-    unasked,
 )
 from mcptest.protocol.dialogue import Ref
 from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, id_key, result_response
@@ -113,7 +113,7 @@ class ContractPlayer:
         opening = (index for case in self._contract.cases for index in case.opening)
         return Session(len(self._contract.incoming), opening)
 
-    def enter(self, session: Session) -> list[Sent]:
+    def skip_handshake(self, session: Session) -> list[Sent]:
         """Begin without a handshake: it counts as done in every case that begins with it."""
         unplayable = describe_unplayable_cases(self._contract, session.revision)
         if unplayable:
@@ -169,7 +169,7 @@ class ContractPlayer:
         if incoming and not (self._is_once and session.used[incoming.index]):
             sent = self._play(session, incoming, message)
             return sent + self._open_next_cases(session)
-        if message["method"] not in ALWAYS_FINE:
+        if message["method"] not in ALWAYS_ALLOWED:
             nearest, found = find_nearest(self._contract, session, "notification", message)
             session.blame(message, self._place(nearest.case) if nearest else None, found)
         return []
@@ -179,7 +179,7 @@ class ContractPlayer:
         key = id_key(message.get("id"))
         asked = session.asked.pop(key, None)
         if asked is None:
-            found = unasked(message)
+            found = describe_unasked(message)
             if len(session.asked) != 1:
                 session.blame(message, None, (found,))
                 return []

@@ -74,8 +74,8 @@ if TYPE_CHECKING:
     class Player(Protocol):
         """Knows the answers; `methods` are those of the requests that it can answer.
 
-        `about` is the name, the version and the capabilities of the server. `enter` begins a
-        session without a handshake. `revision` is the only one that is spoken, "" if the client
+        `about` is the name, the version and the capabilities of the server. `skip_handshake`
+        begins a session without one. `revision` is the only one that is spoken, "" if the client
         chooses.
         """
 
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
 
         def start(self) -> Session: ...
 
-        def enter(self, session: Session) -> list[Sent]: ...
+        def skip_handshake(self, session: Session) -> list[Sent]: ...
 
         def request(self, session: Session, message: Message) -> list[Sent]: ...
 
@@ -204,7 +204,7 @@ def _respond_stateless(
     session.era, session.revision = "stateless", str(meta[PROTOCOL_VERSION])
     if message["method"] == _LISTEN:
         return _subscribe(player, session, message, key or id_key(message["id"]))
-    sent = _enter(player, session, message)
+    sent = _skip_handshake(player, session, message)
     before = session.copy()
     round = _find_round(session, message)
     if isinstance(round, Rejection):
@@ -216,7 +216,7 @@ def _respond_stateless(
     answers = given if isinstance(given, dict) else {}
     if not all(isinstance(answers.get(name), dict) for name in round.questions):
         # Ask again.
-        return [_with_required(player, _question_result(round, message), message["id"])]
+        return [_add_required(player, _question_result(round, message), message["id"])]
     session.close_round(round.token)
     for name, question in round.questions.items():
         sent += player.response(session, result_response(question["id"], answers[name]), ())
@@ -250,12 +250,12 @@ def _reject(session: Session, message: Message, rejection: Rejection) -> Sent:
     return rejection_answer(message.get("id"), rejection, str(message.get("method", "")))
 
 
-def _enter(player: Player, session: Session, message: Message) -> list[Sent]:
+def _skip_handshake(player: Player, session: Session, message: Message) -> list[Sent]:
     """Let the player begin with the first request that is about the contract."""
-    if session.is_entered or message["method"] == "server/discover":
+    if session.has_begun or message["method"] == "server/discover":
         return []
-    session.is_entered = True
-    return player.enter(session)
+    session.has_begun = True
+    return player.skip_handshake(session)
 
 
 class _Reply:
@@ -294,7 +294,7 @@ class _Reply:
             answer = _open_round(session, message, self._request_id, self._questions)
         own = [each for each in self.notifications if each.subscription is ABSENT]
         changes = [each for each in self.notifications if each.subscription is not ABSENT]
-        return [*own, _with_required(self._player, answer, message["id"]), *changes]
+        return [*own, _add_required(self._player, answer, message["id"]), *changes]
 
     def add(self, sent: Iterable[Sent]) -> None:
         """Keep the first answer, the questions, and the notifications that the client wants."""
@@ -368,7 +368,7 @@ def _is_log_wanted(request: Message, log: Message) -> bool:
     return level not in _LOG_LEVELS or _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(wanted)
 
 
-def _with_required(player: Player, sent: Sent, id: object) -> Sent:
+def _add_required(player: Player, sent: Sent, id: object) -> Sent:
     """The answer with this id, and with what every result of this revision must have."""
     message = sent.members
     result = message.get("result")
@@ -476,7 +476,7 @@ def _subscribe(player: Player, session: Session, message: Message, key: IdKey) -
         question = suggest(unknown[0], known)
         sentence = f"no subscription has {unknown[0]}{question}"
         session.blame(message, None, (problem(sentence, "params.notifications"),))
-    sent = _enter(player, session, message)
+    sent = _skip_handshake(player, session, message)
     if _LISTEN in player.methods:
         # The case is exercised, but its answer is not sent: the subscription stays open.
         sent += [each for each in player.request(session, message) if not each.is_answer]
@@ -492,7 +492,7 @@ def end_subscriptions(player: Player, session: Session) -> list[Sent]:
     for each in ended:
         result = {"_meta": {SUBSCRIPTION_ID: each.id}}
         sent = Sent(message=result_response(each.id, result), method=_LISTEN)
-        answers.append(_with_required(player, sent, each.id))
+        answers.append(_add_required(player, sent, each.id))
     return answers
 
 

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     Result = dict[str, object]
 
 __all__ = [
-    "ALWAYS_FINE",
+    "ALWAYS_ALLOWED",
     "BEFORE_HANDSHAKE",
     "CLIENT_CAPABILITIES",
+    "COMPARED_IN_PART",
     "HIDDEN",
     "INITIALIZED",
-    "IN_PART",
     "LISTS",
     "LOG_LEVEL",
     "MAX_WRONG",
@@ -60,6 +60,7 @@ __all__ = [
     "Subscription",
     "Wrong",
     "body_of",
+    "describe_unasked",
     "discover_result",
     "empty_result",
     "error_answer",
@@ -74,7 +75,6 @@ __all__ = [
     "render_mismatch",
     "render_report",
     "render_summary",
-    "unasked",
 ]
 
 
@@ -97,7 +97,7 @@ REMOVED = frozenset(
 )
 
 # Notifications that a client may send at any time.
-ALWAYS_FINE = frozenset(
+ALWAYS_ALLOWED = frozenset(
     [INITIALIZED, "notifications/cancelled", PROGRESS, "notifications/roots/list_changed"]
 )
 
@@ -118,7 +118,7 @@ LISTS = {
 
 # Of these messages a contract writes only a part: who the client is, and why it cancels, is up
 # to the client. Every other request must be exactly what is written.
-IN_PART = frozenset(["initialize", "notifications/cancelled"])
+COMPARED_IN_PART = frozenset(["initialize", "notifications/cancelled"])
 
 _WITH_ARGUMENTS = frozenset(["tools/call", "prompts/get"])
 
@@ -297,7 +297,7 @@ class Session:
 
     `declared` are the client's capabilities, None before the handshake. `era` is "" until the
     first request shows it; only a stateless session has `rounds` and `subscriptions`, and it
-    `is_entered` once the player has begun it. `notes` are printed at the end, one for each
+    `has_begun` once the player has begun it. `notes` are printed at the end, one for each
     subject.
     """
 
@@ -316,7 +316,7 @@ class Session:
         self.revision = ""
         self.declared: frozenset[str] | None = None
         self.era: Era = ""
-        self.is_entered = False
+        self.has_begun = False
         self.rounds: list[Round] = []
         self.subscriptions: list[Subscription] = []
         self.notes: dict[str, str] = {}
@@ -378,7 +378,7 @@ class Session:
             self.more_wrong += 1
             return
         differences = tuple(map(render_mismatch, mismatches))[:_MAX_MISMATCHES]
-        request = reportable(hide_secrets(request))
+        request = _shorten_value(hide_secrets(request))
         self.wrong.append(Wrong(request=request, nearest=nearest, differences=differences))
 
     def refuse(
@@ -399,7 +399,7 @@ def problem(sentence: str, path: str = "") -> Mismatch:
     return Mismatch(path=path, expected=ABSENT, actual=ABSENT, message=sentence)
 
 
-def unasked(message: Message) -> Mismatch:
+def describe_unasked(message: Message) -> Mismatch:
     """What is wrong with an answer to nothing that was asked."""
     sentence = "answers nothing that was asked"
     return Mismatch(path="id", expected=ABSENT, actual=message.get("id"), message=sentence)
@@ -499,13 +499,13 @@ def render_mismatch(mismatch: Mismatch) -> dict[str, object]:
     mismatch = hide_mismatch_secrets(mismatch)
     return {
         "path": mismatch.path,
-        "expected": reportable(mismatch.expected),
-        "actual": reportable(mismatch.actual),
+        "expected": _shorten_value(mismatch.expected),
+        "actual": _shorten_value(mismatch.actual),
         "message": mismatch.message + (f" ({mismatch.hint})" if mismatch.hint else ""),
     }
 
 
-def reportable(value: object) -> object:
+def _shorten_value(value: object) -> object:
     """The value if it is short JSON, otherwise the beginning of its text; null if absent."""
     if value is ABSENT:
         return None

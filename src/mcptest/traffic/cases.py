@@ -75,7 +75,7 @@ def split_session(session: Session) -> tuple[list[RecordedCase], list[str]]:
     splitter = _Splitter(session.messages)
     for index in range(len(session.messages)):
         splitter.add(index)
-    cases = [_with_distinct_ids(splitter.case(group)) for group in splitter.groups]
+    cases = [_make_ids_distinct(splitter.case(group)) for group in splitter.groups]
     ids = (shorten(dump_json(orphan.get("id")), 60) for orphan in splitter.orphans)
     return cases, [f"a response with id {id} answers no request and is left out" for id in ids]
 
@@ -199,7 +199,7 @@ class _Splitter:
 # Ids
 
 
-def _with_distinct_ids(case: RecordedCase) -> RecordedCase:
+def _make_ids_distinct(case: RecordedCase) -> RecordedCase:
     """The case with another id wherever the client used one a second time."""
     requests = [
         (index, part, message["id"])
@@ -322,7 +322,7 @@ def case_name(case: RecordedCase) -> str:
 
 def _title(message: Message) -> str:
     method = method_of(message) or "a message"
-    return f"{_shown(method)} {_shown(_target(message))}".strip()
+    return f"{_show(method)} {_show(_target(message))}".strip()
 
 
 def _target(message: Message) -> str:
@@ -331,7 +331,7 @@ def _target(message: Message) -> str:
     return next((each for each in named if isinstance(each, str)), "")
 
 
-def _shown(text: str) -> str:
+def _show(text: str) -> str:
     return excerpt(text, _MAX_TARGET)
 
 
@@ -388,13 +388,13 @@ def case_comment(case: RecordedCase) -> str:
         method, target = method_of(requests[0]), _target(requests[0])
         action = _ACTIONS.get(method, "")
         if not action or ("{}" in action and not target):
-            action = f"sends {_shown(method) or 'a message'}"
-        action = action.replace("{}", _shown(target))
+            action = f"sends {_show(method) or 'a message'}"
+        action = action.replace("{}", _show(target))
         sentence = f"The client {action}, {_outcome(case)}"
     elif requests:
         sentence = f"The client makes {len(requests)} requests at a time"
     elif notifications:
-        sentence = f"The client sends {_shown(method_of(notifications[0])) or 'a message'}"
+        sentence = f"The client sends {_show(method_of(notifications[0])) or 'a message'}"
     else:
         sentence = "The server speaks first"
     kinds = [message_kind(each.message) for each in case.messages if each.direction == "out"]

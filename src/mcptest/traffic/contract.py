@@ -49,13 +49,13 @@ from mcptest.traffic.varying_values import (
     SCHEMA_KEYS,
     STRING,
     VaryingStrings,
+    drop_overlaps,
     find_varying,
     has_digit,
     is_id_key,
     is_random,
     tag_for,
     tag_for_spans,
-    without_overlaps,
 )
 
 TYPE_CHECKING = False
@@ -119,7 +119,7 @@ class _Secrets:
 
 def _secrets_in(message: Any) -> Iterator[str]:
     """Every secret in a message, in each of its spellings, that is long enough to search for."""
-    for secret in _found_in(message, "", is_schema=False):
+    for secret in _find_secrets(message, "", is_schema=False):
         scheme = re.match(AUTH_SCHEMES, secret, re.IGNORECASE)
         for text in (secret, secret[scheme.end() :] if scheme else secret):
             yield from (form for form in _spellings(text) if len(form) >= LEAST_FOUND_CHARS)
@@ -137,7 +137,7 @@ def _spellings(text: str) -> Iterator[str]:
         yield text
 
 
-def _found_in(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
+def _find_secrets(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
     if not is_schema and is_secret(key, value):
         yield from _scalars(value)
     elif isinstance(value, str):
@@ -145,7 +145,7 @@ def _found_in(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
             yield value[start:end]
     elif isinstance(value, (dict, list)):
         for step, name, inner in members_of(value, key):
-            yield from _found_in(inner, name, is_schema=is_schema or step in SCHEMA_KEYS)
+            yield from _find_secrets(inner, name, is_schema=is_schema or step in SCHEMA_KEYS)
 
 
 def _scalars(value: Any) -> Iterator[str]:
@@ -191,7 +191,7 @@ def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
         raise error("F004", file, "there is too much traffic in this file", limit)
 
     secrets = _Secrets(messages)
-    redacted = [_with_redacted_targets(case, secrets) for case in cases]
+    redacted = [_redact_targets(case, secrets) for case in cases]
     titles = [secrets.redact_known(case_name(case)) for case in redacted]
     comments = [secrets.redact_known(case_comment(case)) for case in redacted]
     case_names = Names()
@@ -245,7 +245,7 @@ def _comment(text: str) -> str:
     return f"# {defuse_markers(visible(text))}"
 
 
-def _with_redacted_targets(case: RecordedCase, secrets: _Secrets) -> RecordedCase:
+def _redact_targets(case: RecordedCase, secrets: _Secrets) -> RecordedCase:
     """A case to be named: names are cut, and part of a secret could not be recognized as one."""
 
     def redacted(message: Any) -> Any:
@@ -311,7 +311,7 @@ class _Describer:
                 continue
             is_envelope = name in ("jsonrpc", "id", "method")
             if is_envelope and (self._index, steps) not in self._marks:
-                described[name] = _without_half_characters(inner)
+                described[name] = _replace_half_characters(inner)
             elif (key := self._describe_key(name, lead)) is not None:
                 described[key] = self._describe_value(inner, steps, name)
         return described
@@ -337,7 +337,7 @@ class _Describer:
         is_schema = not SCHEMA_KEYS.isdisjoint(steps)
         if is_secret(key, value) and not is_schema:
             self._note(steps, _SENT if self._is_sent else _RECEIVED)
-            return _with_any_scalars(value) if self._is_sent else ANY
+            return _hide_scalars(value) if self._is_sent else ANY
         if isinstance(value, dict):
             described = {}
             for step, name, inner in members_of(value, key):
@@ -380,7 +380,7 @@ class _Describer:
             self._note(steps, _SENT_INSIDE)
         if HALF_CHARACTER.search(redacted):
             self._note(steps, "holds half a character, which cannot be written")
-        return str(_without_half_characters(redacted))
+        return str(_replace_half_characters(redacted))
 
     def _describe_received_string(
         self, text: str, steps: Steps, key: str, *, is_schema: bool
@@ -395,9 +395,9 @@ class _Describer:
         if not (self._keep_values or is_schema or text in self._known):
             by_look = [] if is_constant else find_varying(key, text, self._known)
             inside = self._varying.spans_in(text, self._known, skips_words=is_constant)
-            varying = without_overlaps([*by_look, *inside])
+            varying = drop_overlaps([*by_look, *inside])
         hidden = [(start, end, _secret_expression(text[start:end])) for start, end in places]
-        spans = without_overlaps([*hidden, *varying])
+        spans = drop_overlaps([*hidden, *varying])
         # Otherwise part of a secret would be left over.
         is_hidden = len(hidden) <= _MAX_SECRETS and set(hidden) <= set(spans)
         tag = tag_for_spans(text, spans) if is_hidden else STRING
@@ -432,16 +432,16 @@ def _secret_expression(secret: str) -> str:
     return r"\S+" if '"' in secret else '[^\\s"]+'
 
 
-def _without_half_characters(value: Any) -> Any:
+def _replace_half_characters(value: Any) -> Any:
     return HALF_CHARACTER.sub("\ufffd", value) if isinstance(value, str) else value
 
 
-def _with_any_scalars(value: Any) -> Any:
+def _hide_scalars(value: Any) -> Any:
     """A secret to be sent: its structure with any value for strings and numbers."""
     if isinstance(value, dict):
-        return {name: _with_any_scalars(inner) for name, inner in value.items()}
+        return {name: _hide_scalars(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_with_any_scalars(inner) for inner in value]
+        return [_hide_scalars(inner) for inner in value]
     return value if value is None or isinstance(value, bool) else ANY
 
 
@@ -552,17 +552,17 @@ class _Linker:
         self._from_client.update(parts)
         if taken_out:
             self.notes.append(
-                f"{case_name}: the client sends {_shown(taken_out[0])}, which the server sent "
+                f"{case_name}: the client sends {_show(taken_out[0])}, which the server sent "
                 "inside a longer string; it is sent again as it is"
             )
         elif put_in:
             self.notes.append(
-                f"{case_name}: the client sends {_shown(put_in[0])}, which the server sent, "
+                f"{case_name}: the client sends {_show(put_in[0])}, which the server sent, "
                 "inside a longer string; it is sent again as it is"
             )
 
 
-def _shown(text: str) -> str:
+def _show(text: str) -> str:
     # Part of a secret could not be recognized as one, so nothing is cut.
     return visible(text) if len(text) <= _MAX_SHOWN else "a long string"
 

@@ -323,7 +323,7 @@ def _entries_of_value(value: Any) -> list[Entry]:
     if not isinstance(value, dict):
         return []
     for key in _MESSAGE_KEYS:
-        message = _unpacked(value.get(key))
+        message = _unpack(value.get(key))
         if is_message_or_batch(message):
             words = (value.get(name) for name in _DIRECTION_KEYS)
             found = (_direction_of(word) for word in words if isinstance(word, str))
@@ -332,11 +332,11 @@ def _entries_of_value(value: Any) -> list[Entry]:
     return [
         (direction, message)
         for direction, key, inner in sides
-        if (direction or key in _KIND_KEYS) and is_message_or_batch(message := _unpacked(inner))
+        if (direction or key in _KIND_KEYS) and is_message_or_batch(message := _unpack(inner))
     ]
 
 
-def _unpacked(value: Any) -> Any:
+def _unpack(value: Any) -> Any:
     """A message that is in the log as a string of JSON."""
     return _parse_or_none(value) if isinstance(value, str) else value
 
