@@ -140,11 +140,9 @@ class Upstream:
 
     def notifications(self, after: int, method: str, wait_s: float) -> Message:
         """The notifications after the one with this number, waited for if there is none."""
-        found: list[Message] = []
 
         def find() -> list[Message]:
-            found[:] = self._notifications.since(after, method)
-            return found
+            return self._notifications.since(after, method)
 
         if not self._lost:
             server = self._server or self._get_server("notifications", None)
@@ -463,12 +461,12 @@ class ConnectionSession(Session):
             return []
         named = [each.get("name") for each in tools if isinstance(each, dict)]
         names = [visible(name) for name in named if isinstance(name, str)]
-        unlisted = [name for name in map(visible, failed) if name not in names]
         sentences = []
-        for name in unlisted:
-            question = suggest(name, names, '"{}"')
-            sentences.append(f'the server lists no tool "{name}"{question}')
-        return [self._upstream.redact(sentence) for sentence in sentences]
+        for name in map(visible, failed):
+            if name not in names:
+                sentence = f'the server lists no tool "{name}"' + suggest(name, names, '"{}"')
+                sentences.append(self._upstream.redact(sentence))
+        return sentences
 
     def save(self) -> None:
         """Save queued uploads to a file, before the end is waited for."""

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from mcptest._collect import CollectedTest, Collection
     from mcptest.coprocess.protocol import Request
     from mcptest.core.events import RunFinished
-    from mcptest.core.results import CaseResult
     from mcptest.engine.on_demand import FileRun
     from mcptest.engine.server import Launcher
 
@@ -145,44 +144,38 @@ class SuiteSession(Session):
     def _run(self, loaded: _LoadedFile, test: CollectedTest) -> Message:
         suite = loaded.run.suites[test.suite]
         file = suite.suite.file
-        answer: Message = {
-            "text": "",
-            "file": file,
-            "line": test.line,
-            "duration_ms": 0,
-            "notes": [],
-        }
+
+        def answer(status: str, text: str, **more: object) -> Message:
+            known = {"status": status, "text": defuse(text), "file": file, "line": test.line}
+            return {**known, "duration_ms": 0, "notes": [], **more}
+
         if test.skip:
-            return {"status": "skipped", **answer, "text": defuse(test.skip)}
+            return answer("skipped", test.skip)
         if test.unset:
-            text = f"{describe_mistakes(test.unset, file)}\n\n{file}:{test.line}"
-            return {"status": "error", **answer, "text": defuse(text)}
+            return answer("error", f"{describe_mistakes(test.unset, file)}\n\n{file}:{test.line}")
         try:
             result = suite.settle(suite.perform(test.case))
         except InterruptedRunError:
             raise
         except UsageError as error:
             text = f"{error.message}\n{error.help}".rstrip("\n")
-            return {"status": "error", **answer, "text": defuse(f"{text}\n\n{file}:{test.line}")}
+            return answer("error", f"{text}\n\n{file}:{test.line}")
         except Exception as error:
             message = describe_internal_error(error, file) or f"{type(error).__name__}: {error}"
             raise RefusedError(INTERNAL_ERROR, defuse(message)) from error
         result = reword_hints(result, '"isolation: file"')
         result = redact_all(result, redactor(loaded.collection.plan.secrets))
-        return {"status": result.status, **answer, **_describe(result, file)}
-
-
-def _describe(result: CaseResult, file: str) -> Message:
-    notes = [*result.notes]
-    text = ""
-    if result.status == "passed":
-        notes += [f"flaky: attempt {result.attempts} passed"] if result.is_flaky else []
-    else:
-        # Each text is read by itself: what earlier ones have shown counts for nothing.
-        text = describe_case(result, file, SeenFailures())
-    return {
-        "text": defuse(text),
-        "line": result.line,
-        "duration_ms": round(result.duration_s * 1000, 3),
-        "notes": [defuse(note) for note in notes],
-    }
+        notes = [*result.notes]
+        text = ""
+        if result.status != "passed":
+            # Each text is read by itself: what earlier ones have shown counts for nothing.
+            text = describe_case(result, file, SeenFailures())
+        elif result.is_flaky:
+            notes.append(f"flaky: attempt {result.attempts} passed")
+        return answer(
+            result.status,
+            text,
+            line=result.line,
+            duration_ms=round(result.duration_s * 1000, 3),
+            notes=[defuse(note) for note in notes],
+        )

@@ -119,7 +119,7 @@ class CredentialHider:
             start += scheme.end() if scheme else 0
             key = _key_before(word[:start]) or option
             value = word[start:end]
-            name = key or _guess_name(value)
+            name = key or next((name for look, name in _KINDS if re.match(look, value)), "SECRET")
             if "://" in word and key == _PASSWORD:
                 place = "the password in a URL"
             elif key:
@@ -237,10 +237,6 @@ def _key_before(text: str) -> str:
         return "BEARER_TOKEN"
     found = re.search(r"([A-Za-z_][\w.-]*)['\"]?\s*(?:=|:)\s*['\"]?(?:\w+[ \t]+)?$", text)
     return found[1] if found else ""
-
-
-def _guess_name(value: str) -> str:
-    return next((name for look, name in _KINDS if re.match(look, value)), "SECRET")
 
 
 def _is_random(text: str) -> bool:

@@ -104,12 +104,6 @@ _STREAM_HEADERS = {
 }
 
 
-def _requests_in(value: object) -> list[IdKey]:
-    """The ids of the requests in a message or a batch."""
-    messages: list[Any] = value if isinstance(value, list) else [value]
-    return [id_key(each["id"]) for each in messages if message_kind(each) == "request"]
-
-
 class _HttpSessions:
     """All sessions that have not ended; `on_end` is called with each that ends."""
 
@@ -347,12 +341,6 @@ class _Delivery(Record):
     is_last: bool
     status: int = 200
 
-    def acts(self) -> list[Act]:
-        """What to do for it."""
-        if self.data is None:
-            return self.stream.cut()
-        return self.stream.send(self.data, is_last=self.is_last, status=self.status)
-
 
 # The head of a request, checked before its body is read
 
@@ -368,11 +356,6 @@ class _Refusal(Record):
     code: int = INVALID_REQUEST
     headers: Mapping[str, str] | None = None
     is_wrong: bool = True
-
-    def body(self) -> bytes:
-        """The error as a JSON-RPC message."""
-        error = {"code": self.code, "message": f"mcptest mock: {self.sentence}"}
-        return encode_line({"jsonrpc": "2.0", "id": None, "error": error})
 
 
 def check_head(request: WebRequest, port: int) -> _Refusal | None:
@@ -619,7 +602,11 @@ class HttpMock:
 
     def perform(self, item: Act | _Delivery) -> list[Act]:
         """What to do about something whose time has come."""
-        return [item] if isinstance(item, Act) else item.acts()
+        if isinstance(item, Act):
+            return [item]
+        if item.data is None:
+            return item.stream.cut()
+        return item.stream.send(item.data, is_last=item.is_last, status=item.status)
 
     def close_exchange(self, exchange: int) -> None:
         """Handle a connection that is gone, or complete."""
@@ -652,10 +639,9 @@ class HttpMock:
             subject = f"{refusal.status} {request.method}"
             sentence = f"{request.method} was answered with {refusal.status}: {refusal.sentence}"
             self._shared.note(subject, sentence)
-        headers = {"Content-Type": _JSON, **(refusal.headers or {})}
-        return Answer(
-            exchange=exchange, status=refusal.status, headers=headers, body=refusal.body()
-        )
+        rejection = Rejection(code=refusal.code, sentence=refusal.sentence)
+        answer = _http_answer(exchange, rejection_answer(None, rejection), refusal.status)
+        return answer.but(headers={**answer.headers, **(refusal.headers or {})})
 
     def _post(self, exchange: int, request: WebRequest, now: float) -> Later:
         try:
@@ -701,7 +687,8 @@ class HttpMock:
         self, client: _HttpSession, exchange: int, value: object, *, is_first: bool
     ) -> Later:
         sent = respond(self._player, client.session, value, self._limit)
-        waiting = _requests_in(value)
+        messages: list[Any] = value if isinstance(value, list) else [value]
+        waiting = [id_key(each["id"]) for each in messages if message_kind(each) == "request"]
         stream = client.open(exchange, waiting) if waiting else None
         planned = list(plan_deliveries(self._faults, sent))
         # An answer to something that is not a request is the answer to the POST.

@@ -285,8 +285,12 @@ class ManifestPlayer:
             wrong = offer.check(redacted) or hidden
         if wrong:
             refused = refuse(wrong, (problem(wrong, "params.arguments"),))
-            is_for_model = offer.kind == "tool" and session.revision >= _TOOL_ERRORS_SINCE
-            return _tool_error(refused) if is_for_model else refused
+            if offer.kind != "tool" or session.revision < _TOOL_ERRORS_SINCE:
+                return refused
+            # As the result of its tool, from which a model can learn.
+            content = [{"type": "text", "text": refused.members["error"]["message"]}]
+            result = {"content": content, "isError": True}
+            return refused.but(message=result_response(message["id"], result))
         mismatches: list[tuple[Mismatch, ...]] = []
         for answer in offer.answers:
             found: tuple[Mismatch, ...] = ()
@@ -322,13 +326,6 @@ class ManifestPlayer:
         is_old = kind == "resource" and isinstance(name, str) and session.era != "stateless"
         code = RESOURCE_NOT_FOUND if is_old else INVALID_PARAMS
         return session.refuse(message, code, sentence, place, (found,))
-
-
-def _tool_error(refused: Sent) -> Sent:
-    """A refused call as the result of its tool, from which a model can learn."""
-    content = [{"type": "text", "text": refused.members["error"]["message"]}]
-    result = {"content": content, "isError": True}
-    return refused.but(message=result_response(refused.members["id"], result))
 
 
 _SECTIONS = ("tools", "resources", "prompts")

@@ -141,10 +141,12 @@ def body_of(message: Message) -> dict[str, object]:
     Ids and `_meta` differ from client to client, and a client may omit what is empty.
     """
     if "method" not in message:
+        outcome = {key: message[key] for key in ("result", "error") if key in message}
         return {
-            member: _without(message[member], "_meta")
-            for member in ("result", "error")
-            if member in message
+            key: {name: inner for name, inner in value.items() if name != "_meta"}
+            if isinstance(value, dict)
+            else value
+            for key, value in outcome.items()
         }
     params = message.get("params")
     if params is None or params == []:
@@ -162,12 +164,6 @@ def body_of(message: Message) -> dict[str, object]:
     if method in _WITH_ARGUMENTS and body.get("arguments") is None:
         body["arguments"] = {}
     return {"params": body}
-
-
-def _without(value: object, name: str) -> object:
-    if not isinstance(value, dict):
-        return value
-    return {key: inner for key, inner in value.items() if key != name}
 
 
 def initialize_result(name: str, version: str, capabilities: Result, params: object) -> Result:
