@@ -77,8 +77,8 @@ class Upstream:
         # server which does not return ids unchanged is noticed.
         self.next_id: object = ABSENT
         self._asked = 0
-        # When the last request was sent; no time at all while the server starts, which has a time
-        # limit of its own.
+        # When the last request was sent; infinite while the server starts, which has a time limit
+        # of its own.
         self.asked_at = math.inf
         # How long it took to start, which is not part of any call.
         self.start_s = 0.0
@@ -106,7 +106,7 @@ class Upstream:
         return text[-_MAX_STDERR_CHARS:]
 
     def initialize(self) -> Message:
-        """What the server answered to `initialize`; asked again, the same."""
+        """What the server answered to `initialize`, which is sent only once."""
         if not self._pool.is_running:
             self._get_server("initialize", None)
         return self.handshake
@@ -158,7 +158,7 @@ class Upstream:
         return {"received": self._notifications.count, "notifications": find()}
 
     def stderr(self) -> str:
-        """What the server has written to stderr so far, as far as it was kept."""
+        """What was kept of the server's stderr so far."""
         if self._server is None:
             return ""
         connection = self._server.connection

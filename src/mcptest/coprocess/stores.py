@@ -29,6 +29,7 @@ from mcptest.engine.test_files import (
     write_all,
 )
 from mcptest.matching.compare import compare
+from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_address import Address
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, tool_failure
 from mcptest.transport.files import open_beside, remove_leftovers
@@ -86,7 +87,7 @@ class Cassette:
 
     @property
     def is_active(self) -> bool:
-        """Whether anything is recorded or replayed."""
+        """True if something is recorded or replayed."""
         return bool(self._recorder or self._player)
 
     def refuse_in_replay(self, what: str) -> None:
@@ -227,7 +228,7 @@ class CassetteRecorder:
 
 
 def _is_cassette(path: str) -> bool:
-    """Whether there is a cassette; OSError if there is any other file with content."""
+    """True if there is a cassette; OSError if there is any other file with content."""
     try:
         fd = open_regular(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -256,19 +257,15 @@ class RecordedCall(Record):
 
     def render(self) -> bytes:
         outcome = {"error": self.error} if self.result is ABSENT else {"result": self.result}
-        return _encode_line({"method": self.method, "params": self.params, **outcome})
+        return encode_line({"method": self.method, "params": self.params, **outcome})
 
 
 def render_header(command: tuple[str, ...]) -> bytes:
-    return _encode_line({"format": _FORMAT, "version": _VERSION, "command": list(command)})
-
-
-def _encode_line(value: object) -> bytes:
-    return dump_json(value).encode("utf-8", "backslashreplace") + b"\n"
+    return encode_line({"format": _FORMAT, "version": _VERSION, "command": list(command)})
 
 
 def is_cassette_header(line: bytes) -> bool:
-    """Whether this is the first line of a cassette of any version."""
+    """True if this is the first line of a cassette of any version."""
     try:
         header = parse_json(line.decode("utf-8"))
     except (NotJsonError, UnicodeDecodeError):
@@ -335,7 +332,7 @@ def _refuse_surplus(value: dict[str, Any], known: set[str], number: int) -> None
 class CassettePlayer:
     """Answers each request with the next entry recorded for the same request.
 
-    `initialize` has one entry, which answers it every time.
+    The entry for `initialize` is used every time.
     """
 
     def __init__(self, calls: list[RecordedCall]) -> None:
@@ -440,7 +437,7 @@ class Cache:
 
     @property
     def stores(self) -> bool:
-        """Whether new results are stored."""
+        """True if new results are stored."""
         return self.mode in ("read_write", "refresh")
 
     def find(self, tool: str, arguments: dict[str, Any]) -> Any:
@@ -485,10 +482,9 @@ class Cache:
 
     def _store(self, path: str, kept: dict[str, Any]) -> None:
         """Replace the file at once, so that readers find the old result or the new one."""
-        text = (dump_json(kept) + "\n").encode("utf-8", "backslashreplace")
         beside, fd = open_beside(path, cleans=False)
         try:
-            write_all(fd, text)
+            write_all(fd, encode_line(kept))
             os.replace(beside, path)
         except OSError:
             self._drop(beside)
@@ -533,7 +529,7 @@ class Uploads:
 
     def add(self, record: dict[str, Any]) -> None:
         if self.is_enabled:
-            self._queue.append(dump_json(record).encode("utf-8", "backslashreplace") + b"\n")
+            self._queue.append(encode_line(record))
 
     def flush(self, patience_s: float = PATIENCE_S) -> int:
         """Deliver everything and return the number of records. UploadError leaves them queued."""

@@ -1,7 +1,7 @@
-"""Credentials in the description of a server, which belong into no file.
+"""Credentials in the description of a server, which must not be written to a file.
 
-What looks like one becomes `${NAME}`, a reference to a variable of the environment. How a secret is
-known is in `core.secrets` and `core.likely_secrets`; here is what to call it.
+What looks like one becomes `${NAME}`, a reference to a variable of the environment.
+`core.secrets` and `core.likely_secrets` recognize secrets; this module chooses their names.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class CredentialHider:
         if assigned and _is_secret_value(assigned[1], assigned[2]):
             key, value = assigned[1], assigned[2]
             return f"{key}={self._replace(key, value, f'the value of {key}')}"
-        # References stay; they are no words in which to search.
+        # References stay, and nothing is searched for in them.
         searched = re.sub(_REFERENCE, lambda found: "x" * len(found[0]), word)
         for start, end in reversed(secret_places(searched)):
             scheme = re.match(AUTH_SCHEMES, word[start:end], re.IGNORECASE)

@@ -2,8 +2,8 @@
 
 Requests are sent by a function that is passed in. Tools that may change something are never
 called (see `explore.safe_tools`). What cannot be tried becomes a test that is skipped, with the
-reason, and so does an answer of a server that is broken (see `explore.error_answers`). Expected is
-the shape of an answer: what it says changes from call to call, and may not belong into a file.
+reason, and so does an answer of a server that is broken (see `explore.error_answers`). A test
+expects the shape of an answer: what it says changes from call to call, and may be private.
 """
 
 from __future__ import annotations

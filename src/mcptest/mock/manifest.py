@@ -449,50 +449,16 @@ class _Item:
             check=check,
         )
 
-    def one_of(self, fields: Fields, keys: Sequence[str], what: str) -> str:
-        """The one of these keys that is there; a diagnostic and "" if it is not exactly one."""
-        given = [key for key in keys if key in fields.mapping]
-        if len(given) == 1:
-            return given[0]
-        seen = " and ".join(given) or "none of them"
-        message = f"{what} has one of the keys {', '.join(keys)}; here is {seen}"
-        fields.report("", "F007", message)
-        return ""
 
-    def read_references(
-        self, fields: Fields, key: str, known: Sequence[str] | None
-    ) -> tuple[str, ...]:
-        """The `${…}` at a key; a diagnostic about those that can never be filled in.
-
-        `known` are the arguments that there are, None if there may be any.
-        """
-        found: dict[str, None] = {}
-        value = fields.mapping.get(key)
-        unclosed: set[Steps] = set()
-        for steps, text in _find_in_strings(_UNCLOSED, value):
-            unclosed.add(steps)
-            beginning = _BEGINNING.match(text)
-            assert beginning
-            message = f"{beginning[0]} is not closed: there is no }} that ends it"
-            help = "write it as ${args.NAME}"
-            fields.at((key, *steps)).report("", "F009", message, help, on_key=False)
-        for name, steps in references(value):
-            if steps in unclosed:
-                continue
-            found[name] = None
-            root, _, rest = name.partition(".")
-            first = rest.partition(".")[0]
-            here = fields.at((key, *steps))
-            if root != "args" or (name != root and not first):
-                message = f"${{{name}}} cannot be filled in; there is ${{args.NAME}}"
-                help = f"the text itself is written $${{{name}}}"
-                here.report("", "F009", message, help, on_key=False)
-            elif first and known is not None and first not in known:
-                question = suggest(first, known)
-                help = f"there are: {', '.join(known) or 'none'}"
-                message = f"there is no argument {first}{question}"
-                here.report("", "F009", message, help, on_key=False)
-        return tuple(found)
+def _find_one_key(fields: Fields, keys: Sequence[str], what: str) -> str:
+    """The one of these keys that is there; a diagnostic and "" if it is not exactly one."""
+    given = [key for key in keys if key in fields.mapping]
+    if len(given) == 1:
+        return given[0]
+    seen = " and ".join(given) or "none of them"
+    message = f"{what} has one of the keys {', '.join(keys)}; here is {seen}"
+    fields.report("", "F007", message)
+    return ""
 
 
 # `${args.…}`
@@ -504,6 +470,40 @@ _ESCAPED = re.compile(rf"\$({_ARGS})")
 # The text ends, or another brace opens, before one closes.
 _UNCLOSED = re.compile(rf"(?<!\$){_ARGS}(?:[^{{}}$]|\$(?!\{{))*(?:\$?\{{|\Z)")
 _BEGINNING = re.compile(r"\$\{[^\s{}$]*")
+
+
+def _read_references(fields: Fields, key: str, known: Sequence[str] | None) -> tuple[str, ...]:
+    """The `${…}` at a key; a diagnostic about those that can never be filled in.
+
+    `known` are the arguments that there are, None if there may be any.
+    """
+    found: dict[str, None] = {}
+    value = fields.mapping.get(key)
+    unclosed: set[Steps] = set()
+    for steps, text in _find_in_strings(_UNCLOSED, value):
+        unclosed.add(steps)
+        beginning = _BEGINNING.match(text)
+        assert beginning
+        message = f"{beginning[0]} is not closed: there is no }} that ends it"
+        help = "write it as ${args.NAME}"
+        fields.at((key, *steps)).report("", "F009", message, help, on_key=False)
+    for name, steps in references(value):
+        if steps in unclosed:
+            continue
+        found[name] = None
+        root, _, rest = name.partition(".")
+        first = rest.partition(".")[0]
+        here = fields.at((key, *steps))
+        if root != "args" or (name != root and not first):
+            message = f"${{{name}}} cannot be filled in; there is ${{args.NAME}}"
+            help = f"the text itself is written $${{{name}}}"
+            here.report("", "F009", message, help, on_key=False)
+        elif first and known is not None and first not in known:
+            question = suggest(first, known)
+            help = f"there are: {', '.join(known) or 'none'}"
+            message = f"there is no argument {first}{question}"
+            here.report("", "F009", message, help, on_key=False)
+    return tuple(found)
 
 
 def _find_in_strings(pattern: re.Pattern[str], value: object) -> Iterator[tuple[Steps, str]]:
@@ -532,11 +532,11 @@ def _read_tool(item: _Item) -> _Offer:
             known = list(properties)
     fields.mapping_at("outputSchema")
     answers: tuple[_CannedAnswer, ...] = ()
-    found = item.one_of(fields, (*ANSWER_KEYS, "answers"), "a tool")
+    found = _find_one_key(fields, (*ANSWER_KEYS, "answers"), "a tool")
     if found == "answers":
         answers = tuple(_read_choice(item, known))
     elif found:
-        answers = (_read_answer(item, fields, found, known),)
+        answers = (_read_answer(fields, found, known),)
     check = _schema_check(fields, schema) if schema else _accept_all
     entry = item.entry(TOOL_KEYS) | {"inputSchema": schema or _imply_schema(answers)}
     return item.offer("tool", name, entry, answers, check)
@@ -583,8 +583,8 @@ def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[_CannedAn
     inner = [each for _, each in item.fields.mappings_at("answers", "an answer", example)]
     for fields in inner:
         fields.refuse_unknown(("when", *ANSWER_KEYS), "an answer")
-        found = item.one_of(fields, ANSWER_KEYS, "an answer")
-        answer = _read_answer(item, fields, found, known)
+        found = _find_one_key(fields, ANSWER_KEYS, "an answer")
+        answer = _read_answer(fields, found, known)
         when = fields.mapping_at("when")
         if when:
             compiled = item.compiler.compile(when.mapping, trail_of(when.steps))
@@ -595,9 +595,7 @@ def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[_CannedAn
         yield answer
 
 
-def _read_answer(
-    item: _Item, fields: Fields, key: str, known: Sequence[str] | None
-) -> _CannedAnswer:
+def _read_answer(fields: Fields, key: str, known: Sequence[str] | None) -> _CannedAnswer:
     body: Body = {"result": {}}
     if key == "answer":
         body = {"result": {"content": [{"type": "text", "text": fields.text(key)}]}}
@@ -612,7 +610,7 @@ def _read_answer(
         else:
             inner.list_at("content")
             body = {key: {"content": []} | inner.mapping}
-    return _CannedAnswer(body=body, as_is={}, names=item.read_references(fields, key, known))
+    return _CannedAnswer(body=body, as_is={}, names=_read_references(fields, key, known))
 
 
 # Resources
@@ -621,7 +619,7 @@ def _read_answer(
 def _read_resource(item: _Item) -> _Offer:
     fields = item.fields
     uri = item.read_name("resource", (*RESOURCE_KEYS, *CONTENT_KEYS), "uri")
-    found = item.one_of(fields, CONTENT_KEYS, "a resource")
+    found = _find_one_key(fields, CONTENT_KEYS, "a resource")
     kind: Body = {"mimeType": "application/json"} if found == "json" else {}
     entry = {"uri": uri, "name": uri} | kind | item.entry(RESOURCE_KEYS)
     for steps, text in _find_in_strings(_REFERENCE, fields.mapping.get(found)):
@@ -659,7 +657,7 @@ def _read_contents(fields: Fields, key: str) -> Body:
 def _read_prompt(item: _Item) -> _Offer:
     fields = item.fields
     name = item.read_name("prompt", (*PROMPT_KEYS, *MESSAGE_KEYS), "name")
-    found = item.one_of(fields, MESSAGE_KEYS, "a prompt")
+    found = _find_one_key(fields, MESSAGE_KEYS, "a prompt")
     required: dict[str, bool] = {}
     for _, inner in fields.mappings_at("arguments", "an argument", "for example {name: city}"):
         inner.refuse_unknown(ARGUMENT_KEYS, "an argument of a prompt")
@@ -667,10 +665,10 @@ def _read_prompt(item: _Item) -> _Offer:
         required[inner.text("name")] = inner.flag("required", False)
     known = list(required) if "arguments" in fields.mapping else None
     answer = _CannedAnswer(
-        body={"result": {"messages": list(_read_messages(item, found))}},
+        body={"result": {"messages": list(_read_messages(fields, found))}},
         # The list has it too, where there are no arguments.
         as_is=item.entry(["description"]),
-        names=item.read_references(fields, found, known),
+        names=_read_references(fields, found, known),
     )
 
     def check(given: Mapping[str, object]) -> str:
@@ -683,21 +681,21 @@ def _read_prompt(item: _Item) -> _Offer:
     return item.offer("prompt", name, entry, (answer,), check)
 
 
-def _read_messages(item: _Item, key: str) -> Iterator[Body]:
+def _read_messages(fields: Fields, key: str) -> Iterator[Body]:
     if key == "text":
-        yield {"role": "user", "content": {"type": "text", "text": item.fields.text(key)}}
+        yield {"role": "user", "content": {"type": "text", "text": fields.text(key)}}
     if key != "messages":
         return
     example = "{role: user, content: Hello}"
-    for _, fields in item.fields.mappings_at("messages", "a message", f"for example {example}"):
-        fields.refuse_unknown(("role", "content"), "a message")
-        fields.require(("role", "content"), "a message")
-        content = fields.mapping.get("content")
+    for _, inner in fields.mappings_at("messages", "a message", f"for example {example}"):
+        inner.refuse_unknown(("role", "content"), "a message")
+        inner.require(("role", "content"), "a message")
+        content = inner.mapping.get("content")
         if isinstance(content, str):
             content = {"type": "text", "text": content}
-        elif "content" in fields.mapping:
-            fields.mapping_at("content")
-        yield {"role": fields.choice("role", ROLES, "user"), "content": content}
+        elif "content" in inner.mapping:
+            inner.mapping_at("content")
+        yield {"role": inner.choice("role", ROLES, "user"), "content": content}
 
 
 # Manifests among the files of a mock

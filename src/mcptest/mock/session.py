@@ -521,7 +521,7 @@ _MAX_CHARS = 300
 
 
 class CaseReport(Record):
-    """Whether a case was exercised.
+    """One case of the contract, and if the client exercised it.
 
     `awaited` is the method of a request of the mock that the client has not answered, if that
     is what the case waits for.
