@@ -36,7 +36,7 @@ from mcptest.transport.process.stopping import signal_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from mcptest.coprocess.protocol import Methods, Request
     from mcptest.coprocess.stores import Cache, Post
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     Params = dict[str, Any]
     Message = dict[str, Any]
+    T = TypeVar("T")
 
 __all__ = [
     "ConnectionSession",
@@ -92,9 +93,10 @@ class Upstream:
     def is_running(self) -> bool:
         return self._pool.is_running and not self.is_lost
 
-    def redact(self, value: Any) -> Any:
+    def redact(self, value: T) -> T:
         """The value without the secrets that a config gave to the server."""
-        return redact_all(value, self._redactor)
+        redacted: T = redact_all(value, self._redactor)
+        return redacted
 
     def start_request(self) -> None:
         """What the server writes to stderr from here on belongs to the next request."""
@@ -102,8 +104,7 @@ class Upstream:
 
     def stderr_of_request(self) -> str:
         """The end of what the server has written to stderr since the request began."""
-        text: str = self.redact(self._pool.stderr_of_test())
-        return text[-_MAX_STDERR_CHARS:]
+        return self.redact(self._pool.stderr_of_test())[-_MAX_STDERR_CHARS:]
 
     def initialize(self) -> Message:
         """What the server answered to `initialize`, which is sent only once."""
@@ -164,8 +165,7 @@ class Upstream:
         connection = self._server.connection
         if not self._lost:
             connection.wire.drain_stderr()
-        text: str = self.redact(connection.stderr_since(0))
-        return text
+        return self.redact(connection.stderr_since(0))
 
     def _refusal(self, server: Server, fault: Fault) -> RefusedError:
         """The error for a fault of the server, which is stopped if it cannot be used any more."""
@@ -250,8 +250,7 @@ class Upstream:
             "effect": fault.effect,
             "stderr": fault.evidence.stderr_tail,
         }
-        redacted: Message = self.redact(found | ({"hint": fault.hint} if fault.hint else {}))
-        return redacted
+        return self.redact(found | ({"hint": fault.hint} if fault.hint else {}))
 
 
 def _without_id(fault: Fault, id: object) -> Fault:
@@ -363,7 +362,7 @@ class ConnectionSession(Session):
         kept = self._cache.find(tool, arguments) if is_cached else ABSENT
         if isinstance(kept, dict):
             return {"result": kept}
-        result: Params = self._ask("tools/call", {"name": tool, "arguments": arguments})
+        result = self._ask("tools/call", {"name": tool, "arguments": arguments})
         if is_cached and self._cache.stores and self._upstream.redact(result) == result:
             self._cache.keep(tool, arguments, result)
         return {"result": result}
@@ -371,12 +370,11 @@ class ConnectionSession(Session):
     def _call_tool_with_progress(self, tool: str, arguments: Params) -> Params:
         """The answer to a call with the progress before it; cached results have none."""
         params = {"name": tool, "arguments": arguments}
-        outcome: Params = self._cassette.perform(
+        return self._cassette.perform(
             "mcp.callWithProgress",
             params,
             lambda: self._upstream.ask_with_progress("tools/call", params),
         )
-        return outcome
 
     def _queue(self, call: Params, began: float, outcome: Params) -> None:
         """Queue a call for the next upload, if uploads are enabled."""
@@ -401,7 +399,7 @@ class ConnectionSession(Session):
             "prompts/get", {"name": name} | ({} if arguments is None else {"arguments": arguments})
         )
 
-    def _ask(self, method: str, params: Params) -> Any:
+    def _ask(self, method: str, params: Params) -> Params:
         """The answer of the server, or of the cassette."""
         return self._cassette.perform(method, params, lambda: self._upstream.ask(method, params))
 

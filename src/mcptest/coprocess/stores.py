@@ -123,7 +123,7 @@ class Cassette:
             self.warnings += [warning] if warning else []
         self._recorder = self._player = None
 
-    def perform(self, method: str, params: Params, ask: Callable[[], Any]) -> Any:
+    def perform(self, method: str, params: Params, ask: Callable[[], Params]) -> Params:
         """The answer of the server, or of the cassette; never of both."""
         if self._player:
             try:
@@ -133,7 +133,8 @@ class Cassette:
             if call.error is not ABSENT:
                 data = call.error.get("data", ABSENT)
                 raise RefusedError(UPSTREAM_ERROR, call.error["message"], data)
-            return call.result
+            recorded: Params = call.result
+            return recorded
         if self._recorder is None:
             return ask()
         try:

@@ -145,10 +145,9 @@ class Surveyor:
         return self._caution(tool)
 
     def _try_tool(self, tool: Message) -> Iterator[Probe]:
-        name, schema = tool["name"], tool.get("inputSchema")
+        name, schema = tool["name"], SchemaWalker(tool.get("inputSchema")).root().schema
         sample = made_up_arguments(tool)
-        arguments = sample.arguments
-        params: Params = {"name": name, "arguments": arguments}
+        params: Params = {"name": name, "arguments": sample.arguments}
         shown = _short(name)
         comments = (f"tool {shown}: {_summary(tool)}",)
         if reason := self._reason_not_to_call(tool):
@@ -161,18 +160,17 @@ class Surveyor:
                 skip=f"not called: {reason}; take this line out to call it",
             )
             return
-        takes_none = not SchemaWalker(schema).root().schema.get("properties")
-        promise = "it takes no arguments, so no value is to blame" if takes_none else ""
+        takes_some = schema.get("properties")
+        promise = "" if takes_some else "it takes no arguments, so no value is to blame"
         probe = self._probe(f"calls {shown}", "tools/call", params, comments, promise=promise)
         if not probe.is_untried:
             self.called.append(name)
         yield probe
-        required = required_names(SchemaWalker(schema).root().schema)
-        can_lack = arguments.keys() - sample.needed
-        missing = next((key for key in required if key in can_lack), None)
+        can_lack = sample.arguments.keys() - sample.needed
+        missing = next((key for key in required_names(schema) if key in can_lack), None)
         if missing is None or probe.skip:
             return
-        rest = {key: value for key, value in arguments.items() if key != missing}
+        rest = {key: value for key, value in sample.arguments.items() if key != missing}
         without = f"{shown} without {_short(missing)}"
         params = {"name": name, "arguments": rest}
         probe = self._probe(f"refuses {without}", "tools/call", params, (), missing=missing)

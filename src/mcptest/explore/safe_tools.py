@@ -67,44 +67,32 @@ def _malformed_member(tool: Message) -> str:
     return ""
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Tools that look as if they only read
 
 # Verbs that read, as the first word of a name. Left out are those that may cost money (ask,
 # summarize, translate), that take a program (query, evaluate), that leave something behind
 # (download, generate, open, record) and that mean several things (add, load, resolve, verify).
-_READING = frozenset(
-    [
-        *("calculate", "check", "compare", "convert", "count", "describe", "echo", "fetch", "find"),
-        *("get", "has", "inspect", "is", "list", "lookup", "parse", "read", "retrieve", "search"),
-        *("show", "validate", "view"),
-    ]
+_READING = _words(
+    """
+    calculate check compare convert count describe echo fetch find get has inspect is list lookup
+    parse read retrieve search show validate view
+    """
 )
 # With the second word these do something else: check_in, show_notification.
 _PHRASES = {
-    "check": frozenset(["in", "into", "off", "on", "out", "up"]),
-    "show": frozenset(["alert", "dialog", "message", "notification", "popup", "toast", "window"]),
+    "check": _words("in into off on out up"),
+    "show": _words("alert dialog message notification popup toast window"),
 }
-_JOINING = frozenset(["and", "or", "then"])
+_JOINING = _words("and or then")
 # An argument that takes a program could do anything.
-_PROGRAMS = frozenset(
-    [
-        *(
-            "cmd",
-            "command",
-            "expr",
-            "expression",
-            "javascript",
-            "js",
-            "mutation",
-            "script",
-            "shell",
-        ),
-        *("sql", "statement"),
-    ]
-)
+_PROGRAMS = _words("cmd command expr expression javascript js mutation script shell sql statement")
 # An argument that says where to write: output_path, saveTo, outfile.
-_WRITTEN = frozenset(["dest", "destination", "dst", "out", "output", "save", "target"])
-_PLACES = frozenset(["dir", "directory", "file", "filename", "folder", "path", "to"])
+_WRITTEN = _words("dest destination dst out output save target")
+_PLACES = _words("dir directory file filename folder path to")
 _GLUED_PLACE = r"(?:dest|destination|dst|out|output|save|target)(?:dir|file|folder|path)"
 # "to" alone is also the currency to convert to; beside one of these it is a place.
 _SOURCES = _PLACES | {"source", "src", "uri", "url"}
@@ -166,22 +154,19 @@ def _name_words(name: str) -> list[str]:
 # Values that look as if they did harm
 
 # An argument that says what to do: action, httpMethod.
-_CHOICES = frozenset(
-    [
-        *("action", "actions", "cmd", "command", "commands", "do", "method", "mode", "op"),
-        *("operation", "operations", "ops", "verb"),
-    ]
+_CHOICES = _words(
+    "action actions cmd command commands do method mode op operation operations ops verb"
 )
-_HARMLESS_METHODS = frozenset(["head", "options"])
+_HARMLESS_METHODS = _words("head options")
 _WRITING_MODE = r"(?:rw|[wax])[bt]?\+?|r[bt]?\+"
 # With a value of true these make matters worse.
-_SWITCHES = frozenset(["confirm", "confirmed", "force", "forced", "recurse", "recursive", "yes"])
+_SWITCHES = _words("confirm confirmed force forced recurse recursive yes")
 _STATEMENT = (
     r"(?i:\b(?:alter|create|drop|truncate)\s+(?:\w+\s+)?(?:column|database|index|role|schema|table"
     r"|user|view)\b|\bdelete\s+from\b|\b(?:insert|merge|replace)\s+into\b"
     r"|\bupdate\s+\S+\s+set\b|\A\s*mutation\b)"
 )
-_QUERIES = frozenset(["cypher", "q", "query", "queries", "sql", "statement", "statements"])
+_QUERIES = _words("cypher q query queries sql statement statements")
 _STATEMENT_VERBS = (
     "alter|create|delete|detach|drop|grant|insert|merge|revoke|truncate|update|upsert"
 )
@@ -268,10 +253,6 @@ def _reason_in_words(tool: Message, hint_title: object) -> str:
 
 def _short(name: str) -> str:
     return excerpt(name, 80)
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 # Verbs that change something, as a word of a name.

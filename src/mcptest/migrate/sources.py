@@ -103,6 +103,7 @@ class _TestReader(_Reader):
             setting = setting.but(has_references=True)
         super().__init__(document.file, line, str(test["it"]), setting)
         self._document = document
+        # As it is written; and, in a file without references, with every `${` escaped.
         self._written = test
         escaped = test if setting.has_references else escape_references(test)
         assert isinstance(escaped, dict)

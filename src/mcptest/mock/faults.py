@@ -112,9 +112,10 @@ def plan_deliveries(
             answers = each.parts or (each,)
             wait_s = max(wait_s, *(faults.delay_s(part.method) for part in answers))
             kinds = [faults.kind(part.method) for part in answers]
-            kind = next((each for each in ("drop", "malformed") if each in kinds), "")
-            # If a part of a batch hangs, the rest is sent.
-            if all(each == "hang" for each in kinds):
+            if "drop" in kinds or "malformed" in kinds:
+                kind = "drop" if "drop" in kinds else "malformed"
+            elif all(part == "hang" for part in kinds):
+                # If only a part of a batch hangs, the rest is sent.
                 kind = "hang"
         if kind == "hang":
             return
