@@ -265,8 +265,10 @@ class _Stream:
         self._key = key
         self._journal = journal
         self._is_primed = is_primed
+        # True once nothing more is sent, and once the present connection has had its head.
         self._is_over = False
         self._has_begun = False
+        # How many messages were sent, and the latest of them that a connection has carried.
         self._count = 0
         self._carried = 0
 

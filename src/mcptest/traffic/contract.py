@@ -482,15 +482,15 @@ class _Linker:
             for steps, key, value in _scalars_of(each.message):
                 place = (marks, (index, steps), key)
                 if each.direction == "out":
-                    self._remember(key, value)
+                    self._collect_strings(key, value)
                 if (index, steps) in marks:
                     continue
                 if each.direction == "in":
-                    self._send(value, place, name)
+                    self._mark_sent(value, place, name)
                 else:
-                    self._receive(value, place, is_source=not case.is_unanswered)
+                    self._mark_received(value, place, is_source=not case.is_unanswered)
 
-    def _receive(self, value: Any, place: Place, *, is_source: bool) -> None:
+    def _mark_received(self, value: Any, place: Place, *, is_source: bool) -> None:
         """A value that the server sends; a source is in a case that is run."""
         marks, at, key = place
         value_key = id_key(value)
@@ -503,7 +503,7 @@ class _Linker:
             if _is_handle_key(key) and not _is_handle_key(first[2]):
                 self._received[value_key] = place
 
-    def _remember(self, key: str, value: object) -> None:
+    def _collect_strings(self, key: str, value: object) -> None:
         """Note what varies in a value of the server, and what the client may take out of it."""
         if not isinstance(value, str):
             if tag_for(key, value):
@@ -521,7 +521,7 @@ class _Linker:
         elif key not in CONSTANT_KEYS and has_digit(value):
             self._names_inside.update(set(_names_in(value)) - self._from_client - {value})
 
-    def _send(self, value: Any, place: Place, case_name: str) -> None:
+    def _mark_sent(self, value: Any, place: Place, case_name: str) -> None:
         """A value that the client sends: one of the server, or one of its own."""
         marks, at, key = place
         value_key = id_key(value)
