@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from mcptest.core.results import Mismatch
 from mcptest.core.value_class import ABSENT
 from mcptest.matching.tags import fill, pull_bound
@@ -79,10 +81,7 @@ class ContractPlayer:
             for each in contract.requests("initialize")
             if "error" not in contract.answer_to(each)
         ]
-        # The same for every session, and made on first use of the whole contract.
         self._lists: dict[str, dict[str, object]] = {}
-        self._schemas: dict[str, object] | None = None
-        self._about: tuple[str, str, dict[str, object]] | None = None
 
     @property
     def revision(self) -> str:
@@ -95,18 +94,18 @@ class ContractPlayer:
         methods = self._contract.index.methods("request")
         return tuple(dict.fromkeys((*methods, *BEFORE_HANDSHAKE, *LISTS)))
 
-    @property
+    @cached_property
     def about(self) -> tuple[str, str, dict[str, object]]:
         """The name, the version and the capabilities of the server."""
-        if self._about is None:
-            self._about = describe_server(self._contract, self._handshakes, self._capabilities)
-        return self._about
+        return describe_server(self._contract, self._handshakes, self._capabilities)
 
     def input_schema(self, tool: str) -> object:
         """The schema of a tool's arguments, None if no list has the tool."""
-        if self._schemas is None:
-            self._schemas = tool_schemas(self._contract, self._list("tools/list"))
         return self._schemas.get(tool)
+
+    @cached_property
+    def _schemas(self) -> dict[str, object]:
+        return tool_schemas(self._contract, self._list("tools/list"))
 
     def start(self) -> Session:
         """A session in which nothing has been sent."""

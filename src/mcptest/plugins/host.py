@@ -10,6 +10,7 @@ import os
 import shlex
 import threading
 import time
+from functools import cached_property
 
 from mcptest.core.errors import CheckError, McptestError, ServerError, UsageError
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES, Limits, ServerSpec
@@ -390,13 +391,10 @@ class DeclaredPlugins:
     def __init__(self, manager: PluginManager, specs: Callable[[], Iterable[PluginSpec]]) -> None:
         self._manager = manager
         self._find = specs
-        self._found: dict[str, PluginSpec] | None = None
 
-    @property
+    @cached_property
     def _specs(self) -> dict[str, PluginSpec]:
-        if self._found is None:
-            self._found = index_plugins(self._find())
-        return self._found
+        return index_plugins(self._find())
 
     @property
     def names(self) -> tuple[str, ...]:
