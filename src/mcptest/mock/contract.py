@@ -30,17 +30,9 @@ from mcptest.matching.compare import Group, compare, is_met
 from mcptest.matching.json_values import json_type
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.tags import bound_name, fill, has_blanks, make_value, pull_bound, read_tag
-from mcptest.mock.session import (
-    COMPARED_IN_PART,
-    LISTS,
-    REMOVED,
-    body_of,
-    empty_result,
-    meta_of,
-    params_of,
-)
+from mcptest.mock.session import COMPARED_IN_PART, LISTS, REMOVED, body_of, empty_result
 from mcptest.protocol.dialogue import Bind, Ref
-from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind
+from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind, meta_of, params_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

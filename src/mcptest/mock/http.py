@@ -30,7 +30,7 @@ from mcptest.mock.respond import (
     respond,
     unsupported_version,
 )
-from mcptest.mock.session import PROTOCOL_VERSION, join_reports, meta_of, params_of, problem
+from mcptest.mock.session import join_reports, problem
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_messages import Act, Answer, Begin, Cut, End, Piece, render_event
 from mcptest.protocol.jsonrpc import (
@@ -41,6 +41,8 @@ from mcptest.protocol.jsonrpc import (
     find_violations,
     id_key,
     message_kind,
+    meta_of,
+    params_of,
 )
 from mcptest.protocol.revisions import (
     HANDSHAKE_REVISIONS,
@@ -50,6 +52,7 @@ from mcptest.protocol.revisions import (
     REVISIONS,
     STATELESS_REVISIONS,
     UNSUPPORTED_VERSION,
+    VERSION_KEY,
 )
 
 TYPE_CHECKING = False
@@ -444,7 +447,7 @@ def _compare_headers(
 ) -> Iterator[str]:
     """For each header how it differs from the body, "" if it does not."""
     method, params = message["method"], params_of(message)
-    yield _compare_header(request, "MCP-Protocol-Version", meta_of(message).get(PROTOCOL_VERSION))
+    yield _compare_header(request, "MCP-Protocol-Version", meta_of(message).get(VERSION_KEY))
     yield _compare_header(request, "Mcp-Method", method)
     name = params.get(_NAMED[method]) if method in _NAMED else None
     # If it is not a string, the body is refused later.

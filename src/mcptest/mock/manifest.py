@@ -49,10 +49,9 @@ from mcptest.mock.session import (
     discover_result,
     hide_secrets,
     initialize_result,
-    params_of,
     problem,
 )
-from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, result_response
+from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, params_of, result_response
 from mcptest.protocol.revisions import RESOURCE_NOT_FOUND
 
 TYPE_CHECKING = False

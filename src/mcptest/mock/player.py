@@ -34,12 +34,17 @@ from mcptest.mock.session import (
     empty_result,
     error_answer,
     initialize_result,
-    meta_of,
-    params_of,
     problem,
 )
 from mcptest.protocol.dialogue import Ref
-from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, id_key, result_response
+from mcptest.protocol.jsonrpc import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    id_key,
+    meta_of,
+    params_of,
+    result_response,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -26,7 +26,6 @@ from mcptest.mock.session import (
     LOG_LEVEL,
     NEEDED_CAPABILITIES,
     PROGRESS,
-    PROTOCOL_VERSION,
     REMOVED,
     SERVER_INFO,
     SUBSCRIPTION_ID,
@@ -36,8 +35,6 @@ from mcptest.mock.session import (
     body_of,
     discover_result,
     error_answer,
-    meta_of,
-    params_of,
     problem,
     redact_line,
 )
@@ -50,7 +47,9 @@ from mcptest.protocol.jsonrpc import (
     find_violations,
     id_key,
     message_kind,
+    meta_of,
     notification,
+    params_of,
     result_response,
 )
 from mcptest.protocol.revisions import (
@@ -59,6 +58,7 @@ from mcptest.protocol.revisions import (
     REVISIONS,
     STATELESS_REVISIONS,
     UNSUPPORTED_VERSION,
+    VERSION_KEY,
 )
 
 TYPE_CHECKING = False
@@ -118,7 +118,7 @@ __all__ = [
 
 
 # What the `_meta` of every request must have.
-_REQUIRED = (PROTOCOL_VERSION, CLIENT_CAPABILITIES)
+_REQUIRED = (VERSION_KEY, CLIENT_CAPABILITIES)
 
 _LISTEN = "subscriptions/listen"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -170,8 +170,8 @@ def check_envelope(message: Message) -> Rejection | None:
     if missing:
         sentence = f"params._meta must have {' and '.join(missing)}, as in every request"
         return Rejection(code=INVALID_PARAMS, sentence=f"{sentence} of revision {NEWEST_STATELESS}")
-    if not isinstance(meta[PROTOCOL_VERSION], str):
-        return Rejection(code=INVALID_PARAMS, sentence=f"{PROTOCOL_VERSION} must be a string")
+    if not isinstance(meta[VERSION_KEY], str):
+        return Rejection(code=INVALID_PARAMS, sentence=f"{VERSION_KEY} must be a string")
     if not isinstance(meta[CLIENT_CAPABILITIES], dict):
         return Rejection(code=INVALID_PARAMS, sentence=f"{CLIENT_CAPABILITIES} must be an object")
     return None
@@ -201,7 +201,7 @@ def _respond_stateless(
     meta = meta_of(message)
     capabilities = meta[CLIENT_CAPABILITIES]
     session.declared = frozenset(capabilities if isinstance(capabilities, dict) else ())
-    session.era, session.revision = "stateless", str(meta[PROTOCOL_VERSION])
+    session.era, session.revision = "stateless", str(meta[VERSION_KEY])
     if message["method"] == _LISTEN:
         return _subscribe(player, session, message, key or id_key(message["id"]))
     sent = _skip_handshake(player, session, message)
@@ -231,7 +231,7 @@ def _check_request(message: Message) -> Rejection | None:
     rejection = check_envelope(message)
     if rejection:
         return rejection
-    version = meta_of(message)[PROTOCOL_VERSION]
+    version = meta_of(message)[VERSION_KEY]
     if version not in STATELESS_REVISIONS:
         return unsupported_version(version)
     if method in REMOVED:

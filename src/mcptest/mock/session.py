@@ -46,7 +46,6 @@ __all__ = [
     "MAX_WRONG",
     "NEEDED_CAPABILITIES",
     "PROGRESS",
-    "PROTOCOL_VERSION",
     "REMOVED",
     "SERVER_INFO",
     "SUBSCRIPTION_ID",
@@ -68,8 +67,6 @@ __all__ = [
     "hide_secrets",
     "initialize_result",
     "join_reports",
-    "meta_of",
-    "params_of",
     "problem",
     "redact_line",
     "render_mismatch",
@@ -79,7 +76,6 @@ __all__ = [
 
 
 _PREFIX = "io.modelcontextprotocol/"
-PROTOCOL_VERSION = f"{_PREFIX}protocolVersion"
 CLIENT_CAPABILITIES = f"{_PREFIX}clientCapabilities"
 LOG_LEVEL = f"{_PREFIX}logLevel"
 SERVER_INFO = f"{_PREFIX}serverInfo"
@@ -121,18 +117,6 @@ LISTS = {
 COMPARED_IN_PART = frozenset(["initialize", "notifications/cancelled"])
 
 _WITH_ARGUMENTS = frozenset(["tools/call", "prompts/get"])
-
-
-def params_of(message: Message) -> Mapping[str, object]:
-    """The params of a message, {} if they are not an object."""
-    params = message.get("params")
-    return params if isinstance(params, dict) else {}
-
-
-def meta_of(message: Message) -> Mapping[str, object]:
-    """The `_meta` in the params of a message, {} if it has none."""
-    meta = params_of(message).get("_meta")
-    return meta if isinstance(meta, dict) else {}
 
 
 def body_of(message: Message) -> dict[str, object]:
