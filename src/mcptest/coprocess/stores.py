@@ -483,9 +483,10 @@ class Cache:
 
     def _store(self, path: str, kept: dict[str, Any]) -> None:
         """Replace the file at once, so that readers find the old result or the new one."""
+        line = encode_line(kept)
         beside, fd = open_beside(path, cleans=False)
         try:
-            write_all(fd, encode_line(kept))
+            write_all(fd, line)
             os.replace(beside, path)
         except OSError:
             self._drop(beside)

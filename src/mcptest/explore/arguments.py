@@ -119,7 +119,7 @@ def _choices(branch: Schema) -> list[object]:
     return [None] if branch.get("type") == "null" else []
 
 
-def _given_twice(path: str) -> UsageError:
+def _conflict(path: str) -> UsageError:
     return UsageError(f"{visible(path)} is given whole and in parts; give it one way")
 
 
@@ -144,7 +144,7 @@ class _Builder:
         for at, step in enumerate(way, 1):
             path = ".".join(steps[:at])
             if path in self._given_paths:
-                raise _given_twice(path)
+                raise _conflict(path)
             branches = self._walker.branches(self._find_property(step, schema, path))
             schema = next((each for each in branches if dict_at(each, "properties")), {})
             if not isinstance(holder.get(step), dict):
@@ -152,7 +152,7 @@ class _Builder:
             holder = holder[step]
         path = ".".join(steps)
         if any(each.startswith(f"{path}.") for each in self._given_paths):
-            raise _given_twice(path)
+            raise _conflict(path)
         holder[last] = self._parse_value(word, self._find_property(last, schema, path))
         self._given_paths.add(path)
 

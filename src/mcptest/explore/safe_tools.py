@@ -124,7 +124,7 @@ def _reason_it_may_not_read(tool: Message) -> str:
 
 
 def _is_place_to_write(name: str, words: frozenset[str], others: list[frozenset[str]]) -> bool:
-    """True if an argument of these words names a place; `others` are those of the others."""
+    """True if an argument says where to write, by its words and those of all other arguments."""
     if words == {"to"}:
         return any(other & _SOURCES for other in others)
     if "to" in words and words <= _PLACES:

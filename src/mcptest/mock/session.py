@@ -126,12 +126,10 @@ def body_of(message: Message) -> dict[str, object]:
     """
     if "method" not in message:
         outcome = {key: message[key] for key in ("result", "error") if key in message}
-        return {
-            key: {name: inner for name, inner in value.items() if name != "_meta"}
-            if isinstance(value, dict)
-            else value
-            for key, value in outcome.items()
-        }
+        for key, value in outcome.items():
+            if isinstance(value, dict):
+                outcome[key] = {name: value[name] for name in value if name != "_meta"}
+        return outcome
     params = message.get("params")
     if params is None or params == []:
         params = {}
@@ -277,8 +275,8 @@ class Session:
 
     `declared` are the client's capabilities, None before the handshake. `era` is "" until the
     first request shows it; only a stateless session has `rounds` and `subscriptions`, and it
-    `has_begun` once the player has begun it. `notes` are printed at the end, one for each
-    subject.
+    `has_begun` with the first request about the contract. `notes` are printed at the end, one for
+    each subject.
     """
 
     def __init__(self, size: int, unsent: Iterable[int] = ()) -> None:
