@@ -125,7 +125,7 @@ def body_of(message: Message) -> dict[str, object]:
     Ids and `_meta` differ from client to client, and a client may omit what is empty.
     """
     if "method" not in message:
-        outcome = {key: message[key] for key in ("result", "error") if key in message}
+        outcome: Message = {key: message[key] for key in ("result", "error") if key in message}
         for key, value in outcome.items():
             if isinstance(value, dict):
                 outcome[key] = {name: value[name] for name in value if name != "_meta"}
