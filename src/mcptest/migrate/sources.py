@@ -346,8 +346,10 @@ def read_cases(stream: Stream, setting: Setting) -> tuple[Source, Mapping]:
             notes.append(reader.note(error.reason))
         opened += own
     source = Source(title="", drafts=tuple(drafts), notes=tuple(notes))
-    revisions = [_mapping(each).get("_protocol_version") for each in stream.documents[:1]]
-    return source, handshakes[0] if handshakes else {"protocolVersion": (*revisions, None)[0]}
+    if handshakes:
+        return source, handshakes[0]
+    first = _mapping(stream.documents[0]) if stream.documents else {}
+    return source, {"protocolVersion": first.get("_protocol_version")}
 
 
 class _CaseReader(_Reader):

@@ -486,7 +486,7 @@ class _Draft:
         if part.kind == "response":
             # An answer may have more members than are written.
             leniency = "" if is_exact else "objects"
-        body = _open_redacted(body_of(part.value))
+        body = _match_redacted(body_of(part.value))
         bound = {bind.name for bind in part.binds}
         own: dict[str, None] = {}
         needs: dict[str, None] = {}
@@ -542,12 +542,12 @@ def _refs_in(value: object) -> Iterator[Ref]:
 _REDACTED = re.compile(f"REDACTED|{re.escape(BLANK)}")
 
 
-def _open_redacted(value: Any) -> Any:
+def _match_redacted(value: Any) -> Any:
     """The value with a pattern instead of each redacted secret: the client's own fits there."""
     if isinstance(value, dict):
-        return {key: _open_redacted(inner) for key, inner in value.items()}
+        return {key: _match_redacted(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_open_redacted(inner) for inner in value]
+        return [_match_redacted(inner) for inner in value]
     if not isinstance(value, str) or not _REDACTED.search(value):
         return value
     around = _REDACTED.split(value)

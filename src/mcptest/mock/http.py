@@ -208,7 +208,7 @@ class _HttpSession:
         left = [] if stream.exchange is None else stream.detach()
         return [*left, *stream.attach(exchange, int(found[2]))]
 
-    def leave(self, exchange: int) -> None:
+    def drop_connection(self, exchange: int) -> None:
         """Handle a connection that is gone."""
         for stream in self._streams.values():
             if stream.exchange == exchange:
@@ -616,7 +616,7 @@ class HttpMock:
     def close_exchange(self, exchange: int) -> None:
         """Handle a connection that is gone, or complete."""
         for each in self._sessions.all():
-            each.leave(exchange)
+            each.drop_connection(exchange)
         stream = self._shared_streams.pop(exchange, None)
         if stream:
             stream.exchange = None

@@ -232,7 +232,7 @@ class ManifestPlayer:
             sentence = f"the manifest has nothing for {method}{question}"
             return [session.refuse(message, METHOD_NOT_FOUND, sentence)]
         if method in _USES:
-            return [self._use(session, message)]
+            return [self._answer_call(session, message)]
         result: dict[str, object] = {}
         if method in LISTS:
             if params_of(message).get("cursor") is not None:
@@ -261,7 +261,7 @@ class ManifestPlayer:
         session.blame(message, None, (describe_unasked(message),))
         return []
 
-    def _use(self, session: Session, message: Message) -> Sent:
+    def _answer_call(self, session: Session, message: Message) -> Sent:
         """Answer a tool call, or a request for a resource or a prompt."""
         kind, member = _USES[message["method"]]
         name = params_of(message).get(member)

@@ -122,7 +122,7 @@ class ContractPlayer:
         unplayable = describe_unplayable_cases(self._contract, session.revision)
         if unplayable:
             session.note("unplayable cases", unplayable)
-        self._use(session, self._handshakes)
+        self._mark_used(session, self._handshakes)
         return self.notification(session, {"jsonrpc": "2.0", "method": INITIALIZED})
 
     def report(self, session: Session) -> MockReport:
@@ -146,7 +146,7 @@ class ContractPlayer:
         if method == "initialize":
             sent = self._initialize(session, message)
         else:
-            sent = [] if method in BEFORE_HANDSHAKE else self._get_ready(session)
+            sent = [] if method in BEFORE_HANDSHAKE else self._open_first_cases(session)
             incoming = find_incoming(self._contract, session, "request", message)
             if incoming is None:
                 sent.append(self._answer_unwritten(session, message))
@@ -167,7 +167,7 @@ class ContractPlayer:
             for number in self._contract.index.numbers("notification", INITIALIZED):
                 if not session.used[number]:
                     sent += self._play(session, self._contract.incoming[number], message)
-            sent += self._get_ready(session)
+            sent += self._open_first_cases(session)
             return sent + self._open_next_cases(session)
         incoming = find_incoming(self._contract, session, "notification", message)
         if incoming and not (self._is_once and session.used[incoming.index]):
@@ -242,7 +242,7 @@ class ContractPlayer:
             sent = self._play_request(session, incoming, message)
             if any(each is incoming for each in self._handshakes):
                 # A client does this once: it counts for all cases that begin with it.
-                self._use(session, self._handshakes)
+                self._mark_used(session, self._handshakes)
             if incoming.answer is not None:
                 is_partial = self._contract.outgoing[incoming.answer].is_partial
         for at, each in enumerate(sent):
@@ -309,7 +309,7 @@ class ContractPlayer:
         used = session.used[case.incoming.start : case.incoming.stop]
         return 0 not in used and session.unsent.isdisjoint(case.opening)
 
-    def _get_ready(self, session: Session) -> list[Sent]:
+    def _open_first_cases(self, session: Session) -> list[Sent]:
         """Open the first case of each file, once."""
         if session.is_ready:
             return []
@@ -334,7 +334,7 @@ class ContractPlayer:
         for first in cases:
             case: int | None = first
             while case is not None and self._is_turn_of(session, case):
-                sent += self._open(session, case)
+                sent += self._open_case(session, case)
                 is_done = self._is_exercised(session, case)
                 case = self._contract.neighbour(case, 1) if is_done else None
         return sent
@@ -345,14 +345,14 @@ class ContractPlayer:
         previous = self._contract.neighbour(case, -1)
         return previous is None or self._is_exercised(session, previous)
 
-    def _open(self, session: Session, case: int) -> list[Sent]:
+    def _open_case(self, session: Session, case: int) -> list[Sent]:
         sent: list[Sent] = []
         session.held = [each for each in session.held if each != case]
         for index in self._contract.cases[case].opening:
             if index not in session.unsent:
                 continue
             try:
-                sent += self._send(session, self._contract.outgoing[index], None)
+                sent += self._prepare(session, self._contract.outgoing[index], None)
             except _UnboundNameError:
                 # Another case must bind the name first.
                 if case not in session.held:
@@ -371,7 +371,7 @@ class ContractPlayer:
         If a name is missing, nothing has happened except that the request gets an error.
         """
         before = session.copy()
-        self._use(session, (incoming,))
+        self._mark_used(session, (incoming,))
         _bind(session, incoming, pull_bound(incoming.binds, message))
         if incoming.kind == "request":
             token = meta_of(message).get("progressToken", ABSENT)
@@ -382,7 +382,7 @@ class ContractPlayer:
         sent: list[Sent] = []
         try:
             for index in incoming.replies:
-                sent += self._send(session, self._contract.outgoing[index], pending)
+                sent += self._prepare(session, self._contract.outgoing[index], pending)
         except _UnboundNameError as error:
             session.restore(before)
             sentence = f"nothing has bound the name {error.name} yet, which the answer needs"
@@ -392,13 +392,13 @@ class ContractPlayer:
             return self._fail_pending(session, pending, sentence, place, (found,))
         return sent
 
-    def _use(self, session: Session, messages: Iterable[Incoming]) -> None:
+    def _mark_used(self, session: Session, messages: Iterable[Incoming]) -> None:
         for each in messages:
             if not session.used[each.index]:
                 session.used[each.index] = 1
                 session.touched.add(each.case)
 
-    def _send(self, session: Session, outgoing: Outgoing, pending: Pending | None) -> list[Sent]:
+    def _prepare(self, session: Session, outgoing: Outgoing, pending: Pending | None) -> list[Sent]:
         """The message to send, if it is to be sent. _UnboundNameError if a name is missing."""
         names = {name: session.names.get((outgoing.scope, name), ABSENT) for name in outgoing.needs}
         missing = [name for name, value in names.items() if value is ABSENT]
@@ -420,7 +420,7 @@ class ContractPlayer:
             message["id"] = pending.id
             method = self._contract.incoming[pending.incoming].method
         elif outgoing.kind == "request":
-            key = self._ask(session, outgoing, message, pending)
+            key = self._assign_id(session, outgoing, message, pending)
         elif outgoing.method == PROGRESS and isinstance(message.get("params"), dict):
             written = message["params"].get("progressToken")
             # Without a request that writes this token, it belongs to the latest one.
@@ -439,7 +439,7 @@ class ContractPlayer:
         request_id = ABSENT if pending is None or is_answer else pending.id
         return [Sent(message=message, method=method, request_id=request_id, key=key)]
 
-    def _ask(
+    def _assign_id(
         self, session: Session, outgoing: Outgoing, message: Message, pending: Pending | None
     ) -> str:
         """Give a request to the client a free id; return the one that the contract writes."""

@@ -399,7 +399,7 @@ def error_answer(
         message += f"; the nearest is {dump_json(nearest['case'])} ({place})"
     # The sentence already mentions an unknown method.
     if mismatches and mismatches[0].path != "method" and mismatches[0].message not in sentence:
-        words = [_in_words(each) for each in mismatches[:_MAX_IN_WORDS]]
+        words = [_describe_mismatch(each) for each in mismatches[:_MAX_IN_WORDS]]
         if len(mismatches) > _MAX_IN_WORDS:
             words.append(f"and {len(mismatches) - _MAX_IN_WORDS} more")
         message += f": {'; '.join(words)}"
@@ -409,7 +409,7 @@ def error_answer(
     return Sent(message={"jsonrpc": "2.0", "id": id, "error": error}, method=method)
 
 
-def _in_words(mismatch: Mismatch) -> str:
+def _describe_mismatch(mismatch: Mismatch) -> str:
     where = f"{mismatch.path}: " if mismatch.path else ""
     sides = ""
     if mismatch.message in ("differs", "is missing"):
@@ -577,7 +577,7 @@ def render_summary(report: MockReport) -> str:
     lines = [f"{head}, {wrong:,} wrong call{'s' if wrong != 1 else ''}" if wrong else head]
     for case in missed[:_MAX_SHOWN]:
         waiting = f": waiting for the client's answer to {visible(case.awaited)}"
-        lines.append(f"  missed  {_place(case.place)}{waiting if case.awaited else ''}")
+        lines.append(f"  missed  {_show_place(case.place)}{waiting if case.awaited else ''}")
     if len(missed) > _MAX_SHOWN:
         lines.append(f"  … and {len(missed) - _MAX_SHOWN:,} more")
     lines += [f"  wrong   {_describe_wrong(each)}" for each in report.wrong[:_MAX_SHOWN]]
@@ -587,7 +587,7 @@ def render_summary(report: MockReport) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _place(place: Place) -> str:
+def _show_place(place: Place) -> str:
     return visible(f"{place['case']} ({place['file']}:{place['line']})")
 
 
@@ -596,7 +596,7 @@ def _describe_wrong(wrong: Wrong) -> str:
     method = request.get("method") if isinstance(request, dict) else None
     text = visible(method) if isinstance(method, str) else show_json(request, 80)
     if wrong.nearest:
-        text += f"; nearest: {_place(wrong.nearest)}"
+        text += f"; nearest: {_show_place(wrong.nearest)}"
     for first in wrong.differences[:1]:
         path = f"{visible(str(first['path']))}: " if first["path"] else ""
         text += f"; {path}{visible(str(first['message']))}"

@@ -60,7 +60,7 @@ class RecordedCase(Record):
     pairs: tuple[tuple[int, int, int], ...] = ()
     is_unanswered: bool = False
 
-    def sent(self, direction: Direction) -> list[Message]:
+    def parts(self, direction: Direction) -> list[Message]:
         """The messages in one direction, those of batches one by one."""
         return [
             part
@@ -255,8 +255,8 @@ def mark_server_ids(case: RecordedCase, names: Names) -> Marks:
 
 
 def _mark_tokens(case: RecordedCase, names: Names, marks: Marks) -> None:
-    client_tokens = {_token_key(message) for message in case.sent("in")}
-    progress = [message for message in case.sent("in") if method_of(message) == _PROGRESS]
+    client_tokens = {_token_key(message) for message in case.parts("in")}
+    progress = [message for message in case.parts("in") if method_of(message) == _PROGRESS]
     used_tokens = {id_key(_param(message, "progressToken")) for message in progress}
     token_names: dict[IdKey, str] = {}
     for index, each in enumerate(case.messages):
@@ -311,7 +311,7 @@ class Names:
 
 def case_name(case: RecordedCase) -> str:
     """A name for a case by the requests of the client."""
-    sent = case.sent("in")
+    sent = case.parts("in")
     requests = [message for message in sent if message_kind(message) == "request"]
     titles = [_title(message) for message in requests or sent[:1]]
     if not titles:
@@ -381,7 +381,7 @@ _ACTIONS = {
 
 def case_comment(case: RecordedCase) -> str:
     """A sentence about a case: what the client does, the outcome, and what else is sent."""
-    sent = case.sent("in")
+    sent = case.parts("in")
     requests = [message for message in sent if message_kind(message) == "request"]
     notifications = [message for message in sent if message_kind(message) == "notification"]
     if len(requests) == 1:

@@ -30,8 +30,8 @@ from mcptest.explore.credentials import CredentialHider
 from mcptest.explore.init import (
     CLUES,
     Guess,
+    guess_from_command,
     guess_server,
-    ordered_by_user,
     render_config,
     render_first_suite,
     render_workflow,
@@ -60,7 +60,7 @@ def init(arguments: Arguments) -> int:
         _check_folder(path)
     folder = os.path.basename(os.getcwd()) or "server"
     if arguments.command:
-        guess = ordered_by_user(arguments.command, folder)
+        guess = guess_from_command(arguments.command, folder)
     else:
         clues: dict[str, str] = {}
         for name in filter(os.path.isfile, CLUES):
