@@ -36,7 +36,7 @@ from mcptest.transport.process.stopping import signal_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from mcptest.coprocess.protocol import Methods, Request
     from mcptest.coprocess.stores import Cache, Post
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     Params = dict[str, Any]
     Message = dict[str, Any]
+    T = TypeVar("T")
 
 __all__ = [
     "ConnectionSession",
@@ -68,7 +69,7 @@ class Upstream:
         self._notifications = NotificationLog()
         self._pool = ServerPool(launcher.but(on_notification=self._notifications.add))
         self._server: Server | None = None
-        self._redact = redactor(spec.secrets)
+        self._redactor = redactor(spec.secrets)
         # Once it is gone: the message about that, and the data with it.
         self._lost: tuple[str, Message] | None = None
         self.handshake: Message = {}
@@ -77,24 +78,25 @@ class Upstream:
         # server which does not return ids unchanged is noticed.
         self.next_id: object = ABSENT
         self._asked = 0
-        # When the last request was sent; no time at all while the server starts, which has a time
-        # limit of its own.
+        # When the last request was sent; infinite while the server starts, which has a time limit
+        # of its own.
         self.asked_at = math.inf
         # How long it took to start, which is not part of any call.
         self.start_s = 0.0
 
     @property
     def is_lost(self) -> bool:
-        """Whether it could not be started, or is gone."""
+        """True if it could not be started, or is gone."""
         return self._lost is not None
 
     @property
     def is_running(self) -> bool:
         return self._pool.is_running and not self.is_lost
 
-    def cleaned(self, value: Any) -> Any:
+    def redact(self, value: T) -> T:
         """The value without the secrets that a config gave to the server."""
-        return redact_all(value, self._redact)
+        redacted: T = redact_all(value, self._redactor)
+        return redacted
 
     def start_request(self) -> None:
         """What the server writes to stderr from here on belongs to the next request."""
@@ -102,13 +104,12 @@ class Upstream:
 
     def stderr_of_request(self) -> str:
         """The end of what the server has written to stderr since the request began."""
-        text: str = self.cleaned(self._pool.stderr_of_test())
-        return text[-_MAX_STDERR_CHARS:]
+        return self.redact(self._pool.stderr_of_test())[-_MAX_STDERR_CHARS:]
 
     def initialize(self) -> Message:
-        """What the server answered to `initialize`; asked again, the same."""
+        """What the server answered to `initialize`, which is sent only once."""
         if not self._pool.is_running:
-            self._ready("initialize", None)
+            self._get_server("initialize", None)
         return self.handshake
 
     def ask(self, method: str, params: Message, limit_s: float | None = None) -> Message:
@@ -118,7 +119,7 @@ class Upstream:
         id = id if type(id) in (int, str) else f"mcptest-{self._asked}"
         line = encode_line(jsonrpc.request(id, method, params))
         step = Step(line=line, method=method, expectation=Expectation(), id=id)
-        server = self._ready(method, step)
+        server = self._get_server(method, step)
         self.asked_at = time.monotonic()
         try:
             answer = server.perform(step, limit_s or self.spec.timeout_s).message
@@ -127,7 +128,7 @@ class Upstream:
         _refuse_unusual(answer, step)
         if "error" in answer:
             said = answer["error"]
-            words = excerpt(self.cleaned(said["message"]), 1000)
+            words = excerpt(self.redact(said["message"]), 1000)
             raise RefusedError(UPSTREAM_ERROR, f"the server refused {method}: {words}", said)
         result: Message = answer["result"]
         return result
@@ -140,14 +141,12 @@ class Upstream:
 
     def notifications(self, after: int, method: str, wait_s: float) -> Message:
         """The notifications after the one with this number, waited for if there is none."""
-        found: list[Message] = []
 
         def find() -> list[Message]:
-            found[:] = self._notifications.since(after, method)
-            return found
+            return self._notifications.since(after, method)
 
         if not self._lost:
-            server = self._ready("notifications", None) if self._server is None else self._server
+            server = self._server or self._get_server("notifications", None)
             self.asked_at = time.monotonic()
             try:
                 server.listen(self.asked_at + wait_s, find)
@@ -156,31 +155,30 @@ class Upstream:
             if wait_s and not find() and not server.is_usable:
                 raise self._lose(server.exit_fault("while a notification was awaited"))
         elif wait_s and not find():
-            self._ready("notifications", None)
+            self._get_server("notifications", None)
         return {"received": self._notifications.count, "notifications": find()}
 
     def stderr(self) -> str:
-        """What the server has written to stderr so far, as far as it was kept."""
+        """What was kept of the server's stderr so far."""
         if self._server is None:
             return ""
         connection = self._server.connection
         if not self._lost:
             connection.wire.drain_stderr()
-        text: str = self.cleaned(connection.stderr_since(0))
-        return text
+        return self.redact(connection.stderr_since(0))
 
     def _refusal(self, server: Server, fault: Fault) -> RefusedError:
         """The error for a fault of the server, which is stopped if it cannot be used any more."""
         if fault.kind in FATAL_FAULTS or not server.is_usable:
             return self._lose(fault)
-        return RefusedError(UPSTREAM_ERROR, self.cleaned(fault.message), self._evidence(fault))
+        return RefusedError(UPSTREAM_ERROR, self.redact(fault.message), self._evidence(fault))
 
     def ask_all(self, method: str, key: str, limit_s: float | None = None) -> Message:
         """Every page of a list, in one; all together may take as long as one answer."""
         limit_s = limit_s or self.spec.timeout_s
         if not self._pool.is_running:
             # Starting is not part of the time for the list.
-            self._ready(method, None)
+            self._get_server(method, None)
         deadline = time.monotonic() + limit_s
         left_bytes = self.spec.limits.max_line_bytes
         entries: list[object] = []
@@ -190,21 +188,21 @@ class Upstream:
             left_bytes -= len(encode_line(result))
             if left_bytes < 0:
                 most = f"{self.spec.limits.max_line_bytes:,} bytes"
-                raise self._useless(f"the pages of {method} have more than {most} in all")
+                raise self._unusable_error(f"the pages of {method} have more than {most} in all")
             entries += pages.add({"result": result})
         if pages.problem:
-            raise self._useless(pages.problem.reason)
+            raise self._unusable_error(pages.problem.reason)
         return {key: entries}
 
-    def _useless(self, why: str) -> RefusedError:
+    def _unusable_error(self, why: str) -> RefusedError:
         return RefusedError(UPSTREAM_ERROR, f"the server cannot be used like this: {why}")
 
     def close(self) -> None:
         """Stop the server, if it runs."""
         self._pool.retire()
-        self.findings = tuple(self.cleaned(self._pool.findings))
+        self.findings = tuple(self.redact(self._pool.findings))
 
-    def _ready(self, method: str, step: Step | None) -> Server:
+    def _get_server(self, method: str, step: Step | None) -> Server:
         """The server, started if this is the first request; RefusedError once it is gone."""
         if self._lost:
             message, data = self._lost
@@ -242,8 +240,8 @@ class Upstream:
                 "exit_code": None if is_killed else code,
                 "signal": signal_name(-code) if code is not None and is_killed else None,
             }
-        data = self._evidence(fault) | self.cleaned(where)
-        self._lost = self.cleaned(fault.message), data
+        data = self._evidence(fault) | self.redact(where)
+        self._lost = self.redact(fault.message), data
         return RefusedError(UPSTREAM_GONE, *self._lost)
 
     def _evidence(self, fault: Fault) -> Message:
@@ -252,8 +250,7 @@ class Upstream:
             "effect": fault.effect,
             "stderr": fault.evidence.stderr_tail,
         }
-        cleaned: Message = self.cleaned(found | ({"hint": fault.hint} if fault.hint else {}))
-        return cleaned
+        return self.redact(found | ({"hint": fault.hint} if fault.hint else {}))
 
 
 def _without_id(fault: Fault, id: object) -> Fault:
@@ -326,12 +323,19 @@ class ConnectionSession(Session):
     def _initialize(self, params: Params) -> object:
         return self._cassette.perform("initialize", {}, self._upstream.initialize)
 
-    def _call(self, params: Params, *, with_progress: bool = False) -> object:
+    def _call(self, params: Params) -> object:
+        return self._perform_call(params, self._call_tool)["result"]
+
+    def _call_with_progress(self, params: Params) -> object:
+        return self._perform_call(params, self._call_tool_with_progress)
+
+    def _perform_call(self, params: Params, perform: Callable[[str, Params], Params]) -> Params:
+        """Make a call and note how it ended; `perform` returns its `result`, and maybe more."""
         call = {"tool": params["tool"], "arguments": params.get("arguments", {})}
         # The time the server takes to start is not part of the first call.
         began = time.monotonic() - self._upstream.start_s
         try:
-            outcome = self._call_tool(**call) if not with_progress else self._progress_of(**call)
+            outcome = perform(call["tool"], call["arguments"])
         except RefusedError as error:
             # With a kind, it is not the server that refused.
             if not (isinstance(error.data, dict) and "kind" in error.data):
@@ -343,7 +347,7 @@ class ConnectionSession(Session):
             message = "the wait for the answer was interrupted"
             self._queue(call, began, {"error": {"code": INTERNAL_ERROR, "message": message}})
             raise
-        result = outcome["result"] if with_progress else outcome
+        result = outcome["result"]
         self._queue(call, began, {"result": result})
         if tool_failure(result):
             self._failed[params["tool"]] = None
@@ -357,21 +361,20 @@ class ConnectionSession(Session):
         is_cached = not self._cassette.is_active
         kept = self._cache.find(tool, arguments) if is_cached else ABSENT
         if isinstance(kept, dict):
-            return kept
-        result: Params = self._ask("tools/call", {"name": tool, "arguments": arguments})
-        if is_cached and self._cache.stores and self._upstream.cleaned(result) == result:
+            return {"result": kept}
+        result = self._ask("tools/call", {"name": tool, "arguments": arguments})
+        if is_cached and self._cache.stores and self._upstream.redact(result) == result:
             self._cache.keep(tool, arguments, result)
-        return result
+        return {"result": result}
 
-    def _progress_of(self, tool: str, arguments: Params) -> Params:
+    def _call_tool_with_progress(self, tool: str, arguments: Params) -> Params:
         """The answer to a call with the progress before it; cached results have none."""
         params = {"name": tool, "arguments": arguments}
-        outcome: Params = self._cassette.perform(
+        return self._cassette.perform(
             "mcp.callWithProgress",
             params,
             lambda: self._upstream.ask_with_progress("tools/call", params),
         )
-        return outcome
 
     def _queue(self, call: Params, began: float, outcome: Params) -> None:
         """Queue a call for the next upload, if uploads are enabled."""
@@ -384,7 +387,7 @@ class ConnectionSession(Session):
             **outcome,
             "duration_ms": round(duration_s * 1000, 3),
         }
-        self._uploads.add(self._upstream.cleaned(record))
+        self._uploads.add(self._upstream.redact(record))
 
     def _list(self, key: str, method: str = "") -> object:
         method = method or f"{key}/list"
@@ -396,7 +399,7 @@ class ConnectionSession(Session):
             "prompts/get", {"name": name} | ({} if arguments is None else {"arguments": arguments})
         )
 
-    def _ask(self, method: str, params: Params) -> Any:
+    def _ask(self, method: str, params: Params) -> Params:
         """The answer of the server, or of the cassette."""
         return self._cassette.perform(method, params, lambda: self._upstream.ask(method, params))
 
@@ -456,12 +459,12 @@ class ConnectionSession(Session):
             return []
         named = [each.get("name") for each in tools if isinstance(each, dict)]
         names = [visible(name) for name in named if isinstance(name, str)]
-        unlisted = [name for name in map(visible, failed) if name not in names]
         sentences = []
-        for name in unlisted:
-            question = suggest(name, names, '"{}"')
-            sentences.append(f'the server lists no tool "{name}"{question}')
-        return [self._upstream.cleaned(sentence) for sentence in sentences]
+        for name in map(visible, failed):
+            if name not in names:
+                sentence = f'the server lists no tool "{name}"' + suggest(name, names, '"{}"')
+                sentences.append(self._upstream.redact(sentence))
+        return sentences
 
     def save(self) -> None:
         """Save queued uploads to a file, before the end is waited for."""
@@ -489,7 +492,7 @@ _METHODS: dict[str, Callable[[ConnectionSession, Params], object]] = {
     "mcp.listResourceTemplates": lambda session, _: session._list(
         "resourceTemplates", "resources/templates/list"
     ),
-    "mcp.callWithProgress": lambda session, params: session._call(params, with_progress=True),
+    "mcp.callWithProgress": ConnectionSession._call_with_progress,
     "mcp.complete": lambda session, params: session._ask("completion/complete", params),
     "mcp.ping": lambda session, params: session._ask("ping", params),
     "mcp.subscribeResource": lambda session, params: session._ask("resources/subscribe", params),

@@ -101,7 +101,7 @@ def read_request(item: Frame | Noise | Overlong, methods: Methods) -> Request:
         message = f"a request is one object on a line, not {type_name(value)}{advice}"
         raise RefusedError(INVALID_REQUEST, message)
     try:
-        method = _method(value, methods)
+        method = _read_method(value, methods)
         params = check_params(method, value.get("params", {}), methods[method])
     except RefusedError as error:
         id = value.get("id")
@@ -114,7 +114,7 @@ def _is_id(id: object) -> bool:
     return isinstance(id, (int, float, str)) and not isinstance(id, bool)
 
 
-def _method(value: dict[str, Any], methods: Methods) -> str:
+def _read_method(value: dict[str, Any], methods: Methods) -> str:
     """The method of a request, once its envelope is checked."""
     surplus = [key for key in value if key not in _ENVELOPE]
     if surplus:
@@ -182,8 +182,11 @@ def encode_error(error: RefusedError, limit: int = DEFAULT_MAX_LINE_BYTES) -> by
     # Keep the code and message of the server's own error, if its data alone is too large.
     said = error.data if isinstance(error.data, dict) and "data" in error.data else None
     rest = ABSENT if said is None else {key: said[key] for key in said if key != "data"}
-    line, why = _error_line(error, words, rest, limit)
-    return line if not why else _error_line(error, words, ABSENT, limit)[0]
+    for data in (rest, ABSENT):
+        line, why = _error_line(error, words, data, limit)
+        if not why:
+            break
+    return line
 
 
 def _error_line(error: RefusedError, message: str, data: object, limit: int) -> tuple[bytes, str]:
@@ -274,12 +277,12 @@ def check_params(method: str, params: object, known: dict[str, Key]) -> dict[str
     try:
         checked = check_object(params, known)
     except TypedJsonError as error:
-        raise _refused(_describe(method, known, error)) from None
+        raise _refusal(_describe_mistake(method, known, error)) from None
     _check_together(method, checked)
     return checked
 
 
-def _describe(method: str, known: dict[str, Key], error: TypedJsonError) -> str:
+def _describe_mistake(method: str, known: dict[str, Key], error: TypedJsonError) -> str:
     if error.problem == "unknown":
         meant = closest(error.name, known)
         takes = ", ".join(f'"{name}"' for name in known) or "none"
@@ -300,18 +303,18 @@ def _describe(method: str, known: dict[str, Key], error: TypedJsonError) -> str:
 def _check_together(method: str, params: dict[str, Any]) -> None:
     """Check params that depend on each other."""
     if method == "mcp.callPrompt" and len({"name", "prompt"} & set(params)) != 1:
-        raise _refused('mcp.callPrompt needs the param "name" (or "prompt"), and one of them')
+        raise _refusal('mcp.callPrompt needs the param "name" (or "prompt"), and one of them')
     if method == "mcp.reporter.setUpload" and params["enabled"] and not params.get("target"):
-        raise _refused('mcp.reporter.setUpload needs the param "target" to be enabled')
+        raise _refusal('mcp.reporter.setUpload needs the param "target" to be enabled')
     for name in ("after", "wait_ms"):
         if params.get(name, 0) < 0:
-            raise _refused(f'the param "{name}" of {method} is 0 or more')
+            raise _refusal(f'the param "{name}" of {method} is 0 or more')
     mode = params.get("mode", "off")
     if method == "mcp.cassette.set_mode" and mode != "off" and not params.get("path"):
-        raise _refused(f'mcp.cassette.set_mode needs the param "path" to {mode}')
+        raise _refusal(f'mcp.cassette.set_mode needs the param "path" to {mode}')
 
 
-def _refused(message: str) -> RefusedError:
+def _refusal(message: str) -> RefusedError:
     return RefusedError(INVALID_PARAMS, message)
 
 
@@ -353,7 +356,7 @@ _COUNT: Schema = {"type": "integer", "minimum": 0}
 _ANY_OBJECT: Schema = {"type": "object"}
 
 
-def _closed(optional: tuple[str, ...] = (), **members: Schema) -> Schema:
+def _object(optional: tuple[str, ...] = (), **members: Schema) -> Schema:
     """An object with these members and no others."""
     required = [name for name in members if name not in optional]
     body: Schema = {"type": "object", "properties": members, "additionalProperties": False}
@@ -365,8 +368,8 @@ def _list_of(item: Schema) -> Schema:
 
 
 _SHARED_RESULTS = {
-    "coprocess/handshake": _closed(protocol_version={"type": "integer"}, binary_version=_STRING),
-    "mcp.shutdown": _closed(),
+    "coprocess/handshake": _object(protocol_version={"type": "integer"}, binary_version=_STRING),
+    "mcp.shutdown": _object(),
 }
 
 # What a server answers is passed on unchanged, and not described here.
@@ -374,37 +377,37 @@ _CONNECTION_RESULTS: dict[str, Schema] = {
     **_SHARED_RESULTS,
     "mcp.initialize": _ANY_OBJECT,
     "mcp.call": _ANY_OBJECT,
-    "mcp.listTools": _closed(tools={"type": "array"}),
-    "mcp.listResources": _closed(resources={"type": "array"}),
+    "mcp.listTools": _object(tools={"type": "array"}),
+    "mcp.listResources": _object(resources={"type": "array"}),
     "mcp.readResource": _ANY_OBJECT,
     "mcp.callPrompt": _ANY_OBJECT,
-    "mcp.reporter.setUpload": _closed(enabled={"type": "boolean"}),
-    "mcp.reporter.flush": _closed(flushed=_COUNT),
-    "mcp.cache.set_mode": _closed(mode=_STRING),
-    "mcp.cassette.set_mode": _closed(mode=_STRING),
-    "mcp.listPrompts": _closed(prompts={"type": "array"}),
-    "mcp.listResourceTemplates": _closed(resourceTemplates={"type": "array"}),
-    "mcp.callWithProgress": _closed(result=_ANY_OBJECT, progress=_list_of(_ANY_OBJECT)),
+    "mcp.reporter.setUpload": _object(enabled={"type": "boolean"}),
+    "mcp.reporter.flush": _object(flushed=_COUNT),
+    "mcp.cache.set_mode": _object(mode=_STRING),
+    "mcp.cassette.set_mode": _object(mode=_STRING),
+    "mcp.listPrompts": _object(prompts={"type": "array"}),
+    "mcp.listResourceTemplates": _object(resourceTemplates={"type": "array"}),
+    "mcp.callWithProgress": _object(result=_ANY_OBJECT, progress=_list_of(_ANY_OBJECT)),
     "mcp.complete": _ANY_OBJECT,
     "mcp.ping": _ANY_OBJECT,
     "mcp.subscribeResource": _ANY_OBJECT,
     "mcp.unsubscribeResource": _ANY_OBJECT,
-    "mcp.notifications": _closed(
+    "mcp.notifications": _object(
         received=_COUNT,
         notifications=_list_of(
-            _closed(number={"type": "integer", "minimum": 1}, method=_STRING, params={})
+            _object(number={"type": "integer", "minimum": 1}, method=_STRING, params={})
         ),
     ),
-    "mcp.stderr": _closed(stderr=_STRING),
+    "mcp.stderr": _object(stderr=_STRING),
 }
 
 _SUITE_RESULTS: dict[str, Schema] = {
     **_SHARED_RESULTS,
-    "suite.list": _closed(
+    "suite.list": _object(
         version={"const": SUITE_CHANNEL_VERSION},
         file=_STRING,
         tests=_list_of(
-            _closed(
+            _object(
                 id=_STRING,
                 server=_STRING,
                 name=_STRING,
@@ -415,11 +418,11 @@ _SUITE_RESULTS: dict[str, Schema] = {
                 limit_ms=_COUNT,
             )
         ),
-        lanes=_list_of(_closed(lane=_STRING, line=_COUNT)),
-        left=_list_of(_closed(name=_STRING, reason=_STRING)),
+        lanes=_list_of(_object(lane=_STRING, line=_COUNT)),
+        left=_list_of(_object(name=_STRING, reason=_STRING)),
         warnings=_list_of(_STRING),
     ),
-    "suite.run": _closed(
+    "suite.run": _object(
         status={"enum": ["passed", "failed", "error", "skipped"]},
         text=_STRING,
         file=_STRING,
@@ -446,7 +449,7 @@ def suite_channel_schema() -> Schema:
 def _document(name: str, description: str, methods: Methods, results: dict[str, Schema]) -> Schema:
     """A request or a response; `$defs/results` has the result of each method."""
     id = {"type": ["number", "string"]}
-    error = _closed(("data",), code={"type": "integer"}, message=_STRING, data={})
+    error = _object(("data",), code={"type": "integer"}, message=_STRING, data={})
     version = {"const": "2.0"}
     answer_id = {"type": ["number", "string", "null"]}
     return {
@@ -458,20 +461,20 @@ def _document(name: str, description: str, methods: Methods, results: dict[str, 
         "$defs": {
             "request": {
                 "anyOf": [
-                    _closed(
+                    _object(
                         () if any(key.required for key in params.values()) else ("params",),
                         jsonrpc=version,
                         id=id,
                         method={"const": method},
-                        params=_params(params),
+                        params=_params_schema(params),
                     )
                     for method, params in methods.items()
                 ]
             },
             "response": {
                 "anyOf": [
-                    _closed(jsonrpc=version, id=id, result={}),
-                    _closed(jsonrpc=version, id=answer_id, error=error),
+                    _object(jsonrpc=version, id=id, result={}),
+                    _object(jsonrpc=version, id=answer_id, error=error),
                 ]
             },
             "results": {method: results[method] for method in methods},
@@ -479,10 +482,10 @@ def _document(name: str, description: str, methods: Methods, results: dict[str, 
     }
 
 
-def _params(params: dict[str, Key]) -> Schema:
+def _params_schema(params: dict[str, Key]) -> Schema:
     optional = tuple(name for name, key in params.items() if not key.required)
     members = {
         name: {"type": _TYPES[key.type], **({"enum": [*key.choices]} if key.choices else {})}
         for name, key in params.items()
     }
-    return _closed(optional, **members)
+    return _object(optional, **members)

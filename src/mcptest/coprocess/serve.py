@@ -69,9 +69,9 @@ class Channel:
         # Decoded lines take many times the memory, so each is decoded when its turn comes.
         self._unread = bytearray()
         self._unsent = bytearray()
-        self._has_ended = False
-        self._ended_at = 0.0
-        self._has_left = False
+        # When our input ended; None as long as it is open.
+        self._ended_at: float | None = None
+        self._is_given_up = False
         # Why the last request was not answered, if its answer was not waited for.
         self.problem = ""
 
@@ -82,7 +82,7 @@ class Channel:
             item = self._next_item()
             if item is not None:
                 yield item
-            elif self._has_ended:
+            elif self._ended_at is not None:
                 return
             else:
                 self._move(None)
@@ -108,7 +108,7 @@ class Channel:
     def finish(self) -> None:
         """Wait until all answers have been read."""
         while self._unsent:
-            if not self._move(_LAST_READ_S if self._has_ended else None):
+            if not self._move(None if self._ended_at is None else _LAST_READ_S):
                 raise InterruptedRunError("the SDK does not read any more")
 
     def check_client(self, asked_at: float) -> None:
@@ -117,20 +117,21 @@ class Channel:
         The SDK has stopped reading, or it closed our input a while ago. Raised once: what waits
         afterwards cleans up.
         """
-        if self._has_left:
+        if self._is_given_up:
             return
         poll = select.poll()
         poll.register(self._sink, 0)
         if _is_gone(poll.poll(0), self._sink):
-            self._has_left = True
+            self._is_given_up = True
             raise InterruptedRunError("the SDK has left")
         poll = select.poll()
         poll.register(self._source, select.POLLIN)
-        while not self._has_ended and len(self._unread) <= _MAX_HELD_BYTES and poll.poll(0):
+        while self._has_room() and poll.poll(0):
             self._read()
-        waited_s = time.monotonic() - max(asked_at, self._ended_at)
-        if self._has_ended and waited_s > _LAST_ANSWER_S:
-            self._has_left = True
+        if self._ended_at is None:
+            return
+        if time.monotonic() - max(asked_at, self._ended_at) > _LAST_ANSWER_S:
+            self._is_given_up = True
             self.problem = (
                 "standard input has ended, and the server did not answer within "
                 f"{_LAST_ANSWER_S:g} s: it is stopped, and the call may have taken effect"
@@ -143,7 +144,7 @@ class Channel:
         poll.register(self._interrupts.fd, select.POLLIN)
         # Always watched: when an SDK is killed, a child of it may still hold our input open.
         poll.register(self._sink, select.POLLOUT if self._unsent else 0)
-        if not self._has_ended and len(self._unread) <= _MAX_HELD_BYTES:
+        if self._has_room():
             poll.register(self._source, select.POLLIN)
         ready = poll.poll(None if wait_s is None else wait_s * 1000)
         if self._interrupts.count:
@@ -157,6 +158,10 @@ class Channel:
             self._read()
         return bool(ready)
 
+    def _has_room(self) -> bool:
+        """True if more of our input can be read and kept."""
+        return self._ended_at is None and len(self._unread) <= _MAX_HELD_BYTES
+
     def _read(self) -> None:
         try:
             chunk = os.read(self._source, _READ_BYTES)
@@ -166,7 +171,7 @@ class Channel:
             # A terminal or a connection that is gone.
             chunk = b""
         if not chunk:
-            self._has_ended, self._ended_at = True, time.monotonic()
+            self._ended_at = time.monotonic()
         # The last line may lack its newline.
         self._unread += chunk or b"\n"
 
@@ -222,13 +227,14 @@ class Session:
         raise NotImplementedError
 
     def _result(self, request: Request) -> object:
-        if request.method == "coprocess/handshake":
-            self._mismatch = describe_version_mismatch(request.params)
         if request.method == "mcp.shutdown":
             self.is_over = True
             return {}
+        is_handshake = request.method == "coprocess/handshake"
+        if is_handshake:
+            self._mismatch = describe_version_mismatch(request.params)
         if self._mismatch:
             raise RefusedError(INVALID_PARAMS, self._mismatch)
-        if request.method == "coprocess/handshake":
+        if is_handshake:
             return {"protocol_version": COPROCESS_PROTOCOL_VERSION, "binary_version": __version__}
         return self.perform(request)

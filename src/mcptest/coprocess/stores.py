@@ -29,6 +29,7 @@ from mcptest.engine.test_files import (
     write_all,
 )
 from mcptest.matching.compare import compare
+from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_address import Address
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, tool_failure
 from mcptest.transport.files import open_beside, remove_leftovers
@@ -86,7 +87,7 @@ class Cassette:
 
     @property
     def is_active(self) -> bool:
-        """Whether anything is recorded or replayed."""
+        """True if something is recorded or replayed."""
         return bool(self._recorder or self._player)
 
     def refuse_in_replay(self, what: str) -> None:
@@ -100,7 +101,7 @@ class Cassette:
         player: CassettePlayer | None = None
         try:
             if mode == "record":
-                command = self._upstream.cleaned(self._upstream.spec.command)
+                command = self._upstream.redact(self._upstream.spec.command)
                 recorder = CassetteRecorder(path, command)
             elif mode == "replay":
                 # What is being recorded is not in its place yet.
@@ -122,17 +123,18 @@ class Cassette:
             self.warnings += [warning] if warning else []
         self._recorder = self._player = None
 
-    def perform(self, method: str, params: Params, ask: Callable[[], Any]) -> Any:
+    def perform(self, method: str, params: Params, ask: Callable[[], Params]) -> Params:
         """The answer of the server, or of the cassette; never of both."""
         if self._player:
             try:
-                call = self._player.play(method, self._upstream.cleaned(params))
+                call = self._player.play(method, self._upstream.redact(params))
             except BadCassetteError as error:
                 raise RefusedError(UPSTREAM_ERROR, str(error)) from None
             if call.error is not ABSENT:
                 data = call.error.get("data", ABSENT)
                 raise RefusedError(UPSTREAM_ERROR, call.error["message"], data)
-            return call.result
+            recorded: Params = call.result
+            return recorded
         if self._recorder is None:
             return ask()
         try:
@@ -147,11 +149,11 @@ class Cassette:
         return result
 
     def _record(self, recorder: CassetteRecorder, call: RecordedCall) -> None:
-        clean = self._upstream.cleaned
+        redact = self._upstream.redact
         # The handshake is always recorded: a replay may ask for it even if the recording did not.
-        handshake = clean(self._upstream.handshake)
+        handshake = redact(self._upstream.handshake)
         opening = RecordedCall(method="initialize", params={}, result=handshake)
-        fields = {name: clean(getattr(call, name)) for name in ("params", "result", "error")}
+        fields = {name: redact(getattr(call, name)) for name in ("params", "result", "error")}
         try:
             recorder.begin(opening)
             if call.method != "initialize":
@@ -227,7 +229,7 @@ class CassetteRecorder:
 
 
 def _is_cassette(path: str) -> bool:
-    """Whether there is a cassette; OSError if there is any other file with content."""
+    """True if there is a cassette; OSError if there is any other file with content."""
     try:
         fd = open_regular(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -256,19 +258,15 @@ class RecordedCall(Record):
 
     def render(self) -> bytes:
         outcome = {"error": self.error} if self.result is ABSENT else {"result": self.result}
-        return _encode_line({"method": self.method, "params": self.params, **outcome})
+        return encode_line({"method": self.method, "params": self.params, **outcome})
 
 
 def render_header(command: tuple[str, ...]) -> bytes:
-    return _encode_line({"format": _FORMAT, "version": _VERSION, "command": list(command)})
-
-
-def _encode_line(value: object) -> bytes:
-    return dump_json(value).encode("utf-8", "backslashreplace") + b"\n"
+    return encode_line({"format": _FORMAT, "version": _VERSION, "command": list(command)})
 
 
 def is_cassette_header(line: bytes) -> bool:
-    """Whether this is the first line of a cassette of any version."""
+    """True if this is the first line of a cassette of any version."""
     try:
         header = parse_json(line.decode("utf-8"))
     except (NotJsonError, UnicodeDecodeError):
@@ -335,7 +333,7 @@ def _refuse_surplus(value: dict[str, Any], known: set[str], number: int) -> None
 class CassettePlayer:
     """Answers each request with the next entry recorded for the same request.
 
-    `initialize` has one entry, which answers it every time.
+    The entry for `initialize` is used every time.
     """
 
     def __init__(self, calls: list[RecordedCall]) -> None:
@@ -440,7 +438,7 @@ class Cache:
 
     @property
     def stores(self) -> bool:
-        """Whether new results are stored."""
+        """True if new results are stored."""
         return self.mode in ("read_write", "refresh")
 
     def find(self, tool: str, arguments: dict[str, Any]) -> Any:
@@ -466,11 +464,12 @@ class Cache:
             return
         key = self._key(tool, arguments)
         try:
+            if self._folder == _FOLDER:
+                # The default folder must be in this one: no link leads out of it.
+                resolve_inside(self._folder, ".")
             if tool_failure(result):
-                self._refuse_links()
                 self._drop(self._path(key))
             else:
-                self._refuse_links()
                 os.makedirs(self._folder, exist_ok=True)
                 if not self._is_clean:
                     self._is_clean = True
@@ -482,17 +481,12 @@ class Cache:
                 folder = visible(self._folder)
                 self._warn(f"results cannot be kept in the cache {folder}: {why_not(error)}")
 
-    def _refuse_links(self) -> None:
-        """The default folder must be in this one; OSError if a link leads out of it."""
-        if self._folder == _FOLDER:
-            resolve_inside(self._folder, ".")
-
     def _store(self, path: str, kept: dict[str, Any]) -> None:
         """Replace the file at once, so that readers find the old result or the new one."""
-        text = (dump_json(kept) + "\n").encode("utf-8", "backslashreplace")
+        line = encode_line(kept)
         beside, fd = open_beside(path, cleans=False)
         try:
-            write_all(fd, text)
+            write_all(fd, line)
             os.replace(beside, path)
         except OSError:
             self._drop(beside)
@@ -537,7 +531,7 @@ class Uploads:
 
     def add(self, record: dict[str, Any]) -> None:
         if self.is_enabled:
-            self._queue.append(dump_json(record).encode("utf-8", "backslashreplace") + b"\n")
+            self._queue.append(encode_line(record))
 
     def flush(self, patience_s: float = PATIENCE_S) -> int:
         """Deliver everything and return the number of records. UploadError leaves them queued."""
@@ -665,9 +659,9 @@ def read_target(text: str) -> Target:
     try:
         parts = urlsplit(text)
         if parts.scheme == "file":
-            return Target(text=text, file=_file(parts, text))
+            return Target(text=text, file=_read_file_target(parts, text))
         if parts.scheme in ("http", "https"):
-            return _url(parts, text)
+            return _read_url_target(parts, text)
     except BadTargetError:
         raise
     except ValueError as error:
@@ -677,7 +671,7 @@ def read_target(text: str) -> Target:
     raise BadTargetError(f'"{shown}" is none of them: {ways}')
 
 
-def _file(parts: SplitResult, text: str) -> bytes:
+def _read_file_target(parts: SplitResult, text: str) -> bytes:
     if parts.netloc not in ("", "localhost"):
         advice = f"file://{parts.netloc}{parts.path} names a host; a path begins with a third slash"
         raise BadTargetError(excerpt(advice, 200))
@@ -689,7 +683,7 @@ def _file(parts: SplitResult, text: str) -> bytes:
     return path
 
 
-def _url(parts: SplitResult, text: str) -> Target:
+def _read_url_target(parts: SplitResult, text: str) -> Target:
     shown = excerpt(text, 200)
     if not text.isascii() or " " in text:
         raise BadTargetError(f'"{shown}" is not a URL: spaces and letters beyond ASCII are encoded')

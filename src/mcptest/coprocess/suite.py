@@ -20,24 +20,33 @@ from mcptest.core.diagnostics import render_diagnostic, suggest
 from mcptest.core.errors import InterruptedRunError, McptestError, UsageError
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import defuse
+from mcptest.core.value_class import Record
 from mcptest.engine.on_demand import Session as EngineSession
 from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from mcptest.reporters.text import SeenFailures, describe_case
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from mcptest._collect import CollectedTest, Collection
     from mcptest.coprocess.protocol import Request
     from mcptest.core.events import RunFinished
-    from mcptest.core.results import CaseResult
     from mcptest.engine.on_demand import FileRun
     from mcptest.engine.server import Launcher
 
     Message = dict[str, Any]
 
 __all__ = ["SuiteSession"]
+
+
+class _LoadedFile(Record):
+    """The file with its tests by id, and its run."""
+
+    collection: Collection
+    run: FileRun
+    tests: Mapping[str, CollectedTest]
 
 
 class SuiteSession(Session):
@@ -49,54 +58,56 @@ class SuiteSession(Session):
         super().__init__()
         self._file = file
         self._engine = EngineSession(launcher)
-        self._tests: dict[str, CollectedTest] | None = None
+        self._loaded: _LoadedFile | None = None
         # When the current test was requested; later than any time if there is none.
         self.asked_at = math.inf
 
     def perform(self, request: Request) -> object:
-        tests = self._tests if self._tests is not None else self._load()
+        if self._loaded is None:
+            self._loaded = self._load()
+        loaded = self._loaded
         if request.method == "suite.list":
-            return self._list(tests)
+            return self._list(loaded)
         id = request.params["id"]
-        if id not in tests:
-            advice = suggest(id, tests, '"{}"') or "; suite.list has the ids"
+        if id not in loaded.tests:
+            advice = suggest(id, loaded.tests, '"{}"') or "; suite.list has the ids"
             raise RefusedError(INVALID_PARAMS, f"there is no test {quote(id)}{advice}")
         self.asked_at = time.monotonic()
         try:
-            return self._run(tests[id])
+            return self._run(loaded, loaded.tests[id])
         finally:
             self.asked_at = math.inf
 
     def close(self) -> list[RunFinished]:
         """Stop every server and plugin, and write new snapshots; how it all ended."""
-        secrets = self._run_of_file.plan.secrets if self._tests is not None else ()
+        secrets = self._loaded.run.plan.secrets if self._loaded else ()
         return [redact_all(ended, redactor(secrets)) for ended in self._engine.close()]
 
-    def _load(self) -> dict[str, CollectedTest]:
+    def _load(self) -> _LoadedFile:
         try:
-            self._collection: Collection = collect(self._file)
+            collection = collect(self._file)
         except McptestError as error:
             message = describe_load_error(error, self._file, most=None)
             raise RefusedError(INVALID_PARAMS, defuse(message)) from None
-        plan = self._collection.plan
+        plan = collection.plan
         # Gates are judged for a whole run.
         ungated = tuple((suite.but(gates=None), spec) for suite, spec in plan.suites)
-        self._run_of_file: FileRun = self._engine.add(plan.but(suites=ungated))
-        found: dict[str, CollectedTest] = {}
-        for server, named in group_by_server(self._collection.tests).items():
-            for name, test in named:
-                if test.suite >= 0:
-                    found[f"{server}::{name}"] = test
-        for test in found.values():
+        run = self._engine.add(plan.but(suites=ungated))
+        tests = {
+            f"{server}::{name}": test
+            for server, named in group_by_server(collection.tests).items()
+            for name, test in named
+            if test.suite >= 0
+        }
+        for test in tests.values():
             if not test.skip:
-                self._run_of_file.suites[test.suite].expected.add(test.case)
-        self._tests = found
-        return found
+                run.suites[test.suite].expected.add(test.case)
+        return _LoadedFile(collection=collection, run=run, tests=tests)
 
     # Methods
 
-    def _list(self, tests: dict[str, CollectedTest]) -> Message:
-        plan, suites = self._collection.plan, self._run_of_file.suites
+    def _list(self, loaded: _LoadedFile) -> Message:
+        plan, suites = loaded.collection.plan, loaded.run.suites
         # What is judged for a whole run, and not here.
         gates = [suite.gates for suite, _ in plan.suites if suite.gates]
         left = {
@@ -119,57 +130,52 @@ class SuiteSession(Session):
                     "skip": test.skip,
                     "limit_ms": math.ceil(suites[test.suite].time_limit_s(test.case) * 1000),
                 }
-                for id, test in tests.items()
+                for id, test in loaded.tests.items()
             ],
             "lanes": [
                 {"lane": lane.name, "line": lane.line}
-                for lane in self._collection.tests
+                for lane in loaded.collection.tests
                 if lane.suite < 0
             ],
             "left": [{"name": name, "reason": reason} for name, is_set in left.items() if is_set],
             "warnings": [defuse(render_diagnostic(warning)) for warning in plan.warnings],
         }
 
-    def _run(self, test: CollectedTest) -> Message:
-        suite = self._run_of_file.suites[test.suite]
+    def _run(self, loaded: _LoadedFile, test: CollectedTest) -> Message:
+        suite = loaded.run.suites[test.suite]
         file = suite.suite.file
-        answer: Message = {
-            "text": "",
-            "file": file,
-            "line": test.line,
-            "duration_ms": 0,
-            "notes": [],
-        }
+
+        def answer(status: str, text: str, **more: object) -> Message:
+            known = {"status": status, "text": defuse(text), "file": file, "line": test.line}
+            return {**known, "duration_ms": 0, "notes": [], **more}
+
         if test.skip:
-            return {"status": "skipped", **answer, "text": defuse(test.skip)}
+            return answer("skipped", test.skip)
         if test.unset:
-            text = f"{describe_mistakes(test.unset, file)}\n\n{file}:{test.line}"
-            return {"status": "error", **answer, "text": defuse(text)}
+            return answer("error", f"{describe_mistakes(test.unset, file)}\n\n{file}:{test.line}")
         try:
             result = suite.settle(suite.perform(test.case))
         except InterruptedRunError:
             raise
         except UsageError as error:
             text = f"{error.message}\n{error.help}".rstrip("\n")
-            return {"status": "error", **answer, "text": defuse(f"{text}\n\n{file}:{test.line}")}
+            return answer("error", f"{text}\n\n{file}:{test.line}")
         except Exception as error:
             message = describe_internal_error(error, file) or f"{type(error).__name__}: {error}"
             raise RefusedError(INTERNAL_ERROR, defuse(message)) from error
-        return {"status": result.status, **answer, **self._describe(result, file)}
-
-    def _describe(self, result: CaseResult, file: str) -> Message:
         result = reword_hints(result, '"isolation: file"')
-        result = redact_all(result, redactor(self._collection.plan.secrets))
+        result = redact_all(result, redactor(loaded.collection.plan.secrets))
         notes = [*result.notes]
         text = ""
-        if result.status == "passed":
-            notes += [f"flaky: attempt {result.attempts} passed"] if result.is_flaky else []
-        else:
+        if result.status != "passed":
             # Each text is read by itself: what earlier ones have shown counts for nothing.
             text = describe_case(result, file, SeenFailures())
-        return {
-            "text": defuse(text),
-            "line": result.line,
-            "duration_ms": round(result.duration_s * 1000, 3),
-            "notes": [defuse(note) for note in notes],
-        }
+        elif result.is_flaky:
+            notes.append(f"flaky: attempt {result.attempts} passed")
+        return answer(
+            result.status,
+            text,
+            line=result.line,
+            duration_ms=round(result.duration_s * 1000, 3),
+            notes=[defuse(note) for note in notes],
+        )

@@ -6,10 +6,12 @@ What a server lists is read with care: any member may be missing, or of the wron
 from __future__ import annotations
 
 import re
+from itertools import count
 
 from mcptest.core.coverage import KINDS, matches_template
 from mcptest.core.schema_walk import SchemaWalker, dict_at, list_at, required_names
 from mcptest.core.text import EVERY, plural, render_path, shorten, show_json
+from mcptest.core.value_class import Record
 from mcptest.docgen.cases import (
     MAX_NAME_CHARS,
     MAX_TEXT_CHARS,
@@ -48,22 +50,24 @@ def build_docs(
     description: ServerDescription, suites: Sequence[Suite], title: str = ""
 ) -> ServerDoc:
     """The documentation; without a `title` it has the name of the server."""
-    listed, left_out = _listed_features(description)
+    listed, left_out = _read_features(description)
     cases = [case for suite in suites for case in suite.cases]
     calls = [calls_in(dialogue_of(case)) for case in cases]
     features = _add_undescribed(listed, [call for each in calls for call in each], description)
     finder = _Finder(features)
-    used = [tuple(dict.fromkeys(at for call in each for at in finder.find(call))) for each in calls]
+    numbers = count()
     users: dict[int, list[int]] = {}
-    for number, positions in enumerate(used):
-        for at in positions:
-            users.setdefault(at, []).append(number)
-    docs = [build_case(case, number, used[number]) for number, case in enumerate(cases)]
     files = []
     for suite in suites:
-        own, docs = docs[: len(suite.cases)], docs[len(suite.cases) :]
+        docs = []
+        for case in suite.cases:
+            number = next(numbers)
+            used = dict.fromkeys(at for call in calls[number] for at in finder.find(call))
+            for at in used:
+                users.setdefault(at, []).append(number)
+            docs.append(build_case(case, number, tuple(used)))
         name = shorten(suite.name or suite.file, MAX_TITLE_CHARS)
-        files.append(FileDoc(name=name, cases=tuple(own)))
+        files.append(FileDoc(name=name, cases=tuple(docs)))
     return ServerDoc(
         title=shorten(title.strip(), MAX_TITLE_CHARS) or _title(description, suites),
         description=_string_at(description.info, "description"),
@@ -111,7 +115,7 @@ def _capabilities(capabilities: Message) -> Iterator[Inline]:
         yield (f"… {len(capabilities) - MAX_CAPABILITIES:,} more",)
 
 
-def _listed_features(
+def _read_features(
     description: ServerDescription,
 ) -> tuple[list[FeatureDoc], tuple[Inline, ...]]:
     """The features that are described, and how many of each kind are left out."""
@@ -286,6 +290,14 @@ def schema_table(title: str, schema: object, nothing: str) -> Table:
     return Table(title=title, rows=tuple(rows), notes=builder.notes(rows, nothing))
 
 
+class _Member(Record):
+    """A member of an object: its schema, and the trail that the walker needs to resolve that."""
+
+    schema: object
+    trail: frozenset[str]
+    is_required: bool
+
+
 class _TableBuilder:
     """Rows and notes of one schema."""
 
@@ -312,11 +324,11 @@ class _TableBuilder:
     def rows(self, node: SchemaNode, path: Path, depth: int) -> Iterator[Row]:
         """A row for each member of an object, followed by those of its own members."""
         properties = self._properties(node)
-        for name, (schema, is_required, trail) in properties.items():
-            inner = self._walker.resolve(schema, trail)
+        for name, member in properties.items():
+            inner = self._walker.resolve(member.schema, member.trail)
             row = self._row(inner, (*path, name))
-            row = row.but(required="yes" if is_required else "no")
-            yield row.but(type="nothing") if schema is False else row
+            row = row.but(required="yes" if member.is_required else "no")
+            yield row.but(type="nothing") if member.schema is False else row
             yield from self._inner_rows(inner, (*path, name), depth)
         for name, schema, words in _unnamed_members(node):
             inner = self._walker.resolve(schema, node.trail)
@@ -353,28 +365,29 @@ class _TableBuilder:
         elif has_members:
             yield from self.rows(node, path, depth + 1)
 
-    def _properties(self, node: SchemaNode) -> dict[str, tuple[object, bool, frozenset[str]]]:
-        """The members of an object and of its alternatives: schema, if required, and trail.
+    def _properties(self, node: SchemaNode) -> dict[str, _Member]:
+        """The members of an object and of its alternatives, by name.
 
         What only one of several alternatives requires is not required.
         """
-        found: dict[str, tuple[object, bool, frozenset[str]]] = {}
         choices = [
             each
             for each in self._walker.alternatives(node)
             if dict_at(each.schema, "properties") or required_names(each.schema)
         ]
+        required = set(required_names(node.schema))
+        if choices:
+            required |= set.intersection(*(set(required_names(each.schema)) for each in choices))
+        members: dict[str, _Member] = {}
         for each in (node, *choices):
-            required = set(required_names(each.schema)) if each is node else set()
-            for name, schema in dict_at(each.schema, "properties").items():
-                found.setdefault(name, (schema, name in required, each.trail))
-            for name in required_names(each.schema):
-                # A member may be required without being described.
-                found.setdefault(name, ({}, name in required, each.trail))
-        wanted = [set(required_names(each.schema)) for each in choices]
-        for name in set.intersection(*wanted) if wanted else ():
-            found[name] = (found[name][0], True, found[name][2])
-        return found
+            # A member may be required without being described.
+            undescribed: Schema = {name: {} for name in required_names(each.schema)}
+            properties = dict_at(each.schema, "properties")
+            for name, schema in (*properties.items(), *undescribed.items()):
+                is_required = name in required
+                member = _Member(schema=schema, trail=each.trail, is_required=is_required)
+                members.setdefault(name, member)
+        return members
 
     # Types
 

@@ -139,13 +139,14 @@ def describe_server(suites: Iterable[Suite]) -> ServerDescription:
         entries = result.get(kind.name) if kind else None
         for entry in map(_as_dict, entries if isinstance(entries, list) else ()):
             if kind and (name := feature_name(entry, kind)):
-                features[kind.name][name] = {**_stated(entry), **features[kind.name].get(name, {})}
+                known = features[kind.name]
+                known[name] = {**_plain_members(entry), **known.get(name, {})}
     version = introduction.get("protocolVersion")
     instructions = introduction.get("instructions")
     return ServerDescription(
         source="the contract",
-        info=_stated(_as_dict(introduction.get("serverInfo"))),
-        capabilities=_stated(_as_dict(introduction.get("capabilities"))),
+        info=_plain_members(_as_dict(introduction.get("serverInfo"))),
+        capabilities=_plain_members(_as_dict(introduction.get("capabilities"))),
         protocol_version=version if isinstance(version, str) else "",
         instructions=instructions if isinstance(instructions, str) else "",
         features={name: tuple(found.values()) for name, found in features.items()},
@@ -163,19 +164,19 @@ def _answers(suites: Iterable[Suite]) -> Iterator[tuple[str, Message]]:
                     yield method, _as_dict(_as_dict(turn.value).get("result"))
 
 
-def _stated(value: Message) -> Message:
+def _plain_members(value: Message) -> Message:
     """The plain members: a tag or a pattern only says what would be accepted."""
-    return {key: _stated_value(inner) for key, inner in value.items() if not _is_open(inner)}
+    return {key: _plain_value(inner) for key, inner in value.items() if not _is_expectation(inner)}
 
 
-def _stated_value(value: object) -> object:
+def _plain_value(value: object) -> object:
     if isinstance(value, list):
-        return [_stated_value(item) for item in value if not _is_open(item)]
+        return [_plain_value(item) for item in value if not _is_expectation(item)]
     found = _as_dict(value)
-    return _stated(found) if found else value
+    return _plain_members(found) if found else value
 
 
-def _is_open(value: object) -> bool:
+def _is_expectation(value: object) -> bool:
     """True if this is a tag, a pattern or a directive other than `match:partial`."""
     return isinstance(value, (Pattern, Ref)) or (isinstance(value, Group) and not _as_dict(value))
 

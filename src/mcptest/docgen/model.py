@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 
 from mcptest.core.coverage import KINDS
 from mcptest.core.text import excerpt, plural, shorten, visible
@@ -364,17 +365,15 @@ def _lines(value: object, depth: int, lead: int = 0) -> list[Line]:
         flat = (*pieces, ("", f"{room}{closing}"))
         if len(INDENT) * depth + lead + sum(len(text) for _, text in flat) <= WIDTH:
             return [(depth, flat)]
-    lines: list[Line] = [(depth, (("", opening),))]
-    for number, each in enumerate(inner, 1):
+    for each in inner[:-1]:
         at, last = each[-1]
-        each[-1] = (at, (*last, ("", ","))) if number < len(inner) else each[-1]
-        lines += each
-    return [*lines, (depth, (("", closing),))]
+        each[-1] = (at, (*last, ("", ",")))
+    return [(depth, (("", opening),)), *chain(*inner), (depth, (("", closing),))]
 
 
 def _member(key: str, value: object, depth: int) -> list[Line]:
     kind: PieceKind = "tag" if key.startswith(PREFIX) else "key"
-    name = _quoted(key)
+    name = _quote(key)
     lines = _lines(value, depth, len(name) + 2)
     at, first = lines[0]
     lines[0] = (at, ((kind, name), ("", ": "), *first))
@@ -391,19 +390,19 @@ def _scalar(value: object, depth: int) -> Iterator[Piece]:
         if text:
             # Between single quotes a backslash is a plain character.
             is_single = "\\" in text and "'" not in text and visible(text) == text
-            shown = f"'{shorten(text, MAX_TEXT_CHARS)}'" if is_single else _quoted(text)
+            shown = f"'{shorten(text, MAX_TEXT_CHARS)}'" if is_single else _quote(text)
             yield "", " "
             yield "tag", text if text.isidentifier() else shown
     elif isinstance(value, Pattern):
-        yield "tag", _quoted(value.source)
+        yield "tag", _quote(value.source)
     elif isinstance(value, str):
-        yield "text", _quoted(value)
+        yield "text", _quote(value)
     else:
         # A file may hold what JSON has no type for, a date for example.
         yield "", visible(json.dumps(value, default=str))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A JSON string in which every character is visible, cut if it is very long."""
     rest = len(text) - MAX_TEXT_CHARS
     tail = f" … {plural(rest, 'more character')}" if rest > 0 else ""

@@ -119,6 +119,10 @@ def _choices(branch: Schema) -> list[object]:
     return [None] if branch.get("type") == "null" else []
 
 
+def _conflict(path: str) -> UsageError:
+    return UsageError(f"{visible(path)} is given whole and in parts; give it one way")
+
+
 class _Builder:
     """Arguments while they are being put together."""
 
@@ -136,25 +140,23 @@ class _Builder:
         # A property that is really called `a.b` comes before the path.
         if word.key in dict_at(schema, "properties") or not all(steps):
             steps = [word.key]
-        path = ""
-        for step in steps[:-1]:
-            path = f"{path}.{step}" if path else step
-            self._refuse_twice(path, path in self._given_paths)
-            branches = self._walker.branches(self._property(step, schema, path))
+        *way, last = steps
+        for at, step in enumerate(way, 1):
+            path = ".".join(steps[:at])
+            if path in self._given_paths:
+                raise _conflict(path)
+            branches = self._walker.branches(self._find_property(step, schema, path))
             schema = next((each for each in branches if dict_at(each, "properties")), {})
             if not isinstance(holder.get(step), dict):
                 holder[step] = {}
             holder = holder[step]
-        path = f"{path}.{steps[-1]}" if path else steps[-1]
-        self._refuse_twice(path, any(each.startswith(f"{path}.") for each in self._given_paths))
-        holder[steps[-1]] = self._value(word, self._property(steps[-1], schema, path))
+        path = ".".join(steps)
+        if any(each.startswith(f"{path}.") for each in self._given_paths):
+            raise _conflict(path)
+        holder[last] = self._parse_value(word, self._find_property(last, schema, path))
         self._given_paths.add(path)
 
-    def _refuse_twice(self, path: str, is_given: bool) -> None:
-        if is_given:
-            raise UsageError(f"{visible(path)} is given whole and in parts; give it one way")
-
-    def _property(self, name: str, schema: Schema, path: str) -> Schema:
+    def _find_property(self, name: str, schema: Schema, path: str) -> Schema:
         """The schema of a property; a `UsageError` if there is none and none is allowed."""
         known = dict_at(schema, "properties")
         if name in known:
@@ -169,7 +171,7 @@ class _Builder:
 
     def refuse_unknown(self, names: Iterable[str]) -> None:
         for name in names:
-            self._property(name, self._schema, name)
+            self._find_property(name, self._schema, name)
 
     def refuse_missing(self) -> None:
         missing = [name for name in required_names(self._schema) if name not in self.built]
@@ -184,7 +186,7 @@ class _Builder:
             f"give each as {visible(missing[0])}=VALUE; --no-check calls without",
         )
 
-    def _value(self, word: Word, schema: Schema) -> object:
+    def _parse_value(self, word: Word, schema: Schema) -> object:
         if word.is_json:
             try:
                 return parse_json(word.value)
@@ -194,14 +196,14 @@ class _Builder:
                     f"a string is written {visible(word.key)}=string",
                 ) from None
         try:
-            return self._read(word, schema)
+            return self._parse_by_type(word, schema)
         except UsageError:
             # Without checks, the server decides what to make of the value.
             if self._is_checked:
                 raise
             return word.value
 
-    def _read(self, word: Word, schema: Schema) -> object:
+    def _parse_by_type(self, word: Word, schema: Schema) -> object:
         """The value as the types of the schema read it; without types it is a string."""
         branches = list(self._walker.branches(schema))
         choices = [value for branch in branches for value in _choices(branch)]
@@ -383,12 +385,12 @@ class _Sampler:
             if given and ("const" in part or "enum" in part):
                 self.harmful.append((name, given[0]))
                 return given[0]
-        value = None if branch is None else self._value(branch, name, depth)
+        value = None if branch is None else self._sample_branch(branch, name, depth)
         if not isinstance(value, (dict, list)) and not self._choose(name, [value]):
             self.harmful.append((name, value))
         return value
 
-    def _value(self, schema: Schema, name: str, depth: int) -> object:
+    def _sample_branch(self, schema: Schema, name: str, depth: int) -> object:
         kind = schema.get("type")
         if kind == "object" or (not isinstance(kind, str) and dict_at(schema, "properties")):
             return self.sample_object(schema, depth)
@@ -399,8 +401,8 @@ class _Sampler:
             count = min(count, _size_at(schema, "maxItems", _MAX_ITEMS), _MAX_ITEMS)
             return [self._sample(schema.get("items"), name, depth + 1) for _ in range(count)]
         if kind in ("integer", "number"):
-            return _number(schema, is_integer=kind == "integer")
-        return False if kind == "boolean" else _string(schema, name)
+            return _make_number(schema, is_integer=kind == "integer")
+        return False if kind == "boolean" else _make_string(schema, name)
 
     def sample_object(self, schema: Schema, depth: int) -> dict[str, Any]:
         if depth > _MAX_DEPTH:
@@ -409,7 +411,9 @@ class _Sampler:
         required = required_names(schema)[:_MAX_ITEMS]
         # Left out, these would have their harmful default.
         defaults = [
-            name for name in known if name not in required and self._needs(known[name], name)
+            name
+            for name in known
+            if name not in required and self._has_harmful_default(known[name], name)
         ]
         return {
             name: self._sample(known.get(name), name, depth + 1)
@@ -417,7 +421,7 @@ class _Sampler:
             if is_fit_to_write(name)
         }
 
-    def _needs(self, schema: object, name: str) -> bool:
+    def _has_harmful_default(self, schema: object, name: str) -> bool:
         outer = self._walker.resolve(schema).schema
         for part in (outer, *self._walker.branches(outer)):
             if "default" in part and part["default"] not in self._choose(name, _given_values(part)):
@@ -435,7 +439,7 @@ def _given_values(schema: Schema) -> list[object]:
     return [*values, schema["example"]] if "example" in schema else values
 
 
-def _number(schema: Schema, *, is_integer: bool) -> int | float:
+def _make_number(schema: Schema, *, is_integer: bool) -> int | float:
     """1, or the nearest number that the bounds allow."""
     value: int | float = 1
     least = _number_at(schema, "minimum")
@@ -470,7 +474,7 @@ def _size_at(schema: Schema, key: str, default: int) -> int:
     return value if type(value) is int and value >= 0 else default
 
 
-def _string(schema: Schema, name: str) -> str:
+def _make_string(schema: Schema, name: str) -> str:
     pattern, format = schema.get("pattern"), schema.get("format")
     if isinstance(format, str) and format in _FORMATS:
         return _FORMATS[format]

@@ -1,7 +1,7 @@
-"""Credentials in the description of a server, which belong into no file.
+"""Credentials in the description of a server, which must not be written to a file.
 
-What looks like one becomes `${NAME}`, a reference to a variable of the environment. How a secret is
-known is in `core.secrets` and `core.likely_secrets`; here is what to call it.
+What looks like one becomes `${NAME}`, a reference to a variable of the environment.
+`core.secrets` and `core.likely_secrets` recognize secrets; this module chooses their names.
 """
 
 from __future__ import annotations
@@ -56,16 +56,18 @@ class CredentialHider:
         hidden: list[str] = []
         option = ""
         for word in args:
-            is_value = option and not re.fullmatch(_OPTION, word)
-            if is_value and _names_value(option, word):
+            may_be_value = option and not re.fullmatch(_OPTION, word)
+            login = re.fullmatch(_LOGIN, word) if option in _USER_OPTIONS else None
+            next_option = ""
+            if may_be_value and _is_secret_value(option, word):
                 hidden.append(self._replace(option, word, f"the value of {option}"))
-            elif is_value and option in _USER_OPTIONS and (login := re.fullmatch(_LOGIN, word)):
+            elif may_be_value and login:
                 password = self._refer(_PASSWORD, login[2], f"the password after {option}")
                 hidden.append(f"{login[1]}{password}")
             else:
                 hidden.append(self._hide_word(word, option))
-                is_value = not re.match("-[^=]+$", word)
-            option = "" if is_value else word
+                next_option = word if re.match("-[^=]+$", word) else ""
+            option = next_option
         # A value that is known as a secret from elsewhere is one wherever it is: -p hunter2.
         known = {value: name for name, value in self._environment.items() if names_secret(name)}
         known |= {each.value: each.name for each in self.found.values()}
@@ -78,16 +80,13 @@ class CredentialHider:
     def hide_headers(self, headers: Mapping[str, object]) -> dict[str, object]:
         hidden = dict(headers)
         for name, value in headers.items():
-            if isinstance(value, str):
+            if isinstance(value, str) and names_secret(name):
                 # The scheme stays: "Bearer ${AUTHORIZATION}".
                 scheme = re.match(AUTH_SCHEMES, value, re.IGNORECASE)
-                at = scheme.end() if scheme and names_secret(name) else 0
-                place = f"the header {name}"
-                hidden[name] = (
-                    value[:at] + self._replace(name, value[at:], place)
-                    if names_secret(name)
-                    else self._hide_word(value, name)
-                )
+                at = scheme.end() if scheme else 0
+                hidden[name] = value[:at] + self._replace(name, value[at:], f"the header {name}")
+            elif isinstance(value, str):
+                hidden[name] = self._hide_word(value, name)
         return hidden
 
     def hide_env(self, env: Mapping[str, object]) -> dict[str, object]:
@@ -103,42 +102,44 @@ class CredentialHider:
                     else self._hide_word(text, name)
                 )
             elif is_suspect:
-                self.found[name] = self._credential(name, name, text)
+                self.found[name] = self._make_credential(name, name, text)
                 hidden[name] = f"${{{name}}}"
         return hidden
 
     def _hide_word(self, word: str, option: str) -> str:
         """A word of a command or a URL; `option` is the one before it, if any."""
         assigned = re.fullmatch(r"(?s)(-{0,2}[A-Za-z_][\w.-]*)=(.+)", word)
-        if assigned and _names_value(assigned[1], assigned[2]):
+        if assigned and _is_secret_value(assigned[1], assigned[2]):
             key, value = assigned[1], assigned[2]
             return f"{key}={self._replace(key, value, f'the value of {key}')}"
-        # References stay; they are no words in which to search.
+        # References stay, and nothing is searched for in them.
         searched = re.sub(_REFERENCE, lambda found: "x" * len(found[0]), word)
         for start, end in reversed(secret_places(searched)):
             scheme = re.match(AUTH_SCHEMES, word[start:end], re.IGNORECASE)
             start += scheme.end() if scheme else 0
             key = _key_before(word[:start]) or option
             value = word[start:end]
-            name = key or _kind(value)
-            kind = name.lower().replace("_", " ")
-            place = f"the value of {option or key}" if key else f"a {kind} in the command"
-            place = "the password in a URL" if "://" in word and key == _PASSWORD else place
+            name = key or next((name for look, name in _KINDS if re.match(look, value)), "SECRET")
+            if "://" in word and key == _PASSWORD:
+                place = "the password in a URL"
+            elif key:
+                place = f"the value of {option or key}"
+            else:
+                place = f"a {name.lower().replace('_', ' ')} in the command"
             word = word[:start] + self._refer(name, value, place) + word[end:]
         if word.startswith(("/", "./", "../", "~")) or "\\" in word:
             # A path.
             return word
 
         def hide_random(found: re.Match[str]) -> str:
-            if found[0].startswith("$") or not _looks_random(found[0]):
+            if found[0].startswith("$") or not _is_random(found[0]):
                 return found[0]
             key = _key_before(word[: found.start()]) or option
-            place = f"the value of {option or key}"
             if "://" in word:
-                key, place = key or "URL_TOKEN", "a part of the URL"
-            elif not key:
-                place = "a long random string in the command"
-            return self._refer(key or "SECRET", found[0], place)
+                return self._refer(key or "URL_TOKEN", found[0], "a part of the URL")
+            if key:
+                return self._refer(key, found[0], f"the value of {option or key}")
+            return self._refer("SECRET", found[0], "a long random string in the command")
 
         return re.sub(rf"{_REFERENCE}|{_RANDOM}", hide_random, word)
 
@@ -161,7 +162,7 @@ class CredentialHider:
         name = re.sub(r"[^A-Z0-9]+", "_", key.upper()).strip("_0123456789") or "SECRET"
         # A loader reports an unset variable only if it has the name of a secret.
         name = name if names_secret(name) else f"{name}_SECRET"
-        found = self._credential(name, place, value)
+        found = self._make_credential(name, place, value)
         number = 2
         while found.name in self.found and self.found[found.name].value != value:
             found = found.but(name=f"{name}_{number}", is_set=False)
@@ -169,7 +170,7 @@ class CredentialHider:
         self.found.setdefault(found.name, found)
         return f"${{{found.name}}}"
 
-    def _credential(self, name: str, place: str, value: str) -> Credential:
+    def _make_credential(self, name: str, place: str, value: str) -> Credential:
         """The shell may have put the value of a variable there: then its name is used."""
         same = [each for each, its in self._environment.items() if its == value]
         known = [each for each in same if re.fullmatch(_VARIABLE, each) and names_secret(each)]
@@ -215,7 +216,7 @@ _KINDS = (
 )
 
 
-def _names_value(key: str, value: str) -> bool:
+def _is_secret_value(key: str, value: str) -> bool:
     """True if what follows this option, or is assigned to this name, is a secret."""
     words = split_words(key)
     if words[-2:] in _SECRET_OPTION_PAIRS or not _SECRET_OPTIONS.isdisjoint(words[-1:]):
@@ -238,11 +239,7 @@ def _key_before(text: str) -> str:
     return found[1] if found else ""
 
 
-def _kind(value: str) -> str:
-    return next((name for look, name in _KINDS if re.match(look, value)), "SECRET")
-
-
-def _looks_random(text: str) -> bool:
+def _is_random(text: str) -> bool:
     """True if letters and digits alternate as they do in a key, and not as in words."""
     if not re.search("[0-9]", text) or not re.search("[A-Za-z]", text):
         return False

@@ -2,8 +2,8 @@
 
 Requests are sent by a function that is passed in. Tools that may change something are never
 called (see `explore.safe_tools`). What cannot be tried becomes a test that is skipped, with the
-reason, and so does an answer of a server that is broken (see `explore.error_answers`). Expected is
-the shape of an answer: what it says changes from call to call, and may not belong into a file.
+reason, and so does an answer of a server that is broken (see `explore.error_answers`). A test
+expects the shape of an answer: what it says changes from call to call, and may be private.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Surveyor:
 
     def survey(self, listings: Mapping[str, Listing]) -> list[Probe]:
         """All tests, in the order of the file."""
-        probes = [_list_probe(listing) for listing in listings.values()]
+        probes = [_make_list_probe(listing) for listing in listings.values()]
         trials = {
             "tools": self._try_tool,
             "resources": self._try_resource,
@@ -110,7 +110,7 @@ class Surveyor:
         }
         for kind, trial in trials.items():
             if kind in listings:
-                chosen = self._chosen(listings[kind])
+                chosen = self._choose_features(listings[kind])
                 if kind == "tools" and chosen:
                     names = [each["name"] for each in chosen if not self._reason_not_to_call(each)]
                     self._announce(names, len(chosen))
@@ -118,12 +118,12 @@ class Surveyor:
                     probes += trial(feature)
         if all(probe.skip for probe in probes):
             # A file with nothing to run would not pass.
-            comment = "The server lists no features, so this is all there is to test."
-            comment = "Everything else is skipped." if probes else comment
+            nothing = "The server lists no features, so this is all there is to test."
+            comment = "Everything else is skipped." if probes else nothing
             probes.append(self._probe("answers a ping", "ping", {}, (comment,)))
         return probes
 
-    def _chosen(self, listing: Listing) -> list[Message]:
+    def _choose_features(self, listing: Listing) -> list[Message]:
         kind, most = listing.kind, MAX_TRIED[listing.kind.name]
         # A list that goes in a circle has everything twice.
         once: dict[str, Message] = {}
@@ -145,10 +145,9 @@ class Surveyor:
         return self._caution(tool)
 
     def _try_tool(self, tool: Message) -> Iterator[Probe]:
-        name, schema = tool["name"], tool.get("inputSchema")
+        name, schema = tool["name"], SchemaWalker(tool.get("inputSchema")).root().schema
         sample = made_up_arguments(tool)
-        arguments = sample.arguments
-        params: Params = {"name": name, "arguments": arguments}
+        params: Params = {"name": name, "arguments": sample.arguments}
         shown = _short(name)
         comments = (f"tool {shown}: {_summary(tool)}",)
         if reason := self._reason_not_to_call(tool):
@@ -161,18 +160,17 @@ class Surveyor:
                 skip=f"not called: {reason}; take this line out to call it",
             )
             return
-        takes_none = not SchemaWalker(schema).root().schema.get("properties")
-        promise = "it takes no arguments, so no value is to blame" if takes_none else ""
+        takes_some = schema.get("properties")
+        promise = "" if takes_some else "it takes no arguments, so no value is to blame"
         probe = self._probe(f"calls {shown}", "tools/call", params, comments, promise=promise)
         if not probe.is_untried:
             self.called.append(name)
         yield probe
-        required = required_names(SchemaWalker(schema).root().schema)
-        can_lack = arguments.keys() - sample.needed
-        missing = next((key for key in required if key in can_lack), None)
+        can_lack = sample.arguments.keys() - sample.needed
+        missing = next((key for key in required_names(schema) if key in can_lack), None)
         if missing is None or probe.skip:
             return
-        rest = {key: value for key, value in arguments.items() if key != missing}
+        rest = {key: value for key, value in sample.arguments.items() if key != missing}
         without = f"{shown} without {_short(missing)}"
         params = {"name": name, "arguments": rest}
         probe = self._probe(f"refuses {without}", "tools/call", params, (), missing=missing)
@@ -194,7 +192,7 @@ class Surveyor:
         written = template["uriTemplate"]
         ref: Params = {"type": "ref/resource", "uri": written}
         names = re.findall(r"\{[^}\w]?(\w+)[^}]*\}", written)
-        values = [self._completion(ref, name) or sample_string(name) for name in names]
+        values = [self._ask_completion(ref, name) or sample_string(name) for name in names]
         uri = re.sub(r"\{[^}]*\}", lambda _: values.pop(0) if values else "", written)
         if not is_fit_to_write(uri):
             return
@@ -212,14 +210,15 @@ class Surveyor:
         ref: Params = {"type": "ref/prompt", "name": name}
         arguments: Params = {}
         for each in listed if isinstance(listed, list) else ():
-            key = each.get("name") if isinstance(each, dict) and each.get("required") is True else 0
-            if isinstance(key, str) and is_fit_to_write(key):
-                arguments[key] = self._completion(ref, key) or sample_string(key)
+            if isinstance(each, dict) and each.get("required") is True:
+                key = each.get("name")
+                if isinstance(key, str) and is_fit_to_write(key):
+                    arguments[key] = self._ask_completion(ref, key) or sample_string(key)
         params: Params = {"name": name, "arguments": arguments}
         comments = (f"prompt {_short(name)}: {_summary(prompt)}",)
         yield self._probe(f"gets the prompt {_short(name)}", "prompts/get", params, comments)
 
-    def _completion(self, ref: Params, name: str) -> str:
+    def _ask_completion(self, ref: Params, name: str) -> str:
         """The first value that the server itself proposes, or ""."""
         if not self._completes:
             return ""
@@ -285,7 +284,7 @@ _USUAL: dict[str, dict[str, object]] = {
 }
 
 
-def _list_probe(listing: Listing) -> Probe:
+def _make_list_probe(listing: Listing) -> Probe:
     """A list begins with what it begins with now; more may follow."""
     kind = listing.kind
     names = listing.names[: min(listing.first_page_count, _MAX_LISTED_NAMES)]
@@ -436,12 +435,12 @@ def render_suite(
     document: dict[str, object] = {"description": description}
     if server is not None:
         document["server"] = dict(server)
-    document["tests"] = [_test(probe, id) for id, probe in enumerate(probes, 1)]
+    document["tests"] = [_render_test(probe, id) for id, probe in enumerate(probes, 1)]
     text = render_yaml(Commented(comments=(_HEAD,), value=document))
     return schema_comment("conductor") + text
 
 
-def _test(probe: Probe, id: int) -> object:
+def _render_test(probe: Probe, id: int) -> object:
     request = {"jsonrpc": "2.0", "id": id, "method": probe.method, "params": probe.params}
     expected = {"response": {"jsonrpc": "2.0", "id": id, **probe.response}}
     test: dict[str, object] = {"it": probe.name}

@@ -64,13 +64,17 @@ def find_breakage(
     result = answer.get("result")
     if odd := tool_failure(result, "") if isinstance(result, dict) else "":
         return Breakage(said=said, cause=odd, remedy=_REPAIR)
+    unvalidated = "it does not validate its arguments" if missing else ""
     if cause := _find_exception(text, arguments, missing):
-        what = "it does not validate its arguments" if missing else cause
-        return Breakage(said=said, cause=what, remedy=_REPAIR)
+        return Breakage(said=said, cause=unvalidated or cause, remedy=_REPAIR)
     is_validation = bool(re.search(_VALIDATION, text))
     is_about_value = is_validation or code in (INVALID_PARAMS, RESOURCE_NOT_FOUND)
-    plain = () if is_validation or _quotes_value(text, arguments) else _PLAIN_CAUSES
-    for pattern, cause, remedy in (*plain, *(() if is_about_value else _CAUSES)):
+    causes: list[tuple[str, str, str]] = []
+    if not is_validation and not _quotes_value(text, arguments):
+        causes += _PLAIN_CAUSES
+    if not is_about_value:
+        causes += _CAUSES
+    for pattern, cause, remedy in causes:
         if re.search(pattern, text):
             return Breakage(said=said, cause=cause, remedy=remedy)
     if promise:
@@ -78,13 +82,9 @@ def find_breakage(
     if is_about_value:
         return None
     if code is not None and -32768 <= code <= -32000:
-        cause = (
-            "that is an internal error"
-            if code == INTERNAL_ERROR
-            else "that is not the code of a bad value"
-        )
-        what = "it does not validate its arguments" if missing else cause
-        return Breakage(said=said, cause=what, remedy=_REPAIR)
+        is_internal = code == INTERNAL_ERROR
+        cause = "an internal error" if is_internal else "not the code of a bad value"
+        return Breakage(said=said, cause=unvalidated or f"that is {cause}", remedy=_REPAIR)
     if missing or re.search(_ABOUT_A_VALUE, text):
         return None
     cause = "nothing says that the made-up values are to blame"

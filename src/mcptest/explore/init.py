@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CLUES",
     "Guess",
+    "guess_from_command",
     "guess_server",
-    "ordered_by_user",
     "render_config",
     "render_first_suite",
     "render_workflow",
@@ -96,7 +96,7 @@ def _python_guesses(text: str, folder: str) -> Iterator[Guess]:
         yield Guess(name=name, command=script, reason="pyproject.toml has this script")
 
 
-def ordered_by_user(command: tuple[str, ...], folder: str) -> Guess:
+def guess_from_command(command: tuple[str, ...], folder: str) -> Guess:
     """The server that was named on the command line."""
     program = command[0].rpartition("/")[2]
     runtime = (

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import pairwise
 
 from mcptest.core.schema_walk import SchemaWalker, dict_at, list_at
 from mcptest.core.secrets import split_words
@@ -68,44 +67,32 @@ def _malformed_member(tool: Message) -> str:
     return ""
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Tools that look as if they only read
 
 # Verbs that read, as the first word of a name. Left out are those that may cost money (ask,
 # summarize, translate), that take a program (query, evaluate), that leave something behind
 # (download, generate, open, record) and that mean several things (add, load, resolve, verify).
-_READING = frozenset(
-    [
-        *("calculate", "check", "compare", "convert", "count", "describe", "echo", "fetch", "find"),
-        *("get", "has", "inspect", "is", "list", "lookup", "parse", "read", "retrieve", "search"),
-        *("show", "validate", "view"),
-    ]
+_READING = _words(
+    """
+    calculate check compare convert count describe echo fetch find get has inspect is list lookup
+    parse read retrieve search show validate view
+    """
 )
 # With the second word these do something else: check_in, show_notification.
 _PHRASES = {
-    "check": frozenset(["in", "into", "off", "on", "out", "up"]),
-    "show": frozenset(["alert", "dialog", "message", "notification", "popup", "toast", "window"]),
+    "check": _words("in into off on out up"),
+    "show": _words("alert dialog message notification popup toast window"),
 }
-_JOINING = frozenset(["and", "or", "then"])
+_JOINING = _words("and or then")
 # An argument that takes a program could do anything.
-_PROGRAMS = frozenset(
-    [
-        *(
-            "cmd",
-            "command",
-            "expr",
-            "expression",
-            "javascript",
-            "js",
-            "mutation",
-            "script",
-            "shell",
-        ),
-        *("sql", "statement"),
-    ]
-)
+_PROGRAMS = _words("cmd command expr expression javascript js mutation script shell sql statement")
 # An argument that says where to write: output_path, saveTo, outfile.
-_WRITTEN = frozenset(["dest", "destination", "dst", "out", "output", "save", "target"])
-_PLACES = frozenset(["dir", "directory", "file", "filename", "folder", "path", "to"])
+_WRITTEN = _words("dest destination dst out output save target")
+_PLACES = _words("dir directory file filename folder path to")
 _GLUED_PLACE = r"(?:dest|destination|dst|out|output|save|target)(?:dir|file|folder|path)"
 # "to" alone is also the currency to convert to; beside one of these it is a place.
 _SOURCES = _PLACES | {"source", "src", "uri", "url"}
@@ -118,7 +105,7 @@ def _reason_it_may_not_read(tool: Message) -> str:
         return f"its name does not begin with a verb that reads, such as get or list, {unsaid}"
     if rest and rest[0] in _PHRASES.get(first, ()):
         return f'its name says "{first} {rest[0]}", {unsaid}'
-    for (before, joint), (_, word) in pairwise(pairwise([first, *rest])):
+    for before, joint, word in zip([first, *rest], rest, rest[1:], strict=False):
         # A plural is another thing to read: files_and_folders; "process" is none.
         is_plural = word.endswith("s") and not word.endswith(("is", "ss", "us"))
         is_another_thing = is_plural and before not in _READING
@@ -128,18 +115,23 @@ def _reason_it_may_not_read(tool: Message) -> str:
     for name, words in names.items():
         if words & _PROGRAMS or words == {"code"}:
             return f'its argument "{_short(name)}" may take a program, {unsaid}'
-        is_place = words & _WRITTEN and (words & _PLACES or len(words) == 1)
-        if words == {"to"}:
-            is_place = any(words & _SOURCES for other, words in names.items() if other != name)
-        if (
-            is_place
-            or (words == {"to"} | words & _PLACES and len(words) > 1)
-            or re.fullmatch(_GLUED_PLACE, name.casefold())
-        ):
+        others = [other for key, other in names.items() if key != name]
+        if _is_place_to_write(name, words, others):
             return f'its argument "{_short(name)}" may say where to write, {unsaid}'
         if "dry" in words or "dryrun" in words:
             return f'its argument "{_short(name)}" says that it does more than read'
     return ""
+
+
+def _is_place_to_write(name: str, words: frozenset[str], others: list[frozenset[str]]) -> bool:
+    """True if an argument says where to write, by its words and those of all other arguments."""
+    if words == {"to"}:
+        return any(other & _SOURCES for other in others)
+    if "to" in words and words <= _PLACES:
+        return True
+    if words & _WRITTEN and (words & _PLACES or len(words) == 1):
+        return True
+    return bool(re.fullmatch(_GLUED_PLACE, name.casefold()))
 
 
 def _arguments(tool: Message) -> Iterator[tuple[str, Schema]]:
@@ -162,22 +154,19 @@ def _name_words(name: str) -> list[str]:
 # Values that look as if they did harm
 
 # An argument that says what to do: action, httpMethod.
-_CHOICES = frozenset(
-    [
-        *("action", "actions", "cmd", "command", "commands", "do", "method", "mode", "op"),
-        *("operation", "operations", "ops", "verb"),
-    ]
+_CHOICES = _words(
+    "action actions cmd command commands do method mode op operation operations ops verb"
 )
-_HARMLESS_METHODS = frozenset(["head", "options"])
+_HARMLESS_METHODS = _words("head options")
 _WRITING_MODE = r"(?:rw|[wax])[bt]?\+?|r[bt]?\+"
 # With a value of true these make matters worse.
-_SWITCHES = frozenset(["confirm", "confirmed", "force", "forced", "recurse", "recursive", "yes"])
+_SWITCHES = _words("confirm confirmed force forced recurse recursive yes")
 _STATEMENT = (
     r"(?i:\b(?:alter|create|drop|truncate)\s+(?:\w+\s+)?(?:column|database|index|role|schema|table"
     r"|user|view)\b|\bdelete\s+from\b|\b(?:insert|merge|replace)\s+into\b"
     r"|\bupdate\s+\S+\s+set\b|\A\s*mutation\b)"
 )
-_QUERIES = frozenset(["cypher", "q", "query", "queries", "sql", "statement", "statements"])
+_QUERIES = _words("cypher q query queries sql statement statements")
 _STATEMENT_VERBS = (
     "alter|create|delete|detach|drop|grant|insert|merge|revoke|truncate|update|upsert"
 )
@@ -212,7 +201,7 @@ def _reason_in_values(tool: Message) -> str:
 
 def _harmless_values(name: str, values: list[object]) -> list[object]:
     """Those of the values of an argument that change nothing, best first."""
-    harmless = [value for value in values if not _changes_something(name, value)]
+    harmless = [value for value in values if not _is_harmful(name, value)]
     if len(harmless) == len(values) or _CHOICES.isdisjoint(split_words(name)):
         return harmless
     # What can delete can do more: only what plainly reads is harmless.
@@ -224,11 +213,11 @@ def _harmless_values(name: str, values: list[object]) -> list[object]:
     return plain
 
 
-def _changes_something(name: str, value: object) -> bool:
+def _is_harmful(name: str, value: object) -> bool:
     if isinstance(value, dict):
-        return any(_changes_something(key, inner) for key, inner in value.items())
+        return any(_is_harmful(key, inner) for key, inner in value.items())
     if isinstance(value, list):
-        return any(_changes_something(name, inner) for inner in value)
+        return any(_is_harmful(name, inner) for inner in value)
     words = frozenset(split_words(name))
     if value is True or (isinstance(value, str) and value.casefold() in ("on", "true", "yes")):
         return bool(words & _SWITCHES or _verb_in_name(name))
@@ -264,10 +253,6 @@ def _reason_in_words(tool: Message, hint_title: object) -> str:
 
 def _short(name: str) -> str:
     return excerpt(name, 80)
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 # Verbs that change something, as a word of a name.

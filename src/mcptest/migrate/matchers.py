@@ -163,15 +163,15 @@ def _suite_matcher(body: str, setting: Setting) -> Matcher | None:
     if name == "length" and re.fullmatch("0|[1-9][0-9]{0,17}", rest):
         return {"length": int(rest)}
     if name in _NUMBER_MATCHERS:
-        number = _number(rest)
+        number = _read_number(rest)
         return None if number is None else {_NUMBER_MATCHERS[name]: number}
     if name in ("between", "range"):
-        low, high = (_number(text) for text in rest.split(":", 1))
+        low, high = (_read_number(text) for text in rest.split(":", 1))
         return None if low is None or high is None else {"between": [low, high]}
     return None
 
 
-def _number(text: str) -> float | None:
+def _read_number(text: str) -> float | None:
     """Return a number, None if writing it in YAML would change it."""
     try:
         value = resolve_plain(text.strip())
@@ -336,7 +336,7 @@ class ResponseReader:
             if key == f"{PREFIX}partial" and isinstance(value, dict) and not has_directives(value):
                 self._read_members(value, id, "all", has_envelope=False)
             elif key == f"{PREFIX}extractField":
-                self._extract((), value, siblings.pop("value"))
+                self._add_extracted((), value, siblings.pop("value"))
             elif key == f"{PREFIX}all" and isinstance(value, list):
                 for each in value:
                     self.read(each, id, "", has_envelope=True)
@@ -360,7 +360,7 @@ class ResponseReader:
             raise LeftBehindError("every response has a result or an error, and it expects neither")
         for key, value in members.items():
             if key in _ROOTS:
-                read = self._walk if self._is_contract else self._member
+                read = self._add_value if self._is_contract else self._add_member
                 read(value, (key,), leniency)
             elif key not in envelope:
                 raise LeftBehindError(f'"{key}" is in the envelope of the response')
@@ -377,42 +377,42 @@ class ResponseReader:
 
     # Values in it
 
-    def _member(self, value: object, steps: Steps, leniency: Leniency) -> None:
+    def _add_member(self, value: object, steps: Steps, leniency: Leniency) -> None:
         """Add what is expected of a key, which may be missing."""
         if not may_be_absent(value):
-            self._walk(value, steps, leniency)
+            self._add_value(value, steps, leniency)
         elif value == ABSENT_PATTERN:
-            self._assert(steps, {"exists": False})
+            self._add(steps, {"exists": False})
         else:
             choices = [value]
             if has_directives(value) and list(value) == [f"{PREFIX}any"]:
                 members = _items(value[f"{PREFIX}any"])
                 choices = [each for each in members if each != ABSENT_PATTERN]
-            self._assert(steps, {"any": [{"exists": False}, *map(self._single, choices)]})
+            self._add(steps, {"any": [{"exists": False}, *map(self._make_matcher, choices)]})
 
-    def _walk(self, value: object, steps: Steps, leniency: Leniency) -> None:
+    def _add_value(self, value: object, steps: Steps, leniency: Leniency) -> None:
         """Add what is expected of a value that must exist."""
         if isinstance(value, Tagged):
-            self._assert(steps, self._tags.convert(value, render_target(steps)))
+            self._add(steps, self._tags.convert(value, render_target(steps)))
         elif value == ABSENT_PATTERN:
-            self._assert(steps, {"exact": None})
+            self._add(steps, {"exact": None})
         elif is_pattern(value):
-            self._assert(steps, convert_pattern(str(value), self._setting))
+            self._add(steps, convert_pattern(str(value), self._setting))
         elif has_directives(value):
-            self._directives(value, steps)
+            self._add_directives(value, steps)
         elif is_plain(value):
-            self._plain(value, steps, leniency)
+            self._add_plain(value, steps, leniency)
         elif EVERY in steps:
-            self._assert(steps, {"schema": convert_to_schema(value, leniency)})
+            self._add(steps, {"schema": convert_to_schema(value, leniency)})
         elif isinstance(value, dict):
-            self._object(value, steps, leniency)
+            self._add_object(value, steps, leniency)
         elif isinstance(value, list):
             if leniency != "all":
-                self._assert(steps, {"length": len(value)})
+                self._add(steps, {"length": len(value)})
             for index, inner in enumerate(value):
-                self._walk(inner, (*steps, index), leniency)
+                self._add_value(inner, (*steps, index), leniency)
 
-    def _object(self, value: dict[str, object], steps: Steps, leniency: Leniency) -> None:
+    def _add_object(self, value: dict[str, object], steps: Steps, leniency: Leniency) -> None:
         matcher: Matcher = {}
         if not leniency and any(map(may_be_absent, value.values())):
             matcher = {"schema": {"propertyNames": {"enum": list(value)}}}
@@ -422,16 +422,16 @@ class ResponseReader:
         # element of an array, and any value lacks a key that must be absent.
         if all(key.isdecimal() or may_be_absent(each) for key, each in value.items()):
             matcher = {"type": "object", **matcher}
-        self._assert(steps, matcher)
+        self._add(steps, matcher)
         for key, inner in value.items():
-            self._member(inner, (*steps, key), leniency)
+            self._add_member(inner, (*steps, key), leniency)
 
-    def _plain(self, value: object, steps: Steps, leniency: Leniency) -> None:
+    def _add_plain(self, value: object, steps: Steps, leniency: Leniency) -> None:
         is_lenient = leniency and isinstance(value, (dict, list))
         if not is_lenient or (leniency == "objects" and not _has_objects(value)):
-            self._assert(steps, {"exact": value})
+            self._add(steps, {"exact": value})
         elif not value:
-            self._assert(steps, {"type": "object" if isinstance(value, dict) else "array"})
+            self._add(steps, {"type": "object" if isinstance(value, dict) else "array"})
         elif (
             isinstance(value, dict)
             and len(value) == 1
@@ -439,40 +439,40 @@ class ResponseReader:
             and EVERY not in steps
         ):
             ((key, inner),) = value.items()
-            self._plain(inner, (*steps, key), leniency)
+            self._add_plain(inner, (*steps, key), leniency)
         else:
-            self._assert(steps, {"partial": value})
+            self._add(steps, {"partial": value})
             if leniency == "objects":
-                self._lengths(value, steps)
+                self._add_lengths(value, steps)
 
-    def _lengths(self, value: object, steps: Steps) -> None:
+    def _add_lengths(self, value: object, steps: Steps) -> None:
         """Add the lengths of all arrays in a value: those of a contract allow no more elements."""
         if EVERY in steps:
             raise LeftBehindError("the length of an array inside many others cannot be checked")
         if isinstance(value, list):
-            self._assert(steps, {"length": len(value)})
+            self._add(steps, {"length": len(value)})
         for step, each in value.items() if isinstance(value, dict) else enumerate(_items(value)):
             if isinstance(each, (dict, list)):
-                self._lengths(each, (*steps, step))
+                self._add_lengths(each, (*steps, step))
 
     # Directives
 
-    def _directives(self, value: dict[str, object], steps: Steps) -> None:
+    def _add_directives(self, value: dict[str, object], steps: Steps) -> None:
         siblings = _siblings(value)
         for key, inner in value.items():
             if key == f"{PREFIX}partial":
-                self._walk(inner, steps, "all")
+                self._add_value(inner, steps, "all")
             elif key == f"{PREFIX}extractField":
-                self._extract(steps, inner, siblings.pop("value"))
+                self._add_extracted(steps, inner, siblings.pop("value"))
             elif key == f"{PREFIX}all":
                 for each in _items(inner):
-                    self._walk(each, steps, "")
+                    self._add_value(each, steps, "")
             elif key.startswith(PREFIX):
-                self._assert(steps, self._single({key: inner}))
+                self._add(steps, self._make_matcher({key: inner}))
         if siblings:
-            self._walk(siblings, steps, "all")
+            self._add_value(siblings, steps, "all")
 
-    def _extract(self, steps: Steps, path: object, value: object) -> None:
+    def _add_extracted(self, steps: Steps, path: object, value: object) -> None:
         if EVERY in steps:
             raise LeftBehindError("match:extractField is applied to what another one extracts")
         inner = (*steps, *(parse_field_path(str(path)) or ()))
@@ -480,11 +480,11 @@ class ResponseReader:
             raise LeftBehindError(f"{path} is in the envelope of the response")
         is_single = is_plain(value) or is_pattern(value) or has_directives(value)
         if EVERY in inner and not is_single:
-            self._assert(inner, {"schema": convert_to_schema(value)})
+            self._add(inner, {"schema": convert_to_schema(value)})
         else:
-            self._walk(value, inner, "")
+            self._add_value(value, inner, "")
 
-    def _single(self, value: object) -> Matcher:
+    def _make_matcher(self, value: object) -> Matcher:
         """Return one matcher for a whole value that must exist."""
         if value == ABSENT_PATTERN:
             return {"exact": None}
@@ -504,10 +504,10 @@ class ResponseReader:
         ):
             return {"one-of": inner}
         if key in (f"{PREFIX}all", f"{PREFIX}any"):
-            return {key.removeprefix(PREFIX): [self._single(each) for each in _items(inner)]}
+            return {key.removeprefix(PREFIX): [self._make_matcher(each) for each in _items(inner)]}
         return {"schema": convert_to_schema(value)}
 
-    def _assert(self, steps: Steps, matcher: Matcher | None) -> None:
+    def _add(self, steps: Steps, matcher: Matcher | None) -> None:
         if matcher:
             self.assertions.append({"target": render_target(steps), "matcher": matcher})
 

@@ -103,21 +103,22 @@ class _TestReader(_Reader):
             setting = setting.but(has_references=True)
         super().__init__(document.file, line, str(test["it"]), setting)
         self._document = document
+        # As it is written; and, in a file without references, with every `${` escaped.
         self._written = test
         escaped = test if setting.has_references else escape_references(test)
         assert isinstance(escaped, dict)
         self._test = escaped
 
     def read(self) -> Draft:
-        call, id, is_raw = self._call()
-        capture = self._capture()
-        expect = self._expect(id, is_raw=is_raw)
+        call, id, is_raw = self._read_call()
+        capture = self._read_capture()
+        expect = self._read_expect(id, is_raw=is_raw)
         step = {**call, **drop_empty({"capture": capture, "expect": expect})}
         has_references = self._setting.has_references
         needs = dict.fromkeys(name for name, _ in references(step)) if has_references else ()
         marks = drop_empty({key: self._written.get(key) for key in _MARKS})
         if "each" in self._test:
-            marks["each"] = self._each([*needs], has_captures=bool(capture))
+            marks["each"] = self._read_rows([*needs], has_captures=bool(capture))
             needs = ()
         return Draft(
             file=self._file,
@@ -129,7 +130,7 @@ class _TestReader(_Reader):
             captures=tuple(capture),
         )
 
-    def _each(self, needs: list[str], *, has_captures: bool) -> object:
+    def _read_rows(self, needs: list[str], *, has_captures: bool) -> object:
         """Return the rows as a suite has them."""
         rows = RowReader(self._document, self._setting.read_beside).read(
             Fields(self._written, (), [])
@@ -138,7 +139,7 @@ class _TestReader(_Reader):
         inner = [name for row in rows for name, _ in references(row.values)]
         if has_captures or inner or any(name not in columns for name in needs):
             raise LeftBehindError("it has rows, and shares values with other tests")
-        compared = {name for name, _ in references(_expected(self._written))}
+        compared = {name for name, _ in references(_find_expected(self._written))}
         for row in rows:
             for value in (row.values[name] for name in columns if name in compared):
                 if is_pattern(value) or isinstance(value, (dict, list)):
@@ -149,7 +150,7 @@ class _TestReader(_Reader):
             return {"file": self._setting.relocate(str(written["file"]))}
         return written
 
-    def _call(self) -> tuple[Mapping, object, bool]:
+    def _read_call(self) -> tuple[Mapping, object, bool]:
         """Return the call, the id of its request, and whether it is written as a raw request."""
         test = self._test
         if test.get("wire_id") is True:
@@ -163,7 +164,7 @@ class _TestReader(_Reader):
         assert isinstance(request, dict)
         return self._read_request(request), request["id"], True
 
-    def _capture(self) -> Mapping:
+    def _read_capture(self) -> Mapping:
         written = self._test.get("capture")
         found: Mapping = {}
         for name, path in (written if isinstance(written, dict) else {}).items():
@@ -173,8 +174,8 @@ class _TestReader(_Reader):
             found[name] = render_target(steps)
         return found
 
-    def _expect(self, id: object, *, is_raw: bool) -> object:
-        expected = _expected(self._test)
+    def _read_expect(self, id: object, *, is_raw: bool) -> object:
+        expected = _find_expected(self._test)
         if "exitCode" in expected:
             raise LeftBehindError("it expects an exit code, and a suite keeps its servers running")
         assertions: list[Assertion] = []
@@ -182,7 +183,7 @@ class _TestReader(_Reader):
             reader = ResponseReader(self._setting)
             reader.read(expected["response"], id, "", has_envelope=is_raw)
             assertions = reader.assertions
-        stderr = _expected(self._written).get("stderr")
+        stderr = _find_expected(self._written).get("stderr")
         if stderr is not None:
             matcher: object = _convert_stderr(str(stderr), self._setting)
             if not self._setting.has_references:
@@ -205,7 +206,7 @@ class _TestReader(_Reader):
         return {"assertions": assertions, "max_duration_ms": _milliseconds(most)}
 
 
-def _expected(test: Mapping) -> Mapping:
+def _find_expected(test: Mapping) -> Mapping:
     """Return what is expected, under `expect` or one level too high."""
     inner = test.get("expect")
     found = {key: test[key] for key in SLIPPED_KEYS if key in test}
@@ -345,8 +346,10 @@ def read_cases(stream: Stream, setting: Setting) -> tuple[Source, Mapping]:
             notes.append(reader.note(error.reason))
         opened += own
     source = Source(title="", drafts=tuple(drafts), notes=tuple(notes))
-    revisions = [_mapping(each).get("_protocol_version") for each in stream.documents[:1]]
-    return source, handshakes[0] if handshakes else {"protocolVersion": (*revisions, None)[0]}
+    if handshakes:
+        return source, handshakes[0]
+    first = _mapping(stream.documents[0]) if stream.documents else {}
+    return source, {"protocolVersion": first.get("_protocol_version")}
 
 
 class _CaseReader(_Reader):
@@ -378,15 +381,15 @@ class _CaseReader(_Reader):
             file=self._file,
             line=self._line,
             name=self._name,
-            steps=tuple(self._steps()),
+            steps=tuple(self._read_steps()),
             marks=drop_empty({name: self._case.get(key) for key, name in _CASE_MARKS.items()}),
         )
 
-    def _steps(self) -> Iterator[Mapping]:
+    def _read_steps(self) -> Iterator[Mapping]:
         used = tuple(name for _, message in self._turns for name in _referenced_names(message))
         bound: tuple[str, ...] = ()
         for at in range(0, len(self._turns), 2):
-            request, response = _pair(self._turns[at : at + 2])
+            request, response = _read_pair(self._turns[at : at + 2])
             tags = CaseTags(bound, used)
             call = {
                 key: _fill_references(value, tags)
@@ -404,7 +407,7 @@ class _CaseReader(_Reader):
             yield {**call, **drop_empty({"capture": dict(tags.captures), "expect": expect})}
 
 
-def _pair(turns: Turns) -> tuple[Mapping, Mapping]:
+def _read_pair(turns: Turns) -> tuple[Mapping, Mapping]:
     """Return a request and the response that follows it."""
     values = [value for _, value in turns]
     ours = [is_ours(key) for key, _ in turns]

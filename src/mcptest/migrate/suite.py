@@ -177,7 +177,7 @@ def _join_dependent(drafts: Sequence[Draft]) -> tuple[list[Draft], list[Note]]:
     waiting, notes = _with_known_values(drafts)
     found: list[Draft] = []
     while waiting:
-        count = _span(waiting)
+        count = _count_dependent(waiting)
         group, waiting = waiting[:count], waiting[count:]
         if count == 1:
             found += group
@@ -208,7 +208,7 @@ def _with_known_values(drafts: Sequence[Draft]) -> tuple[list[Draft], list[Note]
     return usable, notes
 
 
-def _span(drafts: list[Draft]) -> int:
+def _count_dependent(drafts: list[Draft]) -> int:
     """Return how many tests, from the first one on, belong together."""
     end, index = 1, 0
     while index < end:
@@ -306,16 +306,7 @@ def convert_server(
         if keys.get(key) is not None:
             value[name] = escape_references(keys[key])
     if handshake is not None:
-        # The process and the handshake that it has in a contract.
-        if value.get("isolation", "run") == "run":
-            value["isolation"] = "file"
-        version, capabilities = handshake.get("protocolVersion"), handshake.get("capabilities")
-        if version in REVISIONS:
-            value.setdefault("protocol_version", version)
-        if isinstance(capabilities, dict) and capabilities and is_plain(capabilities):
-            client = value.get("client")
-            known = client if isinstance(client, dict) else {}
-            value["client"] = {**known, "capabilities": escape_references(capabilities)}
+        _add_handshake(value, handshake)
     if keys.get("strictInvariants"):
         losses.insert(0, "strictInvariants: run the suite with --strict-invariants instead")
     return SuiteServer(
@@ -325,6 +316,19 @@ def convert_server(
         notes=tuple(Note(file=config.file, line=0, test="", reason=why) for why in losses),
         is_for_one_file=value.get("isolation") == "file",
     )
+
+
+def _add_handshake(server: Mapping, handshake: Mapping) -> None:
+    """Give a server the process and the handshake that it has in a contract."""
+    if server.get("isolation", "run") == "run":
+        server["isolation"] = "file"
+    version, capabilities = handshake.get("protocolVersion"), handshake.get("capabilities")
+    if version in REVISIONS:
+        server.setdefault("protocol_version", version)
+    if isinstance(capabilities, dict) and capabilities and is_plain(capabilities):
+        client = server.get("client")
+        known = client if isinstance(client, dict) else {}
+        server["client"] = {**known, "capabilities": escape_references(capabilities)}
 
 
 def _rename_http(written: Mapping) -> Mapping:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import posixpath
 import re
 from contextlib import nullcontext
-from itertools import chain, islice
+from itertools import chain, count, islice
 
 from mcptest import __version__
 from mcptest.core.diagnostics import Diagnostic, closest
@@ -30,9 +30,9 @@ from mcptest.matching.compare import Group, compare, is_met
 from mcptest.matching.json_values import json_type
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.tags import bound_name, fill, has_blanks, make_value, pull_bound, read_tag
-from mcptest.mock.session import IN_PART, LISTS, REMOVED, body_of, empty_result, meta_of, params_of
+from mcptest.mock.session import COMPARED_IN_PART, LISTS, REMOVED, body_of, empty_result
 from mcptest.protocol.dialogue import Bind, Ref
-from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind
+from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind, meta_of, params_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,14 +121,10 @@ def _expected_body(
     """The body to compare with, names filled in, and the names that nothing has bound."""
     if not incoming.needs and not incoming.own:
         return incoming.body, []
-    known = {name: session.names.get((incoming.scope, name), ABSENT) for name in incoming.needs}
-    pulled_now = pull_bound(incoming.binds, message) if incoming.own else {}
-    own = {name: pulled_now.get(name, ABSENT) for name in incoming.own}
-    unbound = [name for values in (known, own) for name in values if values[name] is ABSENT]
-    known, own = (
-        {name: _ANY if value is ABSENT else value for name, value in values.items()}
-        for values in (known, own)
-    )
+    pulled = pull_bound(incoming.binds, message) if incoming.own else {}
+    known = {name: session.names.get((incoming.scope, name), _ANY) for name in incoming.needs}
+    own = {name: pulled.get(name, _ANY) for name in incoming.own}
+    unbound = [name for name, value in (*known.items(), *own.items()) if value is _ANY]
     # A name bound by another message of the same batch is known like earlier ones.
     return fill(incoming.body, known, known | own), unbound
 
@@ -203,7 +199,7 @@ class Index:
         found = self._methods.get((kind, method))
         if found is None:
             return ()
-        if method in IN_PART:
+        if method in COMPARED_IN_PART:
             return found.numbers
         keys = ((places, _key(body, blanks)) for places, blanks in found.blanks.items())
         lists = [found.by_key[key] for key in keys if key in found.by_key]
@@ -423,11 +419,8 @@ class _Draft:
         is_partial = not is_exact and suite.format != RECORDED
         parts = _read_parts(case.dialogue.turns)
         first = len(self.incoming)
-        numbers: list[int] = []
-        counts = {True: first, False: len(self.outgoing)}
-        for part in parts:
-            numbers.append(counts[part.is_clients])
-            counts[part.is_clients] += 1
+        incoming, outgoing = count(first), count(len(self.outgoing))
+        numbers = [next(incoming if part.is_clients else outgoing) for part in parts]
         # Where each message is answered, and what is sent after it (None: at the beginning).
         answered = {part.answers: numbers[at] for at, part in enumerate(parts)}
         sent_after: dict[int | None, tuple[int, ...]] = {}
@@ -489,11 +482,11 @@ class _Draft:
         if has_blanks(part.value.get("method")):
             message = f'the method in "{part.turn.key}" is a tag, and a mock could not look it up'
             self._report(part.turn, file, message, "write a case for each method")
-        leniency: Leniency = "objects" if part.method in IN_PART else ""
+        leniency: Leniency = "objects" if part.method in COMPARED_IN_PART else ""
         if part.kind == "response":
             # An answer may have more members than are written.
             leniency = "" if is_exact else "objects"
-        body = _open_redacted(body_of(part.value))
+        body = _match_redacted(body_of(part.value))
         bound = {bind.name for bind in part.binds}
         own: dict[str, None] = {}
         needs: dict[str, None] = {}
@@ -549,12 +542,12 @@ def _refs_in(value: object) -> Iterator[Ref]:
 _REDACTED = re.compile(f"REDACTED|{re.escape(BLANK)}")
 
 
-def _open_redacted(value: Any) -> Any:
+def _match_redacted(value: Any) -> Any:
     """The value with a pattern instead of each redacted secret: the client's own fits there."""
     if isinstance(value, dict):
-        return {key: _open_redacted(inner) for key, inner in value.items()}
+        return {key: _match_redacted(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_open_redacted(inner) for inner in value]
+        return [_match_redacted(inner) for inner in value]
     if not isinstance(value, str) or not _REDACTED.search(value):
         return value
     around = _REDACTED.split(value)
@@ -591,18 +584,18 @@ class _Part(Record):
 def _read_parts(turns: Sequence[Turn]) -> list[_Part]:
     """The messages of a case in written order, without answers of the server to nothing."""
     parts: list[_Part] = []
-    places: dict[int, range] = {}
+    places: dict[int | None, range] = {}
     open_requests: set[int] = set()
     for at, turn in enumerate(turns):
         first = len(parts)
         for part in _split_batch(turn):
             if part.kind == "response":
-                within = places.get(-1 if turn.answers is None else turn.answers)
-                answers = _find_request(part, parts, open_requests, within)
-                if answers is None and not part.is_clients:
+                answers = _find_request(part, parts, open_requests, places.get(turn.answers))
+                if answers is not None:
+                    open_requests.discard(answers)
+                    part = part.but(answers=answers)
+                elif not part.is_clients:
                     continue
-                open_requests.discard(-1 if answers is None else answers)
-                part = part.but(answers=answers)
             elif part.kind == "request":
                 open_requests.add(len(parts))
             parts.append(part)
@@ -624,14 +617,19 @@ def _split_batch(turn: Turn) -> Iterator[_Part]:
 def _find_request(
     part: _Part, parts: Sequence[_Part], open_requests: set[int], within: range | None
 ) -> int | None:
-    """The request that an answer is for: of those in its turn, the one with the same id."""
+    """The open request that an answer is for: the one with the same id.
+
+    `within` are the messages of the turn that it answers, if that is known: then it answers
+    the first of them if none has its id.
+    """
     requests = [
         index
         for index in sorted(open_requests)
         if parts[index].is_clients != part.is_clients and (within is None or index in within)
     ]
     same = [at for at in requests if _is_same_id(parts[at].value["id"], part.value.get("id"))]
-    return next(iter(same or (() if within is None else requests)), None)
+    candidates = same if same or within is None else requests
+    return candidates[0] if candidates else None
 
 
 def _is_same_id(one: object, other: object) -> bool:
@@ -688,10 +686,10 @@ def _complete(answer: Message, request: _Part) -> Message:
     error, result = answer.get("error"), answer.get("result")
     if isinstance(error, dict):
         required = {"code": INTERNAL_ERROR, "message": "error"}
-        return answer | {"error": _with_missing(error, required)}
+        return answer | {"error": _add_missing(error, required)}
     if not isinstance(result, dict):
         return answer
-    whole = _with_missing(result, empty_result(request.method))
+    whole = _add_missing(result, empty_result(request.method))
     member, required = _ITEMS.get(request.method, ("", {}))
     if request.method == "resources/read":
         uri = params_of(request.value).get("uri")
@@ -708,10 +706,10 @@ def _complete_item(item: object, required: Message) -> object:
     if item.get("type", "text") != "text" or "blob" in item:
         # Another kind of content, which has no text.
         required = {key: value for key, value in required.items() if key != "text"}
-    return _with_missing(item, required)
+    return _add_missing(item, required)
 
 
-def _with_missing(members: Message, required: Message) -> Message:
+def _add_missing(members: Message, required: Message) -> Message:
     """The members as written, then those of the required ones that are missing."""
     return members | {key: value for key, value in required.items() if key not in members}
 
@@ -773,13 +771,13 @@ def tool_schemas(contract: Contract, derived: Result) -> dict[str, object]:
 def describe_unplayable_cases(contract: Contract, revision: str) -> str:
     """A sentence about the cases that a client of a stateless revision can never exercise."""
     methods = REMOVED - {"initialize"}
-    count = sum(
+    number = sum(
         any(contract.incoming[index].method in methods for index in case.incoming)
         for case in contract.cases
     )
-    if not count:
+    if not number:
         return ""
-    cases = "1 case asks" if count == 1 else f"{count} cases ask"
+    cases = "1 case asks" if number == 1 else f"{number} cases ask"
     return f"{cases} for what revision {revision} does not have, and cannot be exercised in it"
 
 

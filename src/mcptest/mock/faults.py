@@ -53,19 +53,21 @@ def parse_faults(latencies: Iterable[str], faults: Iterable[str], methods: Seque
     latencies_s: dict[str, float] = {}
     for word in latencies:
         method, equals, text = word.rpartition("=")
-        name = _method("--latency", method if equals else EVERY_METHOD, methods, latencies_s)
-        latencies_s[name] = _seconds("--latency", text)
+        name = _check_method("--latency", method if equals else EVERY_METHOD, methods, latencies_s)
+        latencies_s[name] = _parse_seconds("--latency", text)
     kinds: dict[str, str] = {}
     for word in faults:
         method, equals, text = word.rpartition("=")
         if not equals:
             help = f"for example --fault tools/call=hang; there are {', '.join(KINDS)}"
             raise UsageError(f"--fault takes METHOD=KIND, not {visible(word)!r}", help)
-        kinds[_method("--fault", method, methods, kinds)] = _kind(text)
+        kinds[_check_method("--fault", method, methods, kinds)] = _parse_kind(text)
     return Faults(latencies_s=latencies_s, kinds=kinds)
 
 
-def _method(option: str, method: str, methods: Sequence[str], given: Mapping[str, object]) -> str:
+def _check_method(
+    option: str, method: str, methods: Sequence[str], given: Mapping[str, object]
+) -> str:
     if method != EVERY_METHOD and method not in methods:
         question = suggest(method, methods)
         there = f"there are {', '.join(sorted(methods))}, and * for all"
@@ -75,7 +77,7 @@ def _method(option: str, method: str, methods: Sequence[str], given: Mapping[str
     return method
 
 
-def _kind(text: str) -> str:
+def _parse_kind(text: str) -> str:
     kind, colon, rest = text.partition(":")
     if kind not in KINDS:
         question = suggest(kind, KINDS)
@@ -85,10 +87,10 @@ def _kind(text: str) -> str:
     if (kind == "slow") != bool(colon):
         message = "takes a time: slow:500" if kind == "slow" else f"takes no {visible(rest)!r}"
         raise UsageError(f"--fault {kind} {message}")
-    return f"slow:{_seconds('--fault slow', rest)}" if kind == "slow" else kind
+    return f"slow:{_parse_seconds('--fault slow', rest)}" if kind == "slow" else kind
 
 
-def _seconds(option: str, text: str) -> float:
+def _parse_seconds(option: str, text: str) -> float:
     try:
         return parse_duration(text)
     except ValueError as error:
@@ -112,16 +114,17 @@ def plan_deliveries(
             answers = each.parts or (each,)
             wait_s = max(wait_s, *(faults.delay_s(part.method) for part in answers))
             kinds = [faults.kind(part.method) for part in answers]
-            kind = next((each for each in ("drop", "malformed") if each in kinds), "")
-            # If a part of a batch hangs, the rest is sent.
-            if all(each == "hang" for each in kinds):
+            if "drop" in kinds or "malformed" in kinds:
+                kind = "drop" if "drop" in kinds else "malformed"
+            elif all(part == "hang" for part in kinds):
+                # If only a part of a batch hangs, the rest is sent.
                 kind = "hang"
         if kind == "hang":
             return
         if kind == "drop":
             yield wait_s, each, None
             return
-        each = each.but(message=_message(faults, each))
+        each = each.but(message=_replace_message(faults, each))
         line = encode_line(each.message)
         if kind == "malformed":
             # The first half of the message, as a line.
@@ -130,12 +133,12 @@ def plan_deliveries(
         yield wait_s, each, line
 
 
-def _message(faults: Faults, sent: Sent) -> object:
+def _replace_message(faults: Faults, sent: Sent) -> object:
     if sent.parts:
         rest = [each for each in sent.parts if faults.kind(each.method) != "hang"]
-        return [_message(faults, each) for each in rest]
+        return [_replace_message(faults, each) for each in rest]
     if not sent.is_answer or faults.kind(sent.method) != "error":
         return sent.message
-    id = sent.message.get("id") if isinstance(sent.message, dict) else None
+    id = sent.members.get("id")
     message = f"mcptest mock: an error for {sent.method or 'everything'} was asked for with --fault"
     return {"jsonrpc": "2.0", "id": id, "error": {"code": INTERNAL_ERROR, "message": message}}

@@ -30,7 +30,7 @@ from mcptest.mock.respond import (
     respond,
     unsupported_version,
 )
-from mcptest.mock.session import PROTOCOL_VERSION, join_reports, meta_of, params_of, problem
+from mcptest.mock.session import join_reports, problem
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_messages import Act, Answer, Begin, Cut, End, Piece, render_event
 from mcptest.protocol.jsonrpc import (
@@ -41,6 +41,8 @@ from mcptest.protocol.jsonrpc import (
     find_violations,
     id_key,
     message_kind,
+    meta_of,
+    params_of,
 )
 from mcptest.protocol.revisions import (
     HANDSHAKE_REVISIONS,
@@ -50,6 +52,7 @@ from mcptest.protocol.revisions import (
     REVISIONS,
     STATELESS_REVISIONS,
     UNSUPPORTED_VERSION,
+    VERSION_KEY,
 )
 
 TYPE_CHECKING = False
@@ -104,17 +107,11 @@ _STREAM_HEADERS = {
 }
 
 
-def _requests_in(value: object) -> list[IdKey]:
-    """The ids of the requests in a message or a batch."""
-    messages: list[Any] = value if isinstance(value, list) else [value]
-    return [id_key(each["id"]) for each in messages if message_kind(each) == "request"]
-
-
 class _HttpSessions:
     """All sessions that have not ended; `on_end` is called with each that ends."""
 
-    def __init__(self, mint: Callable[[], str], on_end: Callable[[_HttpSession], None]) -> None:
-        self._mint = mint
+    def __init__(self, make_id: Callable[[], str], on_end: Callable[[_HttpSession], None]) -> None:
+        self._make_id = make_id
         self._on_end = on_end
         self._sessions: dict[str, _HttpSession] = {}
 
@@ -138,7 +135,7 @@ class _HttpSessions:
             if not idle:
                 return None
             self.end(min(idle, key=lambda each: each.last_used))
-        added = _HttpSession(self._mint(), session, now)
+        added = _HttpSession(self._make_id(), session, now)
         self._sessions[added.id] = added
         return added
 
@@ -185,8 +182,7 @@ class _HttpSession:
         data = None if line is None else line.rstrip(b"\n")
         answered: set[IdKey] = set()
         if sent.is_answer:
-            messages = [each.message for each in sent.parts] if sent.parts else [sent.message]
-            answered = {id_key(each.get("id")) for each in messages if isinstance(each, dict)}
+            answered = {id_key(each.members.get("id")) for each in sent.parts or (sent,)}
         about = answered or ({id_key(sent.request_id)} if sent.request_id is not ABSENT else set())
         for stream in reversed(self._streams.values()):
             if stream.waiting & about:
@@ -212,7 +208,7 @@ class _HttpSession:
         left = [] if stream.exchange is None else stream.detach()
         return [*left, *stream.attach(exchange, int(found[2]))]
 
-    def leave(self, exchange: int) -> None:
+    def drop_connection(self, exchange: int) -> None:
         """Handle a connection that is gone."""
         for stream in self._streams.values():
             if stream.exchange == exchange:
@@ -272,8 +268,10 @@ class _Stream:
         self._key = key
         self._journal = journal
         self._is_primed = is_primed
+        # True once nothing more is sent, and once the present connection has had its head.
         self._is_over = False
         self._has_begun = False
+        # How many messages were sent, and the latest of them that a connection has carried.
         self._count = 0
         self._carried = 0
 
@@ -348,12 +346,6 @@ class _Delivery(Record):
     is_last: bool
     status: int = 200
 
-    def acts(self) -> list[Act]:
-        """What to do for it."""
-        if self.data is None:
-            return self.stream.cut()
-        return self.stream.send(self.data, is_last=self.is_last, status=self.status)
-
 
 # The head of a request, checked before its body is read
 
@@ -369,11 +361,6 @@ class _Refusal(Record):
     code: int = INVALID_REQUEST
     headers: Mapping[str, str] | None = None
     is_wrong: bool = True
-
-    def body(self) -> bytes:
-        """The error as a JSON-RPC message."""
-        error = {"code": self.code, "message": f"mcptest mock: {self.sentence}"}
-        return encode_line({"jsonrpc": "2.0", "id": None, "error": error})
 
 
 def check_head(request: WebRequest, port: int) -> _Refusal | None:
@@ -451,19 +438,23 @@ def check_headers(
     request: WebRequest, message: Message, schema_of: Callable[[str], object]
 ) -> Rejection | None:
     """How the headers differ from the body; `schema_of` is the input schema of a tool."""
-    method, params = message["method"], params_of(message)
-    sentence = _compare_header(
-        request, "MCP-Protocol-Version", meta_of(message).get(PROTOCOL_VERSION)
-    )
-    sentence = sentence or _compare_header(request, "Mcp-Method", method)
-    if not sentence and method in _NAMED:
-        name = params.get(_NAMED[method])
-        # If it is not a string, the body is refused later.
-        if isinstance(name, str):
-            sentence = _compare_header(request, "Mcp-Name", name, is_encoded=True)
-            if not sentence and method == "tools/call":
-                sentence = _compare_params(request, params.get("arguments"), schema_of(name))
+    sentence = next(filter(None, _compare_headers(request, message, schema_of)), "")
     return Rejection(code=HEADER_MISMATCH, sentence=sentence) if sentence else None
+
+
+def _compare_headers(
+    request: WebRequest, message: Message, schema_of: Callable[[str], object]
+) -> Iterator[str]:
+    """For each header how it differs from the body, "" if it does not."""
+    method, params = message["method"], params_of(message)
+    yield _compare_header(request, "MCP-Protocol-Version", meta_of(message).get(VERSION_KEY))
+    yield _compare_header(request, "Mcp-Method", method)
+    name = params.get(_NAMED[method]) if method in _NAMED else None
+    # If it is not a string, the body is refused later.
+    if isinstance(name, str):
+        yield _compare_header(request, "Mcp-Name", name, is_encoded=True)
+        if method == "tools/call":
+            yield _compare_params(request, params.get("arguments"), schema_of(name))
 
 
 def _compare_header(
@@ -571,7 +562,7 @@ _TOO_MANY_SESSIONS = _Refusal(
 
 
 class HttpMock:
-    """A mock with all of its clients. `mint` makes ids that cannot be guessed.
+    """A mock with all of its clients. `make_id` makes ids that cannot be guessed.
 
     Clients without a handshake cannot be distinguished, so they share one session, which is also
     blamed for what belongs to no session. `limit` bounds the time of comparing one message.
@@ -581,13 +572,13 @@ class HttpMock:
         self,
         player: Player,
         faults: Faults,
-        mint: Callable[[], str],
+        make_id: Callable[[], str],
         limit: AbstractContextManager[object] | None = None,
     ) -> None:
         self._player = player
         self._faults = faults
         self._limit = limit
-        self._sessions = _HttpSessions(mint, self._keep_report)
+        self._sessions = _HttpSessions(make_id, self._keep_report)
         self._shared = player.start()
         self._shared.era, self._shared.revision = "stateless", NEWEST_STATELESS
         self._shared_streams: dict[int, _Stream] = {}
@@ -616,12 +607,16 @@ class HttpMock:
 
     def perform(self, item: Act | _Delivery) -> list[Act]:
         """What to do about something whose time has come."""
-        return [item] if isinstance(item, Act) else item.acts()
+        if isinstance(item, Act):
+            return [item]
+        if item.data is None:
+            return item.stream.cut()
+        return item.stream.send(item.data, is_last=item.is_last, status=item.status)
 
     def close_exchange(self, exchange: int) -> None:
         """Handle a connection that is gone, or complete."""
         for each in self._sessions.all():
-            each.leave(exchange)
+            each.drop_connection(exchange)
         stream = self._shared_streams.pop(exchange, None)
         if stream:
             stream.exchange = None
@@ -649,10 +644,9 @@ class HttpMock:
             subject = f"{refusal.status} {request.method}"
             sentence = f"{request.method} was answered with {refusal.status}: {refusal.sentence}"
             self._shared.note(subject, sentence)
-        headers = {"Content-Type": _JSON, **(refusal.headers or {})}
-        return Answer(
-            exchange=exchange, status=refusal.status, headers=headers, body=refusal.body()
-        )
+        rejection = Rejection(code=refusal.code, sentence=refusal.sentence)
+        answer = _http_answer(exchange, rejection_answer(None, rejection), refusal.status)
+        return answer.but(headers={**answer.headers, **(refusal.headers or {})})
 
     def _post(self, exchange: int, request: WebRequest, now: float) -> Later:
         try:
@@ -698,21 +692,22 @@ class HttpMock:
         self, client: _HttpSession, exchange: int, value: object, *, is_first: bool
     ) -> Later:
         sent = respond(self._player, client.session, value, self._limit)
-        waiting = _requests_in(value)
+        messages: list[Any] = value if isinstance(value, list) else [value]
+        waiting = [id_key(each["id"]) for each in messages if message_kind(each) == "request"]
         stream = client.open(exchange, waiting) if waiting else None
-        later: Later = []
-        is_welcome = is_answered = False
-        for wait_s, each, line in plan_deliveries(self._faults, sent):
-            is_result = isinstance(each.message, dict) and "result" in each.message
-            is_welcome = is_welcome or (each.method == "initialize" and is_result)
-            delivery = client.route(each, line)
-            is_answered = is_answered or delivery is None
-            # An answer to something that is not a request is the answer to the POST.
-            later.append((wait_s, delivery or _http_answer(exchange, each, 400)))
-        if stream is None and not is_answered:
+        planned = list(plan_deliveries(self._faults, sent))
+        # An answer to something that is not a request is the answer to the POST.
+        later: Later = [
+            (wait_s, client.route(each, line) or _http_answer(exchange, each, 400))
+            for wait_s, each, line in planned
+        ]
+        if stream is None and not any(isinstance(item, Answer) for _, item in later):
             later.insert(0, (0.0, Answer(exchange=exchange, status=202, headers={})))
         if isinstance(value, dict) and value.get("method") == "notifications/cancelled":
             later += [(0.0, act) for act in client.cancel(params_of(value).get("requestId"))]
+        is_welcome = any(
+            each.method == "initialize" and "result" in each.members for _, each, _ in planned
+        )
         if stream and is_first and is_welcome:
             stream.headers = {"Mcp-Session-Id": client.id}
         elif is_first:
@@ -783,7 +778,7 @@ def _subscription_key(exchange: int) -> IdKey:
 
 
 def _status_of(sent: Sent) -> int:
-    error = sent.message.get("error") if isinstance(sent.message, dict) else None
+    error = sent.members.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     return _STATUS.get(code, 200) if isinstance(code, int) else 200
 

@@ -39,20 +39,19 @@ from mcptest.matching.compiler import Compiler
 from mcptest.matching.json_values import pull
 from mcptest.matching.matchers.objects import JSON_SCHEMA
 from mcptest.mock.session import (
-    ALWAYS_FINE,
+    ALWAYS_ALLOWED,
     BEFORE_HANDSHAKE,
     LISTS,
-    MockReport,
+    CaseReport,
     Sent,
     Session,
+    describe_unasked,
     discover_result,
     hide_secrets,
     initialize_result,
-    params_of,
     problem,
-    unasked,
 )
-from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, result_response
+from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, params_of, result_response
 from mcptest.protocol.revisions import RESOURCE_NOT_FOUND
 
 TYPE_CHECKING = False
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
 
     from mcptest.formats.yaml import Document
     from mcptest.matching.matcher import Registry
-    from mcptest.mock.session import Message
+    from mcptest.mock.session import Message, MockReport
 
     Check = Callable[[Mapping[str, object]], str]
     Body = dict[str, Any]
@@ -117,7 +116,7 @@ class _CannedAnswer(Record):
         found = (name.split(".")[1] for name in self.names if "." in name)
         return tuple(dict.fromkeys(found))
 
-    def filled(self, arguments: Mapping[str, object]) -> dict[str, object]:
+    def fill(self, arguments: Mapping[str, object]) -> dict[str, object]:
         """The body with the arguments of a call; ValueError names a missing one."""
         values: dict[str, object] = {}
         for name in self.names:
@@ -214,14 +213,16 @@ class ManifestPlayer:
         """A session in which nothing was used."""
         return Session(len(self._manifest.offers))
 
-    def enter(self, session: Session) -> list[Sent]:
+    def skip_handshake(self, session: Session) -> list[Sent]:
         """Begin without a handshake, which makes no difference."""
         return []
 
     def report(self, session: Session) -> MockReport:
         """What the client did."""
-        places = [offer.place() for offer in self._manifest.offers]
-        return MockReport.of(places, map(bool, session.used), session)
+        offers = zip(self._manifest.offers, session.used, strict=True)
+        return session.report(
+            CaseReport(place=offer.place(), is_exercised=bool(used)) for offer, used in offers
+        )
 
     def request(self, session: Session, message: Message) -> list[Sent]:
         """Answer a request."""
@@ -231,7 +232,7 @@ class ManifestPlayer:
             sentence = f"the manifest has nothing for {method}{question}"
             return [session.refuse(message, METHOD_NOT_FOUND, sentence)]
         if method in _USES:
-            return [self._use(session, message)]
+            return [self._answer_call(session, message)]
         result: dict[str, object] = {}
         if method in LISTS:
             if params_of(message).get("cursor") is not None:
@@ -251,16 +252,16 @@ class ManifestPlayer:
 
     def notification(self, session: Session, message: Message) -> list[Sent]:
         """Blame a notification that a client has no reason to send."""
-        if message["method"] not in ALWAYS_FINE:
+        if message["method"] not in ALWAYS_ALLOWED:
             session.blame(message, None, (problem("nothing is known of this notification"),))
         return []
 
     def response(self, session: Session, message: Message, violations: Sequence[str]) -> list[Sent]:
         """Blame an answer: a manifest never asks anything."""
-        session.blame(message, None, (unasked(message),))
+        session.blame(message, None, (describe_unasked(message),))
         return []
 
-    def _use(self, session: Session, message: Message) -> Sent:
+    def _answer_call(self, session: Session, message: Message) -> Sent:
         """Answer a tool call, or a request for a resource or a prompt."""
         kind, member = _USES[message["method"]]
         name = params_of(message).get(member)
@@ -283,8 +284,12 @@ class ManifestPlayer:
             wrong = offer.check(redacted) or hidden
         if wrong:
             refused = refuse(wrong, (problem(wrong, "params.arguments"),))
-            is_for_model = offer.kind == "tool" and session.revision >= _TOOL_ERRORS_SINCE
-            return _tool_error(refused) if is_for_model else refused
+            if offer.kind != "tool" or session.revision < _TOOL_ERRORS_SINCE:
+                return refused
+            # As the result of its tool, from which a model can learn.
+            content = [{"type": "text", "text": refused.members["error"]["message"]}]
+            result = {"content": content, "isError": True}
+            return refused.but(message=result_response(message["id"], result))
         mismatches: list[tuple[Mismatch, ...]] = []
         for answer in offer.answers:
             found: tuple[Mismatch, ...] = ()
@@ -295,7 +300,7 @@ class ManifestPlayer:
                 mismatches.append(found)
                 continue
             try:
-                body = answer.filled(arguments)
+                body = answer.fill(arguments)
             except ValueError as error:
                 return refuse(str(error), (problem(str(error), "params.arguments"),))
             session.used[number] = 1
@@ -320,15 +325,6 @@ class ManifestPlayer:
         is_old = kind == "resource" and isinstance(name, str) and session.era != "stateless"
         code = RESOURCE_NOT_FOUND if is_old else INVALID_PARAMS
         return session.refuse(message, code, sentence, place, (found,))
-
-
-def _tool_error(refused: Sent) -> Sent:
-    """A refused call as the result of its tool, from which a model can learn."""
-    message = refused.message
-    assert isinstance(message, dict)
-    content = [{"type": "text", "text": message["error"]["message"]}]
-    result = result_response(message["id"], {"content": content, "isError": True})
-    return refused.but(message=result)
 
 
 _SECTIONS = ("tools", "resources", "prompts")
@@ -452,50 +448,16 @@ class _Item:
             check=check,
         )
 
-    def one_of(self, fields: Fields, keys: Sequence[str], what: str) -> str:
-        """The one of these keys that is there; a diagnostic and "" if it is not exactly one."""
-        given = [key for key in keys if key in fields.mapping]
-        if len(given) == 1:
-            return given[0]
-        seen = " and ".join(given) or "none of them"
-        message = f"{what} has one of the keys {', '.join(keys)}; here is {seen}"
-        fields.report("", "F007", message)
-        return ""
 
-    def read_references(
-        self, fields: Fields, key: str, known: Sequence[str] | None
-    ) -> tuple[str, ...]:
-        """The `${…}` at a key; a diagnostic about those that can never be filled in.
-
-        `known` are the arguments that there are, None if there may be any.
-        """
-        found: dict[str, None] = {}
-        value = fields.mapping.get(key)
-        unclosed: set[Steps] = set()
-        for steps, text in _find_in_strings(_UNCLOSED, value):
-            unclosed.add(steps)
-            beginning = _BEGINNING.match(text)
-            assert beginning
-            message = f"{beginning[0]} is not closed: there is no }} that ends it"
-            help = "write it as ${args.NAME}"
-            fields.at((key, *steps)).report("", "F009", message, help, on_key=False)
-        for name, steps in references(value):
-            if steps in unclosed:
-                continue
-            found[name] = None
-            root, _, rest = name.partition(".")
-            first = rest.partition(".")[0]
-            here = fields.at((key, *steps))
-            if root != "args" or (name != root and not first):
-                message = f"${{{name}}} cannot be filled in; there is ${{args.NAME}}"
-                help = f"the text itself is written $${{{name}}}"
-                here.report("", "F009", message, help, on_key=False)
-            elif first and known is not None and first not in known:
-                question = suggest(first, known)
-                help = f"there are: {', '.join(known) or 'none'}"
-                message = f"there is no argument {first}{question}"
-                here.report("", "F009", message, help, on_key=False)
-        return tuple(found)
+def _find_one_key(fields: Fields, keys: Sequence[str], what: str) -> str:
+    """The one of these keys that is there; a diagnostic and "" if it is not exactly one."""
+    given = [key for key in keys if key in fields.mapping]
+    if len(given) == 1:
+        return given[0]
+    seen = " and ".join(given) or "none of them"
+    message = f"{what} has one of the keys {', '.join(keys)}; here is {seen}"
+    fields.report("", "F007", message)
+    return ""
 
 
 # `${args.…}`
@@ -507,6 +469,40 @@ _ESCAPED = re.compile(rf"\$({_ARGS})")
 # The text ends, or another brace opens, before one closes.
 _UNCLOSED = re.compile(rf"(?<!\$){_ARGS}(?:[^{{}}$]|\$(?!\{{))*(?:\$?\{{|\Z)")
 _BEGINNING = re.compile(r"\$\{[^\s{}$]*")
+
+
+def _read_references(fields: Fields, key: str, known: Sequence[str] | None) -> tuple[str, ...]:
+    """The `${…}` at a key; a diagnostic about those that can never be filled in.
+
+    `known` are the arguments that there are, None if there may be any.
+    """
+    found: dict[str, None] = {}
+    value = fields.mapping.get(key)
+    unclosed: set[Steps] = set()
+    for steps, text in _find_in_strings(_UNCLOSED, value):
+        unclosed.add(steps)
+        beginning = _BEGINNING.match(text)
+        assert beginning
+        message = f"{beginning[0]} is not closed: there is no }} that ends it"
+        help = "write it as ${args.NAME}"
+        fields.at((key, *steps)).report("", "F009", message, help, on_key=False)
+    for name, steps in references(value):
+        if steps in unclosed:
+            continue
+        found[name] = None
+        root, _, rest = name.partition(".")
+        first = rest.partition(".")[0]
+        here = fields.at((key, *steps))
+        if root != "args" or (name != root and not first):
+            message = f"${{{name}}} cannot be filled in; there is ${{args.NAME}}"
+            help = f"the text itself is written $${{{name}}}"
+            here.report("", "F009", message, help, on_key=False)
+        elif first and known is not None and first not in known:
+            question = suggest(first, known)
+            help = f"there are: {', '.join(known) or 'none'}"
+            message = f"there is no argument {first}{question}"
+            here.report("", "F009", message, help, on_key=False)
+    return tuple(found)
 
 
 def _find_in_strings(pattern: re.Pattern[str], value: object) -> Iterator[tuple[Steps, str]]:
@@ -535,11 +531,11 @@ def _read_tool(item: _Item) -> _Offer:
             known = list(properties)
     fields.mapping_at("outputSchema")
     answers: tuple[_CannedAnswer, ...] = ()
-    found = item.one_of(fields, (*ANSWER_KEYS, "answers"), "a tool")
+    found = _find_one_key(fields, (*ANSWER_KEYS, "answers"), "a tool")
     if found == "answers":
         answers = tuple(_read_choice(item, known))
     elif found:
-        answers = (_read_answer(item, fields, found, known),)
+        answers = (_read_answer(fields, found, known),)
     check = _schema_check(fields, schema) if schema else _accept_all
     entry = item.entry(TOOL_KEYS) | {"inputSchema": schema or _imply_schema(answers)}
     return item.offer("tool", name, entry, answers, check)
@@ -586,8 +582,8 @@ def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[_CannedAn
     inner = [each for _, each in item.fields.mappings_at("answers", "an answer", example)]
     for fields in inner:
         fields.refuse_unknown(("when", *ANSWER_KEYS), "an answer")
-        found = item.one_of(fields, ANSWER_KEYS, "an answer")
-        answer = _read_answer(item, fields, found, known)
+        found = _find_one_key(fields, ANSWER_KEYS, "an answer")
+        answer = _read_answer(fields, found, known)
         when = fields.mapping_at("when")
         if when:
             compiled = item.compiler.compile(when.mapping, trail_of(when.steps))
@@ -598,9 +594,7 @@ def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[_CannedAn
         yield answer
 
 
-def _read_answer(
-    item: _Item, fields: Fields, key: str, known: Sequence[str] | None
-) -> _CannedAnswer:
+def _read_answer(fields: Fields, key: str, known: Sequence[str] | None) -> _CannedAnswer:
     body: Body = {"result": {}}
     if key == "answer":
         body = {"result": {"content": [{"type": "text", "text": fields.text(key)}]}}
@@ -615,7 +609,7 @@ def _read_answer(
         else:
             inner.list_at("content")
             body = {key: {"content": []} | inner.mapping}
-    return _CannedAnswer(body=body, as_is={}, names=item.read_references(fields, key, known))
+    return _CannedAnswer(body=body, as_is={}, names=_read_references(fields, key, known))
 
 
 # Resources
@@ -624,7 +618,7 @@ def _read_answer(
 def _read_resource(item: _Item) -> _Offer:
     fields = item.fields
     uri = item.read_name("resource", (*RESOURCE_KEYS, *CONTENT_KEYS), "uri")
-    found = item.one_of(fields, CONTENT_KEYS, "a resource")
+    found = _find_one_key(fields, CONTENT_KEYS, "a resource")
     kind: Body = {"mimeType": "application/json"} if found == "json" else {}
     entry = {"uri": uri, "name": uri} | kind | item.entry(RESOURCE_KEYS)
     for steps, text in _find_in_strings(_REFERENCE, fields.mapping.get(found)):
@@ -662,7 +656,7 @@ def _read_contents(fields: Fields, key: str) -> Body:
 def _read_prompt(item: _Item) -> _Offer:
     fields = item.fields
     name = item.read_name("prompt", (*PROMPT_KEYS, *MESSAGE_KEYS), "name")
-    found = item.one_of(fields, MESSAGE_KEYS, "a prompt")
+    found = _find_one_key(fields, MESSAGE_KEYS, "a prompt")
     required: dict[str, bool] = {}
     for _, inner in fields.mappings_at("arguments", "an argument", "for example {name: city}"):
         inner.refuse_unknown(ARGUMENT_KEYS, "an argument of a prompt")
@@ -670,10 +664,10 @@ def _read_prompt(item: _Item) -> _Offer:
         required[inner.text("name")] = inner.flag("required", False)
     known = list(required) if "arguments" in fields.mapping else None
     answer = _CannedAnswer(
-        body={"result": {"messages": list(_read_messages(item, found))}},
+        body={"result": {"messages": list(_read_messages(fields, found))}},
         # The list has it too, where there are no arguments.
         as_is=item.entry(["description"]),
-        names=item.read_references(fields, found, known),
+        names=_read_references(fields, found, known),
     )
 
     def check(given: Mapping[str, object]) -> str:
@@ -686,21 +680,21 @@ def _read_prompt(item: _Item) -> _Offer:
     return item.offer("prompt", name, entry, (answer,), check)
 
 
-def _read_messages(item: _Item, key: str) -> Iterator[Body]:
+def _read_messages(fields: Fields, key: str) -> Iterator[Body]:
     if key == "text":
-        yield {"role": "user", "content": {"type": "text", "text": item.fields.text(key)}}
+        yield {"role": "user", "content": {"type": "text", "text": fields.text(key)}}
     if key != "messages":
         return
     example = "{role: user, content: Hello}"
-    for _, fields in item.fields.mappings_at("messages", "a message", f"for example {example}"):
-        fields.refuse_unknown(("role", "content"), "a message")
-        fields.require(("role", "content"), "a message")
-        content = fields.mapping.get("content")
+    for _, inner in fields.mappings_at("messages", "a message", f"for example {example}"):
+        inner.refuse_unknown(("role", "content"), "a message")
+        inner.require(("role", "content"), "a message")
+        content = inner.mapping.get("content")
         if isinstance(content, str):
             content = {"type": "text", "text": content}
-        elif "content" in fields.mapping:
-            fields.mapping_at("content")
-        yield {"role": fields.choice("role", ROLES, "user"), "content": content}
+        elif "content" in inner.mapping:
+            inner.mapping_at("content")
+        yield {"role": inner.choice("role", ROLES, "user"), "content": content}
 
 
 # Manifests among the files of a mock

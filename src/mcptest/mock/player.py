@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from mcptest.core.results import Mismatch
 from mcptest.core.value_class import ABSENT
 from mcptest.matching.tags import fill, pull_bound
@@ -16,35 +18,40 @@ from mcptest.mock.contract import (
     tool_schemas,
 )
 from mcptest.mock.session import (
-    ALWAYS_FINE,
+    ALWAYS_ALLOWED,
     BEFORE_HANDSHAKE,
     INITIALIZED,
     LISTS,
     NEEDED_CAPABILITIES,
     PROGRESS,
     Asked,
-    MockReport,
+    CaseReport,
     Pending,
     Sent,
     Session,
+    describe_unasked,
     discover_result,
     empty_result,
     error_answer,
     initialize_result,
-    meta_of,
-    params_of,
     problem,
-    unasked,
 )
 from mcptest.protocol.dialogue import Ref
-from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, id_key, result_response
+from mcptest.protocol.jsonrpc import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    id_key,
+    meta_of,
+    params_of,
+    result_response,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mcptest.mock.contract import Contract, Incoming, Outgoing
-    from mcptest.mock.session import Message
+    from mcptest.mock.session import Message, MockReport
     from mcptest.protocol.jsonrpc import IdKey
 
 __all__ = ["ContractPlayer"]
@@ -79,10 +86,7 @@ class ContractPlayer:
             for each in contract.requests("initialize")
             if "error" not in contract.answer_to(each)
         ]
-        # The same for every session, and made on first use of the whole contract.
         self._lists: dict[str, dict[str, object]] = {}
-        self._schemas: dict[str, object] | None = None
-        self._about: tuple[str, str, dict[str, object]] | None = None
 
     @property
     def revision(self) -> str:
@@ -95,39 +99,44 @@ class ContractPlayer:
         methods = self._contract.index.methods("request")
         return tuple(dict.fromkeys((*methods, *BEFORE_HANDSHAKE, *LISTS)))
 
-    @property
+    @cached_property
     def about(self) -> tuple[str, str, dict[str, object]]:
         """The name, the version and the capabilities of the server."""
-        if self._about is None:
-            self._about = describe_server(self._contract, self._handshakes, self._capabilities)
-        return self._about
+        return describe_server(self._contract, self._handshakes, self._capabilities)
 
     def input_schema(self, tool: str) -> object:
         """The schema of a tool's arguments, None if no list has the tool."""
-        if self._schemas is None:
-            self._schemas = tool_schemas(self._contract, self._list("tools/list"))
         return self._schemas.get(tool)
+
+    @cached_property
+    def _schemas(self) -> dict[str, object]:
+        return tool_schemas(self._contract, self._list("tools/list"))
 
     def start(self) -> Session:
         """A session in which nothing has been sent."""
         opening = (index for case in self._contract.cases for index in case.opening)
         return Session(len(self._contract.incoming), opening)
 
-    def enter(self, session: Session) -> list[Sent]:
+    def skip_handshake(self, session: Session) -> list[Sent]:
         """Begin without a handshake: it counts as done in every case that begins with it."""
         unplayable = describe_unplayable_cases(self._contract, session.revision)
         if unplayable:
             session.note("unplayable cases", unplayable)
-        self._use(session, self._handshakes)
+        self._mark_used(session, self._handshakes)
         return self.notification(session, {"jsonrpc": "2.0", "method": INITIALIZED})
 
     def report(self, session: Session) -> MockReport:
         """What the client did; a case is exercised when all of its messages came."""
-        contract = self._contract
-        exercised = [self._is_exercised(session, case) for case in range(len(contract.cases))]
-        asked = [contract.outgoing[each.outgoing] for each in session.asked.values()]
+        asked = [self._contract.outgoing[each.outgoing] for each in session.asked.values()]
         awaited = {each.case: each.method for each in reversed(asked) if each.reply is not None}
-        return MockReport.of([case.place() for case in contract.cases], exercised, session, awaited)
+        return session.report(
+            CaseReport(
+                place=case.place(),
+                is_exercised=self._is_exercised(session, number),
+                awaited=awaited.get(number, ""),
+            )
+            for number, case in enumerate(self._contract.cases)
+        )
 
     # Messages of the client
 
@@ -137,7 +146,7 @@ class ContractPlayer:
         if method == "initialize":
             sent = self._initialize(session, message)
         else:
-            sent = [] if method in BEFORE_HANDSHAKE else self._get_ready(session)
+            sent = [] if method in BEFORE_HANDSHAKE else self._open_first_cases(session)
             incoming = find_incoming(self._contract, session, "request", message)
             if incoming is None:
                 sent.append(self._answer_unwritten(session, message))
@@ -158,13 +167,13 @@ class ContractPlayer:
             for number in self._contract.index.numbers("notification", INITIALIZED):
                 if not session.used[number]:
                     sent += self._play(session, self._contract.incoming[number], message)
-            sent += self._get_ready(session)
+            sent += self._open_first_cases(session)
             return sent + self._open_next_cases(session)
         incoming = find_incoming(self._contract, session, "notification", message)
         if incoming and not (self._is_once and session.used[incoming.index]):
             sent = self._play(session, incoming, message)
             return sent + self._open_next_cases(session)
-        if message["method"] not in ALWAYS_FINE:
+        if message["method"] not in ALWAYS_ALLOWED:
             nearest, found = find_nearest(self._contract, session, "notification", message)
             session.blame(message, self._place(nearest.case) if nearest else None, found)
         return []
@@ -174,13 +183,12 @@ class ContractPlayer:
         key = id_key(message.get("id"))
         asked = session.asked.pop(key, None)
         if asked is None:
-            found = unasked(message)
+            found = describe_unasked(message)
             if len(session.asked) != 1:
                 session.blame(message, None, (found,))
                 return []
             # A single question waits: this is its answer, with the wrong id.
-            ((key, asked),) = session.asked.items()
-            del session.asked[key]
+            key, asked = session.asked.popitem()
             found = found.but(expected=key[1], message="differs", hint="an answer repeats the id")
             return self._refuse_answer(session, asked, message, (found,))
         reply = self._contract.outgoing[asked.outgoing].reply
@@ -225,27 +233,25 @@ class ContractPlayer:
     def _initialize(self, session: Session, message: Message) -> list[Sent]:
         """Who the client is does not matter: if no handshake fits, the first one answers."""
         incoming = find_incoming(self._contract, session, "request", message)
-        incoming = incoming or next(
-            iter((*self._handshakes, *self._contract.requests("initialize"))), None
-        )
+        others = (*self._handshakes, *self._contract.requests("initialize"))
+        incoming = incoming or next(iter(others), None)
+        is_partial = False
         if incoming is None:
             sent = [_result(message, self._default_result(message))]
         else:
             sent = self._play_request(session, incoming, message)
             if any(each is incoming for each in self._handshakes):
                 # A client does this once: it counts for all cases that begin with it.
-                self._use(session, self._handshakes)
-        answer = None if incoming is None else incoming.answer
-        is_partial = answer is not None and self._contract.outgoing[answer].is_partial
+                self._mark_used(session, self._handshakes)
+            if incoming.answer is not None:
+                is_partial = self._contract.outgoing[incoming.answer].is_partial
         for at, each in enumerate(sent):
-            members = each.message if isinstance(each.message, dict) else {}
-            result = members.get("result")
-            if each.method != "initialize" or not isinstance(result, dict):
-                continue
-            if is_partial:
-                result = self._default_result(message) | result
-                sent[at] = each.but(message=members | {"result": result})
-            session.revision = str(result.get("protocolVersion", ""))
+            result = each.members.get("result")
+            if each.is_answer and isinstance(result, dict):
+                if is_partial:
+                    result = self._default_result(message) | result
+                    sent[at] = each.but(message=each.members | {"result": result})
+                session.revision = str(result.get("protocolVersion", ""))
         return sent
 
     def _play_request(self, session: Session, incoming: Incoming, message: Message) -> list[Sent]:
@@ -303,7 +309,7 @@ class ContractPlayer:
         used = session.used[case.incoming.start : case.incoming.stop]
         return 0 not in used and session.unsent.isdisjoint(case.opening)
 
-    def _get_ready(self, session: Session) -> list[Sent]:
+    def _open_first_cases(self, session: Session) -> list[Sent]:
         """Open the first case of each file, once."""
         if session.is_ready:
             return []
@@ -323,11 +329,12 @@ class ContractPlayer:
         return self._open_cases(session, sorted(case for case in cases if case is not None))
 
     def _open_cases(self, session: Session, cases: Iterable[int]) -> list[Sent]:
+        """Open those whose turn it is, and the next case while nothing has to be waited for."""
         sent: list[Sent] = []
         for first in cases:
             case: int | None = first
             while case is not None and self._is_turn_of(session, case):
-                sent += self._open(session, case)
+                sent += self._open_case(session, case)
                 is_done = self._is_exercised(session, case)
                 case = self._contract.neighbour(case, 1) if is_done else None
         return sent
@@ -338,14 +345,14 @@ class ContractPlayer:
         previous = self._contract.neighbour(case, -1)
         return previous is None or self._is_exercised(session, previous)
 
-    def _open(self, session: Session, case: int) -> list[Sent]:
+    def _open_case(self, session: Session, case: int) -> list[Sent]:
         sent: list[Sent] = []
         session.held = [each for each in session.held if each != case]
         for index in self._contract.cases[case].opening:
             if index not in session.unsent:
                 continue
             try:
-                sent += self._send(session, self._contract.outgoing[index], None)
+                sent += self._prepare(session, self._contract.outgoing[index], None)
             except _UnboundNameError:
                 # Another case must bind the name first.
                 if case not in session.held:
@@ -364,7 +371,7 @@ class ContractPlayer:
         If a name is missing, nothing has happened except that the request gets an error.
         """
         before = session.copy()
-        self._use(session, (incoming,))
+        self._mark_used(session, (incoming,))
         _bind(session, incoming, pull_bound(incoming.binds, message))
         if incoming.kind == "request":
             token = meta_of(message).get("progressToken", ABSENT)
@@ -375,7 +382,7 @@ class ContractPlayer:
         sent: list[Sent] = []
         try:
             for index in incoming.replies:
-                sent += self._send(session, self._contract.outgoing[index], pending)
+                sent += self._prepare(session, self._contract.outgoing[index], pending)
         except _UnboundNameError as error:
             session.restore(before)
             sentence = f"nothing has bound the name {error.name} yet, which the answer needs"
@@ -385,13 +392,13 @@ class ContractPlayer:
             return self._fail_pending(session, pending, sentence, place, (found,))
         return sent
 
-    def _use(self, session: Session, messages: Iterable[Incoming]) -> None:
+    def _mark_used(self, session: Session, messages: Iterable[Incoming]) -> None:
         for each in messages:
             if not session.used[each.index]:
                 session.used[each.index] = 1
                 session.touched.add(each.case)
 
-    def _send(self, session: Session, outgoing: Outgoing, pending: Pending | None) -> list[Sent]:
+    def _prepare(self, session: Session, outgoing: Outgoing, pending: Pending | None) -> list[Sent]:
         """The message to send, if it is to be sent. _UnboundNameError if a name is missing."""
         names = {name: session.names.get((outgoing.scope, name), ABSENT) for name in outgoing.needs}
         missing = [name for name, value in names.items() if value is ABSENT]
@@ -402,18 +409,18 @@ class ContractPlayer:
             raise _UnboundNameError(outgoing, missing[0])
         message = fill(outgoing.value, names)
         assert isinstance(message, dict)
-        request_id = ABSENT if pending is None else pending.id
         method = key = ""
-        if outgoing.kind == "response":
+        is_answer = outgoing.kind == "response"
+        if is_answer:
             if pending is None or pending.incoming != outgoing.answers:
                 return []
             if not session.is_pending(pending):
                 return []
             session.settle(pending)
-            message["id"] = request_id
-            method, request_id = self._contract.incoming[pending.incoming].method, ABSENT
+            message["id"] = pending.id
+            method = self._contract.incoming[pending.incoming].method
         elif outgoing.kind == "request":
-            key = self._ask(session, outgoing, message, pending)
+            key = self._assign_id(session, outgoing, message, pending)
         elif outgoing.method == PROGRESS and isinstance(message.get("params"), dict):
             written = message["params"].get("progressToken")
             # Without a request that writes this token, it belongs to the latest one.
@@ -429,9 +436,10 @@ class ContractPlayer:
             assert isinstance(whole, dict)
             message = whole
             _bind(session, outgoing, found)
+        request_id = ABSENT if pending is None or is_answer else pending.id
         return [Sent(message=message, method=method, request_id=request_id, key=key)]
 
-    def _ask(
+    def _assign_id(
         self, session: Session, outgoing: Outgoing, message: Message, pending: Pending | None
     ) -> str:
         """Give a request to the client a free id; return the one that the contract writes."""

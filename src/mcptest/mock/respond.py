@@ -26,7 +26,6 @@ from mcptest.mock.session import (
     LOG_LEVEL,
     NEEDED_CAPABILITIES,
     PROGRESS,
-    PROTOCOL_VERSION,
     REMOVED,
     SERVER_INFO,
     SUBSCRIPTION_ID,
@@ -36,8 +35,6 @@ from mcptest.mock.session import (
     body_of,
     discover_result,
     error_answer,
-    meta_of,
-    params_of,
     problem,
     redact_line,
 )
@@ -50,7 +47,9 @@ from mcptest.protocol.jsonrpc import (
     find_violations,
     id_key,
     message_kind,
+    meta_of,
     notification,
+    params_of,
     result_response,
 )
 from mcptest.protocol.revisions import (
@@ -59,6 +58,7 @@ from mcptest.protocol.revisions import (
     REVISIONS,
     STATELESS_REVISIONS,
     UNSUPPORTED_VERSION,
+    VERSION_KEY,
 )
 
 TYPE_CHECKING = False
@@ -74,8 +74,8 @@ if TYPE_CHECKING:
     class Player(Protocol):
         """Knows the answers; `methods` are those of the requests that it can answer.
 
-        `about` is the name, the version and the capabilities of the server. `enter` begins a
-        session without a handshake. `revision` is the only one that is spoken, "" if the client
+        `about` is the name, the version and the capabilities of the server. `skip_handshake`
+        begins a session without one. `revision` is the only one that is spoken, "" if the client
         chooses.
         """
 
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
 
         def start(self) -> Session: ...
 
-        def enter(self, session: Session) -> list[Sent]: ...
+        def skip_handshake(self, session: Session) -> list[Sent]: ...
 
         def request(self, session: Session, message: Message) -> list[Sent]: ...
 
@@ -118,7 +118,7 @@ __all__ = [
 
 
 # What the `_meta` of every request must have.
-_REQUIRED = (PROTOCOL_VERSION, CLIENT_CAPABILITIES)
+_REQUIRED = (VERSION_KEY, CLIENT_CAPABILITIES)
 
 _LISTEN = "subscriptions/listen"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -170,8 +170,8 @@ def check_envelope(message: Message) -> Rejection | None:
     if missing:
         sentence = f"params._meta must have {' and '.join(missing)}, as in every request"
         return Rejection(code=INVALID_PARAMS, sentence=f"{sentence} of revision {NEWEST_STATELESS}")
-    if not isinstance(meta[PROTOCOL_VERSION], str):
-        return Rejection(code=INVALID_PARAMS, sentence=f"{PROTOCOL_VERSION} must be a string")
+    if not isinstance(meta[VERSION_KEY], str):
+        return Rejection(code=INVALID_PARAMS, sentence=f"{VERSION_KEY} must be a string")
     if not isinstance(meta[CLIENT_CAPABILITIES], dict):
         return Rejection(code=INVALID_PARAMS, sentence=f"{CLIENT_CAPABILITIES} must be an object")
     return None
@@ -201,31 +201,26 @@ def _respond_stateless(
     meta = meta_of(message)
     capabilities = meta[CLIENT_CAPABILITIES]
     session.declared = frozenset(capabilities if isinstance(capabilities, dict) else ())
-    session.era, session.revision = "stateless", str(meta[PROTOCOL_VERSION])
+    session.era, session.revision = "stateless", str(meta[VERSION_KEY])
     if message["method"] == _LISTEN:
         return _subscribe(player, session, message, key or id_key(message["id"]))
-    sent = _enter(player, session, message)
+    sent = _skip_handshake(player, session, message)
     before = session.copy()
     round = _find_round(session, message)
     if isinstance(round, Rejection):
         return [_reject(session, message, round)]
     if round is None:
         sent += player.request(session, message)
-        return _Reply(player, message, message["id"]).finish(session, before, sent)
+        return _Reply(player, session, message, message["id"]).finish(before, sent)
     given = params_of(message).get(_RESPONSES)
-    answers = {
-        key: given[key]
-        for key in round.questions
-        if isinstance(given, dict) and isinstance(given.get(key), dict)
-    }
-    if len(answers) < len(round.questions):
+    answers = given if isinstance(given, dict) else {}
+    if not all(isinstance(answers.get(name), dict) for name in round.questions):
         # Ask again.
-        return [_with_required(player, _question_result(round, message), message["id"])]
+        return [_add_required(player, _question_result(round, message), message["id"])]
     session.close_round(round.token)
-    for key_, question in round.questions.items():
-        answer = result_response(question["id"], answers[key_])
-        sent += player.response(session, answer, ())
-    return _Reply(player, message, round.request_id).finish(session, before, sent)
+    for name, question in round.questions.items():
+        sent += player.response(session, result_response(question["id"], answers[name]), ())
+    return _Reply(player, session, message, round.request_id).finish(before, sent)
 
 
 def _check_request(message: Message) -> Rejection | None:
@@ -236,7 +231,7 @@ def _check_request(message: Message) -> Rejection | None:
     rejection = check_envelope(message)
     if rejection:
         return rejection
-    version = meta_of(message)[PROTOCOL_VERSION]
+    version = meta_of(message)[VERSION_KEY]
     if version not in STATELESS_REVISIONS:
         return unsupported_version(version)
     if method in REMOVED:
@@ -255,36 +250,41 @@ def _reject(session: Session, message: Message, rejection: Rejection) -> Sent:
     return rejection_answer(message.get("id"), rejection, str(message.get("method", "")))
 
 
-def _enter(player: Player, session: Session, message: Message) -> list[Sent]:
+def _skip_handshake(player: Player, session: Session, message: Message) -> list[Sent]:
     """Let the player begin with the first request that is about the contract."""
-    if session.is_entered or message["method"] == "server/discover":
+    if session.has_begun or message["method"] == "server/discover":
         return []
-    session.is_entered = True
-    return player.enter(session)
+    session.has_begun = True
+    return player.skip_handshake(session)
 
 
 class _Reply:
     """Turns what a player sends because of one request into what the client can receive.
 
     `request_id` is the id under which the player knows the request: that of its first round.
+    `notifications` are those to send.
     """
 
-    def __init__(self, player: Player, message: Message, request_id: object) -> None:
+    def __init__(
+        self, player: Player, session: Session, message: Message, request_id: object
+    ) -> None:
         self._player = player
+        self._session = session
         self._message = message
         self._request_id = request_id
         self._questions: list[tuple[str, Message]] = []
         self._answer: Sent | None = None
+        self.notifications: list[Sent] = []
 
-    def finish(self, session: Session, before: Session, sent: Iterable[Sent]) -> list[Sent]:
+    def finish(self, before: Session, sent: Iterable[Sent]) -> list[Sent]:
         """Everything to send: what belongs to the request with the answer last, then changes.
 
         If the client cannot be asked what the player asks, `before` is restored.
         """
-        others = self.convert(session, sent)
-        message, answer = self._message, self._answer
+        self.add(sent)
+        session, message, answer = self._session, self._message, self._answer
         if answer is None:
-            rejection = self._check_questions(session)
+            rejection = self._check_questions()
             if rejection:
                 session.restore(before)
                 if rejection.code == INTERNAL_ERROR:
@@ -292,50 +292,46 @@ class _Reply:
                     return [rejection_answer(message["id"], rejection, message["method"])]
                 return [_reject(session, message, rejection)]
             answer = _open_round(session, message, self._request_id, self._questions)
-        own = [each for each in others if each.subscription is ABSENT]
-        changes = [each for each in others if each.subscription is not ABSENT]
-        return [*own, _with_required(self._player, answer, message["id"]), *changes]
+        own = [each for each in self.notifications if each.subscription is ABSENT]
+        changes = [each for each in self.notifications if each.subscription is not ABSENT]
+        return [*own, _add_required(self._player, answer, message["id"]), *changes]
 
-    def convert(self, session: Session, sent: Iterable[Sent]) -> list[Sent]:
-        """The notifications to send; the answer and the questions are kept in this object."""
+    def add(self, sent: Iterable[Sent]) -> None:
+        """Keep the first answer, the questions, and the notifications that the client wants."""
         waiting = deque(sent)
-        others: list[Sent] = []
         while waiting:
             each = waiting.popleft()
-            message = each.message
-            assert isinstance(message, dict)
             if each.is_answer:
                 self._answer = self._answer or each
-            elif "id" in message:
-                waiting.extend(self._convert_request(session, each, message))
+            elif "id" not in each.members:
+                self.notifications += self._convert_notification(each)
+            elif each.members["method"] == "ping":
+                # Every client would have answered.
+                pong = result_response(each.members["id"], {})
+                waiting.extend(self._player.response(self._session, pong, ()))
             else:
-                others += self._convert_notification(session, each, message)
-        return others
+                self._add_question(each)
 
     def _is_own(self, sent: Sent) -> bool:
         return sent.request_id is not ABSENT and (
             id_key(sent.request_id) == id_key(self._request_id)
         )
 
-    def _convert_request(self, session: Session, sent: Sent, message: Message) -> list[Sent]:
-        method = message["method"]
-        if method == "ping":
-            # Every client would have answered.
-            return self._player.response(session, result_response(message["id"], {}), ())
+    def _add_question(self, sent: Sent) -> None:
+        method = sent.members["method"]
         if method in NEEDED_CAPABILITIES and self._is_own(sent):
-            self._questions.append((sent.key, message))
-            return []
-        sentence = f"{method} cannot be asked of a client of revision {session.revision}"
+            self._questions.append((sent.key, sent.members))
+            return
+        sentence = f"{method} cannot be asked of a client of revision {self._session.revision}"
         because = "" if method in NEEDED_CAPABILITIES else ", which has no such request"
-        session.note(f"unasked {method}", f"{sentence}{because}; it was left out")
-        return []
+        self._session.note(f"unasked {method}", f"{sentence}{because}; it was left out")
 
-    def _convert_notification(
-        self, session: Session, sent: Sent, message: Message
-    ) -> Iterable[Sent]:
+    def _convert_notification(self, sent: Sent) -> Iterable[Sent]:
+        """The notification as the client wants it: not at all, once, or on every subscription."""
+        message = sent.members
         method = message["method"]
         if method in _CHANGES:
-            return _notify_subscribers(session, message)
+            return _notify_subscribers(self._session, message)
         if method in _NEVER_SENT:
             return ()
         if method == _LOG:
@@ -348,15 +344,15 @@ class _Reply:
         params = {**params_of(message), "progressToken": token}
         return (sent.but(message=message | {"params": params}),)
 
-    def _check_questions(self, session: Session) -> Rejection | None:
+    def _check_questions(self) -> Rejection | None:
         """Why the client cannot be asked, if it cannot."""
         if not self._questions:
-            sentence = f"this case cannot be played to a client of revision {session.revision}"
+            revision = self._session.revision
+            sentence = f"this case cannot be played to a client of revision {revision}"
             return Rejection(code=INTERNAL_ERROR, sentence=sentence)
         needed = [NEEDED_CAPABILITIES[each["method"]] for _, each in self._questions]
-        missing: dict[str, object] = {
-            name: {} for name in needed if name not in (session.declared or ())
-        }
+        declared = self._session.declared or ()
+        missing: dict[str, object] = {name: {} for name in needed if name not in declared}
         if not missing:
             return None
         sentence = f"this needs a client that declares {' and '.join(missing)}"
@@ -372,11 +368,9 @@ def _is_log_wanted(request: Message, log: Message) -> bool:
     return level not in _LOG_LEVELS or _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(wanted)
 
 
-def _with_required(player: Player, sent: Sent, id: object) -> Sent:
+def _add_required(player: Player, sent: Sent, id: object) -> Sent:
     """The answer with this id, and with what every result of this revision must have."""
-    message = sent.message
-    if not isinstance(message, dict):
-        return sent
+    message = sent.members
     result = message.get("result")
     if isinstance(result, dict):
         name, version, capabilities = player.about
@@ -482,11 +476,13 @@ def _subscribe(player: Player, session: Session, message: Message, key: IdKey) -
         question = suggest(unknown[0], known)
         sentence = f"no subscription has {unknown[0]}{question}"
         session.blame(message, None, (problem(sentence, "params.notifications"),))
-    sent = _enter(player, session, message)
+    sent = _skip_handshake(player, session, message)
     if _LISTEN in player.methods:
         # The case is exercised, but its answer is not sent: the subscription stays open.
         sent += [each for each in player.request(session, message) if not each.is_answer]
-    return [acknowledgement, *_Reply(player, message, message["id"]).convert(session, sent)]
+    reply = _Reply(player, session, message, message["id"])
+    reply.add(sent)
+    return [acknowledgement, *reply.notifications]
 
 
 def end_subscriptions(player: Player, session: Session) -> list[Sent]:
@@ -496,7 +492,7 @@ def end_subscriptions(player: Player, session: Session) -> list[Sent]:
     for each in ended:
         result = {"_meta": {SUBSCRIPTION_ID: each.id}}
         sent = Sent(message=result_response(each.id, result), method=_LISTEN)
-        answers.append(_with_required(player, sent, each.id))
+        answers.append(_add_required(player, sent, each.id))
     return answers
 
 
@@ -570,7 +566,7 @@ def respond(
     others: list[Sent] = []
     for each in value:
         for sent in _respond_to_single(player, session, each, limit):
-            id = sent.message.get("id") if isinstance(sent.message, dict) else None
+            id = sent.members.get("id")
             is_own = sent.is_answer and (id is None or id_key(id) in requested)
             (answers if is_own else others).append(sent)
     if answers:

@@ -23,7 +23,7 @@ from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal
 
     from mcptest.core.results import Mismatch
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
     Result = dict[str, object]
 
 __all__ = [
-    "ALWAYS_FINE",
+    "ALWAYS_ALLOWED",
     "BEFORE_HANDSHAKE",
     "CLIENT_CAPABILITIES",
+    "COMPARED_IN_PART",
     "HIDDEN",
     "INITIALIZED",
-    "IN_PART",
     "LISTS",
     "LOG_LEVEL",
     "MAX_WRONG",
     "NEEDED_CAPABILITIES",
     "PROGRESS",
-    "PROTOCOL_VERSION",
     "REMOVED",
     "SERVER_INFO",
     "SUBSCRIPTION_ID",
     "Asked",
+    "CaseReport",
     "MockReport",
     "Pending",
     "Round",
@@ -59,6 +59,7 @@ __all__ = [
     "Subscription",
     "Wrong",
     "body_of",
+    "describe_unasked",
     "discover_result",
     "empty_result",
     "error_answer",
@@ -66,19 +67,15 @@ __all__ = [
     "hide_secrets",
     "initialize_result",
     "join_reports",
-    "meta_of",
-    "params_of",
     "problem",
     "redact_line",
     "render_mismatch",
     "render_report",
     "render_summary",
-    "unasked",
 ]
 
 
 _PREFIX = "io.modelcontextprotocol/"
-PROTOCOL_VERSION = f"{_PREFIX}protocolVersion"
 CLIENT_CAPABILITIES = f"{_PREFIX}clientCapabilities"
 LOG_LEVEL = f"{_PREFIX}logLevel"
 SERVER_INFO = f"{_PREFIX}serverInfo"
@@ -96,7 +93,7 @@ REMOVED = frozenset(
 )
 
 # Notifications that a client may send at any time.
-ALWAYS_FINE = frozenset(
+ALWAYS_ALLOWED = frozenset(
     [INITIALIZED, "notifications/cancelled", PROGRESS, "notifications/roots/list_changed"]
 )
 
@@ -117,21 +114,9 @@ LISTS = {
 
 # Of these messages a contract writes only a part: who the client is, and why it cancels, is up
 # to the client. Every other request must be exactly what is written.
-IN_PART = frozenset(["initialize", "notifications/cancelled"])
+COMPARED_IN_PART = frozenset(["initialize", "notifications/cancelled"])
 
 _WITH_ARGUMENTS = frozenset(["tools/call", "prompts/get"])
-
-
-def params_of(message: Message) -> Mapping[str, object]:
-    """The params of a message, {} if they are not an object."""
-    params = message.get("params")
-    return params if isinstance(params, dict) else {}
-
-
-def meta_of(message: Message) -> Mapping[str, object]:
-    """The `_meta` in the params of a message, {} if it has none."""
-    meta = params_of(message).get("_meta")
-    return meta if isinstance(meta, dict) else {}
 
 
 def body_of(message: Message) -> dict[str, object]:
@@ -140,11 +125,11 @@ def body_of(message: Message) -> dict[str, object]:
     Ids and `_meta` differ from client to client, and a client may omit what is empty.
     """
     if "method" not in message:
-        return {
-            member: _without(message[member], "_meta")
-            for member in ("result", "error")
-            if member in message
-        }
+        outcome: Message = {key: message[key] for key in ("result", "error") if key in message}
+        for key, value in outcome.items():
+            if isinstance(value, dict):
+                outcome[key] = {name: value[name] for name in value if name != "_meta"}
+        return outcome
     params = message.get("params")
     if params is None or params == []:
         params = {}
@@ -161,12 +146,6 @@ def body_of(message: Message) -> dict[str, object]:
     if method in _WITH_ARGUMENTS and body.get("arguments") is None:
         body["arguments"] = {}
     return {"params": body}
-
-
-def _without(value: object, name: str) -> object:
-    if not isinstance(value, dict):
-        return value
-    return {key: inner for key, inner in value.items() if key != name}
 
 
 def initialize_result(name: str, version: str, capabilities: Result, params: object) -> Result:
@@ -232,8 +211,13 @@ class Sent(Record):
     key: str = ""
 
     @property
+    def members(self) -> Message:
+        """The members of the message, {} for a batch."""
+        return self.message if isinstance(self.message, dict) else {}
+
+    @property
     def is_answer(self) -> bool:
-        return not (isinstance(self.message, dict) and "method" in self.message)
+        return "method" not in self.members
 
 
 class Pending(Record):
@@ -291,8 +275,8 @@ class Session:
 
     `declared` are the client's capabilities, None before the handshake. `era` is "" until the
     first request shows it; only a stateless session has `rounds` and `subscriptions`, and it
-    `is_entered` once the player has begun it. `notes` are printed at the end, one for each
-    subject.
+    `has_begun` with the first request about the contract. `notes` are printed at the end, one for
+    each subject.
     """
 
     def __init__(self, size: int, unsent: Iterable[int] = ()) -> None:
@@ -310,7 +294,7 @@ class Session:
         self.revision = ""
         self.declared: frozenset[str] | None = None
         self.era: Era = ""
-        self.is_entered = False
+        self.has_begun = False
         self.rounds: list[Round] = []
         self.subscriptions: list[Subscription] = []
         self.notes: dict[str, str] = {}
@@ -353,7 +337,12 @@ class Session:
     def unsubscribe(self, key: IdKey) -> None:
         self.subscriptions = [each for each in self.subscriptions if each.key != key]
 
-    # For the report
+    def report(self, cases: Iterable[CaseReport]) -> MockReport:
+        """The report about this session."""
+        notes = tuple(self.notes.values())
+        return MockReport(
+            cases=tuple(cases), wrong=tuple(self.wrong), more_wrong=self.more_wrong, notes=notes
+        )
 
     def note(self, subject: str, sentence: str) -> None:
         """Add a note about something that is not wrong, once for each subject."""
@@ -367,7 +356,7 @@ class Session:
             self.more_wrong += 1
             return
         differences = tuple(map(render_mismatch, mismatches))[:_MAX_MISMATCHES]
-        request = reportable(hide_secrets(request))
+        request = _shorten_value(hide_secrets(request))
         self.wrong.append(Wrong(request=request, nearest=nearest, differences=differences))
 
     def refuse(
@@ -388,7 +377,7 @@ def problem(sentence: str, path: str = "") -> Mismatch:
     return Mismatch(path=path, expected=ABSENT, actual=ABSENT, message=sentence)
 
 
-def unasked(message: Message) -> Mismatch:
+def describe_unasked(message: Message) -> Mismatch:
     """What is wrong with an answer to nothing that was asked."""
     sentence = "answers nothing that was asked"
     return Mismatch(path="id", expected=ABSENT, actual=message.get("id"), message=sentence)
@@ -410,7 +399,7 @@ def error_answer(
         message += f"; the nearest is {dump_json(nearest['case'])} ({place})"
     # The sentence already mentions an unknown method.
     if mismatches and mismatches[0].path != "method" and mismatches[0].message not in sentence:
-        words = [_in_words(each) for each in mismatches[:_MAX_IN_WORDS]]
+        words = [_describe_mismatch(each) for each in mismatches[:_MAX_IN_WORDS]]
         if len(mismatches) > _MAX_IN_WORDS:
             words.append(f"and {len(mismatches) - _MAX_IN_WORDS} more")
         message += f": {'; '.join(words)}"
@@ -420,7 +409,7 @@ def error_answer(
     return Sent(message={"jsonrpc": "2.0", "id": id, "error": error}, method=method)
 
 
-def _in_words(mismatch: Mismatch) -> str:
+def _describe_mismatch(mismatch: Mismatch) -> str:
     where = f"{mismatch.path}: " if mismatch.path else ""
     sides = ""
     if mismatch.message in ("differs", "is missing"):
@@ -488,13 +477,13 @@ def render_mismatch(mismatch: Mismatch) -> dict[str, object]:
     mismatch = hide_mismatch_secrets(mismatch)
     return {
         "path": mismatch.path,
-        "expected": reportable(mismatch.expected),
-        "actual": reportable(mismatch.actual),
+        "expected": _shorten_value(mismatch.expected),
+        "actual": _shorten_value(mismatch.actual),
         "message": mismatch.message + (f" ({mismatch.hint})" if mismatch.hint else ""),
     }
 
 
-def reportable(value: object) -> object:
+def _shorten_value(value: object) -> object:
     """The value if it is short JSON, otherwise the beginning of its text; null if absent."""
     if value is ABSENT:
         return None
@@ -513,55 +502,29 @@ _MAX_CHARS = 300
 # The report: which cases the client exercised, missed and called wrongly
 
 
-class Missed(Record):
-    """A case that was not exercised.
+class CaseReport(Record):
+    """One case of the contract, and if the client exercised it.
 
     `awaited` is the method of a request of the mock that the client has not answered, if that
     is what the case waits for.
     """
 
     place: Place
+    is_exercised: bool
     awaited: str = ""
 
 
 class MockReport(Record):
-    """The exercised and missed cases, and what was wrong; `more_wrong` calls were not kept.
+    """All cases in the order of the files, and what was wrong; `more_wrong` calls were not kept."""
 
-    `outcomes` says of each case, in the order of the files, whether it was exercised.
-    """
-
-    exercised: tuple[Place, ...]
-    missed: tuple[Missed, ...]
+    cases: tuple[CaseReport, ...]
     wrong: tuple[Wrong, ...]
     more_wrong: int = 0
     notes: tuple[str, ...] = ()
-    outcomes: tuple[bool, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        places: Sequence[Place],
-        exercised: Iterable[bool],
-        session: Session,
-        awaited: Mapping[int, str] | None = None,
-    ) -> MockReport:
-        """The report about the cases at these places; `awaited` is by their numbers."""
-        outcomes = tuple(exercised)
-        waiting = awaited or {}
-        return cls(
-            exercised=tuple(
-                place for place, outcome in zip(places, outcomes, strict=True) if outcome
-            ),
-            missed=tuple(
-                Missed(place=place, awaited=waiting.get(number, ""))
-                for number, place in enumerate(places)
-                if not outcomes[number]
-            ),
-            wrong=tuple(session.wrong),
-            more_wrong=session.more_wrong,
-            notes=tuple(session.notes.values()),
-            outcomes=outcomes,
-        )
+    @property
+    def missed(self) -> list[CaseReport]:
+        return [case for case in self.cases if not case.is_exercised]
 
     @property
     def is_kept(self) -> bool:
@@ -571,31 +534,16 @@ class MockReport(Record):
 
 def join_reports(one: MockReport, other: MockReport) -> MockReport:
     """One report about two sessions: a case exercised in either of them is exercised."""
-    exercised: list[Place] = []
-    missed: list[Missed] = []
-    for first, second in zip(_cases(one), _cases(other), strict=True):
-        if not isinstance(first, Missed):
-            exercised.append(first)
-        elif not isinstance(second, Missed):
-            exercised.append(second)
-        else:
-            missed.append(first if first.awaited else second)
+    pairs = zip(one.cases, other.cases, strict=True)
     wrong = (*one.wrong, *other.wrong)
     return MockReport(
-        exercised=tuple(exercised),
-        missed=tuple(missed),
+        cases=tuple(
+            max(pair, key=lambda case: (case.is_exercised, bool(case.awaited))) for pair in pairs
+        ),
         wrong=wrong[:MAX_WRONG],
         more_wrong=one.more_wrong + other.more_wrong + max(0, len(wrong) - MAX_WRONG),
         notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
-        outcomes=tuple(map(max, one.outcomes, other.outcomes)),
     )
-
-
-def _cases(report: MockReport) -> Iterator[Place | Missed]:
-    """The cases in the order of the files."""
-    exercised, missed = iter(report.exercised), iter(report.missed)
-    for outcome in report.outcomes:
-        yield next(exercised) if outcome else next(missed)
 
 
 def render_report(report: MockReport) -> str:
@@ -609,12 +557,12 @@ def render_report(report: MockReport) -> str:
         left_out = {"path": "", "expected": None, "actual": None, "message": rest}
         wrong.append({"request": None, "nearest": None, "differences": [left_out]})
     members = {
-        "exercised": [place["case"] for place in report.exercised],
-        "missed": [missed.place["case"] for missed in report.missed],
+        "exercised": [case.place["case"] for case in report.cases if case.is_exercised],
+        "missed": [case.place["case"] for case in report.missed],
         "waiting": [
-            {"case": missed.place["case"], "method": missed.awaited}
-            for missed in report.missed
-            if missed.awaited
+            {"case": case.place["case"], "method": case.awaited}
+            for case in report.missed
+            if case.awaited
         ],
         "wrong": wrong,
     }
@@ -623,15 +571,15 @@ def render_report(report: MockReport) -> str:
 
 def render_summary(report: MockReport) -> str:
     """The report in a few lines, for standard error."""
-    total = len(report.exercised) + len(report.missed)
+    total, missed = len(report.cases), report.missed
     wrong = len(report.wrong) + report.more_wrong
-    head = f"mcptest mock: {len(report.exercised)} of {total} cases exercised"
+    head = f"mcptest mock: {total - len(missed)} of {total} cases exercised"
     lines = [f"{head}, {wrong:,} wrong call{'s' if wrong != 1 else ''}" if wrong else head]
-    for missed in report.missed[:_MAX_SHOWN]:
-        waiting = f": waiting for the client's answer to {visible(missed.awaited)}"
-        lines.append(f"  missed  {_place(missed.place)}{waiting if missed.awaited else ''}")
-    if len(report.missed) > _MAX_SHOWN:
-        lines.append(f"  … and {len(report.missed) - _MAX_SHOWN:,} more")
+    for case in missed[:_MAX_SHOWN]:
+        waiting = f": waiting for the client's answer to {visible(case.awaited)}"
+        lines.append(f"  missed  {_show_place(case.place)}{waiting if case.awaited else ''}")
+    if len(missed) > _MAX_SHOWN:
+        lines.append(f"  … and {len(missed) - _MAX_SHOWN:,} more")
     lines += [f"  wrong   {_describe_wrong(each)}" for each in report.wrong[:_MAX_SHOWN]]
     if wrong > _MAX_SHOWN:
         lines.append(f"  … and {wrong - _MAX_SHOWN:,} more")
@@ -639,7 +587,7 @@ def render_summary(report: MockReport) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _place(place: Place) -> str:
+def _show_place(place: Place) -> str:
     return visible(f"{place['case']} ({place['file']}:{place['line']})")
 
 
@@ -648,7 +596,7 @@ def _describe_wrong(wrong: Wrong) -> str:
     method = request.get("method") if isinstance(request, dict) else None
     text = visible(method) if isinstance(method, str) else show_json(request, 80)
     if wrong.nearest:
-        text += f"; nearest: {_place(wrong.nearest)}"
+        text += f"; nearest: {_show_place(wrong.nearest)}"
     for first in wrong.differences[:1]:
         path = f"{visible(str(first['path']))}: " if first["path"] else ""
         text += f"; {path}{visible(str(first['message']))}"

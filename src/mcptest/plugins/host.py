@@ -10,6 +10,7 @@ import os
 import shlex
 import threading
 import time
+from functools import cached_property
 
 from mcptest.core.errors import CheckError, McptestError, ServerError, UsageError
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES, Limits, ServerSpec
@@ -117,7 +118,7 @@ class PluginHost:
             try:
                 self._drop_late_answers()
                 self._peer.send(line)
-                return self._answer(id, method)
+                return self._wait_for_answer(id, method)
             except BaseException:
                 self._given_up.add(id_key(id))
                 raise
@@ -161,12 +162,12 @@ class PluginHost:
     def _drop_late_answers(self) -> None:
         """Discard answers to abandoned calls; any other line before a call is an error."""
         for item in self._peer.waiting_items():
-            found = id_key(_read(item).id)
+            found = id_key(_read_item(item).id)
             if found not in self._given_up:
-                raise InvalidResponse("it was said before anything was asked", _text(item))
+                raise InvalidResponse("it was said before anything was asked", _decode(item))
             self._given_up.discard(found)
 
-    def _answer(self, id: int, method: str) -> PluginResponse:
+    def _wait_for_answer(self, id: int, method: str) -> PluginResponse:
         deadline = time.monotonic() + self.call_timeout
         while True:
             try:
@@ -178,7 +179,7 @@ class PluginHost:
                 message = f"ended before it answered {visible(method)!r}: {error.how}"
                 self._crash = PluginCrashed(message, stderr=error.stderr)
                 raise self._crash from None
-            response = _read(item)
+            response = _read_item(item)
             found = id_key(response.id)
             if found == id_key(id):
                 return response
@@ -186,12 +187,12 @@ class PluginHost:
                 reason = f"its id is not that of the call, {id}"
                 if id == self._first_id:
                     reason += ": it answers what was never asked"
-                raise InvalidResponse(reason, _text(item))
+                raise InvalidResponse(reason, _decode(item))
             self._given_up.discard(found)
 
 
-def _read(item: Item) -> PluginResponse:
-    line = _text(item)
+def _read_item(item: Item) -> PluginResponse:
+    line = _decode(item)
     if isinstance(item, Frame):
         return read_response(item.value, line)
     if isinstance(item, Noise):
@@ -199,7 +200,7 @@ def _read(item: Item) -> PluginResponse:
     raise InvalidResponse(f"its line is longer than {item.limit:,} bytes", line)
 
 
-def _text(item: Item) -> str:
+def _decode(item: Item) -> str:
     return item.raw.decode("utf-8", "backslashreplace")
 
 
@@ -390,13 +391,10 @@ class DeclaredPlugins:
     def __init__(self, manager: PluginManager, specs: Callable[[], Iterable[PluginSpec]]) -> None:
         self._manager = manager
         self._find = specs
-        self._found: dict[str, PluginSpec] | None = None
 
-    @property
+    @cached_property
     def _specs(self) -> dict[str, PluginSpec]:
-        if self._found is None:
-            self._found = index_plugins(self._find())
-        return self._found
+        return index_plugins(self._find())
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ _MAX_QUOTED = 200
 
 # For importing a package and registering its matchers; for parsing or describing one of them.
 _LOAD_LIMIT_S = 30.0
-_WORD_LIMIT_S = 5.0
+_PARSE_LIMIT_S = 5.0
 # Computing time of a reporter for one event, or for rendering.
 _REPORTER_CPU_LIMIT_S = 10.0
 # Wall time of a reporter: for loading it, and for everything it does during a run.
@@ -64,12 +64,12 @@ _ANYTHING = BaseException
 def installed_matchers() -> list[Matcher]:
     """Every matcher that an installed package registers, with limits around its code."""
     found: list[Matcher] = []
-    for point in _points(MATCHERS):
+    for point in _find_entry_points(MATCHERS):
         owner = owner_of(point)
         try:
             # Standard output is for the report.
             with redirect_stdout(sys.stderr), WallLimit(_LOAD_LIMIT_S):
-                point.load()(partial(_take, found, owner))
+                point.load()(partial(_add_matcher, found, owner))
         except McptestError:
             raise
         except OverdueError:
@@ -79,7 +79,7 @@ def installed_matchers() -> list[Matcher]:
     return found
 
 
-def _points(group: str) -> Iterator[EntryPoint]:
+def _find_entry_points(group: str) -> Iterator[EntryPoint]:
     """The entry points of a group; packages whose metadata cannot be read have none."""
     seen = set()
     for package in distributions():
@@ -103,8 +103,8 @@ def _unusable(owner: str, why: str) -> UsageError:
     return UsageError(f"{owner} cannot be used: {why}", "update it, or uninstall it")
 
 
-def _take(found: list[Matcher], owner: str, matcher: Matcher) -> None:
-    mistake = _mistake_in(matcher)
+def _add_matcher(found: list[Matcher], owner: str, matcher: Matcher) -> None:
+    mistake = _find_mistake(matcher)
     if mistake:
         raise UsageError(f"{owner} registers {mistake}", "update it, or uninstall it")
     found.append(
@@ -120,7 +120,7 @@ def _take(found: list[Matcher], owner: str, matcher: Matcher) -> None:
     )
 
 
-def _mistake_in(matcher: object) -> str:
+def _find_mistake(matcher: object) -> str:
     """What is wrong with a matcher that a package registers, "" if nothing is."""
     if not isinstance(matcher, Matcher):
         return f"{_cut(repr(matcher))}, which is not a Matcher"
@@ -140,12 +140,12 @@ def _mistake_in(matcher: object) -> str:
 
 def _parse(matcher: Matcher, *texts: Any) -> Any:
     try:
-        with redirect_stdout(sys.stderr), WallLimit(_WORD_LIMIT_S):
+        with redirect_stdout(sys.stderr), WallLimit(_PARSE_LIMIT_S):
             return matcher.parse(*texts)
     except ParameterError:
         raise
     except OverdueError:
-        why = f"cannot read its parameters: that took more than {_WORD_LIMIT_S:g} s"
+        why = f"cannot read its parameters: that took more than {_PARSE_LIMIT_S:g} s"
         raise ParameterError(why) from None
     except _ANYTHING as error:
         raise ParameterError(f"cannot read its parameters: {_describe(error)}") from None
@@ -153,7 +153,7 @@ def _parse(matcher: Matcher, *texts: Any) -> Any:
 
 def _wants(matcher: Matcher, parameter: Any) -> str:
     try:
-        with redirect_stdout(sys.stderr), WallLimit(_WORD_LIMIT_S):
+        with redirect_stdout(sys.stderr), WallLimit(_PARSE_LIMIT_S):
             return str(matcher.wants(parameter))
     except _ANYTHING:
         # The verdict matters more than this description.
@@ -194,7 +194,7 @@ def _cut(text: str) -> str:
 
 def installed_reporters(builtin: Collection[str]) -> dict[str, EntryPoint]:
     """The reporters of installed packages, by name; a `UsageError` if one has a builtin name."""
-    found = _reporter_points()
+    found = _find_reporters()
     for name in builtin:
         if name in found:
             owners = f"mcptest itself and {owner_of(found[name])}"
@@ -204,9 +204,9 @@ def installed_reporters(builtin: Collection[str]) -> dict[str, EntryPoint]:
 
 
 @cache
-def _reporter_points() -> dict[str, EntryPoint]:
+def _find_reporters() -> dict[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
-    for point in _points(REPORTERS):
+    for point in _find_entry_points(REPORTERS):
         other = found.setdefault(point.name, point)
         if other is not point:
             owners = f"{owner_of(other)} and {owner_of(point)}"
@@ -217,7 +217,7 @@ def _reporter_points() -> dict[str, EntryPoint]:
 
 def load_reporter(name: str) -> _ReporterClass:
     """The class of an installed reporter; a `UsageError` if it cannot be used."""
-    return _ReporterClass(_reporter_points()[name])
+    return _ReporterClass(_find_reporters()[name])
 
 
 class _ReporterClass:

@@ -60,7 +60,7 @@ class RecordedCase(Record):
     pairs: tuple[tuple[int, int, int], ...] = ()
     is_unanswered: bool = False
 
-    def sent(self, direction: Direction) -> list[Message]:
+    def parts(self, direction: Direction) -> list[Message]:
         """The messages in one direction, those of batches one by one."""
         return [
             part
@@ -75,24 +75,30 @@ def split_session(session: Session) -> tuple[list[RecordedCase], list[str]]:
     splitter = _Splitter(session.messages)
     for index in range(len(session.messages)):
         splitter.add(index)
-    cases = [_with_distinct_ids(splitter.case(group)) for group in splitter.groups]
+    cases = [_make_ids_distinct(splitter.case(group)) for group in splitter.groups]
     ids = (shorten(dump_json(orphan.get("id")), 60) for orphan in splitter.orphans)
     return cases, [f"a response with id {id} answers no request and is left out" for id in ids]
 
 
 class _Splitter:
-    """Puts each message into a group; `orphans` are responses to no request."""
+    """Puts each message into a group; `orphans` are responses to no request.
+
+    Messages are known by their index. A request is the index of its message and its index in
+    the batch.
+    """
 
     def __init__(self, messages: tuple[TrafficMessage, ...]) -> None:
         self._messages = messages
-        # The requests in each message, which response each of them gets, and the way back.
+        # The requests in each message, the response to each of them, and the way back.
         self._requests: dict[int, list[int]] = {}
         self._response_to: dict[tuple[int, int], int] = {}
-        self._answered_by: dict[int, int] = {}
+        self._request_of: dict[int, int] = {}
         self._pair_responses()
+        # The group that continues, and how many responses it still waits for.
         self._current: list[int] = []
         self._awaited = 0
         self._group_of: dict[int, list[int]] = {}
+        # The latest request with an id or a progress token.
         self._by_id: dict[tuple[Direction, IdKey], int] = {}
         self._by_token: dict[tuple[Direction, IdKey], int] = {}
         self.groups: list[list[int]] = []
@@ -116,25 +122,29 @@ class _Splitter:
                         if not waiting[key]:
                             del waiting[key]
                         self._response_to[request] = index
-                        self._answered_by[index] = request[0]
+                        self._request_of[index] = request[0]
 
     def add(self, index: int) -> None:
         each = self._messages[index]
         first = messages_in(each.message)[0]
-        if message_kind(first) == "response":
-            request = self._answered_by.get(index)
-            if request is None:
-                self.orphans.append(first)
-            else:
-                group = self._group_of[request]
-                self._put(index, group)
-                self._awaited -= group is self._current
+        if message_kind(first) != "response":
+            group = self._choose_group(index, each, first)
+            for message in messages_in(each.message):
+                if message_kind(message) == "request":
+                    self._by_id[each.direction, id_key(message["id"])] = index
+                    if (token := progress_token(message)) is not None:
+                        self._by_token[each.direction, id_key(token)] = index
+        elif index in self._request_of:
+            group = self._group_of[self._request_of[index]]
+            self._awaited -= group is self._current
+        else:
+            self.orphans.append(first)
             return
-        for message in messages_in(each.message):
-            if message_kind(message) == "request":
-                self._by_id[each.direction, id_key(message["id"])] = index
-                if (token := progress_token(message)) is not None:
-                    self._by_token[each.direction, id_key(token)] = index
+        group.append(index)
+        self._group_of[index] = group
+
+    def _choose_group(self, index: int, each: TrafficMessage, first: Message) -> list[int]:
+        """The group of a request or a notification."""
         # Progress and cancellations are kept with their request.
         related: int | None = None
         if "id" not in first and first["method"] == _PROGRESS:
@@ -143,15 +153,14 @@ class _Splitter:
         elif "id" not in first and first["method"] == _CANCELLED:
             related = self._by_id.get((each.direction, id_key(_param(first, "requestId"))))
         if related is not None:
-            self._put(index, self._group_of[related])
-        elif self._awaited and each.direction == "in" and self._lacks_response(index):
-            self._put(index, self._new_group())
-        else:
-            if not self._continues_group(each, first):
-                self._current = self._new_group()
-            self._put(index, self._current)
-            requests = self._requests.get(index, ())
-            self._awaited += sum((index, part) in self._response_to for part in requests)
+            return self._group_of[related]
+        if self._awaited and each.direction == "in" and self._lacks_response(index):
+            return self._new_group()
+        if not self._continues_group(each, first):
+            self._current = self._new_group()
+        requests = self._requests.get(index, ())
+        self._awaited += sum((index, part) in self._response_to for part in requests)
+        return self._current
 
     def case(self, group: list[int]) -> RecordedCase:
         place = {index: at for at, index in enumerate(group)}
@@ -177,10 +186,6 @@ class _Splitter:
         self.groups.append([])
         return self.groups[-1]
 
-    def _put(self, index: int, group: list[int]) -> None:
-        group.append(index)
-        self._group_of[index] = group
-
     def _continues_group(self, each: TrafficMessage, message: Message) -> bool:
         if not self._current:
             return False
@@ -194,7 +199,7 @@ class _Splitter:
 # Ids
 
 
-def _with_distinct_ids(case: RecordedCase) -> RecordedCase:
+def _make_ids_distinct(case: RecordedCase) -> RecordedCase:
     """The case with another id wherever the client used one a second time."""
     requests = [
         (index, part, message["id"])
@@ -250,8 +255,8 @@ def mark_server_ids(case: RecordedCase, names: Names) -> Marks:
 
 
 def _mark_tokens(case: RecordedCase, names: Names, marks: Marks) -> None:
-    client_tokens = {_token_key(message) for message in case.sent("in")}
-    progress = [message for message in case.sent("in") if method_of(message) == _PROGRESS]
+    client_tokens = {_token_key(message) for message in case.parts("in")}
+    progress = [message for message in case.parts("in") if method_of(message) == _PROGRESS]
     used_tokens = {id_key(_param(message, "progressToken")) for message in progress}
     token_names: dict[IdKey, str] = {}
     for index, each in enumerate(case.messages):
@@ -306,7 +311,7 @@ class Names:
 
 def case_name(case: RecordedCase) -> str:
     """A name for a case by the requests of the client."""
-    sent = case.sent("in")
+    sent = case.parts("in")
     requests = [message for message in sent if message_kind(message) == "request"]
     titles = [_title(message) for message in requests or sent[:1]]
     if not titles:
@@ -317,7 +322,7 @@ def case_name(case: RecordedCase) -> str:
 
 def _title(message: Message) -> str:
     method = method_of(message) or "a message"
-    return f"{_shown(method)} {_shown(_target(message))}".strip()
+    return f"{_show(method)} {_show(_target(message))}".strip()
 
 
 def _target(message: Message) -> str:
@@ -326,7 +331,7 @@ def _target(message: Message) -> str:
     return next((each for each in named if isinstance(each, str)), "")
 
 
-def _shown(text: str) -> str:
+def _show(text: str) -> str:
     return excerpt(text, _MAX_TARGET)
 
 
@@ -376,20 +381,20 @@ _ACTIONS = {
 
 def case_comment(case: RecordedCase) -> str:
     """A sentence about a case: what the client does, the outcome, and what else is sent."""
-    sent = case.sent("in")
+    sent = case.parts("in")
     requests = [message for message in sent if message_kind(message) == "request"]
     notifications = [message for message in sent if message_kind(message) == "notification"]
     if len(requests) == 1:
         method, target = method_of(requests[0]), _target(requests[0])
         action = _ACTIONS.get(method, "")
         if not action or ("{}" in action and not target):
-            action = f"sends {_shown(method) or 'a message'}"
-        action = action.replace("{}", _shown(target))
+            action = f"sends {_show(method) or 'a message'}"
+        action = action.replace("{}", _show(target))
         sentence = f"The client {action}, {_outcome(case)}"
     elif requests:
         sentence = f"The client makes {len(requests)} requests at a time"
     elif notifications:
-        sentence = f"The client sends {_shown(method_of(notifications[0])) or 'a message'}"
+        sentence = f"The client sends {_show(method_of(notifications[0])) or 'a message'}"
     else:
         sentence = "The server speaks first"
     kinds = [message_kind(each.message) for each in case.messages if each.direction == "out"]

@@ -49,13 +49,13 @@ from mcptest.traffic.varying_values import (
     SCHEMA_KEYS,
     STRING,
     VaryingStrings,
+    drop_overlaps,
     find_varying,
     has_digit,
     is_id_key,
     is_random,
     tag_for,
     tag_for_spans,
-    without_overlaps,
 )
 
 TYPE_CHECKING = False
@@ -119,7 +119,7 @@ class _Secrets:
 
 def _secrets_in(message: Any) -> Iterator[str]:
     """Every secret in a message, in each of its spellings, that is long enough to search for."""
-    for secret in _found_in(message, "", is_schema=False):
+    for secret in _find_secrets(message, "", is_schema=False):
         scheme = re.match(AUTH_SCHEMES, secret, re.IGNORECASE)
         for text in (secret, secret[scheme.end() :] if scheme else secret):
             yield from (form for form in _spellings(text) if len(form) >= LEAST_FOUND_CHARS)
@@ -137,7 +137,7 @@ def _spellings(text: str) -> Iterator[str]:
         yield text
 
 
-def _found_in(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
+def _find_secrets(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
     if not is_schema and is_secret(key, value):
         yield from _scalars(value)
     elif isinstance(value, str):
@@ -145,7 +145,7 @@ def _found_in(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
             yield value[start:end]
     elif isinstance(value, (dict, list)):
         for step, name, inner in members_of(value, key):
-            yield from _found_in(inner, name, is_schema=is_schema or step in SCHEMA_KEYS)
+            yield from _find_secrets(inner, name, is_schema=is_schema or step in SCHEMA_KEYS)
 
 
 def _scalars(value: Any) -> Iterator[str]:
@@ -191,14 +191,11 @@ def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
         raise error("F004", file, "there is too much traffic in this file", limit)
 
     secrets = _Secrets(messages)
+    redacted = [_redact_targets(case, secrets) for case in cases]
+    titles = [secrets.redact_known(case_name(case)) for case in redacted]
+    comments = [secrets.redact_known(case_comment(case)) for case in redacted]
     case_names = Names()
-    names = [
-        case_names.unique(
-            secrets.redact_known(case_name(_with_redacted_targets(case, secrets))),
-            "{name} ({number})",
-        )
-        for case in cases
-    ]
+    names = [case_names.unique(title, "{name} ({number})") for title in titles]
     value_names = Names()
     marks = [mark_server_ids(case, value_names) for case in cases]
     linker = _Linker(value_names)
@@ -208,13 +205,12 @@ def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
     describer = _Describer(secrets, linker.varying, keep_values=keep_values)
     source = shorten(posixpath.basename(file), 200)
     documents = [_first_document(source, messages)]
-    for case, own, name in zip(cases, marks, names, strict=True):
-        comment = case_comment(_with_redacted_targets(case, secrets))
+    for case, own, name, comment in zip(cases, marks, names, comments, strict=True):
         described = describer.describe(case, own, name)
         # Without quotes only if it cannot be read as anything else.
         is_plain = re.fullmatch(_PLAIN, name) and not name.endswith(" ")
         shown = name if is_plain and resolve_plain(name) == name else quoted(name)
-        lines = [_comment(secrets.redact_known(comment)), f"case: {shown}"]
+        lines = [_comment(comment), f"case: {shown}"]
         if case.is_unanswered:
             lines.append("_skip: not answered when it was recorded")
         for key, message in zip(message_keys(case), described, strict=True):
@@ -249,7 +245,7 @@ def _comment(text: str) -> str:
     return f"# {defuse_markers(visible(text))}"
 
 
-def _with_redacted_targets(case: RecordedCase, secrets: _Secrets) -> RecordedCase:
+def _redact_targets(case: RecordedCase, secrets: _Secrets) -> RecordedCase:
     """A case to be named: names are cut, and part of a secret could not be recognized as one."""
 
     def redacted(message: Any) -> Any:
@@ -288,6 +284,7 @@ class _Describer:
         # What the client has sent so far: if the server repeats it, it does not vary.
         self._known: set[str] = set()
         self._unwritable: dict[str, bool] = {}
+        # The message that is being described, and its case.
         self._marks: Marks = {}
         self._case = ""
         self._index = 0
@@ -314,7 +311,7 @@ class _Describer:
                 continue
             is_envelope = name in ("jsonrpc", "id", "method")
             if is_envelope and (self._index, steps) not in self._marks:
-                described[name] = _without_half_characters(inner)
+                described[name] = _replace_half_characters(inner)
             elif (key := self._describe_key(name, lead)) is not None:
                 described[key] = self._describe_value(inner, steps, name)
         return described
@@ -329,7 +326,7 @@ class _Describer:
             self._unwritable[name] = bool(is_varying or is_bad)
         if not self._unwritable[name]:
             return name
-        if self._has_secret(name, is_prose=True):
+        if _has_secret(name, self._secrets.find(name, is_prose=True)):
             self._note(steps, "has a secret for a key and is checked without it")
         return None
 
@@ -340,7 +337,7 @@ class _Describer:
         is_schema = not SCHEMA_KEYS.isdisjoint(steps)
         if is_secret(key, value) and not is_schema:
             self._note(steps, _SENT if self._is_sent else _RECEIVED)
-            return _with_any_scalars(value) if self._is_sent else ANY
+            return _hide_scalars(value) if self._is_sent else ANY
         if isinstance(value, dict):
             described = {}
             for step, name, inner in members_of(value, key):
@@ -353,26 +350,26 @@ class _Describer:
                 self._describe_value(inner, (*steps, step), name)
                 for step, name, inner in members_of(value, key)
             ]
-        return self._describe_scalar(value, steps, key, is_schema=is_schema)
-
-    def _describe_scalar(self, value: Any, steps: Steps, key: str, *, is_schema: bool) -> Any:
-        is_prose = is_schema or key in CONSTANT_KEYS
-        if isinstance(value, str) and not self._is_sent:
-            if self._has_secret(value, is_prose=is_prose):
-                self._note(steps, _RECEIVED)
-            return self._describe_received_string(value, key, is_schema=is_schema)
-        is_prose = is_prose and isinstance(value, str)
-        if value != BLANK and self._secrets.covers(str(value), is_prose=is_prose):
-            self._note(steps, _SENT if self._is_sent else _RECEIVED)
-            return ANY
         if self._is_sent:
-            self._known.add(str(value))
-            if not isinstance(value, str):
-                return value
-            self._known.update(value[start:end] for start, end, _ in find_varying(key, value))
-            return self._describe_sent_string(value, steps, is_prose=is_prose)
+            return self._describe_sent_scalar(value, steps, key, is_schema=is_schema)
+        if isinstance(value, str):
+            return self._describe_received_string(value, steps, key, is_schema=is_schema)
+        if self._secrets.covers(str(value)):
+            self._note(steps, _RECEIVED)
+            return ANY
         is_literal = is_schema or key in CONSTANT_KEYS or self._keep_values
         return (None if is_literal else tag_for(key, value, self._known)) or value
+
+    def _describe_sent_scalar(self, value: Any, steps: Steps, key: str, *, is_schema: bool) -> Any:
+        is_prose = isinstance(value, str) and (is_schema or key in CONSTANT_KEYS)
+        if value != BLANK and self._secrets.covers(str(value), is_prose=is_prose):
+            self._note(steps, _SENT)
+            return ANY
+        self._known.add(str(value))
+        if not isinstance(value, str):
+            return value
+        self._known.update(value[start:end] for start, end, _ in find_varying(key, value))
+        return self._describe_sent_string(value, steps, is_prose=is_prose)
 
     def _describe_sent_string(self, text: str, steps: Steps, *, is_prose: bool) -> str:
         """A string that a file can contain, without secrets."""
@@ -383,20 +380,24 @@ class _Describer:
             self._note(steps, _SENT_INSIDE)
         if HALF_CHARACTER.search(redacted):
             self._note(steps, "holds half a character, which cannot be written")
-        return str(_without_half_characters(redacted))
+        return str(_replace_half_characters(redacted))
 
-    def _describe_received_string(self, text: str, key: str, *, is_schema: bool) -> Tagged | str:
+    def _describe_received_string(
+        self, text: str, steps: Steps, key: str, *, is_schema: bool
+    ) -> Tagged | str:
         is_constant = key in CONSTANT_KEYS
         places = self._secrets.find(text, is_prose=is_schema or is_constant)
+        if _has_secret(text, places):
+            self._note(steps, _RECEIVED)
         if places == [(0, len(text))]:
             return ANY
         varying: list[Span] = []
         if not (self._keep_values or is_schema or text in self._known):
             by_look = [] if is_constant else find_varying(key, text, self._known)
             inside = self._varying.spans_in(text, self._known, skips_words=is_constant)
-            varying = without_overlaps([*by_look, *inside])
+            varying = drop_overlaps([*by_look, *inside])
         hidden = [(start, end, _secret_expression(text[start:end])) for start, end in places]
-        spans = without_overlaps([*hidden, *varying])
+        spans = drop_overlaps([*hidden, *varying])
         # Otherwise part of a secret would be left over.
         is_hidden = len(hidden) <= _MAX_SECRETS and set(hidden) <= set(spans)
         tag = tag_for_spans(text, spans) if is_hidden else STRING
@@ -404,15 +405,15 @@ class _Describer:
             return STRING
         return text if tag is None else tag
 
-    def _has_secret(self, text: str, *, is_prose: bool) -> bool:
-        """True if there is a secret in a string that was not blanked when it was recorded."""
-        places = self._secrets.find(text, is_prose=is_prose)
-        return any(text[start:end] != BLANK for start, end in places)
-
     def _note(self, steps: Steps, sentence: str) -> None:
         path = [self._secrets.redact(each) if isinstance(each, str) else each for each in steps]
         place = excerpt(render_path(path), 100)
         self.notes[f"{self._case}: {place} {sentence}"] = None
+
+
+def _has_secret(text: str, places: list[SecretPlace]) -> bool:
+    """True if one of the secrets in a string was not blanked when it was recorded."""
+    return any(text[start:end] != BLANK for start, end in places)
 
 
 def _is_expected(message: Message, name: str) -> bool:
@@ -431,16 +432,16 @@ def _secret_expression(secret: str) -> str:
     return r"\S+" if '"' in secret else '[^\\s"]+'
 
 
-def _without_half_characters(value: Any) -> Any:
+def _replace_half_characters(value: Any) -> Any:
     return HALF_CHARACTER.sub("\ufffd", value) if isinstance(value, str) else value
 
 
-def _with_any_scalars(value: Any) -> Any:
+def _hide_scalars(value: Any) -> Any:
     """A secret to be sent: its structure with any value for strings and numbers."""
     if isinstance(value, dict):
-        return {name: _with_any_scalars(inner) for name, inner in value.items()}
+        return {name: _hide_scalars(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_with_any_scalars(inner) for inner in value]
+        return [_hide_scalars(inner) for inner in value]
     return value if value is None or isinstance(value, bool) else ANY
 
 
@@ -463,8 +464,8 @@ class _Linker:
         self._received: dict[IdKey, Place] = {}
         self._bound: dict[IdKey, str] = {}
         self._sent: set[IdKey] = set()
-        # Strings of the server: what varies inside longer ones, other possible names inside
-        # longer ones, and values of keys like "id". What the client sent first is in neither.
+        # Strings that the server sent before the client did: what varies inside longer ones,
+        # words inside longer ones that may be names, and values of keys like "id".
         self._varying_inside: set[str] = set()
         self._names_inside: set[str] = set()
         self._ids: set[str] = set()
@@ -481,15 +482,15 @@ class _Linker:
             for steps, key, value in _scalars_of(each.message):
                 place = (marks, (index, steps), key)
                 if each.direction == "out":
-                    self._remember(key, value)
+                    self._collect_strings(key, value)
                 if (index, steps) in marks:
                     continue
                 if each.direction == "in":
-                    self._send(value, place, name)
+                    self._mark_sent(value, place, name)
                 else:
-                    self._receive(value, place, is_source=not case.is_unanswered)
+                    self._mark_received(value, place, is_source=not case.is_unanswered)
 
-    def _receive(self, value: Any, place: Place, *, is_source: bool) -> None:
+    def _mark_received(self, value: Any, place: Place, *, is_source: bool) -> None:
         """A value that the server sends; a source is in a case that is run."""
         marks, at, key = place
         value_key = id_key(value)
@@ -502,7 +503,7 @@ class _Linker:
             if _is_handle_key(key) and not _is_handle_key(first[2]):
                 self._received[value_key] = place
 
-    def _remember(self, key: str, value: object) -> None:
+    def _collect_strings(self, key: str, value: object) -> None:
         """Note what varies in a value of the server, and what the client may take out of it."""
         if not isinstance(value, str):
             if tag_for(key, value):
@@ -520,7 +521,7 @@ class _Linker:
         elif key not in CONSTANT_KEYS and has_digit(value):
             self._names_inside.update(set(_names_in(value)) - self._from_client - {value})
 
-    def _send(self, value: Any, place: Place, case_name: str) -> None:
+    def _mark_sent(self, value: Any, place: Place, case_name: str) -> None:
         """A value that the client sends: one of the server, or one of its own."""
         marks, at, key = place
         value_key = id_key(value)
@@ -551,17 +552,17 @@ class _Linker:
         self._from_client.update(parts)
         if taken_out:
             self.notes.append(
-                f"{case_name}: the client sends {_shown(taken_out[0])}, which the server sent "
+                f"{case_name}: the client sends {_show(taken_out[0])}, which the server sent "
                 "inside a longer string; it is sent again as it is"
             )
         elif put_in:
             self.notes.append(
-                f"{case_name}: the client sends {_shown(put_in[0])}, which the server sent, "
+                f"{case_name}: the client sends {_show(put_in[0])}, which the server sent, "
                 "inside a longer string; it is sent again as it is"
             )
 
 
-def _shown(text: str) -> str:
+def _show(text: str) -> str:
     # Part of a secret could not be recognized as one, so nothing is cut.
     return visible(text) if len(text) <= _MAX_SHOWN else "a long string"
 

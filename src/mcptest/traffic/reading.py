@@ -198,30 +198,38 @@ def _read_capture(document: object, file: str) -> tuple[list[Session], list[str]
                 skipped += len(client_noise) if isinstance(client_noise, list) else 0
                 sentences = left_out if isinstance(left_out, list) else []
                 notes += [f"{file}: {each}" for each in sentences if isinstance(each, str)]
-        messages: list[TrafficMessage] = []
-        batch_number: int | None = None
-        for each in (*captured, *order.finish()):
-            parts = messages_in(each.value) or [each.value]
-            valid = [part for part in parts if message_kind(part) != "malformed"]
-            skipped += len(parts) - len(valid)
-            if not valid:
-                continue
-            is_call = each.member == "request" and all("method" in part for part in valid)
-            if is_call and each.order is not None and each.order == batch_number:
-                # The calls of a batch are exchanges of their own, with one number.
-                batch = [*messages_in(messages[-1].message), *valid]
-                messages[-1] = TrafficMessage(direction="in", message=batch)
-            elif each.is_from_client and isinstance(each.value, list):
-                messages.append(TrafficMessage(direction="in", message=valid))
-            else:
-                direction: Direction = "in" if each.is_from_client else "out"
-                messages += [TrafficMessage(direction=direction, message=part) for part in valid]
-            batch_number = each.order if is_call else None
+        messages, malformed = _read_captured([*captured, *order.finish()])
+        skipped += malformed
         sessions.append(Session(messages=tuple(messages), label=label))
     if skipped:
         are = "is not a message and was" if skipped == 1 else "are not messages and were"
         notes.append(f"{file}: {plural(skipped, 'line')} {are} left out")
     return sessions, notes
+
+
+def _read_captured(captured: list[CapturedMessage]) -> tuple[list[TrafficMessage], int]:
+    """The messages of a session with the client's batches whole, and how many were malformed."""
+    messages: list[TrafficMessage] = []
+    malformed = 0
+    batch_number: int | None = None
+    for each in captured:
+        parts = messages_in(each.value) or [each.value]
+        valid = [part for part in parts if message_kind(part) != "malformed"]
+        malformed += len(parts) - len(valid)
+        if not valid:
+            continue
+        is_call = each.member == "request" and all("method" in part for part in valid)
+        if is_call and each.order is not None and each.order == batch_number:
+            # The calls of a batch are exchanges of their own, with one number.
+            batch = [*messages_in(messages[-1].message), *valid]
+            messages[-1] = TrafficMessage(direction="in", message=batch)
+        elif each.is_from_client and isinstance(each.value, list):
+            messages.append(TrafficMessage(direction="in", message=valid))
+        else:
+            direction: Direction = "in" if each.is_from_client else "out"
+            messages += [TrafficMessage(direction=direction, message=part) for part in valid]
+        batch_number = each.order if is_call else None
+    return messages, malformed
 
 
 # Logs
@@ -323,7 +331,7 @@ def _entries_of_value(value: Any) -> list[Entry]:
     if not isinstance(value, dict):
         return []
     for key in _MESSAGE_KEYS:
-        message = _unpacked(value.get(key))
+        message = _unpack(value.get(key))
         if is_message_or_batch(message):
             words = (value.get(name) for name in _DIRECTION_KEYS)
             found = (_direction_of(word) for word in words if isinstance(word, str))
@@ -332,11 +340,11 @@ def _entries_of_value(value: Any) -> list[Entry]:
     return [
         (direction, message)
         for direction, key, inner in sides
-        if (direction or key in _KIND_KEYS) and is_message_or_batch(message := _unpacked(inner))
+        if (direction or key in _KIND_KEYS) and is_message_or_batch(message := _unpack(inner))
     ]
 
 
-def _unpacked(value: Any) -> Any:
+def _unpack(value: Any) -> Any:
     """A message that is in the log as a string of JSON."""
     return _parse_or_none(value) if isinstance(value, str) else value
 

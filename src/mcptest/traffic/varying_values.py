@@ -28,6 +28,7 @@ __all__ = [
     "SCHEMA_KEYS",
     "STRING",
     "VaryingStrings",
+    "drop_overlaps",
     "expression_for",
     "find_varying",
     "has_digit",
@@ -35,7 +36,6 @@ __all__ = [
     "is_random",
     "tag_for",
     "tag_for_spans",
-    "without_overlaps",
 ]
 
 # Values under these keys describe the server and do not change from run to run.
@@ -110,12 +110,12 @@ def find_varying(key: str, text: str, known: Container[str] = ()) -> list[Span]:
     # That the client has sent 3 does not mean that "in 3 ms" repeats it.
     return [
         (start, end, expression)
-        for start, end, expression in without_overlaps(found)
+        for start, end, expression in drop_overlaps(found)
         if end - start < _MIN_REPEATED_CHARS or text[start:end] not in known
     ]
 
 
-def without_overlaps(spans: Iterable[Span]) -> list[Span]:
+def drop_overlaps(spans: Iterable[Span]) -> list[Span]:
     """The spans in order; of two that overlap the one that begins first, or is longer."""
     kept: list[Span] = []
     for span in sorted(spans, key=lambda span: (span[0], -span[1])):

@@ -8,8 +8,8 @@ import pytest
 
 from mcptest.core.project import REQUIREMENT, schema_comment
 from mcptest.explore.init import (
+    guess_from_command,
     guess_server,
-    ordered_by_user,
     render_config,
     render_first_suite,
     render_workflow,
@@ -47,7 +47,7 @@ def test_a_folder_that_says_nothing_gives_no_guess(files: dict[str, str]) -> Non
 
 def test_a_node_server_adds_node_to_the_workflow() -> None:
     for command, runtime in (("npx", "node"), ("/usr/bin/node", "node"), ("python3", "python")):
-        assert ordered_by_user((command, "x"), "folder").runtime == runtime
+        assert guess_from_command((command, "x"), "folder").runtime == runtime
     assert "setup-node" in render_workflow("node")
     assert "setup-node" not in render_workflow("python")
 
@@ -59,7 +59,7 @@ def test_a_python_server_adds_its_requirements_to_the_workflow() -> None:
 
 
 def test_the_config_loads() -> None:
-    guess = ordered_by_user(("node", 'a "b".js'), "folder")
+    guess = guess_from_command(("node", 'a "b".js'), "folder")
     spec, warnings = load_config(render_config(guess), "conductor.config.json", {})
     assert (spec.command, spec.name, warnings) == (("node", 'a "b".js'), "folder", ())
     assert json.loads(render_config(guess))["args"] == ['a "b".js']

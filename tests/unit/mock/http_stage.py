@@ -168,7 +168,7 @@ class HttpStage:
 
     @property
     def exercised(self) -> list[object]:
-        return [place["case"] for place in self.report.exercised]
+        return [case.place["case"] for case in self.report.cases if case.is_exercised]
 
     @property
     def blamed(self) -> list[str]:

@@ -90,7 +90,7 @@ class Stage:
 
     @property
     def exercised(self) -> list[object]:
-        return [place["case"] for place in self.report.exercised]
+        return [case.place["case"] for case in self.report.cases if case.is_exercised]
 
     @property
     def missed(self) -> list[object]:

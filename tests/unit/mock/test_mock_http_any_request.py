@@ -105,4 +105,4 @@ def test_every_request_is_answered_once_or_waits_for_the_client(requests: list[A
             assert "error" in response.message
         if leaves and not response.has_ended():
             stage.leave(response)
-    assert len(stage.report.outcomes) == 2
+    assert len(stage.report.cases) == 2

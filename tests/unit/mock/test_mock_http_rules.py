@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from http_stage import PORT, STATELESS, head
+from http_stage import PORT, STATELESS, head, http_manifest
 
 from mcptest.mock.http import check_head
 
@@ -161,9 +159,7 @@ def test_a_listening_client_must_accept_a_stream() -> None:
 
 
 def test_a_refusal_says_in_json_what_to_do() -> None:
-    refusal = check_head(head(accept="text/html\x1b[2J"), PORT)
-    assert refusal is not None
-    message = json.loads(refusal.body())
+    message = http_manifest("tools: []").send(head(accept="text/html\x1b[2J")).message
     assert (message["id"], message["error"]["code"]) == (None, -32600)
     assert "it lacks application/json and text/event-stream" in message["error"]["message"]
 

@@ -213,9 +213,9 @@ def test_a_case_is_exercised_if_one_client_exercised_it() -> None:
     one.call("take")
     two.call("add")
     for report in (join_reports(one.report, two.report), join_reports(two.report, one.report)):
-        assert [place["case"] for place in report.exercised] == ["Adds", "Takes"]
-        assert [missed.place["case"] for missed in report.missed] == ["Asks"]
-        assert report.outcomes == (True, True, False)
+        assert [case.place["case"] for case in report.cases] == ["Adds", "Takes", "Asks"]
+        assert [case.place["case"] for case in report.missed] == ["Asks"]
+        assert [case.is_exercised for case in report.cases] == [True, True, False]
 
 
 def test_an_answer_that_one_client_owes_is_reported() -> None:

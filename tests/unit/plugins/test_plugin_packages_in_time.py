@@ -54,11 +54,11 @@ def words(**keys: Any) -> Matcher:
 def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], None]:
     """Have one package, and little patience with it."""
     monkeypatch.setattr(installed, "_LOAD_LIMIT_S", 0.05)
-    monkeypatch.setattr(installed, "_WORD_LIMIT_S", 0.05)
+    monkeypatch.setattr(installed, "_PARSE_LIMIT_S", 0.05)
 
     def put(load: Callable[[], Any]) -> None:
         points = [cast("EntryPoint", Point(load))]
-        monkeypatch.setattr(installed, "_points", lambda group: points)
+        monkeypatch.setattr(installed, "_find_entry_points", lambda group: points)
 
     return put
 

@@ -214,6 +214,12 @@ def test_a_batch_that_is_answered_in_part_while_another_request_waits_is_a_case_
     assert [part["id"] for part in batch] == [2, 3]
 
 
+def test_a_cancellation_before_its_request_in_the_same_batch_stays_in_the_batch() -> None:
+    cancelled = notification("notifications/cancelled", requestId=3)
+    said = [("in", [cancelled, request(3, "ping")]), ("out", result(3))]
+    assert keys(*said) == {"ping": ["in", "out"]}
+
+
 def test_a_batch_beside_other_requests_says_that_it_is_one() -> None:
     said = [("in", call(1)), ("in", [call(2), call(3)]), *(("out", result(n)) for n in (1, 2, 3))]
     (found,) = keys(*said).values()

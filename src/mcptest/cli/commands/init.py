@@ -30,8 +30,8 @@ from mcptest.explore.credentials import CredentialHider
 from mcptest.explore.init import (
     CLUES,
     Guess,
+    guess_from_command,
     guess_server,
-    ordered_by_user,
     render_config,
     render_first_suite,
     render_workflow,
@@ -88,7 +88,7 @@ def _guess_start(arguments: Arguments) -> Guess:
     """Return how the server is started, by the command line or by the files of this folder."""
     folder = os.path.basename(os.getcwd()) or "server"
     if arguments.command:
-        return ordered_by_user(arguments.command, folder)
+        return guess_from_command(arguments.command, folder)
     clues: dict[str, str] = {}
     for name in filter(os.path.isfile, CLUES):
         with suppress(FormatError):
