@@ -219,9 +219,7 @@ class Peer:
         # What was sent and received in each exchange, as evidence of what passive rules find.
         self.exchanges: list[tuple[str, list[str]]] = []
         self._next_id = 0
-        facts = Facts()
-        facts.label, facts.transport = label, carrier
-        self._scorer = Scorer(_RULES, facts, label)
+        self._scorer = Scorer(_RULES, Facts(label, carrier))
         self._exchange = -1
         # Ids of requests that are wrong on purpose, and whether anything wrong was sent at all.
         self._unjudged: set[jsonrpc.IdKey] = set()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.rules.rule import Rule
 
-__all__ = ["SessionJudge", "score_capture", "score_file"]
+__all__ = ["CaptureScorer", "score_capture", "score_file"]
 
 
 def score_file(read: Callable[[], str], file: str, rules: Sequence[Rule] = RULES) -> CaptureScore:
@@ -45,18 +45,18 @@ def _members_of(session: dict[str, Any]) -> SessionMembers:
 def _score(sessions: Iterable[SessionMembers], rules: Sequence[Rule]) -> CaptureScore:
     scores, members = [], []
     for session in sessions:
-        judge = SessionJudge(rules)
+        scorer = CaptureScorer(rules)
         for name, value in session:
             if name == "exchange":
-                judge.exchange(value)
+                scorer.add_exchange(value)
             else:
-                judge.set_member(name, value)
-        scores.append(judge.finish())
-        members.append(judge.member)
+                scorer.set_member(name, value)
+        scores.append(scorer.finish())
+        members.append(scorer.member)
     return CaptureScore(sessions=tuple(scores), conflicts=tuple(find_conflicts(members)))
 
 
-class SessionJudge:
+class CaptureScorer:
     """Judges one session, exchange by exchange; its other members may come at any time."""
 
     def __init__(self, rules: Sequence[Rule] = RULES) -> None:
@@ -71,7 +71,7 @@ class SessionJudge:
         """A member of the session beside its exchanges."""
         facts, member = self._scorer.facts, self.member
         if name == "server_label":
-            self._scorer.label = facts.label = member.label = str(value)
+            facts.label = member.label = str(value)
         elif name == "server_capabilities":
             facts.set_block(value)
         elif name == "transport":
@@ -87,8 +87,8 @@ class SessionJudge:
         elif name == "prologue" and isinstance(value, dict):
             self._judge(self._order.add(value, is_prologue=True))
 
-    def exchange(self, exchange: dict[str, Any]) -> None:
-        """An exchange of the capture; it is judged with the id under which it was sent."""
+    def add_exchange(self, exchange: dict[str, Any]) -> None:
+        """Judge an exchange of the capture, with the id under which it was sent."""
         request, response = exchange.get("request"), exchange.get("response")
         if "wire_id" in exchange and isinstance(request, dict) and "id" in request:
             id = {"id": exchange["wire_id"]}

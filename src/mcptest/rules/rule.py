@@ -344,12 +344,12 @@ class Facts:
     is what the capture has for it, None when the session never completed a handshake.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, label: str = "", transport: str = "") -> None:
         self.version = ""
         self.oldest, self.newest = HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1]
         self.block: object = None
-        self.label = ""
-        self.transport = ""
+        self.label = label
+        self.transport = transport
         self.exit_status = ""
         self.ended_by = ""
         self.is_stderr_utf8: bool | None = None
@@ -456,11 +456,12 @@ class Facts:
     def close(self, entry: Entry) -> None:
         """Close the request that this answers, after it has been judged."""
         if entry.kind in ("result", "error") and isinstance(entry.message, dict):
-            held = self.server_open if entry.is_client else self.open
+            requests = self.server_open if entry.is_client else self.open
             key = jsonrpc.id_key(entry.message.get("id"))
-            if key not in held and entry.message.get("id") is None and len(held) == 1:
-                key = next(iter(held))
-            held.pop(key, None)
+            if key not in requests and entry.message.get("id") is None and len(requests) == 1:
+                # The same request as in `Scorer.make_entry`.
+                key = next(iter(requests))
+            requests.pop(key, None)
 
     def _agree_on(self, version: object) -> None:
         if isinstance(version, str) and version in REVISIONS and version != self.version:

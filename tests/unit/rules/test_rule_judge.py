@@ -12,7 +12,7 @@ from case_tables import each_case
 from mcptest.core.results import SessionScore
 from mcptest.rules import judge
 from mcptest.rules.captures import score_capture
-from mcptest.rules.judge import LiveJudge
+from mcptest.rules.judge import LiveScorer
 
 CAPTURES = sorted((Path(__file__).parent.parent.parent / "captures").glob("*.json"))
 
@@ -24,7 +24,7 @@ def sessions_in(path: Path) -> list[dict[str, Any]]:
 
 def judged_live(session: dict[str, Any]) -> SessionScore:
     """Without an order of its own, a capture is replayed as it is written."""
-    judge = LiveJudge(session["server_label"], session.get("transport", "stdio:1"))
+    judge = LiveScorer(session["server_label"], session.get("transport", "stdio:1"))
     for exchange in session["exchanges"]:
         judge.client(exchange["request"])
         for message in exchange.get("server_messages", ()):
@@ -79,7 +79,7 @@ def test_enough_captures_are_plain_to_show_something() -> None:
 
 
 def test_an_ordinary_session_needs_only_the_rules_that_remember() -> None:
-    judge = LiveJudge("stdio://s", "stdio:1")
+    judge = LiveScorer("stdio://s", "stdio:1")
     hello = {
         "protocolVersion": "2025-11-25",
         "capabilities": {"tools": {}},
@@ -99,7 +99,7 @@ def test_an_ordinary_session_needs_only_the_rules_that_remember() -> None:
 
 
 def test_an_unusual_word_activates_all_rules() -> None:
-    judge = LiveJudge("stdio://s", "stdio:1")
+    judge = LiveScorer("stdio://s", "stdio:1")
     judge.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
     judge.server({"jsonrpc": "2.0", "id": 0, "result": {}})
     families = {each.id.partition("-")[0] for each in judge.finish("").verdicts}
