@@ -50,13 +50,13 @@ class _Tally:
 class _RuleState:
     """One rule and what it has found so far; `covered` is what rule `covered_by` reports."""
 
-    __slots__ = ("check", "covered", "covered_by", "found", "has_judged", "rule", "watch")
+    __slots__ = ("check", "covered", "covered_by", "found", "has_judged", "rule", "session_check")
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.watch = rule.watch() if rule.watch else None
-        check = self.watch.see if self.watch else rule.look
-        assert check, f"{rule.id} has neither look nor watch"
+        self.session_check = rule.session_check() if rule.session_check else None
+        check = self.session_check.check if self.session_check else rule.check
+        assert check, f"{rule.id} has neither check nor session_check"
         self.check = check
         # True once there was something to judge.
         self.has_judged = False
@@ -174,7 +174,7 @@ class Scorer:
             and state.rule.applies(oldest, newest)
             and not (is_stdio and category_of(state.rule) == "http")
         ]
-        both = states, [state for state in states if state.watch]
+        both = states, [state for state in states if state.session_check]
         # Servers choose the methods, so the number of entries is limited.
         if len(self._states_by_key) < _MAX_KEYS:
             self._states_by_key[key] = both
@@ -184,9 +184,9 @@ class Scorer:
         """The session is over: the verdicts of all rules."""
         facts = self.facts
         found = [
-            (state, state.watch.end(facts))
+            (state, state.session_check.end(facts))
             for state in self._states
-            if state.watch and state.rule.applies(facts.oldest, facts.newest)
+            if state.session_check and state.rule.applies(facts.oldest, facts.newest)
         ]
         _record(found, None)
         verdicts = tuple(map(self._verdict, self._states))
