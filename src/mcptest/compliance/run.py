@@ -568,7 +568,7 @@ class _Battery:
         """Open the session that most checks share."""
         run, peer = self._run, self._peer
         run.progress("opening a session")
-        peer.begin()
+        peer.clear_evidence()
         answer = self._open(peer)
         if answer.result is None:
             self._problem, self._is_refused = _describe_refusal(answer), True
@@ -596,7 +596,7 @@ class _Battery:
 
     def _find_outcome(self, check: Check) -> Outcome:
         run, peer, hints = self._run, self._peer, self._run.hints
-        peer.begin()
+        peer.clear_evidence()
         peer.timeouts = 0
         if check.server_lacks and (lacking := check.server_lacks(peer)):
             return not_applicable(f"the server does not declare {lacking}")

@@ -50,7 +50,9 @@ _SERVER_DOCUMENTS = ("/.well-known/oauth-authorization-server", "/.well-known/op
 
 def _first_reply(peer: HttpPeer, run: Run, token: str | None, query: str = "") -> HttpReply:
     """The answer to the first request of a client, with this token instead of the user's."""
-    return first_reply(peer.visitor(f"Bearer {token}" if token else ""), peer, run, query=query)
+    return first_reply(
+        peer.other_client(f"Bearer {token}" if token else ""), peer, run, query=query
+    )
 
 
 def _has_own_token(peer: HttpPeer) -> bool:
@@ -69,7 +71,7 @@ def _if_protected(judge: Callable[[HttpPeer, Run], Outcome]) -> Probe:
         peer = http_peer(peer)
         if run.needs_token is None:
             run.needs_token = _has_own_token(peer) or _first_reply(peer, run, None).status == 401
-            peer.begin()
+            peer.clear_evidence()
         return judge(peer, run) if run.needs_token else not_applicable(_OPEN)
 
     return check
@@ -137,7 +139,7 @@ def _with_other_token(peer: HttpPeer, run: Run) -> dict[str, str]:
     """The header with the token of another user. UndecidedError if it is not accepted."""
     token = run.hints[_OTHER_TOKEN]
     reply = _first_reply(peer, run, token)
-    peer.begin()
+    peer.clear_evidence()
     if not 200 <= reply.status < 300:
         status = reply.status or reply.error
         reason = f"the server does not accept {_OTHER_TOKEN}: it answered with {status}"
@@ -168,7 +170,7 @@ def _shares_only_what_is_public(peer: Peer, run: Run) -> Outcome:
         if not peer.has(kind.capability):
             continue
         method = kind.method
-        peer.begin()
+        peer.clear_evidence()
         first = peer.request(method).result
         if first is None or first.get("cacheScope") != "public":
             continue
@@ -336,7 +338,7 @@ def _is_described_at_the_root(peer: HttpPeer, run: Run) -> Outcome:
     )
 
 
-def _check(property: str, run: Any, **more: Any) -> Check:
+def _check(property: str, run: Probe, **more: Any) -> Check:
     more = {"since": _FIRST, "phase": "launch"} | more
     return Check(property=property, run=run, transport="http", **more)
 
