@@ -27,7 +27,6 @@ from mcptest.protocol.http_address import BadUrlError, parse_url, same_origin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from mcptest.compliance.check import Outcome, Probe
@@ -43,7 +42,6 @@ _FIRST = "2025-03-26"
 _RESOURCE_SERVER_SINCE = "2025-06-18"
 _DISCOVERY_SINCE = "2025-11-25"
 
-_OPEN = "the server needs no authorization"
 _RESOURCE_DOCUMENT = "/.well-known/oauth-protected-resource"
 _SERVER_DOCUMENTS = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
@@ -64,17 +62,15 @@ def _lacks_protection(peer: Peer) -> str:
     return "" if _has_own_token(http_peer(peer)) else "that it needs a token"
 
 
-def _if_protected(judge: Callable[[HttpPeer, Run], Outcome]) -> Probe:
-    """Make a check of a server that needs authorization; it does not apply to others."""
-
-    def check(peer: Peer, run: Run) -> Outcome:
-        peer = http_peer(peer)
-        if run.needs_token is None:
-            run.needs_token = _has_own_token(peer) or _first_reply(peer, run, None).status == 401
-            peer.clear_evidence()
-        return judge(peer, run) if run.needs_token else not_applicable(_OPEN)
-
-    return check
+def _protected_peer(peer: Peer, run: Run) -> HttpPeer:
+    """The connection, if the server needs authorization; else UndecidedError."""
+    peer = http_peer(peer)
+    if run.needs_token is None:
+        run.needs_token = _has_own_token(peer) or _first_reply(peer, run, None).status == 401
+        peer.clear_evidence()
+    if not run.needs_token:
+        raise UndecidedError(not_applicable("the server needs no authorization"))
+    return peer
 
 
 def _needs_401(reply: HttpReply, what: str) -> Outcome:
@@ -86,20 +82,20 @@ def _needs_401(reply: HttpReply, what: str) -> Outcome:
     )
 
 
-@_if_protected
-def _refuses_without_token(peer: HttpPeer, run: Run) -> Outcome:
+def _refuses_without_token(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     reply = _first_reply(peer, run, None)
     return _needs_401(reply, "without a token")
 
 
-@_if_protected
-def _refuses_invented_tokens(peer: HttpPeer, run: Run) -> Outcome:
+def _refuses_invented_tokens(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     reply = _first_reply(peer, run, run.unknown_name("token"))
     return _needs_401(reply, "with an invented token")
 
 
-@_if_protected
-def _refuses_tokens_in_queries(peer: HttpPeer, run: Run) -> Outcome:
+def _refuses_tokens_in_queries(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     reply = _first_reply(peer, run, None, f"access_token={run.unknown_name('token')}")
     if reply.status >= 400:
         return PASSED
@@ -119,8 +115,8 @@ def _repeats_no_tokens(peer: Peer, run: Run) -> Outcome:
     return PASSED
 
 
-@_if_protected
-def _needs_tokens_later(peer: HttpPeer, run: Run) -> Outcome:
+def _needs_tokens_later(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     if not _has_own_token(peer):
         return could_not_run("needs a token: --bearer-env NAME")
     answer = peer.request(peer.harmless_method, headers={"Authorization": None}, is_judged=False)
@@ -195,8 +191,8 @@ def _challenge(peer: HttpPeer, run: Run) -> str:
     return _first_reply(peer, run, None).header("www-authenticate")
 
 
-@_if_protected
-def _names_the_document(peer: HttpPeer, run: Run) -> Outcome:
+def _names_the_document(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     challenge = _challenge(peer, run)
     if "resource_metadata=" in challenge:
         return PASSED
@@ -236,8 +232,8 @@ def _resource_document(peer: HttpPeer, run: Run) -> Members | None:
     return next((each for each in found if each is not None), None)
 
 
-@_if_protected
-def _has_a_document(peer: HttpPeer, run: Run) -> Outcome:
+def _has_a_document(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     if _resource_document(peer, run) is not None:
         return PASSED
     return violated(
@@ -246,8 +242,8 @@ def _has_a_document(peer: HttpPeer, run: Run) -> Outcome:
     )
 
 
-@_if_protected
-def _names_authorization_servers(peer: HttpPeer, run: Run) -> Outcome:
+def _names_authorization_servers(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     document = _resource_document(peer, run)
     if document is None:
         return not_applicable("there is no protected resource metadata, which AUTH-03 reports")
@@ -288,8 +284,8 @@ def _server_document(peer: HttpPeer, issuer: str) -> Members | None:
     return next((each for each in found if each is not None), None)
 
 
-@_if_protected
-def _describes_the_authorization_server(peer: HttpPeer, run: Run) -> Outcome:
+def _describes_the_authorization_server(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     issuer = _own_issuer(peer, run)
     if not issuer:
         return not_applicable(_ELSEWHERE)
@@ -305,8 +301,8 @@ def _describes_the_authorization_server(peer: HttpPeer, run: Run) -> Outcome:
     return PASSED
 
 
-@_if_protected
-def _has_secure_endpoints(peer: HttpPeer, run: Run) -> Outcome:
+def _has_secure_endpoints(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     issuer = _own_issuer(peer, run)
     document = _server_document(peer, issuer) if issuer else None
     if document is None:
@@ -322,8 +318,8 @@ def _has_secure_endpoints(peer: HttpPeer, run: Run) -> Outcome:
     return PASSED
 
 
-@_if_protected
-def _is_described_at_the_root(peer: HttpPeer, run: Run) -> Outcome:
+def _is_described_at_the_root(peer: Peer, run: Run) -> Outcome:
+    peer = _protected_peer(peer, run)
     if _read(peer, _SERVER_DOCUMENTS[0]) is not None:
         return PASSED
     replies = [

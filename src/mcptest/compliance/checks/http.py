@@ -40,7 +40,6 @@ from mcptest.transport.http.client import listening_addresses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from mcptest.compliance.check import Outcome, Probe
@@ -398,7 +397,8 @@ class _Named(Record):
     name: str
 
 
-def _find_named(peer: Peer, run: Run) -> _Named | None:
+def _require_named(peer: Peer, run: Run) -> _Named:
+    """A request that names something. UndecidedError if there is none without an effect."""
     for resource in peer.list_all("resources") or ():
         if isinstance(resource.get("uri"), str):
             uri = resource["uri"]
@@ -412,31 +412,19 @@ def _find_named(peer: Peer, run: Run) -> _Named | None:
         arguments = sample_arguments(tool.get("inputSchema")).arguments
         params = {"name": tool["name"], "arguments": arguments}
         return _Named(method="tools/call", params=params, name=tool["name"])
-    return None
+    reason = "the server has nothing that can be read or called without an effect"
+    raise UndecidedError(not_applicable(reason))
 
 
-def _if_named(judge: Callable[[Peer, Run, _Named], Outcome]) -> Probe:
-    """Make a check that needs a request that names something."""
-
-    def check(peer: Peer, run: Run) -> Outcome:
-        if (named := _find_named(peer, run)) is None:
-            return not_applicable(
-                "the server has nothing that can be read or called without an effect"
-            )
-        return judge(peer, run, named)
-
-    return check
-
-
-@_if_named
-def _needs_the_name(peer: Peer, run: Run, named: _Named) -> Outcome:
+def _needs_the_name(peer: Peer, run: Run) -> Outcome:
+    named = _require_named(peer, run)
     header = {"Mcp-Name": None}
     answer = peer.request(named.method, named.params, headers=header, is_judged=False)
     return _judge_mismatch(answer, f"{named.method} without the header Mcp-Name")
 
 
-@_if_named
-def _compares_the_name(peer: Peer, run: Run, named: _Named) -> Outcome:
+def _compares_the_name(peer: Peer, run: Run) -> Outcome:
+    named = _require_named(peer, run)
     other = {"Mcp-Name": run.unknown_name("name")}
     answer = peer.request(named.method, named.params, headers=other, is_judged=False)
     return _judge_mismatch(answer, f"{named.method} with another name in the header Mcp-Name")
@@ -446,8 +434,8 @@ def _encode(text: str) -> str:
     return f"=?base64?{base64.b64encode(text.encode()).decode('ascii')}?="
 
 
-@_if_named
-def _decodes_names(peer: Peer, run: Run, named: _Named) -> Outcome:
+def _decodes_names(peer: Peer, run: Run) -> Outcome:
+    named = _require_named(peer, run)
     right = {"Mcp-Name": _encode(named.name)}
     answer = peer.request(named.method, named.params, headers=right, is_judged=False)
     if answer.code == HEADER_MISMATCH or answer.status == 400:
@@ -510,8 +498,8 @@ class _Mirrored(Record):
     argument: str
 
 
-def _find_mirrored(peer: Peer, run: Run) -> _Mirrored | None:
-    """A tool that may be called and has a string argument with `x-mcp-header`."""
+def _require_mirrored(peer: Peer, run: Run) -> _Mirrored:
+    """A call of a tool with an argument with `x-mcp-header`. UndecidedError if there is none."""
     for tool in run.callable_tools(peer):
         schema = tool.get("inputSchema")
         properties = schema.get("properties") if isinstance(schema, dict) else None
@@ -525,18 +513,8 @@ def _find_mirrored(peer: Peer, run: Run) -> _Mirrored | None:
             for header, value in headers.items():
                 params = {"name": tool["name"], "arguments": arguments}
                 return _Mirrored(params=params, header=header, value=value, argument=name)
-    return None
-
-
-def _if_mirrored(judge: Callable[[Peer, Run, _Mirrored], Outcome]) -> Probe:
-    """Make a check that needs a call of a tool with such an argument."""
-
-    def check(peer: Peer, run: Run) -> Outcome:
-        if (call := _find_mirrored(peer, run)) is None:
-            return not_applicable("no tool that may be called has an argument with x-mcp-header")
-        return judge(peer, run, call)
-
-    return check
+    reason = "no tool that may be called has an argument with x-mcp-header"
+    raise UndecidedError(not_applicable(reason))
 
 
 def _call_with(peer: Peer, call: _Mirrored, value: str | None) -> Answer:
@@ -544,14 +522,14 @@ def _call_with(peer: Peer, call: _Mirrored, value: str | None) -> Answer:
     return peer.request("tools/call", call.params, headers=header, is_judged=False)
 
 
-@_if_mirrored
-def _compares_arguments(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
+def _compares_arguments(peer: Peer, run: Run) -> Outcome:
+    call = _require_mirrored(peer, run)
     answer = _call_with(peer, call, f"{call.value}-other")
     return _judge_mismatch(answer, f"a header {call.header} that differs from the argument")
 
 
-@_if_mirrored
-def _needs_argument_headers(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
+def _needs_argument_headers(peer: Peer, run: Run) -> Outcome:
+    call = _require_mirrored(peer, run)
     answer = _call_with(peer, call, None)
     if answer.is_refused:
         return PASSED
@@ -561,8 +539,8 @@ def _needs_argument_headers(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
     )
 
 
-@_if_mirrored
-def _needs_no_headers_of_absent_arguments(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
+def _needs_no_headers_of_absent_arguments(peer: Peer, run: Run) -> Outcome:
+    call = _require_mirrored(peer, run)
     arguments = {k: v for k, v in call.params["arguments"].items() if k != call.argument}
     params, header = call.params | {"arguments": arguments}, {call.header: None}
     answer = peer.request("tools/call", params, headers=header, is_judged=False)
@@ -574,8 +552,8 @@ def _needs_no_headers_of_absent_arguments(peer: Peer, run: Run, call: _Mirrored)
     )
 
 
-@_if_mirrored
-def _refuses_bad_header_values(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
+def _refuses_bad_header_values(peer: Peer, run: Run) -> Outcome:
+    call = _require_mirrored(peer, run)
     for value in ("=?base64?%%%?=", "\xfc\xf6\xe4"):
         peer.clear_evidence()
         answer = _call_with(peer, call, value)
@@ -587,8 +565,8 @@ def _refuses_bad_header_values(peer: Peer, run: Run, call: _Mirrored) -> Outcome
     return PASSED
 
 
-@_if_mirrored
-def _decodes_arguments(peer: Peer, run: Run, call: _Mirrored) -> Outcome:
+def _decodes_arguments(peer: Peer, run: Run) -> Outcome:
+    call = _require_mirrored(peer, run)
     answer = _call_with(peer, call, _encode(call.value))
     if not answer.is_refused:
         return PASSED
