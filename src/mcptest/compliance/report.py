@@ -25,7 +25,7 @@ import re
 import shlex
 from importlib.resources import files
 
-from mcptest.core.compliance import ConformanceReport, ProfileName
+from mcptest.core.compliance import ComplianceReport, ProfileName
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import join_words, plural, visible
 from mcptest.core.value_class import Record
@@ -201,7 +201,7 @@ class Judgement(Record):
 
 def build_report(
     run: Run, judgement: Judgement, started_at: str, duration_s: float
-) -> ConformanceReport:
+) -> ComplianceReport:
     """The report of a run that has ended."""
     name, version = run.server_info.get("name"), run.server_info.get("version")
     own_name = name if isinstance(name, str) else ""
@@ -220,7 +220,7 @@ def build_report(
     if is_whole and checks:
         grade = give_grade(checks, profiles, has_session=bool(run.spoken))
         letter, reason = grade.letter, grade.reason
-    return ConformanceReport(
+    return ComplianceReport(
         server=names[0],
         version=own_version,
         target=settings.target,
