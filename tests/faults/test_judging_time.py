@@ -13,7 +13,7 @@ from staging import echo, plan_for, spec_for, stage
 from mcptest.core.events import CaseFinished
 from mcptest.engine import connection
 from mcptest.engine.run import RunOptions, run_plan
-from mcptest.rules.judge import LiveScorer
+from mcptest.rules.scorer import LiveScorer
 
 if TYPE_CHECKING:
     from typing import Any

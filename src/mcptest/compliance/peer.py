@@ -23,9 +23,9 @@ from mcptest.protocol.framing import Frame, Noise, TransportFault, encode_line, 
 from mcptest.protocol.http_messages import AnswerReader, message_headers, param_headers
 from mcptest.protocol.lists import ListPages
 from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
-from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import META_CAPABILITIES, META_SERVER_INFO, Facts
+from mcptest.rules.scorer import Scorer
 from mcptest.transport.http.probe import HttpReply
 from mcptest.transport.process.stopping import describe_end
 from mcptest.transport.stdio import StdioTransport

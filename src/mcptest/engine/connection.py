@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.framing import LineDecoder, Overlong
     from mcptest.protocol.session import Message, SessionEvent
-    from mcptest.rules.judge import Member
+    from mcptest.rules.scorer import SessionNames
     from mcptest.transport import Transport
     from mcptest.transport.process.stopping import Stopped
 
@@ -359,7 +359,7 @@ class Connection:
             return error.reason == "unexpected end of data"
         return True
 
-    def score(self, exit_status: str, ended_by: str) -> tuple[SessionScore, Member] | None:
+    def score(self, exit_status: str, ended_by: str) -> tuple[SessionScore, SessionNames] | None:
         """The verdicts of the rules on the session; None if they are not checked."""
         if self._watch is None:
             return None

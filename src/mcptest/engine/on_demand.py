@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Case, ServerSpec, Suite
     from mcptest.core.results import CaseResult, Finding, SessionScore
     from mcptest.engine.server import Launcher
-    from mcptest.rules.judge import Member
+    from mcptest.rules.scorer import SessionNames
     from mcptest.transport.process.signals import Interrupts
 
 __all__ = ["FileRun", "Session", "SuiteRun"]
@@ -143,7 +143,7 @@ class Session:
             each.pool is pool or (each.pool is None and each.spec == spec) for each in waiting
         )
 
-    def drain(self) -> tuple[list[Finding], list[tuple[SessionScore, Member]]]:
+    def drain(self) -> tuple[list[Finding], list[tuple[SessionScore, SessionNames]]]:
         """What is known of the servers since this was last asked."""
         findings, scores = [], []
         for pool in self._pools:
@@ -414,7 +414,7 @@ class SuiteRun:
 def _ending(
     options: RunOptions,
     findings: Iterable[Finding],
-    scores: list[tuple[SessionScore, Member]],
+    scores: list[tuple[SessionScore, SessionNames]],
     coverage: tuple[ServerCoverage, ...] = (),
 ) -> RunFinished:
     conformance = score_conformance(scores)

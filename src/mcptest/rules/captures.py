@@ -8,9 +8,9 @@ from __future__ import annotations
 from mcptest.core.results import CaptureScore
 from mcptest.protocol.capture import MessageOrder, read_capture
 from mcptest.protocol.jsonrpc import id_key, is_log_entry
-from mcptest.rules.judge import Member, Scorer, find_conflicts
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Facts
+from mcptest.rules.scorer import Scorer, SessionNames, find_conflicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _members_of(session: dict[str, Any]) -> SessionMembers:
 
 
 def _score(sessions: Iterable[SessionMembers], rules: Sequence[Rule]) -> CaptureScore:
-    scores, members = [], []
+    scores, names = [], []
     for session in sessions:
         scorer = CaptureScorer(rules)
         for name, value in session:
@@ -52,8 +52,8 @@ def _score(sessions: Iterable[SessionMembers], rules: Sequence[Rule]) -> Capture
             else:
                 scorer.set_member(name, value)
         scores.append(scorer.finish())
-        members.append(scorer.member)
-    return CaptureScore(sessions=tuple(scores), conflicts=tuple(find_conflicts(members)))
+        names.append(scorer.names)
+    return CaptureScore(sessions=tuple(scores), conflicts=tuple(find_conflicts(names)))
 
 
 class CaptureScorer:
@@ -65,17 +65,17 @@ class CaptureScorer:
         facts.written_ids = self._written_ids
         self._scorer = Scorer(rules, facts)
         self._order = MessageOrder()
-        self.member = Member("", "")
+        self.names = SessionNames("", "")
 
     def set_member(self, name: str, value: Any) -> None:
         """A member of the session beside its exchanges."""
-        facts, member = self._scorer.facts, self.member
+        facts, names = self._scorer.facts, self.names
         if name == "server_label":
-            facts.label = member.label = str(value)
+            facts.label = names.label = str(value)
         elif name == "server_capabilities":
             facts.set_block(value)
         elif name == "transport":
-            facts.transport = member.transport = str(value)
+            facts.transport = names.transport = str(value)
         elif name == "protocol_version":
             facts.set_version(value)
         elif name == "exit_status":
@@ -106,7 +106,7 @@ class CaptureScorer:
             # The recorder took another line for the answer.
             self._scorer.facts.is_handshake_misplaced = True
         self._judge(self._order.add(exchange))
-        self.member.add_exchange(exchange.get("request"), exchange.get("response"))
+        self.names.add_exchange(exchange.get("request"), exchange.get("response"))
 
     def finish(self) -> SessionScore:
         """The verdicts, when there are no more exchanges."""

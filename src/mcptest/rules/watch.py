@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcptest.core.results import SessionScore
     from mcptest.protocol.framing import TransportFault
     from mcptest.protocol.jsonrpc import IdKey
-    from mcptest.rules.judge import LiveScorer, Member
+    from mcptest.rules.scorer import LiveScorer, SessionNames
 
     Item = Frame | Noise | Overlong | TransportFault
     Message = dict[str, object]
@@ -149,7 +149,7 @@ class RuleWatch:
     def _get_scorer(self) -> LiveScorer:
         if self._scorer is None:
             # See the module docstring.
-            from mcptest.rules.judge import LiveScorer  # noqa: PLC0415
+            from mcptest.rules.scorer import LiveScorer  # noqa: PLC0415
 
             self._scorer = LiveScorer(self._label, self._transport, self._written_ids)
         return self._scorer
@@ -160,7 +160,7 @@ class RuleWatch:
 
     def finish(
         self, exit_status: str, *, ended_by: str = "", is_stderr_utf8: bool | None = None
-    ) -> tuple[SessionScore, Member]:
+    ) -> tuple[SessionScore, SessionNames]:
         """The session is over: the verdicts, and what other sessions are compared with."""
         self._sort()
         self._queue_held_call()
@@ -172,7 +172,7 @@ class RuleWatch:
             is_stderr_utf8=is_stderr_utf8,
             expected_errors=self._expected_errors,
         )
-        return score, scorer.member
+        return score, scorer.names
 
 
 def _is_plain_call(line: bytes) -> bool:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     # What must be equal: what is known so far, the tool, and the shape of the answer.
     Likeness = tuple[int, str, object, int]
 
-__all__ = ["LiveScorer", "Member", "Scorer", "find_conflicts"]
+__all__ = ["LiveScorer", "Scorer", "SessionNames", "find_conflicts"]
 
 _MAX_ALIKE = 1000
 _MAX_KEYS = 1000
@@ -348,7 +348,7 @@ class LiveScorer:
             facts.written_ids = written_ids
         first_rules = name_entries(INVARIANTS | ID_RULES)
         self._scorer = Scorer(first_rules, facts, self._load_if_needed)
-        self.member = Member(label, transport)
+        self.names = SessionNames(label, transport)
         self._exchange = -1
         # True once all rules are in use.
         self.has_all_rules = False
@@ -405,7 +405,7 @@ class LiveScorer:
             place = self._exchange_of.pop(key, place)
             method = request.get("method") if request else None
             if method in ("tools/list", "initialize"):
-                self.member.add_exchange({"method": method}, message)
+                self.names.add_exchange({"method": method}, message)
         self._scorer.server(message, place, http)
 
     def noise(self, line: str) -> None:
@@ -442,8 +442,8 @@ _SHOWN = 5
 MAX_COLLISIONS = 100
 
 
-class Member:
-    """What is kept of one session to compare it with the others."""
+class SessionNames:
+    """The names and ids of one session that must not clash with those of the others."""
 
     def __init__(self, label: str, transport: str) -> None:
         self.label = label
@@ -485,18 +485,18 @@ class Member:
         return self.label.partition("://")[2] or self.label
 
 
-def find_conflicts(sessions: list[Member]) -> list[Conflict]:
+def find_conflicts(sessions: list[SessionNames]) -> list[Conflict]:
     """Every clash between two or more of the sessions, names first."""
-    return [*_overlaps(sessions), *islice(_collisions(sessions), MAX_COLLISIONS)]
+    return [*_find_shared_tools(sessions), *islice(_find_shared_ids(sessions), MAX_COLLISIONS)]
 
 
-def _overlaps(sessions: list[Member]) -> Iterator[Conflict]:
+def _find_shared_tools(sessions: list[SessionNames]) -> Iterator[Conflict]:
     owners: dict[str, dict[tuple[str, str], None]] = {}
-    for member in sessions:
-        prefixes = (f"{member.name}__", f"{member.own_name or member.name}__")
-        for tool in member.tools:
+    for session in sessions:
+        prefixes = (f"{session.name}__", f"{session.own_name or session.name}__")
+        for tool in session.tools:
             if not tool.startswith(prefixes):
-                owners.setdefault(tool, {})[member.identity] = None
+                owners.setdefault(tool, {})[session.identity] = None
     for tool, servers in owners.items():
         if len(servers) > 1:
             # Servers that share a label are shown with their own names.
@@ -513,7 +513,7 @@ def _overlaps(sessions: list[Member]) -> Iterator[Conflict]:
             )
 
 
-def _collisions(sessions: list[Member]) -> Iterator[Conflict]:
+def _find_shared_ids(sessions: list[SessionNames]) -> Iterator[Conflict]:
     for one, other in combinations(sessions, 2):
         if one.transport and other.transport and one.transport != other.transport:
             continue
