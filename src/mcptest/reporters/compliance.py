@@ -159,7 +159,7 @@ def open_checks(report: ComplianceReport) -> list[tuple[str, str]]:
     return [(reason, list_names([*ids], _MAX_IDS)) for reason, ids in reasons.items()]
 
 
-def _hint_advice(report: ComplianceReport) -> str:
+def _advise_hints(report: ComplianceReport) -> str:
     """What to do about checks that need a hint; "" if none does."""
     needs = {check.needs for check in report.checks}
     hints = sorted(each for each in needs if each and not each.startswith("--"))
@@ -186,7 +186,7 @@ def _describe_grade(report: ComplianceReport) -> str:
     return f"{report.verdict}, {grade}{reason}"
 
 
-def _count_words(report: ComplianceReport) -> str:
+def _describe_counts(report: ComplianceReport) -> str:
     """How many checks ended how."""
     expected = sum(check.verdict == "failed" and bool(check.expected) for check in report.checks)
     parts = [
@@ -210,7 +210,7 @@ def _evidence_lines(messages: tuple[str, ...], max_chars: int) -> list[str]:
     noise = next((at for at, each in enumerate(messages) if _is_message(each)), 0)
     shown = messages[:_MAX_SHOWN] if noise < _MAX_SHOWN else (messages[0], messages[noise])
     for message in shown:
-        parts = _parts(re.sub(_METADATA, '"_meta":{…}', message))
+        parts = _relevant_lines(re.sub(_METADATA, '"_meta":{…}', message))
         if lines and len(parts) > 1:
             lines.append("")
         lines += [excerpt(part, max_chars) for part in parts[:_MAX_LINES]]
@@ -227,7 +227,7 @@ def _is_message(text: str) -> bool:
     return text.startswith(("{", "[{", "HTTP "))
 
 
-def _parts(message: str) -> list[str]:
+def _relevant_lines(message: str) -> list[str]:
     """The lines of a message. Of an HTTP answer only those that may concern a finding."""
     parts = message.split("\n")
     if not message.startswith("HTTP "):
@@ -289,10 +289,10 @@ def render_text(
         for reason, ids in reasons:
             text = f"  {excerpt(reason, _MAX_MESSAGE)}: {ids}"
             lines += wrap_line(text, columns, 4)
-        if advice := _hint_advice(report):
+        if advice := _advise_hints(report):
             lines += [paint.dim(line) for line in wrap_line(f"  {advice}", columns)]
         lines.append("")
-    lines += wrap_line(_count_words(report), columns)
+    lines += wrap_line(_describe_counts(report), columns)
     grade = _describe_grade(report)
     colour = paint.green if report.verdict == "conformant" else paint.red
     colour = paint.yellow if report.verdict == "incomplete" else colour
@@ -310,14 +310,14 @@ def _finding_lines(
     yield f"  {mark} {paint.bold(finding.heading)}"
     yield from wrap_line(f"{indent}{excerpt(check.message, _MAX_MESSAGE)}", columns, len(indent))
     if check.expected:
-        yield from _labelled("expected", excerpt(check.expected, _MAX_MESSAGE), columns)
+        yield from _label("expected", excerpt(check.expected, _MAX_MESSAGE), columns)
     if check.cause:
-        yield from _labelled("cause", visible(check.cause), columns)
+        yield from _label("cause", visible(check.cause), columns)
     if not is_whole:
         yield f"{indent}{'repeat':{_LABEL}}{visible(check.repeat)}"
         return
     if check.reference.page:
-        yield from _labelled("spec", f"{check.reference.page}, {check.reference.section}", columns)
+        yield from _label("spec", f"{check.reference.page}, {check.reference.section}", columns)
         yield f"{indent}{'':{_LABEL}}{paint.dim(check.reference.url)}"
     for label, messages in (("sent", check.sent), ("received", check.received)):
         # Messages have few spaces, so they are broken anywhere.
@@ -332,7 +332,7 @@ def _finding_lines(
             yield f"{indent}{label:{_LABEL}}{visible(command)}"
 
 
-def _labelled(label: str, text: str, columns: int) -> list[str]:
+def _label(label: str, text: str, columns: int) -> list[str]:
     lead = f"    {label:{_LABEL}}"
     return wrap_line(f"{lead}{text}", columns, len(lead))
 
@@ -353,7 +353,7 @@ def render_markdown(report: ComplianceReport) -> str:
         blocks.append(code_span(report.grade_reason))
     revisions = ", ".join(report.revisions) or "none"
     profile = f"; profile {report.profile}" if report.profiles else ""
-    blocks.append(f"{_count_words(report)}. Revisions: {revisions}{profile}.")
+    blocks.append(f"{_describe_counts(report)}. Revisions: {revisions}{profile}.")
     if report.interrupted:
         blocks.append("**Interrupted**: this is the report of a part of the checks.")
     blocks += [f"- expected failures: {code_span(problem)}" for problem in report.problems]
@@ -369,7 +369,7 @@ def render_markdown(report: ComplianceReport) -> str:
     if reasons:
         rows = [(code_cell(reason), ids) for reason, ids in reasons]
         blocks += ["### Could not run", render_table(("why", "checks"), rows)]
-        blocks += [code_span(advice)] if (advice := _hint_advice(report)) else []
+        blocks += [code_span(advice)] if (advice := _advise_hints(report)) else []
     return defuse("\n\n".join(blocks)) + "\n"
 
 
@@ -415,7 +415,7 @@ def render_html(report: ComplianceReport, tool_version: str) -> str:
             for reason, ids in reasons
         ]
         whole = element("div", table(("why", "checks"), rows), class_="scroll")
-        advice = _hint_advice(report)
+        advice = _advise_hints(report)
         more = [element("p", advice, class_="aside")] if advice else []
         head = element("h2", "Could not run")
         sections.append(element("section", head, whole, *more, id="open"))
@@ -460,7 +460,7 @@ def _banner(report: ComplianceReport) -> Markup:
     ]
     parts += [element("p", cut(note, _MAX_MESSAGE)) for note in report.notes]
     facts = {
-        "checks": [_count_words(report).rpartition(", in ")[0]],
+        "checks": [_describe_counts(report).rpartition(", in ")[0]],
         "profile": [f"{each.id} ({each.digest})" for each in report.profiles],
         "started": [report.started_at],
         "took": [render_duration(report.duration_s)],
@@ -626,12 +626,12 @@ def _case(check: CheckResult) -> CaseResult:
     if check.verdict == "warning" or (check.verdict == "failed" and check.is_pending):
         return CaseResult(name=name, status="passed", line=0, notes=(f"should: {check.message}",))
     if check.verdict == "failed" and not check.expected:
-        return CaseResult(name=name, status="failed", line=0, reason=_in_full(check))
+        return CaseResult(name=name, status="failed", line=0, reason=_describe_in_full(check))
     why = f"expected to fail: {check.expected}" if check.expected else check.message
     return CaseResult(name=name, status="skipped", line=0, reason=why)
 
 
-def _in_full(check: CheckResult) -> str:
+def _describe_in_full(check: CheckResult) -> str:
     """What happened, with its evidence, as one text."""
     lines = [check.message]
     if check.reference.page:
@@ -654,7 +654,7 @@ def render_sarif_report(report: ComplianceReport, file: str, tool_version: str) 
             check = finding.check
             level = levels.get(group.name, "note")
             place = location(file, 1) if file else None
-            text = f"{server} ({', '.join(finding.revisions)}): {_in_full(check)}"
+            text = f"{server} ({', '.join(finding.revisions)}): {_describe_in_full(check)}"
             result = make_result(check.id, level, text, place)
             logical = {"fullyQualifiedName": server, "kind": "resource"}
             result["locations"] = [{**(place or {}), "logicalLocations": [logical]}]

@@ -44,7 +44,7 @@ def render_score(
     marks = status_marks(paint, encoding)
     for session in score.sessions:
         name = paint.bold(_clean(session.server_label))
-        lines += [name, *_rows(session, paint, marks, is_verbose), ""]
+        lines += [name, *_session_lines(session, paint, marks, is_verbose), ""]
     if len(score.sessions) > 1:
         lines += [
             paint.bold("all sessions together"),
@@ -59,7 +59,7 @@ def render_score(
     return encode_narrow("\n".join(lines) + "\n", encoding)
 
 
-def _rows(
+def _session_lines(
     session: SessionScore, paint: Paint, marks: dict[str, str], is_verbose: bool
 ) -> Iterator[str]:
     quiet = 0
@@ -152,9 +152,7 @@ def _case(verdict: Verdict) -> CaseResult:
     if verdict.status != "fail":
         notes = (f"should: {verdict.message}",) if verdict.status == "warning" else ()
         return CaseResult(name=verdict.id, status="passed", line=0, notes=notes)
-    return CaseResult(
-        name=verdict.id, status="failed", line=0, reason=f"{verdict.message}{_at(verdict)}"
-    )
+    return CaseResult(name=verdict.id, status="failed", line=0, reason=_locate(verdict))
 
 
 def render_score_sarif(score: CaptureScore, file: str, tool_version: str) -> str:
@@ -164,7 +162,7 @@ def render_score_sarif(score: CaptureScore, file: str, tool_version: str) -> str
         make_result(
             verdict.id,
             "error" if verdict.status == "fail" else "warning",
-            f"{session.server_label}: {verdict.message}{_at(verdict)}",
+            f"{session.server_label}: {_locate(verdict)}",
             place,
         )
         for session in score.sessions
@@ -179,5 +177,7 @@ def render_score_sarif(score: CaptureScore, file: str, tool_version: str) -> str
     return render_sarif(results, rules, {"executionSuccessful": True}, tool_version)
 
 
-def _at(verdict: Verdict) -> str:
-    return "" if verdict.exchange is None else f" (exchange {verdict.exchange})"
+def _locate(verdict: Verdict) -> str:
+    """The message, with the exchange it is about."""
+    where = "" if verdict.exchange is None else f" (exchange {verdict.exchange})"
+    return f"{verdict.message}{where}"
